@@ -24,7 +24,7 @@ from tuner.core.errors import UsageError
 from tuner.core.fusions import CONTRACTION
 from tuner.core.machine import Machine
 from tuner.core.problem import WARM, Problem
-from tuner.core.programs import FIRST, NEAREST, TUNED, ExplainedFusion, FusionSchedule
+from tuner.core.programs import FIRST, LOOPS, NEAREST, TUNED, ExplainedFusion, FusionSchedule, loops_note
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.programs import fusion_compiler
 from tuner.programs.fusion_compiler import compile_fusions, schedule_fusion, with_shares
@@ -279,6 +279,24 @@ def test_each_kind_of_fusion_gives_the_bits_of_one_thread(name: str, threads: in
     assert any(each.is_divided for each in together.code.fusions)
     for _ in range(10):
         assert results(together, inputs) == expected
+
+
+def test_what_takes_much_time_as_loops_is_said_by_the_arithmetic_of_each_fusion() -> None:
+    assert [each.flop for each in compiled(PROGRAMS["loops"]).code.fusions] == [23 * 11]
+    padded, convolution = compiled(PROGRAMS["convolution"]).code.fusions
+    assert (padded.flop, convolution.flop) == (4 * 9 * 9, 2 * 6 * 9 * 9 * 4 * 3 * 3)
+    slow = replace(convolution, origin=LOOPS, ops=tuple("abcd") + convolution.ops)
+    said = "% of the time (estimated) is scalar loops, for want of a schedule: a, b, c, d and 1 more"
+    assert loops_note([ExplainedFusion(each) for each in (padded, slow)]).endswith(said)
+    for loops_s, other_s, expected in (
+        (9e-6, 3e-6, "75% of the time (measured)"),
+        (9e-6, 9e-5, ""),  # 9 %
+        (4e-6, 1e-6, ""),  # so little is not said
+    ):
+        pairs = ((slow, loops_s), (padded, other_s))
+        timed = [ExplainedFusion(each, time_s, reliability=RELIABLE) for each, time_s in pairs]
+        assert loops_note(timed)[: len(expected)] == expected
+        assert bool(loops_note(timed)) == bool(expected)
 
 
 def test_two_threads_of_python_may_call_programs_at_once() -> None:

@@ -149,11 +149,10 @@ def require_all(call: Call, eager: Call) -> None:
         assert in_child(lambda: equal(call(Y, X), expected))
 
 
-BATCHED: Call = lambda x, y: torch.ops.tuner.bmm(x[None], y[None])[0]  # noqa: E731
 PRODUCTS: dict[str, tuple[Call, Call]] = {
     "mm": (torch.ops.tuner.mm, torch.mm),
     "linear": (torch.ops.tuner.linear, nn.functional.linear),
-    "bmm": (BATCHED, torch.mm),
+    "bmm": (lambda x, y: torch.ops.tuner.bmm(x[None], y[None])[0], torch.mm),
     "addmm": (lambda x, y: torch.ops.tuner.addmm(x[:1].sum(0), x, y), lambda x, y: torch.addmm(x[0], x, y)),
 }
 
@@ -185,8 +184,7 @@ def test_the_bias_of_an_operation_and_programs() -> None:
     biases = (None, X[0], Y[:, 3], X[0, :1].expand(SIZE), torch._neg_view(X[0]), weight[0])  # noqa: SLF001
     with torch.no_grad():
         for bias in (*biases, *reversed(biases)):
-            found = torch.ops.tuner.linear(X, weight, bias)
-            assert equal(found, nn.functional.linear(X, weight, bias))
+            assert equal(torch.ops.tuner.linear(X, weight, bias), nn.functional.linear(X, weight, bias))
         for bias in (X[0].double(), X[0, :3], X):
             with pytest.raises(UsageError, match="tuner::linear"):
                 torch.ops.tuner.linear(X, weight, bias)

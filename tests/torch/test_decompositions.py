@@ -139,10 +139,7 @@ def test_a_program_gives_what_torch_gives(name: str) -> None:
 
 
 LARGEST = {torch.int32: 2**31 - 1, torch.int64: 2**63 - 1}
-BYTES = torch.arange(256, dtype=torch.uint8)
-WIDE = torch.uint16
-OTHERS = BYTES.flip(0) * 3
-FLOATS = torch.linspace(-300, 300, 256)
+BYTES, WIDE = torch.arange(256, dtype=torch.uint8), torch.uint16
 
 
 def quotients(x: Any) -> tuple[Any, ...]:
@@ -207,7 +204,7 @@ BYTE_OPERATIONS: tuple[Callable[[Any, Any, Any], Any], ...] = (
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("number", range(len(BYTE_OPERATIONS)))
 def test_uint8_is_as_in_eager_mode(number: int) -> None:
-    function, arguments = BYTE_OPERATIONS[number], (BYTES, OTHERS, FLOATS)
+    function, arguments = BYTE_OPERATIONS[number], (BYTES, BYTES.flip(0) * 3, torch.linspace(-300, 300, 256))
     program = tuner.torch.compile(Function(function), arguments)
     for found, expected in zip(program(*arguments), function(*arguments), strict=True):
         assert found.dtype is expected.dtype

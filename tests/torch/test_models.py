@@ -147,6 +147,7 @@ def schedules(program: Any) -> list[tuple[str, str]]:
     return [(each.kind, each.strategy) for each in program.function.code.fusions]
 
 
+@pytest.mark.filterwarnings("ignore:.*is scalar loops")  # on a processor without dot products of bytes
 def test_products_of_bytes_are_exact_and_have_schedules() -> None:
     torch.manual_seed(0)
     x, weight = (torch.randint(-128, 128, shape, dtype=torch.int8) for shape in ((17, 35), (35, 50)))
@@ -160,6 +161,7 @@ def test_products_of_bytes_are_exact_and_have_schedules() -> None:
         assert set(of_products) <= OF_BYTES
 
 
+@pytest.mark.filterwarnings("ignore:.*is scalar loops")  # on a processor without dot products of bytes
 @pytest.mark.slow
 def test_a_quantized_layer_is_a_fusion_for_its_input_and_one_for_its_product() -> None:
     torch.manual_seed(0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tuner.results.output.program_tables import baseline_document, baseline_table
+from tuner.results.output.program_tables import baseline_document, baseline_lines, baseline_table
 
 pytestmark = pytest.mark.mlir
 
@@ -62,6 +62,14 @@ def test_a_baseline_has_a_ratio_only_where_nothing_disturbed_it(
     assert row[2] == trust
     assert ("times as fast" in row[3]) == (not reason)
     assert (baseline_document(found)["speedup"] is None) == bool(reason)
+
+
+def test_a_baseline_that_is_faster_by_more_than_noise_has_a_line() -> None:
+    faster = compared_baseline("eager", STEADY, DOUBLED, DOUBLED)
+    slower = compared_baseline("inductor", DOUBLED, STEADY, STEADY)
+    *_, line = baseline_lines((faster, slower), None)
+    assert line.startswith("slower  than eager: 0.50 times as fast (95 % interval 0.50 .. ")
+    assert not any(line.startswith("slower") for line in baseline_lines((slower,), None))
 
 
 @pytest.mark.slow

@@ -1,10 +1,11 @@
 """Values of tuned programs: schedules of their fusions, times, baselines, and work asked of a device."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
+from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION
 from tuner.core.problem import Problem
 from tuner.core.records import MedianInterval
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
@@ -47,6 +48,50 @@ class FusionSchedule:
     script: str
     origin: str  # TUNED, SAME_CONTRACTION or NEAREST
     trial: int  # id of the stored trial that suggests it
+
+
+# Rates on one thread, of schedules and of scalar loops (docs/decisions/fusions.md); estimates, no bounds.
+PRODUCTS_PER_S = 80e9  # operations of contractions, convolutions and attentions
+ELEMENTWISE_PER_S = 20e9  # of fusions of other kinds
+LOOPS_PER_S = 4e9  # of loops, which LLVM can make vectors of where they do not sum over a window
+PRODUCT_LOOPS_PER_S = 1e9  # of contractions and convolutions as loops
+BYTES_PER_S = 30e9  # of the caches
+
+
+def estimated_s(fusion: CompiledFusion) -> float:
+    """Returns an estimate of the seconds that a fusion takes on one thread, from its operations and bytes."""
+    if fusion.origin == LOOPS:
+        is_product = any("matmul" in name or "conv" in name for name in fusion.ops)
+        rate = PRODUCT_LOOPS_PER_S if is_product else LOOPS_PER_S
+    else:
+        rate = PRODUCTS_PER_S if fusion.kind in (ATTENTION, CONTRACTION, CONVOLUTION) else ELEMENTWISE_PER_S
+    return max(fusion.flop / rate, fusion.moved_bytes / BYTES_PER_S)
+
+
+LOOPS_LIMIT = 0.1  # share of a program's time in scalar loops, above which it is said
+LOOPS_LEAST_S = 5e-6  # less is not: so long takes a call of an operation in PyTorch
+SHOWN_OPS = 4
+
+
+def loops_note(fusions: Sequence[ExplainedFusion]) -> str:
+    """Returns a sentence about the time in fusions without a schedule; "" up to ``LOOPS_LIMIT`` of the whole.
+
+    The times are measured where each fusion has a reliable one, else estimated.
+    """
+    is_measured = all(each.time_s and each.reliability.is_reliable for each in fusions)
+    seconds = {
+        number: each.time_s if is_measured and each.time_s else estimated_s(each.fusion)
+        for number, each in enumerate(fusions)
+    }
+    slow = [number for number, each in enumerate(fusions) if each.fusion.origin == LOOPS]
+    in_loops_s, whole_s = sum(seconds[number] for number in slow), sum(seconds.values())
+    if in_loops_s < LOOPS_LEAST_S or in_loops_s <= LOOPS_LIMIT * whole_s:
+        return ""
+    slow.sort(key=seconds.__getitem__, reverse=True)
+    ops = [*dict.fromkeys(name for number in slow for name in fusions[number].fusion.ops)]
+    names = ", ".join(ops[:SHOWN_OPS]) + (f" and {len(ops) - SHOWN_OPS} more" if len(ops) > SHOWN_OPS else "")
+    how = "measured" if is_measured else "estimated"
+    return f"{in_loops_s / whole_s:.0%} of the time ({how}) is scalar loops, for want of a schedule: {names}"
 
 
 Schedules = Callable[[Problem], Iterator[FusionSchedule]]  # the best first; a script may fail to compile

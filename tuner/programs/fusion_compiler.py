@@ -2,7 +2,6 @@
 
 import ctypes
 import functools
-import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,15 @@ from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.processors import AVX512, AVX_VNNI, INSTRUCTION_SET_FEATURES, LEVELS, PLAIN_LEVEL, VNNI
-from tuner.core.programs import FIRST, LOOPS, CompiledFusion, ExplainedFusion, Schedules, no_schedules
+from tuner.core.programs import (
+    FIRST,
+    LOOPS,
+    CompiledFusion,
+    ExplainedFusion,
+    Schedules,
+    estimated_s,
+    no_schedules,
+)
 from tuner.core.reliability import unreliable
 from tuner.core.round_quality import DRIFT_LIMIT
 from tuner.core.serialization import seconds_text
@@ -33,6 +40,7 @@ from tuner.mlir.fusions import fusion_problem
 from tuner.programs.fusions.hoisting import INIT, init_parts
 from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
 from tuner.programs.fusions.memory_plan import memory_plan
+from tuner.programs.fusions.operations import arithmetic_of
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.lowering.entry import entry_of
@@ -144,23 +152,14 @@ def _dtype(fusion: CompiledFusion) -> str:
 # How many threads a fusion is divided among: all threads of the program, or one if there is little work.
 #
 # A barrier takes a microsecond or more, and what a thread has written is in the caches of its processor. So a
-# fusion of some microseconds is run by one thread. Its time is estimated from its operations and bytes, at
-# rates that schedules reach on one thread (docs/decisions/fusions.md); they need not be exact.
+# fusion of some microseconds is run by one thread.
 
 LEAST_S = 15e-6  # of a fusion that is divided
-FLOP_PER_S = {ATTENTION: 80e9, CONTRACTION: 80e9, CONVOLUTION: 80e9, LOOPS_KIND: 1e9}
-ELEMENTWISE_PER_S = 20e9  # operations on elements, of fusions of other kinds
-BYTES_PER_S = 30e9  # of the caches
 
 
 def useful_threads(fusion: CompiledFusion, threads: int) -> int:
     """Returns the number of threads to divide a fusion among: ``threads`` or 1."""
     return threads if estimated_s(fusion) >= LEAST_S else 1
-
-
-def estimated_s(fusion: CompiledFusion) -> float:
-    """Returns an estimate of the seconds that a fusion takes on one thread."""
-    return max(fusion.flop / FLOP_PER_S.get(fusion.kind, ELEMENTWISE_PER_S), fusion.moved_bytes / BYTES_PER_S)
 
 
 @dataclass(frozen=True)
@@ -185,9 +184,7 @@ def schedule_fusion(
         problem = fusion_problem(fusion)
     except UsageError as error:
         return _as_loops(fusion, str(error), threads)
-    summary, reason = _summary_of_loops(fusion), no_strategy(problem, machine)
-    if fusion.kind in (ATTENTION, CONTRACTION):
-        summary = replace(summary, element=problem.dtype, flop=problem.flop)
+    summary, reason = _summary(fusion, problem), no_strategy(problem, machine)
     for candidate, script, origin in _scripts(problem, machine, schedules):
         summary = replace(summary, strategy=candidate.strategy, knobs=candidate.choices, origin=origin)
         try:
@@ -209,22 +206,31 @@ def _scripts(
         yield first[0], first[1].text, FIRST
 
 
-def _summary_of_loops(fusion: Fusion) -> CompiledFusion:
+def _summary(fusion: Fusion, problem: Problem) -> CompiledFusion:
+    if fusion.kind not in (ATTENTION, CONTRACTION, CONVOLUTION):
+        return _summary_of_loops(fusion, "")
+    return replace(_summary_of_loops(fusion, "", problem.flop), element=problem.dtype)
+
+
+def _summary_of_loops(fusion: Fusion, reason: str, flop: int | None = None) -> CompiledFusion:
+    if flop is None:
+        with transform.new_context(), ir.Location.unknown():
+            flop = arithmetic_of(transform.parse(fusion.text, "fusion"))
     return CompiledFusion(
         kind=fusion.kind,
         ops=fusion.ops,
         strategy="",
         knobs=(),
         origin=LOOPS,
-        reason="",
+        reason=reason,
         element=fusion.outputs[0].type.element,
-        flop=sum(math.prod(view.type.shape) for view in fusion.outputs) * len(fusion.ops),
+        flop=flop,
         moved_bytes=sum(view.type.bytes for view in {*fusion.inputs, *fusion.outputs}),
     )
 
 
 def _as_loops(fusion: Fusion, reason: str, threads: int) -> ScheduledFusion:
-    summary = replace(_summary_of_loops(fusion), reason=reason)
+    summary = _summary_of_loops(fusion, reason)
     text = fusion.text
     if EXTRACT in text:  # only loops have indices that are data
         with transform.new_context(), ir.Location.unknown():

@@ -1,6 +1,7 @@
 """``tuner.torch.compile``, ``load`` and ``tune``: PyTorch modules as programs on this processor."""
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import torch
 
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType
-from tuner.core.programs import ALL, chosen_baselines
+from tuner.core.programs import ALL, ExplainedFusion, chosen_baselines, loops_note
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import compile_program
@@ -47,7 +48,8 @@ def compile(  # noqa: A001 - as torch.compile
         threads: that the program runs on, 1 to 256, whatever ``torch.set_num_threads`` was given.
 
     Returns:
-        The program, which is called like the module.
+        The program, which is called like the module. A warning says which operations are scalar loops where
+        these are estimated to take more than a tenth of the time.
 
     Raises:
         UsageError: torch.export or torch-mlir refuses the module, or an argument is wrong.
@@ -64,7 +66,15 @@ def compile(  # noqa: A001 - as torch.compile
     exported = export_module(module, arguments, keywords)
     weights = ModuleWeights(module)
     function: Any = compile_program(exported.text, target="cpu", db=db, threads=threads)
+    if isinstance(function, FusedFunction):
+        _warn(module, [ExplainedFusion(each) for each in function.code.fusions])
     return TensorProgram(function, exported, weights)
+
+
+def _warn(module: Any, fusions: Sequence[ExplainedFusion]) -> None:
+    note = loops_note(fusions)
+    if note:  # 4: the caller of ``compile`` or ``tune``, which ``typed_arguments`` wraps
+        warnings.warn(f"{type(module).__name__}: {note}", stacklevel=4)
 
 
 @typed_arguments
@@ -200,4 +210,5 @@ def tune(
     example = example_of(module, arguments, keywords or {})
     program.tuned = replace(tuned, baselines=timed_baselines(program, example, names, threads))
     store_result(program.tuned)
+    _warn(module, tuned.fusions)
     return program

@@ -3,7 +3,8 @@
 torch-mlir 20261001 exports GELU by tanh with 0.797724 for the square root of 2 / pi, which is 0.797885;
 clamp, hardtanh, hardsigmoid, minimum, maximum and isclose lose NaN; comparisons with a Python number are in
 float64; one_hot of a number that is no class is zeros; a reciprocal asserts that no element is zero;
-cumulative sums become operations of a dialect that MLIR does not have. Sums, means, norms and average pools
+cumulative sums become operations of a dialect that MLIR does not have; convolutions of volumes have no
+schedule, and transposed ones multiply zeros. Sums, means, norms and average pools
 of bf16 and f16 are computed in that type, where sums of 512 numbers lose most of their bits, and each step of
 GELU is rounded;
 PyTorch computes these in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart
@@ -19,6 +20,7 @@ import torch
 
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_decompositions
+from tuner.torch.convolutions import convolution
 
 GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
 ATEN = torch.ops.aten
@@ -50,6 +52,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.minimum.default: lambda x, y: torch.where((x < y) | (x != x), x, y),
         ATEN.reciprocal.default: _reciprocal,
         ATEN.cumsum.default: _cumulative_sum,
+        ATEN.convolution.default: convolution,
         ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
         ATEN.div.Tensor_mode: _rounded_quotient,
         ATEN.floor_divide.default: partial(_rounded_quotient, rounding_mode="floor"),
@@ -244,17 +247,31 @@ def _reciprocal(x: torch.Tensor) -> Any:
     return ATEN.div.Tensor(_like(wide, 1.0), wide)
 
 
+PREFIX_BLOCK = 8  # so many elements are summed by a triangle of additions; 4, 16 and 32 are slower
+
+
 def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Sums each prefix on its own: quadratic, but of operations that can be vectorized."""
+    """Sums each prefix of a block on its own, by operations that become vectors, then adds earlier blocks."""
     kind = dtype or (x.dtype if x.is_floating_point() else torch.int64)
     if x.dim() == 0:
         return x.to(kind)
     at = dim % x.dim()
-    moved = x.to(kind).movedim(at, -1)
-    steps = torch.arange(moved.shape[-1])
+    return _prefix_sums(x.to(kind).movedim(at, -1)).movedim(-1, at).contiguous()
+
+
+def _prefix_sums(x: torch.Tensor) -> torch.Tensor:
+    size, kind = x.shape[-1], x.dtype
+    if size > PREFIX_BLOCK:
+        blocks = -(-size // PREFIX_BLOCK)
+        padded = torch.nn.functional.pad(x, (0, blocks * PREFIX_BLOCK - size))
+        inside = _prefix_sums(padded.reshape(*x.shape[:-1], blocks, PREFIX_BLOCK))
+        before = torch.nn.functional.pad(_prefix_sums(inside[..., :-1, -1]), (1, 0))
+        sums = inside + before.unsqueeze(-1)
+        return sums.reshape(*x.shape[:-1], blocks * PREFIX_BLOCK)[..., :size]
+    steps = torch.arange(size)
     is_before = steps[None, :] <= steps[:, None]
     zero = torch.zeros((), dtype=kind)
-    return torch.where(is_before, moved.unsqueeze(-2), zero).sum(-1, dtype=kind).movedim(-1, at)
+    return torch.where(is_before, x.unsqueeze(-2), zero).sum(-1, dtype=kind)
 
 
 def _rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:

@@ -2,8 +2,8 @@
 
 Dynamo cuts a module into graphs; each is taken or left as a whole. A graph is taken if its inputs are plain
 tensors without gradients, torch-mlir lowers it, it returns tensors that share no memory, it can become
-fusions, and none of its contractions or convolutions would run as scalar loops. Parameters are constants of
-the program: their contents are compared at each call, and changed ones make the graph be compiled again.
+fusions, and at most a tenth of its estimated time is scalar loops. Parameters are constants of the program:
+their contents are compared at each call, and changed ones make the graph be compiled again.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.programs import LOOPS
+from tuner.core.programs import ExplainedFusion, loops_note
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import compile_program
 from tuner.programs.run.fused_program import FusedFunction
@@ -27,8 +27,6 @@ from tuner.torch.program import TensorProgram
 NAME = "tuner"
 Compiled = Callable[..., Any]
 FALLBACK = "inductor"
-MATMULS = ("linalg.matmul", "linalg.batch_matmul")
-CONVOLUTIONS = ("linalg.conv", "linalg.depthwise_conv")  # how their names begin
 
 
 @dataclass(frozen=True)
@@ -208,10 +206,9 @@ def _require_tensors(inputs: tuple[Any, ...]) -> None:
 def _require_schedules(function: Any) -> None:
     if not isinstance(function, FusedFunction):
         raise UsageError(f"no fusions: {function.why_no_fusions}")
-    for each in function.code.fusions:
-        products = [name for name in each.ops if name in MATMULS or name.startswith(CONVOLUTIONS)]
-        if each.origin == LOOPS and products:
-            raise UsageError(f"{products[0]} would run as scalar loops: {each.reason}")
+    note = loops_note([ExplainedFusion(each) for each in function.code.fusions])
+    if note:
+        raise UsageError(note)
 
 
 def _fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[Compiled, str]:

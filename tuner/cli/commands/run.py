@@ -53,6 +53,7 @@ from tuner.results.output.program_tables import (
     baseline_document,
     explained_document,
     fusion_table,
+    loops_lines,
     ops_text,
 )
 from tuner.targets.backends import named_target, resolve_target
@@ -242,7 +243,7 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
         line = f"whole   no fusions, all of it runs as loops and kernels of matmuls: {why}"
         return wrapped([line], screen_columns())
     header, *rows = fusion_table(report.fusions)
-    lines = table_lines(header, rows, screen_columns(), FUSIONS_SPARED)
+    lines = table_lines(header, rows, screen_columns(), FUSIONS_SPARED) + loops_lines(report.fusions)
     if all(each.fusion.origin in (TUNED, LOOPS) for each in report.fusions):
         return lines
     return [*lines, f"next    tuner tune {shlex.quote(str(payload))} --target cpu --budget 10m{database}"]

@@ -38,7 +38,13 @@ from tuner.programs.request import ProgramOptions, ProgramRequest, program_suppo
 from tuner.programs.tuning import FusionTuning, ProgramTuning, child_fusion_steps, child_process_steps
 from tuner.results.database_name import database_text, which_database
 from tuner.results.output.formatting import knobs_text, table_lines, wrapped
-from tuner.results.output.program_tables import FUSIONS_SPARED, baseline_table, campaign_lines, fusion_table
+from tuner.results.output.program_tables import (
+    FUSIONS_SPARED,
+    baseline_lines,
+    campaign_lines,
+    fusion_table,
+    loops_lines,
+)
 from tuner.results.output.progress import campaign_progress, progress
 from tuner.targets.backends import require_runs_here, resolve_target
 from tuner.tuning.events import Interruption
@@ -194,7 +200,7 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
         if tuned.fusions:
             header, *rows = fusion_table(tuned.fusions)
             lines += table_lines(header, rows, screen_columns(), FUSIONS_SPARED)
-        lines += [f"loops   {line}" for line in tuned.left_out]
+        lines += loops_lines(tuned.fusions, tuned.left_out)
     if tuned.report is not None:
         lines += report_lines(tuned.target, tuned.report)
     if tuned.failure:
@@ -206,10 +212,7 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
         lines.append(f"plain   {call}: the same without {without}")
         faster = f"unknown: {gain.reason}" if isinstance(gain, NotComparable) else gain.faster_text
         lines.append(f"gain    {faster}")
-    if tuned.baselines:
-        header, *rows = baseline_table(tuned.baselines)
-        lines += table_lines(header, rows, screen_columns())
-    return lines
+    return lines + baseline_lines(tuned.baselines, screen_columns())
 
 
 def _problem_lines(each: "TunedProblem") -> list[str]:

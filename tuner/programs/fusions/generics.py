@@ -51,7 +51,7 @@ def converted(tensor: Value, element: ir.Type) -> Value:
 
 
 def extended(tensor: Value) -> Value:
-    """Creates the f32 copy of a bf16 tensor right after the tensor's definition; returns the copy."""
+    """Creates the f32 copy of a narrow tensor right after the tensor's definition; returns the copy."""
     op = defining(tensor)
     if op is None:
         with ir.InsertionPoint.at_block_begin(tensor.owner), ir.Location.unknown():

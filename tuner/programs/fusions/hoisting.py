@@ -18,6 +18,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import copy_of, name_of, op_of
 from tuner.programs.fusions.normal_forms import clean_up
 from tuner.programs.fusions.operations import (
+    CONCAT,
     GENERIC,
     VIEWS,
     body_of,
@@ -139,6 +140,8 @@ def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
     size = max(prod(each.type.shape) for each in op.results)
     if op.name == GENERIC and size <= GENERATED_LIMIT and len(body_of(op)) > 1:
         return True  # masks, positions, and what is computed of them
+    if op.name == CONCAT:
+        return True  # of weights alone
     return bool(read) and size <= max(prod(each.type.shape) for each in read)
 
 

@@ -203,15 +203,15 @@ def _rebuild(op: Op, kept: list[int]) -> None:
             block.erase_argument(count + number)
 
 
-NARROW = "bf16"
+NARROW = ("bf16", "f16")
 PLACED = (EXPAND, COLLAPSE, INSERT, CONCAT)  # move elements, and read no other numbers than their operands'
 Wide = dict[Value, Value]  # tensor of bf16 -> the same numbers of f32
 
 
 def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> None:
-    """Replaces convolutions of bf16 by those of the extended operands, with the schedules of f32, in place.
+    """Replaces convolutions of bf16 and f16 by those of the operands in f32, for its schedules, in place.
 
-    Products of two bf16 numbers are exact in f32, and sums are of f32 either way; a result of bf16 is rounded
+    Products of two such numbers are exact in f32, and sums are of f32 either way; a narrow result is rounded
     once. The input is extended before padding, so that its producer can write f32 into the padded buffer;
     weights are extended at compile time (``hoist``).
 
@@ -237,15 +237,16 @@ def _has_pairs(op: Op) -> bool:
     if form.is_depthwise or weights.type.shape[form.weights.index("c")] == 1:
         return False
     sources = [source_of(each, VIEWS) for each in (given, weights)]
-    return all(_is_narrow(each) and op_of(each, *FREE) is None for each in sources)
+    elements = {str(each.type.element_type) for each in sources}
+    return elements == {"bf16"} and all(op_of(each, *FREE) is None for each in sources)
 
 
 def _is_narrow(tensor: Value) -> bool:
-    return str(tensor.type.element_type) == NARROW
+    return str(tensor.type.element_type) in NARROW
 
 
 def _replace_convolution(op: Op, wide: Wide, *, keeps: bool) -> None:
-    """Replaces a convolution; rounds a result of bf16. ``keeps``: input and weights stay bf16."""
+    """Replaces a convolution; rounds a narrow result. ``keeps``: input and weights stay bf16."""
     *read, start = op.operands
     operands = [*(read if keeps else (_widened(each, wide) for each in read)), _widened(start, wide)]
     if operands == list(op.operands):
@@ -255,13 +256,13 @@ def _replace_convolution(op: Op, wide: Wide, *, keeps: bool) -> None:
         add_body(wide_op)
         result = wide_op.results[0]
         if _is_narrow(op.results[0]):
-            result = converted(result, ir.BF16Type.get())
+            result = converted(result, op.results[0].type.element_type)
     op.results[0].replace_all_uses_with(result)
     op.erase()
 
 
 def _widened(tensor: Value, wide: Wide) -> Value:
-    """Returns a tensor of bf16 as one of f32, created next to it; a tensor that is not bf16 as it is."""
+    """Returns a narrow tensor as one of f32, created next to it; another tensor as it is."""
     if not _is_narrow(tensor):
         return tensor
     if tensor not in wide:
@@ -307,7 +308,7 @@ EXTEND = "arith.extf"
 
 
 def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
-    """Extends, in place and at compile time, broadcast weights of bf16 that generics read and only extend.
+    """Extends, in place and at compile time, broadcast narrow weights that generics read and only extend.
 
     Otherwise a bias, or the scale of a norm, is extended again for each element of the result.
 

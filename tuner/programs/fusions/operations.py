@@ -1,5 +1,6 @@
 """The operations of a payload: what they read and compute, and which kind of fusion each can be in."""
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, ROW
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.linalg import LAYOUTS
 from tuner.mlir.ir.reading import walk_where
+from tuner.mlir.passes import run_passes
 
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 CONVOLUTIONS = tuple(LAYOUTS)
@@ -169,6 +171,30 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
             if isinstance(result, ir.AffineDimExpr):
                 sizes[ir.AffineDimExpr(result).position] = size
     return tuple(sizes)
+
+
+GENERIC_FORMS = "builtin.module(func.func(linalg-generalize-named-ops))"
+
+
+def arithmetic_of(module: ir.Module) -> int:
+    """Returns how many operations on numbers a function of tensors has; makes named operations generic.
+
+    Of what is no linalg operation, such as a padding, the elements of its result.
+    """
+    run_passes(module, GENERIC_FORMS)
+    ops = walk_where(module, lambda op: any(map(is_tensor, op.results)))
+    return sum(map(_arithmetic, ops))
+
+
+def _arithmetic(op: Op) -> int:
+    if op.name in (*FREE, *VIEWS, "bufferization.to_tensor"):
+        return 0
+    if op.name != GENERIC:
+        return sum(math.prod(each.type.shape) for each in op.results)
+    computing = sum(each.name not in (CONSTANT, "linalg.index", "linalg.yield") for each in body_of(op))
+    if not computing and not any(map(is_tensor, inputs_of(op))):  # was a fill
+        return 0
+    return math.prod(max(size, 1) for size in loop_sizes(op)) * max(computing, 1)
 
 
 SCHEDULED_ELEMENTS = ("f32", "f64", "f16", "bf16", "i1", "i8", "i32")

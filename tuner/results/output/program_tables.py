@@ -1,9 +1,10 @@
 """Results of campaigns and tuned programs: problems, fusions and baselines, as tables and JSON documents."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from tuner.analysis.ratios import faster_text
-from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult
+from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult, loops_note
 from tuner.core.records import MedianInterval
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import Row, count_text, gflop_per_s, knobs_text, speed_text, table_lines
@@ -108,6 +109,16 @@ def ratio_of(each: ProgramBaseline) -> MedianInterval | None:
     return each.speed if each.reliability.is_reliable else None
 
 
+def losses(baselines: Sequence[ProgramBaseline]) -> list[str]:
+    """Returns a clause for each baseline that is faster than the program by more than noise."""
+    pairs = ((each, ratio_of(each)) for each in baselines)
+    return [
+        f"than {each.name}: {faster_text(speed)}"
+        for each, speed in pairs
+        if speed is not None and speed.high < 1
+    ]
+
+
 def _why_no_ratio(each: ProgramBaseline) -> str:
     return each.reason or each.reliability.reason
 
@@ -172,6 +183,12 @@ def _fusion_row(number: int, each: ExplainedFusion) -> Row:
     )
 
 
+def loops_lines(fusions: Sequence[ExplainedFusion], left_out: Sequence[str] = ()) -> list[str]:
+    """Returns why each fusion was not tuned, and how much time scalar loops take, where that is much."""
+    note = loops_note(fusions)
+    return [f"loops   {line}" for line in (*left_out, *[note] * bool(note))]
+
+
 def _seconds(time_s: float | None) -> str:
     return "-" if time_s is None else seconds_text(time_s)
 
@@ -186,7 +203,7 @@ def stored_program_lines(result: ProgramResult, columns: int | None = None) -> l
     if result.fusions:
         header, *rows = fusion_table(result.fusions)
         lines += table_lines(header, rows, columns, FUSIONS_SPARED)
-    lines += [f"loops   {line}" for line in result.left_out]
+    lines += loops_lines(result.fusions, result.left_out)
     if result.call_s is not None:
         before = "" if result.before_s is None else f", {seconds_text(result.before_s)} without tuning"
         lines.append(f"time    {seconds_text(result.call_s)} a call{before}")
@@ -195,10 +212,16 @@ def stored_program_lines(result: ProgramResult, columns: int | None = None) -> l
         lines.append(f"gain    {faster_text(result.speed)}")
     elif result.gain_unknown:
         lines.append(f"gain    unknown: {result.gain_unknown}")
-    if result.baselines:
-        header, *rows = baseline_table(result.baselines)
-        lines += table_lines(header, rows, columns)
-    return lines
+    return lines + baseline_lines(result.baselines, columns)
+
+
+def baseline_lines(baselines: tuple[ProgramBaseline, ...], columns: int | None) -> list[str]:
+    """Returns the table of baselines as lines, and a line for each that is faster than the program."""
+    if not baselines:
+        return []
+    header, *rows = baseline_table(baselines)
+    slower = [f"slower  {clause}" for clause in losses(baselines)]
+    return [*table_lines(header, rows, columns), *slower]
 
 
 def stored_program_document(result: ProgramResult) -> Document:

@@ -1,0 +1,78 @@
+"""Convolutions of volumes and transposed ones by plain ones: the same numbers as PyTorch's, in float64."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+import tuner.torch  # noqa: E402 - after the skip
+from tuner.torch.convolutions import CONVOLUTION, PHASES_LIMIT, convolution  # noqa: E402
+
+pytestmark = pytest.mark.mlir
+
+
+def forms(draw: st.DrawFn) -> Any:
+    dims, groups, is_transposed = (
+        draw(st.integers(1, 3)),
+        draw(st.sampled_from((1, 1, 2))),
+        draw(st.booleans()),
+    )
+
+    def sizes(low: int, high: int) -> list[int]:
+        return draw(st.lists(st.integers(low, high), min_size=dims, max_size=dims))
+
+    channels, filters = groups * draw(st.integers(1, 3)), groups * draw(st.integers(1, 2))
+    window, stride, dilation, padding = sizes(1, 4), sizes(1, 3), sizes(1, 3), sizes(0, 3)
+    more = [
+        draw(st.integers(0, max(pair) - 1)) * is_transposed for pair in zip(stride, dilation, strict=True)
+    ]
+    pair = (channels, filters // groups) if is_transposed else (filters, channels // groups)
+    numbers = torch.Generator().manual_seed(0)
+    x, weight, bias = (
+        torch.randn(shape, generator=numbers, dtype=torch.float64)
+        for shape in ((2, channels, *sizes(1, 7)), (*pair, *window), (filters,))
+    )
+    bias = bias if draw(st.booleans()) else None
+    return (x, weight, bias, stride, padding, dilation, is_transposed, more, groups)
+
+
+@given(st.composite(forms)())
+def test_each_form_gives_the_numbers_of_pytorch(form: Any) -> None:
+    try:
+        expected = CONVOLUTION(*form)
+    except RuntimeError:  # a window larger than the padded input
+        assume(False)
+    assume(expected.numel())
+    found = convolution(*form)
+    assume(found is not NotImplemented)
+    assert found.is_contiguous()
+    torch.testing.assert_close(found, expected)
+
+
+def test_what_has_a_schedule_or_too_many_phases_is_left_to_torch_mlir() -> None:
+    image, weight = torch.ones(1, 1, 4, 4), torch.ones(1, 1, 2, 2)
+    for stride, is_transposed in ((1, False), (2, False), (1, True), (math.isqrt(PHASES_LIMIT) + 1, True)):
+        given = ([stride], [0], [1], is_transposed, [0], 1)
+        assert convolution(image, weight, None, *given) is NotImplemented
+
+
+@pytest.mark.parametrize(
+    ("module", "shape"),
+    [
+        (torch.nn.Conv3d(2, 4, 3, stride=(2, 1, 1), padding=1), (1, 2, 5, 6, 9)),
+        (torch.nn.ConvTranspose3d(2, 4, 3, stride=2), (1, 2, 2, 3, 4)),
+        (torch.nn.Sequential(torch.nn.ConvTranspose2d(4, 8, 2, stride=2), torch.nn.SiLU()), (2, 4, 5, 8)),
+        (torch.nn.ConvTranspose1d(4, 8, 4, stride=2, padding=1, groups=2), (2, 4, 9)),
+    ],
+    ids=["volumes", "transposed volumes", "one convolution for all phases", "groups"],
+)
+def test_they_have_schedules(module: Any, shape: tuple[int, ...]) -> None:
+    x = torch.linspace(-2, 2, math.prod(shape)).reshape(shape)
+    program = tuner.torch.compile(module.eval(), (x,))  # a warning of scalar loops would be an error
+    with torch.no_grad():
+        torch.testing.assert_close(program(x), module(x), atol=1e-5, rtol=1e-5)

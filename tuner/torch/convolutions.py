@@ -1,0 +1,166 @@
+"""Convolutions of volumes and transposed ones, written as the convolutions that schedules are for.
+
+A convolution of volumes becomes one of images: the planes that a window covers become channels. A transposed
+convolution becomes several plain ones without the zeros between pixels that torch-mlir would multiply.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn.functional import pad
+
+CONVOLUTION = torch.ops.aten.convolution.default
+
+
+def convolution(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    transposed: bool,
+    output_padding: list[int],
+    groups: int,
+) -> Any:
+    """Computes ``aten.convolution``; NotImplemented where torch-mlir's own form is as good.
+
+    Args:
+        x: images x channels x 1, 2 or 3 sizes.
+        weight: filters x channels of a group x window; transposed: channels x filters of a group x window.
+        bias: a number for each filter.
+        stride: pixels from one window to the next, by dimension, or once for all; the others likewise.
+        padding: zeros around x.
+        dilation: pixels from one element of a window to the next.
+        transposed: whether it is the gradient of a convolution, by its input.
+        output_padding: pixels more at the end of a transposed one's result.
+        groups: parts into which channels and filters are divided.
+    """
+    dims = weight.dim() - 2
+    steps, margins, gaps, more = (
+        [*each] * (dims if len(each) == 1 else 1) for each in (stride, padding, dilation, output_padding)
+    )
+    form = _Form(steps, margins, gaps, more, groups)
+    if transposed:
+        phases = math.prod(form.stride)  # 1: torch-mlir adds no zeros between pixels
+        is_better = phases <= PHASES_LIMIT and (phases > 1 or dims == 3)
+        return _transposed(x, weight, bias, form) if is_better else NotImplemented
+    return _of_volumes(x, weight, bias, form) if dims == 3 else NotImplemented
+
+
+@dataclass(frozen=True)
+class _Form:
+    stride: list[int]
+    padding: list[int]
+    dilation: list[int]
+    output_padding: list[int]
+    groups: int
+
+
+def _of_volumes(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, form: _Form) -> Any:
+    x = pad(x, (0, 0, 0, 0, form.padding[0], form.padding[0]))
+    filters, channels, depth, *window = weight.shape
+    step, gap = form.stride[0], form.dilation[0]
+    planes = (x.shape[2] - gap * (depth - 1) - 1) // step + 1  # of the result; each is an image
+    starts = range(0, gap * depth, gap)
+    read = [x[:, :, start : start + step * (planes - 1) + 1 : step] for start in starts]
+    images = torch.stack(read, 2).permute(0, 3, 1, 2, 4, 5)
+    sums = CONVOLUTION(
+        images.reshape(x.shape[0] * planes, form.groups * channels * depth, *x.shape[3:]),
+        weight.reshape(filters, channels * depth, *window),
+        bias,
+        *(form.stride[1:], form.padding[1:], form.dilation[1:], False, [0, 0], form.groups),
+    )
+    shaped = sums.reshape(x.shape[0], planes, filters, *sums.shape[2:])
+    return shaped.permute(0, 2, 1, 3, 4).contiguous()
+
+
+# Pixel o of a transposed convolution sums x[i] * weight[k] over o + padding = i * stride + k * dilation, in
+# each dimension. Pixels with the same rest by the stride, a phase, read the same elements of the window, at
+# the same distances: they are the result of a plain convolution with these elements, in reverse. Phases that
+# read the same pixels are filters of one convolution.
+
+PHASES_LIMIT = 32  # each is an operation of the program, which the compiler's time grows with
+
+
+@dataclass(frozen=True)
+class _Read:
+    first: int  # pixel of x that pixel 0 of the phase reads first; below 0: a zero
+    taps: int  # elements of the window that it reads
+
+
+def _transposed(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, form: _Form) -> Any:
+    dims, window, filters = len(form.stride), weight.shape[2:], weight.shape[1]
+    of_groups = weight.reshape(form.groups, -1, filters, *window).transpose(1, 2)
+    flipped = of_groups.flip(tuple(range(3, 3 + dims)))  # group, filter, channel, window
+    sizes = _sizes(x, window, form)
+    counts = [-(-size // step) for size, step in zip(sizes, form.stride, strict=True)]  # pixels of a phase
+    phases = list(itertools.product(*map(range, form.stride)))
+    together: dict[tuple[_Read, ...], dict[int, torch.Tensor]] = {}
+    for number, phase in enumerate(phases):
+        reads, part = _part_of_window(flipped, phase, window, form)
+        if all(each.taps for each in reads):
+            together.setdefault(reads, {})[number] = part
+    zeros = torch.zeros((), dtype=x.dtype).expand(x.shape[0], form.groups * filters, *counts)
+    empty = zeros if bias is None else zeros + bias.reshape(-1, *[1] * dims)
+    results = [empty] * len(phases)
+    for reads, parts in together.items():
+        sums = _plain(x, reads, list(parts.values()), bias, counts, form)
+        results = [sums.pop(0) if number in parts else each for number, each in enumerate(results)]
+    stacked = torch.stack(results, -1).reshape(*zeros.shape, *form.stride)
+    order = [place for at in range(dims) for place in (2 + at, 2 + dims + at)]
+    shape = [count * step for count, step in zip(counts, form.stride, strict=True)]
+    whole = stacked.permute(0, 1, *order).reshape(*zeros.shape[:2], *shape)
+    return whole[(..., *map(slice, sizes))].contiguous()
+
+
+def _sizes(x: torch.Tensor, window: torch.Size, form: _Form) -> list[int]:
+    given = zip(
+        x.shape[2:], window, form.stride, form.padding, form.dilation, form.output_padding, strict=True
+    )
+    return [(n - 1) * s - 2 * p + d * (k - 1) + more + 1 for n, k, s, p, d, more in given]
+
+
+def _part_of_window(
+    flipped: torch.Tensor, phase: tuple[int, ...], window: torch.Size, form: _Form
+) -> tuple[tuple[_Read, ...], torch.Tensor]:
+    reads = []
+    given = zip(phase, window, form.stride, form.padding, form.dilation, strict=True)
+    for at, (rest, size, step, margin, gap) in enumerate(given):
+        taps = [k for k in reversed(range(size)) if (rest + margin - k * gap) % step == 0]
+        reads.append(_Read((rest + margin - taps[0] * gap) // step if taps else 0, len(taps)))
+        if taps:
+            cut = slice(size - 1 - taps[0], size - taps[-1], step // math.gcd(step, gap))
+            flipped = flipped[(..., cut, *[slice(None)] * (len(window) - 1 - at))]
+    return tuple(reads), flipped
+
+
+def _plain(
+    x: torch.Tensor,
+    reads: tuple[_Read, ...],
+    parts: list[torch.Tensor],
+    bias: torch.Tensor | None,
+    counts: list[int],
+    form: _Form,
+) -> list[torch.Tensor]:
+    """Returns the result of each phase that reads the same pixels of x: by one convolution."""
+    dims, (groups, filters, channels) = len(counts), parts[0].shape[:3]
+    gaps = [gap // math.gcd(step, gap) for step, gap in zip(form.stride, form.dilation, strict=True)]
+    for at, (read, count, gap) in enumerate(zip(reads, counts, gaps, strict=True)):
+        x = _along(x, 2 + at, read.first, count + gap * (read.taps - 1))
+    weight = torch.cat(parts, 1).reshape(-1, channels, *[read.taps for read in reads])
+    if bias is not None:
+        bias = torch.cat([bias.reshape(groups, filters)] * len(parts), 1).reshape(-1)
+    sums = CONVOLUTION(x, weight, bias, [1] * dims, [0] * dims, gaps, False, [0] * dims, groups)
+    split = sums.reshape(x.shape[0], groups, len(parts), filters, *counts).unbind(2)
+    return [each.reshape(x.shape[0], groups * filters, *counts) for each in split]
+
+
+def _along(x: torch.Tensor, dim: int, first: int, count: int) -> torch.Tensor:
+    """Returns ``count`` elements from ``first`` on along a dimension: zeros outside of x."""
+    low, high = min(max(-first, 0), count), min(max(first + count - x.shape[dim], 0), count)
+    inside = x.narrow(dim, min(max(first, 0), x.shape[dim]), count - low - high)
+    return pad(inside, [0, 0] * (x.dim() - 1 - dim) + [low, high]) if low or high else inside
