@@ -11,7 +11,7 @@ from tuner.core.requests import FleetRequest
 from tuner.fleet import driver, tables
 from tuner.fleet.node_children import now
 from tuner.fleet.server import session
-from tuner.fleet.status import KEPT_DAYS, LOCK, FleetStatus, delete_old, fleet_status, sweep
+from tuner.fleet.status import KEPT_DAYS, LOCK, delete_old, fleet_status, sweep
 from tuner.fleet.tables import Execution, Interval
 from tuner.fleet.work import EVALUATE, compile_queue, measure_queue
 
@@ -34,39 +34,36 @@ def compile_job(connection: Connection, run: str, number: int = 0) -> None:
     defer(connection, work(run, number), compile_queue(COMPILER_BUILD))
 
 
-def why(status: FleetStatus) -> str:
-    (queue,) = status.queues
+def why(connection: Connection) -> str:
+    (queue,) = fleet_status(connection, LEASE_S).queues
     return queue.why
 
 
 def test_a_fleet_without_work_waits_for_nothing(connection: Connection) -> None:
     joined(connection, "a", silent_s=3.0)
     status = fleet_status(connection, LEASE_S)
-    (seen,) = status.nodes
+    (seen,), (device,) = status.nodes, status.devices
     assert (status.queues, status.state_of(seen)) == ((), "works")
-    (device,) = status.devices
     assert (device.device, device.idle_share, device.doing) == (DEVICE, 1.0, None)
 
 
 def test_a_job_that_no_node_can_do_says_which_nodes_there_are(connection: Connection, run: str) -> None:
     joined(connection, "a", device="there fake")
     defer(connection, work(run, stage=EVALUATE), measure_queue("fake", DEVICE), alone=True)
-    expected = f"no node measures on its device of fake; found there fake of {MACHINE}"
-    assert why(fleet_status(connection, LEASE_S)) == expected
+    assert why(connection) == f"no node measures on its device of fake; found there fake of {MACHINE}"
     connection.execute("DELETE FROM procrastinate_jobs")
     joined(connection, "a", compiler_build="tuner 1, fake 2.0")
     joined(connection, "gone", silent_s=LEASE_S + 1)
     joined(connection, "other", target="cpu", compiler_build="tuner 1, other")
     compile_job(connection, run)
-    expected = f"no node compiles fake as {COMPILER_BUILD}; found tuner 1, fake 2.0"
-    assert why(fleet_status(connection, LEASE_S)) == expected
+    assert why(connection) == f"no node compiles fake as {COMPILER_BUILD}; found tuner 1, fake 2.0"
 
 
 def test_a_job_after_others_says_who_is_busy(connection: Connection, run: str) -> None:
     joined(connection, "a", slots=1)
     for number in range(2):
         compile_job(connection, run, number)
-    assert why(fleet_status(connection, LEASE_S)) == "a node is about to take it"
+    assert why(connection) == "a node is about to take it"
     take_job(connection)
     (queue,) = fleet_status(connection, LEASE_S).queues
     assert (queue.stage, queue.waits, queue.doing, queue.runs) == ("compile", 1, 1, (run,))
@@ -74,17 +71,17 @@ def test_a_job_after_others_says_who_is_busy(connection: Connection, run: str) -
 
 
 def test_a_silent_node_and_one_that_drains_are_named(connection: Connection, run: str) -> None:
-    joined(connection, "a", silent_s=25.0)
-    compile_job(connection, run)
-    assert why(fleet_status(connection, LEASE_S)) == "a: silent; its work is given to another in 5 s"
+    with connection.transaction():  # in which PostgreSQL's clock stands
+        joined(connection, "a", silent_s=25.0)
+        compile_job(connection, run)
+        assert why(connection) == "a: silent; its work is given to another in 5 s"
     joined(connection, "a")
     tables.drain(connection, "a")
-    status = fleet_status(connection, LEASE_S)
-    assert why(status) == "a: asked to end after what it has"
-    assert status.state_of(status.nodes[0]) == "drains"
-    joined(connection, "a", silent_s=LEASE_S)
-    status = fleet_status(connection, LEASE_S)
-    assert status.state_of(status.nodes[0]) == "lost"
+    assert why(connection) == "a: asked to end after what it has"
+    for state in ("drains", "lost"):
+        status = fleet_status(connection, LEASE_S)
+        assert status.state_of(status.nodes[0]) == state
+        joined(connection, "a", silent_s=LEASE_S)
 
 
 def test_the_idle_share_is_of_the_last_minute(connection: Connection, run: str) -> None:
@@ -95,8 +92,7 @@ def test_the_idle_share_is_of_the_last_minute(connection: Connection, run: str) 
         whole = Interval(*(ended - datetime.timedelta(seconds=ago_s) for ago_s in (began_s, ended_s)))
         tables.store_execution(connection, work(run, stage=EVALUATE), Execution("a", DEVICE, whole))
     (device,) = fleet_status(connection, LEASE_S).devices
-    assert device.idle_share == pytest.approx(0.5, abs=0.1)
-    assert device.machine == MACHINE
+    assert (device.idle_share, device.machine) == (pytest.approx(0.5, abs=0.1), MACHINE)
 
 
 def test_what_a_device_is_doing_is_reported(connection: Connection, run: str) -> None:
@@ -152,19 +148,16 @@ def job_status(connection: Connection) -> object:
 
 def test_what_a_silent_node_held_is_given_back(connection: Connection, run: str) -> None:
     taken_by_a_node(connection, run, silent_s=2.0)
-    assert sweep(connection, lease_s=30.0) == 0
-    assert job_status(connection) == ("doing", 0)
+    assert (sweep(connection, lease_s=30.0), job_status(connection)) == (0, ("doing", 0))
     connection.execute("DELETE FROM procrastinate_jobs")
     taken_by_a_node(connection, run, silent_s=31.0)
-    assert sweep(connection, lease_s=30.0) == 1
-    assert job_status(connection) == ("todo", 1)
+    assert (sweep(connection, lease_s=30.0), job_status(connection)) == (1, ("todo", 1))
     assert outcomes(connection, run) == {}
 
 
 def test_what_took_three_machines_with_it_is_a_failure(connection: Connection, run: str) -> None:
     taken_by_a_node(connection, run, silent_s=31.0, attempts=2)
-    assert sweep(connection, lease_s=30.0) == 1
-    assert job_status(connection) is None
+    assert (sweep(connection, lease_s=30.0), job_status(connection)) == (1, None)
     outcome = outcomes(connection, run)[0, "compile"]
     assert outcome.value == Failure(Stage.RUN, "compile: took 3 machines with it")
     other = f"{run[:-4]}ffff"
