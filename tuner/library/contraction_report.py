@@ -128,11 +128,10 @@ def _layout(op: Op) -> str | None:
     names = [f"d{dimension}" for dimension in range(loops)]
     results = [[str(expression) for expression in each.results] for each in maps]
     if loops == 4:
-        if len({found[0] for found in results}) != 1 or any(len(found) != 3 for found in results):
+        batch = {found[0] for found in results}
+        if len(batch) != 1 or not batch <= set(names) or any(len(found) != 3 for found in results):
             return None
-        if results[0][0] not in names:
-            return None
-        names.remove(results[0][0])
+        names.remove(*batch)
         results = [found[1:] for found in results]
     if any(len(found) != 2 for found in results):
         return None

@@ -327,7 +327,7 @@ def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> P
 
 def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> str:
     """Returns in words what ``best_first`` compares of a trial, and the occupancy of its main kernel."""
-    known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
+    known = _known(trial, multiprocessors)
     idle, serialized, spilled, reads = promise(trial.problem, trial.program, known)
     cycles = trial.predicted_cycles
     launch, resident = _main(trial.program)
@@ -344,10 +344,13 @@ def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> s
 
 
 def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bool, int, bool, float]:
-    known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
-    idle, serialized, spilled, reads = promise(trial.problem, trial.program, known)
+    idle, serialized, spilled, reads = promise(trial.problem, trial.program, _known(trial, multiprocessors))
     cycles = trial.predicted_cycles
     return (idle, serialized, spilled, cycles is None, reads if cycles is None else cycles)
+
+
+def _known(trial: PendingTrial, multiprocessors: int | None) -> int:
+    return multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
 
 
 def _main(program: KernelProgram) -> tuple[Launch, int]:
