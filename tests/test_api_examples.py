@@ -16,8 +16,7 @@ import pytest
 
 import tuner
 from docs.generators.python_api import RETURNED
-from tests.cli.commands.test_campaigns import real_campaign
-from tests.cli.real import brief_remeasurement, real_candidates
+from tests.cli.real import brief_remeasurement, real_campaign, real_candidates
 from tuner.db.store import Store
 
 FUNCTIONS = {name: found for name in tuner.__all__ if inspect.isfunction(found := getattr(tuner, name))}
@@ -67,7 +66,7 @@ def failures_of_tune(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))  # which is optional
         failures = failures_of("tune")
         with Store.open(str(Path.cwd() / "results.db")) as store:
-            real_campaign(store, backends, (tuner.Matmul(8, 32, 16), tuner.Matmul(32, 32, 16)), trials=4)
+            real_campaign(store, backends, (tuner.Matmul(8, 32, 16), tuner.Matmul(32, 32, 16)))
         yield failures
 
 

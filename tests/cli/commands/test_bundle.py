@@ -122,6 +122,7 @@ def test_a_second_import_adds_nothing_and_no_import_is_resumed_nor_taken_by_thos
     assert other("db info --json").json["runs"] == 0
 
 
+@pytest.mark.slow
 def test_with_compiler_and_gpu_here_no_file_is_needed(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = simulated_gpu.here(fakes.no_baseline)
     monkeypatch.setattr(command, "gpu_here", lambda: gpu)

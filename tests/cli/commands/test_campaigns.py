@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Tuner, require, require_fields
-from tests.cli.real import brief_remeasurement, real_candidates
+from tests.cli.real import brief_remeasurement, real_campaign, real_candidates
 from tests.default_suite import ALL
 from tests.texts import text_beside
 from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
 from tuner.analysis.dispatch import SAME_WEIGHTS, TUNED
 from tuner.core.problem import Matmul
-from tuner.core.requests import CampaignMember, CampaignSettings, RunRequest
 from tuner.db.store import Store
 from tuner.library.dispatch.matmul import DispatchedMatmul
 from tuner.library.dispatch.resolver import BASELINE
@@ -19,7 +18,6 @@ from tuner.results.campaign_matrix import TIMED, campaign_matrix
 from tuner.targets.registry import real_backends
 from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
-from tuner.tuning.request import run_settings
 
 SHAPES = """\
 - {shape: 8x8x8, name: first, count: 3}
@@ -192,9 +190,7 @@ def test_a_rule_file_of_a_real_campaign_serves_products(tmp_path: Path) -> None:
     finished, rule = Tuner(tmp_path / "results.db", backends), tmp_path / "mm.rule.yaml"
     with brief_remeasurement():
         with Store.open(str(finished.database)) as store:
-            requests = (RunRequest(Matmul(m, 48, 32), target="cpu") for m in (4, 16))
-            found = tuple(CampaignMember(run_settings(each, backends), "", 1) for each in requests)
-            begin_campaign(CampaignSettings("", 4, None, 0, ()), found, backends, store, Interruption())
+            real_campaign(store, backends, (Matmul(4, 48, 32), Matmul(16, 48, 32)))
         done = finished.done("portfolio 1 --configs 2 --stock -o", str(rule))
     assert "mm.rule.yaml: 2 configurations, 2 problems" in " ".join(done.out.split())
     matmul = DispatchedMatmul(real_backends, lambda: tmp_path / "first-use")

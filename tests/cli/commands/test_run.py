@@ -63,6 +63,10 @@ def test_a_program_on_the_host_is_timed_and_a_sample_reports_its_share(run: Tune
     require_fields(comparison, name="argument 2", equal=True)
     line = r"equal   f_kernel: 6 of 32 blocks, 1536 elements against the interpreter: error \S+, allowed \S+"
     assert re.search(line, on(run, "simulator", "-", "--sample", "4", stdin=BIG).out)
+
+
+@pytest.mark.slow
+def test_a_sample_is_in_json_and_a_whole_launch_has_none(run: Tuner) -> None:
     (sample,) = on(run, "simulator", "-", "--sample", "4", "--json", stdin=BIG).json["samples"]
     require_fields(sample, blocks=32, simulated=6, elements=1536)
     assert sample["comparison"]["equal"]

@@ -43,6 +43,7 @@ def counted(tmp_path: Path) -> str:
     return str(tmp_path / "counted.mlir")
 
 
+@pytest.mark.slow
 def test_equal_matmuls_are_tuned_once_and_the_program_is_checked(tune: Tuner, counted: str) -> None:
     document = tune.done(f"{ON_SIMULATOR} --arg 0=7 --json", counted).json
     (problem,), program = document["problems"], document["program"]
