@@ -79,19 +79,18 @@ func.func @main(%x: memref<8x4xf32>, %y: memref<8x4xf32>, %n: index) {
   scf.yield %all : f32
 }
 // ----- FRAGMENT
-func.func @main(%a: KIND, %b: KIND) {
+!array = memref<16x16xTYPE>
+!matrix = !gpu.mma_matrix<16x16xTYPE, "COp">
+func.func @main(%a: !array, %b: !array) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c32 = arith.constant 32 : index
   gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
              threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1) {
-    %x = gpu.subgroup_mma_load_matrix %a[%c0, %c0] {leadDimension = 16 : index}
-      : KIND -> !gpu.mma_matrix<16x16xTYPE, "COp">
-    %y = gpu.subgroup_mma_load_matrix %b[%c0, %c0] {leadDimension = 16 : index}
-      : KIND -> !gpu.mma_matrix<16x16xTYPE, "COp">
-    %z = gpu.subgroup_mma_elementwise NAME INPUTS -> !gpu.mma_matrix<16x16xTYPE, "COp">
-    gpu.subgroup_mma_store_matrix %z, %a[%c0, %c0] {leadDimension = 16 : index}
-      : !gpu.mma_matrix<16x16xTYPE, "COp">, KIND
+    %x = gpu.subgroup_mma_load_matrix %a[%c0, %c0] {leadDimension = 16 : index} : !array -> !matrix
+    %y = gpu.subgroup_mma_load_matrix %b[%c0, %c0] {leadDimension = 16 : index} : !array -> !matrix
+    %z = gpu.subgroup_mma_elementwise KIND INPUTS -> !matrix
+    gpu.subgroup_mma_store_matrix %z, %a[%c0, %c0] {leadDimension = 16 : index} : !matrix, !array
     gpu.terminator
   }
   return
@@ -201,13 +200,51 @@ scf.for %i = %c0 to %c4 step %c1 {
 %a = memref.load %p[%k] : OWN %b = memref.load %q[%k] : OWN
 %w = arith.addf %a, %b : f32 STORED
 // ----- COPYING
-func.func @main(%x: ARRAY, %y: ARRAY MORE) {
+!array = memref<2x64xELEMENT>
+!row = memref<1x64xf32, strided<[64, 1], offset: 64>>
+!columns = memref<2x32xf32, strided<[64, 1], offset: 16>>
+!any_columns = memref<2x?xf32, strided<[64, 1], offset: ?>>
+!every_second = memref<2x32xf32, strided<[64, 2]>>
+func.func @main(%x: !array, %y: !array, %at: index, %size: index) {
   %zero = arith.constant 0.0 : f32
-  %d = gpu.alloc () : ARRAY
+  %d = gpu.alloc () : !array
   LINES
-  gpu.dealloc %d : ARRAY
+  gpu.dealloc %d : !array
   return
 }
+// ----- columns
+gpu.memset %d, %zero : !array, f32
+%a = memref.subview %x[0, 16] [2, 32] [1, 1] : !array to !columns
+%b = memref.subview %d[0, 16] [2, 32] [1, 1] : !array to !columns
+gpu.memcpy %b, %a : !columns, !columns
+gpu.memcpy %y, %d : !array, !array
+// ----- a_place_that_only_the_run_knows
+gpu.memset %d, %zero : !array, f32
+%a = memref.subview %x[0, %at] [2, %size] [1, 1] : !array to !any_columns
+%b = memref.subview %d[0, %at] [2, %size] [1, 1] : !array to !any_columns
+gpu.memcpy %b, %a : !any_columns, !any_columns
+gpu.memcpy %y, %d : !array, !array
+// ----- elements_apart_among_memory_of_the_device
+%e = gpu.alloc () : !array
+gpu.memset %d, %zero : !array, f32
+%a = memref.subview %x[0, 0] [2, 32] [1, 2] : !array to !every_second
+%b = memref.subview %e[0, 0] [2, 32] [1, 2] : !array to !every_second
+gpu.memcpy %b, %a : !every_second, !every_second
+%c = memref.subview %d[0, 0] [2, 32] [1, 2] : !array to !every_second
+gpu.memcpy %c, %b : !every_second, !every_second
+gpu.memcpy %y, %d : !array, !array
+gpu.dealloc %e : !array
+// ----- a_fill_of_a_part
+gpu.memcpy %d, %x : !array, !array
+%b = memref.subview %d[0, 16] [2, 32] [1, 1] : !array to !columns
+gpu.memset %b, %zero : !columns, f32
+gpu.memcpy %y, %d : !array, !array
+// ----- the_last_row
+%a = memref.subview %x[1, 0] [1, 64] [1, 1] : !array to !row
+%b = memref.subview %d[1, 0] [1, 64] [1, 1] : !array to !row
+%c = memref.subview %y[1, 0] [1, 64] [1, 1] : !array to !row
+gpu.memcpy %b, %a : !row, !row
+gpu.memcpy %c, %b : !row, !row
 // ----- SHUFFLED
 %d = arith.constant BY : i32
 %w = arith.constant 32 : i32

@@ -1,6 +1,7 @@
 """The GPU dialect among threads, compared with numpy; memory of kernels, copies of parts, lines of faults."""
 
 from contextlib import closing
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,12 @@ OF_INTEGERS |= {"minui": lambda *both: np.minimum(*(each.view(f"u{each.itemsize}
 NAMES = ("r", "d", "w", "moved", "ok")  # of values in the bodies
 
 
-def result(body: str, element: str, **more: Any) -> tuple[Any, Any]:
-    x, y = arrays(DTYPES[element])
-    order = more.pop("order", "fifo")
-    ran(program(f"{body} {store('%r', element)}", element=element, **more), x, y, order=order)
-    return x, y
+def result(body: str, element: str, order: str = "fifo") -> tuple[Any, Any]:
+    x, found = results({"": body}, element, order)
+    return x, found[""]
 
 
-def results(bodies: dict[str, str], element: str) -> tuple[Any, dict[str, Any]]:
+def results(bodies: dict[str, str], element: str, order: str = "fifo") -> tuple[Any, dict[str, Any]]:
     """Returns x, and for each body by its name the %r that threads have: all of one program."""
     x, _ = arrays(DTYPES[element])
     found = {name: np.zeros_like(x) for name in bodies}
@@ -49,16 +48,14 @@ def results(bodies: dict[str, str], element: str) -> tuple[Any, dict[str, Any]]:
         for number, body in enumerate(bodies.values())
     ]
     outputs = ", ".join(f"%out{number}: {array}" for number in range(len(bodies)))
-    ran(program("\n".join(lines), element=element, more=outputs), x, np.zeros_like(x), *found.values())
+    text = program("\n".join(lines), element=element, more=outputs)
+    ran(text, x, np.zeros_like(x), *found.values(), order=order)
     return x, found
 
 
 def reduced(ufunc: Any, x: Any, size: int) -> Any:
     """Returns every element's row of ``size`` neighbours reduced."""
-    rows = x.reshape(-1, size)
-    total = rows[:, 0]
-    for column in rows.T[1:]:
-        total = ufunc(total, column)
+    total = reduce(ufunc, x.reshape(-1, size).T)
     return np.repeat(total, size).reshape(x.shape).astype(x.dtype)
 
 
@@ -107,13 +104,11 @@ def test_blocks_whose_last_warp_is_not_whole(threads: int) -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("element", DTYPES)
 def test_shuffles_of_every_size(element: str) -> None:
-    distances = {"xor": 1, "up": 3, "down": 3, "idx": 7}
-    parts = {mode: {"mode": mode, "by": by, "type": element} for mode, by in distances.items()}
-    bodies = {mode: filled(__file__, "SHUFFLED", **each) for mode, each in parts.items()}
+    lane, text = np.arange(32), text_beside(__file__, "SHUFFLED").replace("TYPE", element)
+    shuffles = {"xor": (1, lane ^ 1), "up": (3, lane - 3), "down": (3, lane + 3), "idx": (7, 0 * lane + 7)}
+    bodies = {mode: text.replace("MODE", mode).replace("BY", str(by)) for mode, (by, _) in shuffles.items()}
     x, found = results(bodies, element)
-    lane = np.arange(32)
-    sources = {"xor": lane ^ 1, "up": lane - 3, "down": lane + 3, "idx": 0 * lane + 7}
-    for mode, source in sources.items():
+    for mode, (_, source) in shuffles.items():
         source = np.where((source < 0) | (source > 31), lane, source)
         np.testing.assert_array_equal(found[mode], x.reshape(2, 2, 32)[:, :, source].reshape(2, 64), mode)
 
@@ -130,10 +125,8 @@ def test_elementwise_operations_of_tensor_core_fragments(name: str, element: str
     rng, count = np.random.default_rng(0), 1 if name == "negatef" else 2
     a, b = (rng.integers(1, 5, (16, 16)).astype(DTYPES[element]) for _ in range(2))
     expected = OF_FRAGMENTS[name](*(a, b)[:count])
-    matrix, kind = f'!gpu.mma_matrix<16x16x{element}, "COp">', f"memref<16x16x{element}>"
-    inputs = f"{', '.join(('%x', '%y')[:count])} : ({', '.join([matrix] * count)})"
-    text = text_beside(__file__, "FRAGMENT").replace("INPUTS", inputs)
-    ran(text.replace("NAME", name).replace("KIND", kind).replace("TYPE", element), a, b)
+    inputs = f"{', '.join(('%x', '%y')[:count])} : ({', '.join(['!matrix'] * count)})"
+    ran(filled(__file__, "FRAGMENT", type=element, kind=name, inputs=inputs), a, b)
     np.testing.assert_array_equal(a, expected)
 
 
@@ -249,46 +242,27 @@ def test_code_for_a_gpu_is_the_same_but_for_the_places() -> None:
     marks = ("\t.loc", "\t.file", "$L__")
     plain = [line for line in ptx(has_lines=True) if not line.startswith(marks) and line]
     assert plain == [line for line in ptx(has_lines=False) if line]
-    assert np.any([".loc" in line for line in ptx(has_lines=True)])
+    assert any(".loc" in line for line in ptx(has_lines=True))
 
 
-WHOLE = {"i8": "-5", "i16": "-300", "i32": "70000", "i64": "5000000000"}
-NUMBERS = WHOLE | {"f16": "1.5", "bf16": "1.5", "f32": "1.5", "f64": "1.1"}
-COLUMNS = "memref<2x32xf32, strided<[64, 1], offset: 16>>"
-ANY_COLUMNS = "memref<2x?xf32, strided<[64, 1], offset: ?>>"
-ROW = "memref<1x64xf32, strided<[64, 1], offset: 64>>"
-EVERY_SECOND = "memref<2x32xf32, strided<[64, 2]>>"
+NUMBERS: dict[str, float] = {"i8": -5, "i16": -300, "i32": 70000, "i64": 5000000000}
+NUMBERS |= {"f16": 1.5, "bf16": 1.5, "f32": 1.5, "f64": 1.1}
 
 
-def copying(*lines: str, element: str = "f32", more: str = "") -> str:
+def copying(lines: str, element: str = "f32") -> str:
     """Returns @main of host arrays %x and %y, with %d in device memory, all of 2 x 64 elements."""
-    array = ARRAY.replace("f32", element)
-    return filled(__file__, "COPYING", array=array, more=more, lines=" ".join(lines))
-
-
-def copied(first: str, second: str, kind: str) -> str:
-    return f"gpu.memcpy {second}, {first} : {kind}, {kind}"
-
-
-def part(name: str, of: str, where: str, kind: str) -> str:
-    return f"{name} = memref.subview {of}{where} : {ARRAY} to {kind}"
-
-
-FILL = f"gpu.memset %d, %zero : {ARRAY}, f32"
-BACK = copied("%d", "%y", ARRAY)
+    return filled(__file__, "COPYING", element=element, lines=lines)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("element", NUMBERS)
 def test_fills_of_every_size(element: str, form: Any) -> None:
-    dtype, number = DTYPES[element], NUMBERS[element]
-    array = ARRAY.replace("f32", element)
-    fill = (f"%k = arith.constant {number} : {element}", f"gpu.memset %d, %k : {array}, {element}")
-    x, y = arrays(dtype)
-    text = copying(*fill, copied("%d", "%y", array), element=element)
-    ran(text, x, y, options=DeviceOptions(form=form))
-    filled_with = float(number) if "f" in element else int(number)
-    np.testing.assert_array_equal(y, np.full((2, 64), filled_with, dtype))
+    number = NUMBERS[element]
+    fill = f"%k = arith.constant {number} : {element} gpu.memset %d, %k : !array, {element}"
+    x, y = arrays(DTYPES[element])
+    text = copying(f"{fill} gpu.memcpy %y, %d : !array, !array", element)
+    ran(text, x, y, *AT_AND_SIZE, options=DeviceOptions(form=form))
+    np.testing.assert_array_equal(y, np.full((2, 64), number, DTYPES[element]))
 
 
 def test_a_fill_with_tokens_keeps_its_place() -> None:
@@ -297,59 +271,31 @@ def test_a_fill_with_tokens_keeps_its_place() -> None:
     np.testing.assert_array_equal(y, np.full((2, 64), 7, np.int8))
 
 
-WHERE, DYNAMIC, LAST_ROW = "[0, 16] [2, 32] [1, 1]", "[0, %at] [2, %size] [1, 1]", "[1, 0] [1, 64] [1, 1]"
-APART = "[0, 0] [2, 32] [1, 2]"
+AT_AND_SIZE = (5, 7)
 LANE = np.arange(64)
 INSIDE = (LANE >= 16) & (LANE < 48)
-OF_COLUMNS = copying(
-    *(FILL, part("%a", "%x", WHERE, COLUMNS), part("%b", "%d", WHERE, COLUMNS)),
-    *(copied("%a", "%b", COLUMNS), BACK),
-)
-CASES: dict[str, tuple[str, Any, tuple[int, ...]]] = {  # text, what the caller gets of x, further arguments
-    "a place that only the run knows": (
-        copying(
-            *(FILL, part("%a", "%x", DYNAMIC, ANY_COLUMNS), part("%b", "%d", DYNAMIC, ANY_COLUMNS)),
-            *(copied("%a", "%b", ANY_COLUMNS), BACK),
-            more=", %at: index, %size: index",
-        ),
-        lambda x: np.where((LANE >= 5) & (LANE < 12), x, 0),
-        (5, 7),
-    ),
-    "elements apart, among memory of the device": (
-        copying(
-            *(f"%e = gpu.alloc () : {ARRAY}", FILL, part("%a", "%x", APART, EVERY_SECOND)),
-            *(part("%b", "%e", APART, EVERY_SECOND), copied("%a", "%b", EVERY_SECOND)),
-            *(part("%c", "%d", APART, EVERY_SECOND), copied("%b", "%c", EVERY_SECOND), BACK),
-            f"gpu.dealloc %e : {ARRAY}",
-        ),
-        lambda x: x * (LANE % 2 == 0),
-        (),
-    ),
-    "a fill of a part": (
-        copying(
-            *(copied("%x", "%d", ARRAY), part("%b", "%d", WHERE, COLUMNS)),
-            *(f"gpu.memset %b, %zero : {COLUMNS}, f32", BACK),
-        ),
-        lambda x: np.where(INSIDE, 0, x),
-        (),
-    ),
+OF_PARTS: dict[str, Any] = {  # what the caller gets of x
+    "a_place_that_only_the_run_knows": lambda x: np.where((LANE >= 5) & (LANE < 12), x, 0),
+    "elements_apart_among_memory_of_the_device": lambda x: x * (LANE % 2 == 0),
+    "a_fill_of_a_part": lambda x: np.where(INSIDE, 0, x),
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+def check_parts(name: str, expected: Any, **options: Any) -> None:
+    check(copying(text_beside(__file__, name)), expected, *AT_AND_SIZE, **options)
+
+
+@pytest.mark.parametrize("name", OF_PARTS)
 def test_copies_and_fills_of_parts(name: str) -> None:
-    text, expected, more = CASES[name]
-    check(text, expected, *more)
+    check_parts(name, OF_PARTS[name])
 
 
 @pytest.mark.parametrize("order", STREAM_ORDERS)
 @pytest.mark.parametrize("form", FORMS)
 def test_copies_of_columns_to_the_device_and_back(order: str, form: Any) -> None:
-    check(OF_COLUMNS, lambda x: np.where(INSIDE, x, 0), order=order, form=form)
+    check_parts("columns", lambda x: np.where(INSIDE, x, 0), order=order, form=form)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_copies_of_contiguous_memory_after_an_offset(form: Any) -> None:
-    parts = (part(name, of, LAST_ROW, ROW) for name, of in (("%a", "%x"), ("%b", "%d"), ("%c", "%y")))
-    text = copying(*parts, copied("%a", "%b", ROW), copied("%b", "%c", ROW))
-    check(text, lambda x: x * [[0], [1]], form=form)
+    check_parts("the_last_row", lambda x: x * [[0], [1]], form=form)
