@@ -1,5 +1,8 @@
 """Twelve small networks as of torchvision and transformers, recurrent cells, models that benchmarks time."""
 
+from functools import reduce
+from itertools import pairwise
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -9,58 +12,49 @@ from benchmarks.model_zoo.convolutional import InvertedResidual, ResBlock, batch
 from benchmarks.model_zoo.perceptrons import DLRM
 from benchmarks.model_zoo.transformers import LlamaMLP, RMSNorm, ViTBlock, join_heads, split_heads
 from tests.programs.exports.attention import attend, causal_bias, rotate
-from tests.programs.exports.export import export, of
+from tests.programs.exports.export import Function, export, of
+from tests.programs.exports.linear import mlp
 
 
-class ResNet(nn.Module):
-    """A stem, residual blocks, one of them with a stride, and a classifier, as ResNet-18."""
+class Sum(nn.Module):
+    """The sum of what several modules make of one input."""
 
-    def __init__(self, channels: int, classes: int) -> None:
+    def __init__(self, *parts: nn.Module) -> None:
         super().__init__()
-        self.stem = nn.Conv2d(3, channels, 7, stride=2, padding=3, bias=False)
-        self.norm, self.pool = batch_norm(channels), nn.MaxPool2d(3, stride=2, padding=1)
-        self.first = ResBlock(channels)
-        self.down = nn.Conv2d(channels, 2 * channels, 3, stride=2, padding=1, bias=False)
-        self.side = nn.Conv2d(channels, 2 * channels, 1, stride=2, bias=False)
-        self.second = ResBlock(2 * channels)
-        self.classify = nn.Linear(2 * channels, classes)
+        self.parts = nn.ModuleList(parts)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = self.first(self.pool(F.relu(self.norm(self.stem(x)))))
-        x = self.second(F.relu(self.down(x) + self.side(x)))
-        return self.classify(torch.flatten(F.adaptive_avg_pool2d(x, 1), 1))
+        return reduce(torch.add, (part(x) for part in self.parts))
 
 
-class VGG(nn.Module):
-    """Pairs of convolutions, pooling, and linear layers with dropout."""
-
-    def __init__(self, channels: int, classes: int) -> None:
-        super().__init__()
-        layers: list[nn.Module] = []
-        for inner, outer in ((3, channels), (channels, 2 * channels)):
-            layers += [nn.Conv2d(inner, outer, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
-        self.features = nn.Sequential(*layers)
-        self.classifier = nn.Sequential(
-            nn.Linear(2 * channels * 16, 32), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(32, classes)
-        )
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.classifier(torch.flatten(self.features(x), 1))
+def classifier(channels: int, classes: int) -> tuple[nn.Module, ...]:
+    return nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes)
 
 
-class MobileNet(nn.Module):
-    """A stem with a stride, inverted residuals, and a classifier, as MobileNetV2."""
+def resnet(channels: int, classes: int) -> nn.Sequential:
+    """Returns a stem, residual blocks, one of them with a stride, and a classifier, as ResNet-18."""
+    stem = nn.Conv2d(3, channels, 7, stride=2, padding=3, bias=False), batch_norm(channels), nn.ReLU()
+    wide = 2 * channels
+    down = nn.Conv2d(channels, wide, 3, stride=2, padding=1, bias=False)
+    block = Sum(down, nn.Conv2d(channels, wide, 1, stride=2, bias=False)), nn.ReLU(), ResBlock(wide)
+    pool = nn.MaxPool2d(3, stride=2, padding=1)
+    return nn.Sequential(*stem, pool, ResBlock(channels), *block, *classifier(wide, classes))
 
-    def __init__(self, channels: int, classes: int) -> None:
-        super().__init__()
-        self.stem = nn.Conv2d(3, channels, 3, stride=2, padding=1, bias=False)
-        self.norm = batch_norm(channels)
-        self.blocks = nn.Sequential(InvertedResidual(channels, 2), InvertedResidual(channels, 3))
-        self.classify = nn.Linear(channels, classes)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = self.blocks(F.relu6(self.norm(self.stem(x))))
-        return self.classify(x.mean((2, 3)))
+def vgg(channels: int, classes: int) -> nn.Sequential:
+    """Returns pairs of convolutions, pooling, and linear layers with dropout."""
+    layers: list[nn.Module] = []
+    for inner, outer in pairwise((3, channels, 2 * channels)):
+        layers += [nn.Conv2d(inner, outer, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
+    linear = nn.Linear(2 * channels * 16, 32), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(32, classes)
+    return nn.Sequential(*layers, nn.Flatten(), *linear)
+
+
+def mobilenet(channels: int, classes: int) -> nn.Sequential:
+    """Returns a stem with a stride, inverted residuals, and a classifier, as MobileNetV2."""
+    stem = nn.Conv2d(3, channels, 3, stride=2, padding=1, bias=False), batch_norm(channels), nn.ReLU6()
+    blocks = InvertedResidual(channels, 2), InvertedResidual(channels, 3)
+    return nn.Sequential(*stem, *blocks, *classifier(channels, classes))
 
 
 class ViT(nn.Module):
@@ -99,23 +93,22 @@ class BertLayer(nn.Module):
         return self.n2(x + self.f2(F.gelu(self.f1(x))))
 
 
+class CausalBlock(transformers.Encoder):
+    def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
 class GPT2(nn.Module):
     """Embeddings, one block with causal attention, and logits by the embedding's weight."""
 
     def __init__(self, words: int, width: int, heads: int) -> None:
         super().__init__()
-        self.heads = heads
         self.words, self.places = nn.Embedding(words, width), nn.Embedding(16, width)
-        self.n1, self.n2, self.n3 = (nn.LayerNorm(width) for _ in range(3))
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.f1, self.f2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.block, self.norm = CausalBlock(width, heads, 4 * width), nn.LayerNorm(width)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         x = self.words(tokens) + self.places.weight[: tokens.shape[1]]
-        q, k, v = (split_heads(each, self.heads) for each in self.qkv(self.n1(x)).split(x.shape[-1], 2))
-        x = x + self.out(join_heads(F.scaled_dot_product_attention(q, k, v, is_causal=True)))
-        x = x + self.f2(F.gelu(self.f1(self.n2(x)), approximate="tanh"))
-        return F.linear(self.n3(x), self.words.weight)
+        return F.linear(self.norm(self.block(x)), self.words.weight)
 
 
 class Llama(nn.Module):
@@ -206,31 +199,23 @@ class LSTMClassifier(nn.Module):
         return self.classify(state)
 
 
-class Mixer(nn.Module):
-    """Patches, an MLP over positions, an MLP over channels, and a classifier of the mean."""
-
-    def __init__(self, width: int, classes: int) -> None:
-        super().__init__()
-        self.patches = nn.Conv2d(3, width, 4, stride=4)
-        self.n1, self.n2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.tokens = nn.Sequential(nn.Linear(16, 24), nn.GELU(), nn.Linear(24, 16))
-        self.channels = nn.Sequential(nn.Linear(width, 48), nn.GELU(), nn.Linear(48, width))
-        self.classify = nn.Linear(width, classes)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = self.patches(x).flatten(2).transpose(1, 2)
-        x = x + self.tokens(self.n1(x).transpose(1, 2)).transpose(1, 2)
-        x = x + self.channels(self.n2(x))
-        return self.classify(x.mean(1))
+def mixer(width: int, classes: int) -> nn.Sequential:
+    """Returns patches, an MLP over positions, an MLP over channels, and a classifier of the mean."""
+    patches, turn = nn.Conv2d(3, width, 4, stride=4), Function(lambda x: x.transpose(1, 2))
+    tokens = nn.Sequential(nn.LayerNorm(width), turn, mlp(16, 24, 16, act=nn.GELU), turn)
+    channels = nn.Sequential(nn.LayerNorm(width), mlp(width, 48, width, act=nn.GELU))
+    blocks = (Sum(nn.Identity(), part) for part in (tokens, channels))
+    mean = Function(lambda x: x.mean(1))
+    return nn.Sequential(patches, nn.Flatten(2), turn, *blocks, mean, nn.Linear(width, classes))
 
 
 TOKENS = torch.tensor([[4, 1, 17, 19, 0, 3, 2, 9], [7, 7, 2, 11, 5, 0, 0, 0]])
 IMAGE = (1, 3, 16, 16)
 
 EXPORTS = (
-    export("resnet", lambda: ResNet(8, 10), (1, 3, 32, 32)),
-    export("vgg", lambda: VGG(8, 10), (2, 3, 16, 16)),
-    export("mobilenet", lambda: MobileNet(8, 10), IMAGE),
+    export("resnet", lambda: resnet(8, 10), (1, 3, 32, 32)),
+    export("vgg", lambda: vgg(8, 10), (2, 3, 16, 16)),
+    export("mobilenet", lambda: mobilenet(8, 10), IMAGE),
     export("vit", lambda: ViT(16, 10), (2, 3, 16, 16)),
     export("bert_layer", lambda: BertLayer(20, 16, 2), TOKENS, TOKENS > 0),
     export("gpt2", lambda: GPT2(20, 16, 2), TOKENS),
@@ -239,7 +224,7 @@ EXPORTS = (
     export("convnext", lambda: ConvNeXt(8), (1, 8, 10, 10)),
     export("unet", lambda: UNet(6), (1, 3, 12, 12)),
     export("lstm_classifier", lambda: LSTMClassifier(20, 16, 5), TOKENS),
-    export("mixer", lambda: Mixer(16, 10), IMAGE),
+    export("mixer", lambda: mixer(16, 10), IMAGE),
 )
 
 CACHE = (1, 4, 12, 8)
