@@ -19,12 +19,20 @@ EFFORT = Effort(budget_s=0.08, min_samples=5, max_samples=60)
 
 @dataclass
 class Clock:
-    """Stands still between calls."""
+    """Stands still between calls, each of which takes a known time."""
 
     now_s: float = 100.0
+    called: list[str] = field(default_factory=list)
 
     def __call__(self) -> float:
         return self.now_s
+
+    def call(self, name: str, seconds: float) -> Callable[[], None]:
+        def run() -> None:
+            self.called.append(name)
+            self.now_s += seconds
+
+        return run
 
 
 @dataclass
@@ -73,8 +81,7 @@ def test_a_slow_first_call_is_not_the_rule_and_one_good_sample_saves_an_action()
 @given(st.floats(1e-8, 1.0))
 def test_the_times_of_a_steady_action_are_its_own(call_s: float) -> None:
     result = measured(Action(call_s, clock=Clock(0.0)))
-    assert result.median_s == pytest.approx(call_s, rel=1e-6)
-    assert result.interval_s == pytest.approx((call_s, call_s), rel=1e-6)
+    assert (result.median_s, *result.interval_s) == pytest.approx((call_s,) * 3, rel=1e-6)
     assert result.is_complete
     assert EFFORT.min_samples <= len(result.samples_s) <= EFFORT.max_samples
 
@@ -201,67 +208,52 @@ def test_a_sample_of_short_calls_is_led_by_as_many_as_asked(lead: int) -> None:
 # Slices of two milliseconds, one way after the other, with a clock that the calls move on.
 
 
-@dataclass
-class Machine:
-    """Calls that take a known time."""
-
-    now: float = 0.0
-    called: list[str] = field(default_factory=list)
-
-    def call(self, name: str, seconds: float) -> Callable[[], None]:
-        def run() -> None:
-            self.called.append(name)
-            self.now += seconds
-
-        return run
-
-
 def test_single_calls_are_timed_without_what_comes_before_each() -> None:
-    machine = Machine()
+    clock = Clock(0.0)
 
     def prepare() -> Callable[[], None]:
-        machine.call("prepare", 10.0)()
-        return machine.call("run", 2.0)
+        clock.call("prepare", 10.0)()
+        return clock.call("run", 2.0)
 
-    evict = machine.call("evict", 100.0)
-    assert timing.after_each(evict, prepare, lambda: machine.now)(3) == 2.0
-    assert machine.called == ["prepare", "evict", "run"] * 3
+    evict = clock.call("evict", 100.0)
+    assert timing.after_each(evict, prepare, clock)(3) == 2.0
+    assert clock.called == ["prepare", "evict", "run"] * 3
 
 
-def times_of(machine: Machine, seconds: float, **lengths: float) -> dict[str, tuple[float, ...]]:
-    calls = {name: machine.call(name, length) for name, length in lengths.items()}
-    return interleaved_times(calls, seconds, lambda: machine.now)
+def times_of(clock: Clock, seconds: float, **lengths: float) -> dict[str, tuple[float, ...]]:
+    calls = {name: clock.call(name, length) for name, length in lengths.items()}
+    return interleaved_times(calls, seconds, clock)
 
 
 def test_a_slice_has_calls_of_two_milliseconds_and_what_precedes_it_is_not_timed() -> None:
-    machine = Machine()
-    found = times_of(machine, 0.1, short=1e-4, long=5e-3)
+    clock = Clock(0.0)
+    found = times_of(clock, 0.1, short=1e-4, long=5e-3)
     rounds = len(found["short"])
     assert found["short"] == pytest.approx([1e-4] * rounds)  # seconds per call
     assert found["long"] == pytest.approx([5e-3] * rounds)
     first = 3  # calls that measure how long one takes
-    assert machine.called.count("short") == 20 * rounds + first
-    assert machine.called.count("long") == rounds + first
-    call = machine.call("a", 2e-3)
+    assert clock.called.count("short") == 20 * rounds + first
+    assert clock.called.count("long") == rounds + first
+    call = clock.call("a", 2e-3)
 
     def before_slice(given: Callable[[], object]) -> None:
         assert given is call
-        machine.now += 1.0
+        clock.now_s += 1.0
 
-    found = interleaved_times({"a": call}, 5.0, lambda: machine.now, before_slice)
+    found = interleaved_times({"a": call}, 5.0, clock, before_slice)
     assert found["a"] == pytest.approx([2e-3] * LEAST_ROUNDS)
 
 
 def test_rounds_go_on_until_the_time_is_over_and_threads_are_woken_before_a_slice() -> None:
-    machine = Machine()
-    assert len(times_of(machine, 1.0, a=2e-3, b=2e-3)["a"]) == 250
-    assert len(times_of(machine, 0.0, a=1.0)["a"]) == LEAST_ROUNDS  # however little time there is
-    machine.called.clear()
-    rounds = len(times_of(machine, 0.0, a=2e-3, b=2e-3, c=2e-3)["a"])
-    measured = machine.called[9:]
+    clock = Clock(0.0)
+    assert len(times_of(clock, 1.0, a=2e-3, b=2e-3)["a"]) == 250
+    assert len(times_of(clock, 0.0, a=1.0)["a"]) == LEAST_ROUNDS  # however little time there is
+    clock.called.clear()
+    rounds = len(times_of(clock, 0.0, a=2e-3, b=2e-3, c=2e-3)["a"])
+    measured = clock.called[9:]
     assert [measured[3 * number] for number in range(rounds)] == list("abcabca")
-    machine.called.clear()
-    before_slice_of(2)(machine.call("a", 1.0))
-    assert machine.called == ["a"] * WAKING_CALLS
-    before_slice_of(1)(machine.call("b", 1.0))
-    assert "b" not in machine.called
+    clock.called.clear()
+    before_slice_of(2)(clock.call("a", 1.0))
+    assert clock.called == ["a"] * WAKING_CALLS
+    before_slice_of(1)(clock.call("b", 1.0))
+    assert "b" not in clock.called

@@ -88,8 +88,7 @@ def test_the_baseline_is_measured_in_a_clean_environment(monkeypatch: pytest.Mon
     assert (plain.threads, plain.measurement.median_s > 0) == (1, True)
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
-    again = cpu.KIND.measurement.baseline(PROBLEM, 1, 0)
-    assert replace(again, measurement=plain.measurement) == plain
+    assert replace(cpu.KIND.measurement.baseline(PROBLEM, 1, 0), measurement=plain.measurement) == plain
 
 
 @pytest.mark.slow

@@ -102,8 +102,7 @@ def test_no_real_machine_has_its_name_and_another_recording_is_another_compiler(
 
 
 def test_an_interval_that_is_not_recorded_comes_from_its_samples_each_time(space: RecordedSpace) -> None:
-    foreign = RecordedTime(2.0, (1.0, 2.0, 6.0))
-    of_another = replace(space, outcomes=(foreign,) * space.rows)
+    of_another = replace(space, outcomes=(RecordedTime(2.0, (1.0, 2.0, 6.0)),) * space.rows)
     verdict, first = selected(of_another, values.candidates()[0])
     _, again = selected(of_another, values.candidates()[0])
     assert first == again
@@ -149,8 +148,7 @@ def test_a_replay_reuses_nothing_of_earlier_ones(store: Store, tmp_path: Path) -
     first, second = replay(store, file), replay(store, file)
     assert first.counts == second.counts
     origins = {trial.record.reused_from for trial in trials_of(store, second.run.id) if trial.record}
-    ours = {trial.id for trial in trials_of(store, second.run.id)}
-    assert origins - {None} <= ours
+    assert origins - {None} <= {trial.id for trial in trials_of(store, second.run.id)}
 
 
 def test_a_replay_is_never_the_best_of_a_machine_nor_known_to_it(store: Store, tmp_path: Path) -> None:
@@ -170,10 +168,8 @@ def test_a_replay_is_never_the_best_of_a_machine_nor_known_to_it(store: Store, t
 def test_a_stored_replay_resumes_from_its_file_unless_it_changed(store: Store, tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
     tuned = replay(store, file, trials=5)
-    again = resume(tuned.run.id, fakes.backends(), store, Interruption())
-    assert again.counts == tuned.counts
-    shorter = Recording((values.RUN,), values.recording().trials[:60], (values.SPACE,))
-    file.write_bytes(t4_bytes(shorter))
+    assert resume(tuned.run.id, fakes.backends(), store, Interruption()).counts == tuned.counts
+    file.write_bytes(t4_bytes(Recording((values.RUN,), values.recording().trials[:60], (values.SPACE,))))
     changed = r"run 1: was made by another version of the compiler; changed: .*recording .*start a new run"
     with pytest.raises(UsageError, match=changed):
         resume(tuned.run.id, fakes.backends(), store, Interruption(), retime=True)

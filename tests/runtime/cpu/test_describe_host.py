@@ -97,8 +97,7 @@ def test_every_limit_that_constraints_ask_is_in_the_name(tree: Path, monkeypatch
     """All but the cores, which are those that the process may use: a taskset makes no other machine."""
     machine = host.describe_machine()
     seen = {machine.name: machine.limits()}
-    sizes = ((0, "32K"), (2, "2048K"), (3, "32M"))
-    changes = [(f"cpu0/cache/index{at}/size", size) for at, size in sizes]
+    changes = [(f"cpu0/cache/index{at}/size", size) for at, size in ((0, "32K"), (2, "2048K"), (3, "32M"))]
     flags = (f"fma avx2 {AVX512} amx_tile amx_bf16", f"fma avx2 {AVX512}", "fma avx2")
     changes += [("cpuinfo", CPUINFO.format(core=0, flags=each)) for each in flags]
     for name, text in changes:

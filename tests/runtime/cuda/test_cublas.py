@@ -24,15 +24,10 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", ["nvidia/cublas/lib/libcublas.so.12", "nvidia/cu13/lib/libcublas.so.13"])
-def test_the_library_of_a_wheel_is_found(site: Path, name: str) -> None:
+def test_the_library_of_a_wheel_is_found_before_the_systems(site: Path, tmp_path: Path, name: str) -> None:
     put(site, name)
-    assert cublas_file(()) == site / name
-
-
-def test_a_wheel_comes_before_the_system(site: Path, tmp_path: Path) -> None:
-    put(site, "nvidia/cublas/lib/libcublas.so.12")
     system = put(tmp_path / "system", "libcublas.so.13")
-    assert cublas_file((system,)) == site / "nvidia/cublas/lib/libcublas.so.12"
+    assert cublas_file(()) == cublas_file((system,)) == site / name
 
 
 def test_the_newest_of_the_system_is_taken(site: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def nvml(pynvml: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ctypes
 
 
 def test_sensors_are_read_in_base_units_and_one_that_is_missing_is_no_zero(nvml: ctypes.CDLL) -> None:
-    power_w = pytest.approx(512.345)
+    power_w: Any = pytest.approx(512.345)
     assert probe.GpuSensors(BUS).read() == GpuState(1.755e9, 2.619e9, 61.0, power_w)
     ctypes.c_ulonglong.in_dll(nvml, "stub_reasons").value = 0x1 | 0x4 | 0x40
     ctypes.c_int.in_dll(nvml, "stub_power_result").value = NOT_SUPPORTED
@@ -103,8 +103,7 @@ def test_a_driver_that_does_not_start_or_finds_no_gpu(stub: StubDriver) -> None:
     stub = StubDriver()
     stub.fail("cuInit", NO_DEVICE)
     why = "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
-    message = f"^no CUDA GPU can be used: cuInit: {why}; nvid"
-    with pytest.raises(DeviceError, match=message) as caught:
+    with pytest.raises(DeviceError, match=f"^no CUDA GPU can be used: cuInit: {why}; nvid") as caught:
         stub.open()
     assert caught.value.error_name == "CUDA_ERROR_NO_DEVICE"
 
@@ -201,8 +200,7 @@ def test_the_table_gives_the_peaks_of_the_whitepapers(facts: object, dtype: str,
 
 @pytest.mark.parametrize("chip", CLOCK_FLOP)
 def test_every_dtype_that_a_chip_has_instructions_for_has_a_peak(chip: str) -> None:
-    taken = set(INPUT_DTYPES) - (set(FLOAT8S) if chip == "sm_80" else set())
-    assert set(CLOCK_FLOP[chip]) == taken
+    assert set(CLOCK_FLOP[chip]) == set(INPUT_DTYPES) - (set(FLOAT8S) if chip == "sm_80" else set())
 
 
 def test_bandwidth_is_bytes_read_and_written_by_the_best_copy_and_flop_those_documented() -> None:

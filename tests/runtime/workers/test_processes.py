@@ -255,8 +255,7 @@ EFFORT = Effort(budget_s=0.1)
 
 def test_the_limit_follows_the_expected_time_or_size_and_the_machine_and_is_not_nothing() -> None:
     limits, large = protocol.Limits(evaluation_timeout_s=10.0), Matmul(1024, 1024, 1024)
-    quick = limits.evaluation_limit_s(PROBLEM, EFFORT, call_s=1e-6)
-    slow = limits.evaluation_limit_s(PROBLEM, EFFORT, call_s=2.0)
+    quick, slow = (limits.evaluation_limit_s(PROBLEM, EFFORT, call_s) for call_s in (1e-6, 2.0))
     assert quick == pytest.approx(10.4, abs=0.01)
     assert slow - quick == pytest.approx(2.0 * protocol.CALLS, abs=0.01)
     usual = protocol.Limits()
@@ -266,17 +265,15 @@ def test_the_limit_follows_the_expected_time_or_size_and_the_machine_and_is_not_
     faster = protocol.Limits(slowest_flop_per_s=1e11, calls=60)
     saved_s = of_large - faster.evaluation_limit_s(large, EFFORT, None)
     assert saved_s == pytest.approx(large.flop * (protocol.CALLS / 1e9 - 60 / 1e11))
-    alone = protocol.Limits().evaluation_limit_s(PROBLEM, EFFORT, 0.5)
-    one = protocol.Limits().remeasurement_limit_s(PROBLEM, EFFORT, 0.5, participants=1)
-    eight = protocol.Limits().remeasurement_limit_s(PROBLEM, EFFORT, 0.5, participants=8)
-    assert one >= alone
-    assert eight - one == pytest.approx(7 * (one - protocol.Limits().evaluation_timeout_s), rel=1e-3)
+    one, eight = (usual.remeasurement_limit_s(PROBLEM, EFFORT, 0.5, participants) for participants in (1, 8))
+    assert one >= usual.evaluation_limit_s(PROBLEM, EFFORT, 0.5)
+    assert eight - one == pytest.approx(7 * (one - usual.evaluation_timeout_s), rel=1e-3)
     # of 1003x701x331 a comparison takes 22 ms on a quiet core: two of them with each sample of 8 ms
     problem, participants = Matmul(1003, 701, 331, layout="nt"), 10
     rounds = FINAL_EFFORT.budget_s / (2 * 8e-3)
     quiet_s = participants * rounds * 2 * (8e-3 + 22e-3)
-    assert protocol.Limits().remeasurement_limit_s(problem, FINAL_EFFORT, 8e-3, participants) > 3 * quiet_s
-    assert protocol.Limits().remeasurement_limit_s(PROBLEM, FINAL_EFFORT, 1e-6, participants) < 30
+    assert usual.remeasurement_limit_s(problem, FINAL_EFFORT, 8e-3, participants) > 3 * quiet_s
+    assert usual.remeasurement_limit_s(PROBLEM, FINAL_EFFORT, 1e-6, participants) < 30
     for name in ("compile_timeout_s", "evaluation_timeout_s", "memory_bytes", "slowest_flop_per_s", "calls"):
         with pytest.raises(ValueError, match=rf"limits: found .*{name}=0.*, allowed positive numbers"):
             protocol.Limits(**{name: 0})

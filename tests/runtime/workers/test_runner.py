@@ -139,9 +139,7 @@ def test_an_exception_that_cannot_be_printed_or_pickled_is_a_failure(runner: Abs
     assert record.outcome.reason.startswith("tests.fakes.UnprintableError: ")
 
 
-def test_a_known_script_or_failure_and_code_of_another_script_are_reused(
-    runner: AbstractRunner, memory: fakes.Memory
-) -> None:
+def test_a_known_script_failure_or_code_is_reused(runner: AbstractRunner, memory: fakes.Memory) -> None:
     (first,) = run(runner, candidate(3), memory=memory)
     (again,) = run(runner, candidate(3))
     assert again.reused_from == 0
@@ -234,8 +232,8 @@ DRILLS: dict[str, Drills] = {
 
 
 def runner_of(target: Factory | None = None, of: RunnerOrder | None = None, **processes: Any) -> WorkerRunner:
-    target, processes = target or fake_factory(), {"workers": 2, "limits": LONG_TIMEOUT} | processes
-    specs = compile_spec(target), evaluation_spec(target)
+    processes = {"workers": 2, "limits": LONG_TIMEOUT, **processes}
+    specs = compile_spec(target or fake_factory()), evaluation_spec(target or fake_factory())
     return WorkerRunner(of or order(), RunnerProcesses(*specs, **processes), 0)
 
 
@@ -295,8 +293,7 @@ def test_a_time_out_grows_with_the_incumbent() -> None:
 
 @pytest.mark.slow
 def test_nothing_compiles_while_a_candidate_is_timed(tmp_path: Path) -> None:
-    factory = Factory("tests.fakes:ClockedTarget", (str(tmp_path), 0.25, 0.1))
-    runner = runner_of(factory, limits=Limits())
+    runner = runner_of(Factory("tests.fakes:ClockedTarget", (str(tmp_path), 0.25, 0.1)), limits=Limits())
     records = run(runner, *(candidate(x) for x in range(8)))
     runner.remeasure(tuple(map(bound, records[:2])), NO_BUDGET)
     runner.close()
@@ -337,8 +334,7 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
     holds.wait()
     exclusive = TimingLock("cpu", "me", given.append, tmp_path)
     limits = Limits(evaluation_timeout_s=HURRIED.evaluation_timeout_s)
-    runner = runner_of(workers=1, limits=limits, exclusive=exclusive.held)
-    (record,) = run_and_close(runner, candidate(3))
+    (record,) = run_and_close(runner_of(workers=1, limits=limits, exclusive=exclusive.held), candidate(3))
     holding.join()
     assert is_over.is_set()
     assert record.median_s == time_of(3)

@@ -172,8 +172,7 @@ def dishonest_code(name: str, problem: Problem) -> str:
     parts = {"before": f"%none = arith.constant 0 : i64\n    {before}", "after": after}
     whole = Template(KERNEL).safe_substitute(parts | {"declarations": declarations})
     with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(Template(whole).substitute(values), name)
-        return lowering.lower_to_llvm(module)
+        return lowering.lower_to_llvm(transform.parse(Template(whole).substitute(values), name))
 
 
 def dishonest_artifact(name: str, problem: Problem) -> Artifact:

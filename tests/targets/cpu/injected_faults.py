@@ -64,8 +64,7 @@ def code_of(deed: str) -> str:
     text, declarations = DEEDS[deed]
     with transform.new_context(), ir.Location.unknown():
         kernel = filled(__file__, "KERNEL", deed=text, declarations=declarations)
-        module = transform.parse(kernel, deed)
-        return lowering.lower_to_llvm(module)
+        return lowering.lower_to_llvm(transform.parse(kernel, deed))
 
 
 class DrillTarget(ForwardingTarget):

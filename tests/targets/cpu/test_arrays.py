@@ -201,8 +201,7 @@ def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: in
     arrays, team = arrays_of(problem), ThreadTeam(1)
     with transform.new_context(), ir.Location.unknown():
         code = compile_fusion(problem.fusion, None)
-    artifact = Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ())
-    loaded = CPU.load(problem, artifact)
+    loaded = CPU.load(problem, Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ()))
     prepared = loaded.fusion_calls(arrays)
     assert len(prepared.weights) == len({each.ctypes.data for each in prepared.weights}) == copies
     for each in prepared.weights[1:]:
@@ -235,8 +234,7 @@ def test_first_scripts_of_a_program_are_verified_and_timed(place: int, cache: st
 def test_a_weight_that_a_script_packs_is_packed() -> None:
     arrays = arrays_of(fusion_problems()[0])
     panels = arrays.calls(0, (None, WeightPacking(16), None)).weights[0].reshape(2, 24, 16)
-    weight = arrays.operands[1].reshape(24, 32)
-    assert np.array_equal(panels[1], weight[:, 16:])
+    assert np.array_equal(panels[1], arrays.operands[1].reshape(24, 32)[:, 16:])
 
 
 def test_a_fusion_that_numpy_cannot_compute_is_refused() -> None:

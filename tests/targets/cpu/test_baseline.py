@@ -58,8 +58,7 @@ def test_openblas_answers_right(sizes: tuple[int, int, int], layout: str, dtype:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("m", [1, 5])
 def test_openblas_answers_each_pair_of_a_batch_right(m: int, layout: str) -> None:
-    matmul = require_right(BatchMatmul(3, m, 7, 4, layout=layout))
-    assert matmul.name.endswith(", a call for each matrix")
+    assert require_right(BatchMatmul(3, m, 7, 4, layout=layout)).name.endswith(", a call for each matrix")
 
 
 def verified_in_a_child(library: str, problems: tuple[Problem, ...], threads: int = 1) -> tuple[str, ...]:
@@ -106,8 +105,7 @@ def test_each_library_multiplies_each_pair_of_a_batch_right(library: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["onednn", "onednn-torch"])
 def test_a_result_of_bf16_is_right(library: str) -> None:
-    problem = Matmul(33, 77, 41, "bf16", output="bf16")
-    (name,) = verified_in_a_child(library, (problem,))
+    (name,) = verified_in_a_child(library, (Matmul(33, 77, 41, "bf16", output="bf16"),))
     assert "bf16 result" not in name  # that is what was asked for
 
 

@@ -1,7 +1,9 @@
 """A choice stands for installed libraries that multiply the type, or is refused in one line."""
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,8 +24,9 @@ ALL = ("mkl", "blis", "onednn", "onednn-torch")
 def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Makes libraries look installed: those of ``names`` and OpenBLAS alone."""
     for name, library in LIBRARIES.items():
-        path = f"/lib/{name}.so" if name in ("openblas", *names) else None
-        monkeypatch.setitem(LIBRARIES, name, replace(library, find=lambda path=path: path))
+        is_there = name in ("openblas", *names)
+        find: Callable[[], str | None] = partial(str, f"/lib/{name}.so") if is_there else lambda: None
+        monkeypatch.setitem(LIBRARIES, name, replace(library, find=find))
     for name, function in (("onednn", "find_onednn"), ("onednn-torch", "find_torch")):
         monkeypatch.setattr(baseline_libraries, function, LIBRARIES[name].find)
 
@@ -125,8 +128,7 @@ def test_the_first_name_that_is_there_is_found_else_by_the_loader(tmp_path: Path
 
 
 def test_an_extension_is_found_without_importing_its_package() -> None:
-    found = baseline_libraries.find_extension("ctypes", "__in*.py")
-    assert found == ctypes.__file__
+    assert baseline_libraries.find_extension("ctypes", "__in*.py") == ctypes.__file__
     assert baseline_libraries.find_extension("ctypes", "*.f90") is None
     assert baseline_libraries.find_extension("no_such_package", "*") is None
 

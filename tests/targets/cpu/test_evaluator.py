@@ -113,8 +113,7 @@ def test_an_artifact_reports_its_panels_its_stages_and_its_hash() -> None:
     problem = Matmul(16, 64, 8)
     script = POINTS.bind(point_of(problem))
     one, again = COMPILER.compile(problem, script), CpuCompiler().compile(problem, script)
-    assert one.sha256 == again.sha256
-    assert one.partitions == (Partition(ENTRY, 0, 0, 16, 64),)
+    assert (one.sha256, one.partitions) == (again.sha256, (Partition(ENTRY, 0, 0, 16, 64),))
     assert [stage for stage, _ in one.stage_s] == ["transform", "lower"]
     assert all(seconds > 0 for _, seconds in one.stage_s)
     other = COMPILER.compile(replace(problem, sizes=(16, 64, 9)), POINTS.bind(point_of(Matmul(16, 64, 9))))
@@ -129,8 +128,7 @@ def test_panels_outside_of_c_too_wide_vectors_and_too_many_threads_fail_before_a
     artifact = artifact_of(problem, 3, "n")
     with fails(Stage.LOAD, match=r"^script wants 3 threads, allowed 2$"):
         CpuEvaluator(2).load(problem, artifact)
-    reason = r"^vector<(1400|700)xf32> is (5600|2800) bytes wide, allowed 2048$"
-    with fails(Stage.RESOURCES, match=reason):
+    with fails(Stage.RESOURCES, match=r"^vector<(1400|700)xf32> is (5600|2800) bytes wide, allowed 2048$"):
         COMPILER.compile(Matmul(1, 700, 2), Script.of(text_beside(__file__, "WHOLE_ROWS")))
 
 

@@ -15,6 +15,7 @@ from tests import byte_group_texts as byte_texts
 from tests import group_texts as texts
 from tests.default_suite import ALL
 from tests.group_runs import as_problem, compiled, error_of, run
+from tests.tuning.fakes import present
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import WEIGHTS_COLD, Problem
@@ -29,6 +30,8 @@ from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
 pytestmark = pytest.mark.mlir
+HERE, EMULATED = describe_machine(), emulated_machine()
+AVX2 = replace(EMULATED, isa="avx2")
 Sizes = tuple[int, int, int]  # m, n, k
 SIZES = st.integers(1, 90)
 THREE_SIZES = st.tuples(SIZES, SIZES, SIZES)
@@ -43,15 +46,6 @@ FIRST_SIZES = [((1, 5, 3), 0), ((16, 176, 64), 0), ((128, 1024, 512), 0)]  # and
 FIRST_SIZES += [((700, 300, 700), 3), ((2000, 3, 33), 3)]
 
 
-@functools.cache
-def machine() -> Machine:
-    return describe_machine()
-
-
-def avx2() -> Machine:
-    return replace(emulated_machine(), isa="avx2")
-
-
 def drawn_script(problem: Problem, strategy: str, number: int, processor: Machine) -> str:
     file = load_space_file(default_space_file())
     variables = variables_of(problem, processor, threads=1)
@@ -64,7 +58,7 @@ def drawn_script(problem: Problem, strategy: str, number: int, processor: Machin
 def require_right(kind: str, text: str, strategy: str, number: int, processor: Machine | None = None) -> None:
     """Compiles, runs and compares; for another ``processor`` with tiles and dot products as vectors."""
     problem = as_problem(kind, text)
-    script = drawn_script(problem, strategy, number, processor or machine())
+    script = drawn_script(problem, strategy, number, processor or HERE)
     error = error_of(problem.fusion, script, np.random.default_rng(number), emulates=processor is not None)
     assert error <= 1, (problem.key, script)
 
@@ -90,12 +84,12 @@ def test_contractions_are_right(
     epilogues = byte_texts.NAMES if element == "i8" else texts.EPILOGUES
     forms = FORMS.get(strategy, ("one", "pairs", "batch"))
     text = contraction(sizes, epilogues[epilogue % len(epilogues)], forms[form % len(forms)], element)
-    has_tiles = machine().has_amx_bf16 and element == "bf16"
+    has_tiles = HERE.has_amx_bf16 and element == "bf16"
     is_emulated = strategy == VNNI or (strategy == AMX and not has_tiles)
-    require_right("contraction", text, strategy, number, emulated_machine() if is_emulated else None)
+    require_right("contraction", text, strategy, number, EMULATED if is_emulated else None)
 
 
-@pytest.mark.skipif(not machine().has_vnni, reason="this processor has no VNNI")
+@pytest.mark.skipif(not HERE.has_vnni, reason="this processor has no VNNI")
 @FEW
 @given(THREE_SIZES, st.sampled_from(byte_texts.NAMES), st.sampled_from(["one", "pairs", "batch"]), NUMBERS)
 def test_dot_products_of_bytes_are_right(sizes: Sizes, epilogue: str, form: str, number: int) -> None:
@@ -111,9 +105,9 @@ UNARY = ("math.tanh %x0", "arith.mulf %x0, %x0", "math.exp %x0")
     [
         (contraction((13, 37, 29), "bias_relu", "one", "f64"), PACKED, 5, None),
         (contraction((13, 37, 29), "bias_relu", "batch", "f64"), DIRECT, 5, None),
-        (contraction((17, 40, 35), "bias_relu", "one", "bf16"), AMX, 7, emulated_machine()),
-        (contraction((17, 40, 35), "none", "one", "bf16"), AMX, 7, emulated_machine()),
-        (contraction((17, 43, 35), "columns", "one", "i8"), VNNI, 3, avx2()),
+        (contraction((17, 40, 35), "bias_relu", "one", "bf16"), AMX, 7, EMULATED),
+        (contraction((17, 40, 35), "none", "one", "bf16"), AMX, 7, EMULATED),
+        (contraction((17, 43, 35), "columns", "one", "i8"), VNNI, 3, AVX2),
         *((texts.elementwise((3, 77), operation, "bf16"), "elementwise_cpu", 1, None) for operation in UNARY),
         (texts.transpose((32, 48), (1, 0), "bf16"), "elementwise_cpu", 0, None),
         (texts.transpose((17, 35), (1, 0), "bf16"), "elementwise_cpu", 0, None),
@@ -127,11 +121,9 @@ def test_other_types_are_right(text: str, strategy: str, number: int, processor:
 @pytest.mark.parametrize("has", ["amx", "bf16", "neither", "avx2"])
 def test_each_processor_has_a_first_configuration_for_bf16(sizes: Sizes, batch: int, has: str) -> None:
     text = texts.product(*sizes, "bias", batch=batch, element="bf16", sums="f32")
-    machine = avx2() if has == "avx2" else emulated_machine()
-    processor = replace(machine, has_amx_bf16=has == "amx", has_bf16=has in ("amx", "bf16"))
-    found = first_configuration(as_problem("contraction", text), processor)
-    assert found is not None
-    candidate = found[0]
+    processor = AVX2 if has == "avx2" else EMULATED
+    processor = replace(processor, has_amx_bf16=has == "amx", has_bf16=has in ("amx", "bf16"))
+    candidate, *_ = present(first_configuration(as_problem("contraction", text), processor))
     assert candidate.strategy == (AMX if has == "amx" else PAIRS)
     if has != "amx":
         assert dict(candidate.choices)["dots"] == (has == "bf16")
@@ -139,7 +131,7 @@ def test_each_processor_has_a_first_configuration_for_bf16(sizes: Sizes, batch: 
 
 def emulated_machine_of(has: str) -> Machine:
     """Returns a processor with AMX ("amx"), VNNI ("vnni"), VNNI of 256 bits ("avx-vnni") or neither."""
-    processor = avx2() if has == "avx-vnni" else emulated_machine()
+    processor = AVX2 if has == "avx-vnni" else EMULATED
     return replace(processor, has_amx_int8=has == "amx", has_vnni=has != "neither")
 
 
@@ -186,7 +178,7 @@ def test_elementwise_operations_are_right(shape: list[int], number: int) -> None
 @pytest.mark.parametrize("isa", ["avx512", "avx2"])
 def test_numbers_are_quantized(isa: str, shape: list[int], number: int) -> None:
     problem = as_problem("elementwise", byte_texts.quantized(tuple(shape)))
-    script = drawn_script(problem, "elementwise_cpu", number, replace(emulated_machine(), isa=isa))
+    script = drawn_script(problem, "elementwise_cpu", number, replace(EMULATED, isa=isa))
     given = (np.random.default_rng(number).standard_normal(shape) * 3).astype(np.float32)
     assert error_of(problem.fusion, script, np.random.default_rng(0), [given]) <= 1
 
@@ -196,21 +188,20 @@ def test_numbers_are_quantized(isa: str, shape: list[int], number: int) -> None:
 @pytest.mark.parametrize("isa", ["avx512", "avx2"])
 def test_bytes_are_transposed(isa: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
     problem = as_problem("elementwise", texts.transpose(shape, order, "i8"))
-    script = drawn_script(problem, "elementwise_cpu", 0, replace(emulated_machine(), isa=isa))
+    script = drawn_script(problem, "elementwise_cpu", 0, replace(EMULATED, isa=isa))
     assert error_of(problem.fusion, script, np.random.default_rng(0)) == 0
 
 
 @pytest.mark.parametrize("script_of", ["schedule", "loops"])
 def test_softmax_keeps_infinities_and_nan_as_numpy_does(script_of: str) -> None:
     problem = as_problem("rows", texts.softmax(5, 77))
-    found = default_script(problem, machine())
-    assert found is not None
+    schedule = present(default_script(problem, HERE)).text
     rows = np.random.default_rng(1).standard_normal((5, 77)).astype(np.float32)
     rows[0, 3] = -np.inf  # a mask
     rows[1] = -np.inf  # nothing is left: NaN
     rows[2, 70] = np.nan
     rows[3, 76] = np.inf
-    script = found.text if script_of == "schedule" else None
+    script = schedule if script_of == "schedule" else None
     assert error_of(problem.fusion, script, np.random.default_rng(0), [rows]) <= 1
 
 
@@ -220,31 +211,28 @@ def test_softmax_keeps_infinities_and_nan_as_numpy_does(script_of: str) -> None:
 )
 def test_nan_infinities_and_zeros_of_padding_do_not_mix(epilogue: str, element: str) -> None:
     problem = as_problem("contraction", contraction((18, 33, 35), epilogue, "one", element))
-    found = default_script(problem, machine())
-    assert found is not None
-    rng = np.random.default_rng(2)
+    script, rng = present(default_script(problem, HERE)).text, np.random.default_rng(2)
     dtype = ml_dtypes.bfloat16 if element == "bf16" else np.float32
     a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((18, 35), (35, 33)))
     a[1, 34], a[3, 4] = np.nan, np.inf
     if element == "bf16":
         b[34, 32] = np.inf
     bias = [] if epilogue == "silu" else [rng.standard_normal(33).astype(np.float32)]
-    assert error_of(problem.fusion, found.text, rng, [a, b, *bias]) <= 1
+    assert error_of(problem.fusion, script, rng, [a, b, *bias]) <= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epilogue", ["scale", "columns"])
 def test_nan_and_infinities_of_scales_stay_in_their_columns(epilogue: str) -> None:
     problem = as_problem("contraction", byte_texts.product(18, 33, 35, epilogue))
-    found = default_script(problem, emulated_machine_of("vnni"))
-    assert found is not None
+    script = present(default_script(problem, emulated_machine_of("vnni"))).text
     rng = np.random.default_rng(2)
     inputs = list(draw_inputs(problem.fusion, rng))
     if epilogue == "columns":
         inputs[2][[1, 4]], inputs[3][[7, 32]] = [np.nan, np.inf], [np.nan, -np.inf]
         inputs[0][5] = 0  # infinity times 0
         assert np.isnan(evaluate(problem.fusion, tuple(inputs))[0].value).sum() > 18
-    assert error_of(problem.fusion, found.text, rng, inputs, emulates=True) <= 1
+    assert error_of(problem.fusion, script, rng, inputs, emulates=True) <= 1
 
 
 @pytest.mark.drawn(ALL)
@@ -269,20 +257,19 @@ def test_without_a_script_a_fusion_is_loops(kind: str, text: str) -> None:
 @pytest.mark.parametrize("extreme", [-128, 127])
 def test_the_greatest_sums_are_exact(extreme: int) -> None:
     problem = as_problem("contraction", byte_texts.product(7, 20, 1027))
-    script = drawn_script(problem, VNNI, 1, emulated_machine())
+    script = drawn_script(problem, VNNI, 1, EMULATED)
     a, b = np.full((7, 1027), extreme, np.int8), np.full((1027, 20), -128, np.int8)
     rng = np.random.default_rng(0)
-    assert error_of(problem.fusion, script, rng, [a, b], emulates=not machine().has_vnni) == 0
+    assert error_of(problem.fusion, script, rng, [a, b], emulates=not HERE.has_vnni) == 0
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("k", [1, 3, 5, 64, 66])
 def test_a_weight_comes_packed_and_unsigned(k: int) -> None:
     problem = as_problem("contraction", byte_texts.product(5, 70, k, "columns"))
-    found = first_configuration(problem, emulated_machine_of("vnni"))
-    assert found is not None
-    _, packing, *others = compiled(problem.fusion, found[1].text, emulates=True).packings
-    assert packing is not None
+    _, script, *_ = present(first_configuration(problem, emulated_machine_of("vnni")))
+    _, first, *others = compiled(problem.fusion, script.text, emulates=True).packings
+    packing = present(first)
     assert (packing.interleave, packing.unsigned, packing.depth) == (4, True, 64)
     assert others == [None, None]
 
@@ -291,7 +278,7 @@ def test_a_weight_comes_packed_and_unsigned(k: int) -> None:
 def test_a_b_that_is_no_weight_is_packed_inside() -> None:
     text = byte_texts.product(9, 33, 21, "columns").replace("33xi8> {tuner.weight}", "33xi8>")
     problem = as_problem("contraction", text)
-    script = drawn_script(problem, VNNI, 11, emulated_machine())
+    script = drawn_script(problem, VNNI, 11, EMULATED)
     assert compiled(problem.fusion, script, emulates=True).packings == (None,) * 4
     assert error_of(problem.fusion, script, np.random.default_rng(5), emulates=True) <= 1
 
@@ -314,12 +301,11 @@ def test_a_wrong_epilogue_is_noticed(text: str, add: str, wrong: str, element: s
     assert worst_error(expected[0], found) > least
 
 
-@pytest.mark.skipif(not machine().has_vnni, reason="this processor has no VNNI")
+@pytest.mark.skipif(not HERE.has_vnni, reason="this processor has no VNNI")
 @pytest.mark.parametrize("epilogue", ["none", "columns", "requantized"])
 def test_the_first_configuration_for_bytes_is_verified_and_timed(epilogue: str) -> None:
     problem = replace(as_problem("contraction", byte_texts.product(8, 40, 66, epilogue)), cache=WEIGHTS_COLD)
-    script, cpu, rng = default_script(problem, machine()), CpuEvaluator(1), np.random.default_rng(0)
-    assert script is not None
+    cpu, rng, script = CpuEvaluator(1), np.random.default_rng(0), present(default_script(problem, HERE))
     loaded = cpu.load(problem, CpuCompiler().compile(problem, script))
     verdict = cpu.verify(problem, loaded, rng)
     assert verdict.elements == 8 * 40

@@ -116,8 +116,7 @@ def test_the_fence_next_to_an_array_is_really_there(is_at_end: bool) -> None:
     assert np.array_equal(array, np.arange(10))
     outside = array.ctypes.data + (array.nbytes if is_at_end else -1)
     ranges = re.findall(r"(?m)^([0-9a-f]+)-([0-9a-f]+) (\S+)", Path("/proc/self/maps").read_text())
-    modes = [mode for start, end, mode in ranges if int(start, 16) <= outside < int(end, 16)]
-    assert modes == ["---p"]
+    assert [mode for start, end, mode in ranges if int(start, 16) <= outside < int(end, 16)] == ["---p"]
     assert ctypes.c_float.from_address(array.ctypes.data).value == 0.0
 
 

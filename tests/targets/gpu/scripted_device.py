@@ -46,33 +46,18 @@ class ScriptedDevice(AbstractDevice):
     def create_stream(self) -> int:
         return self._new("stream")
 
-    def destroy_stream(self, stream: int) -> None:
-        self.alive.remove(stream)
-
-    def synchronize_stream(self, stream: int) -> None:
-        pass
-
     def create_event(self, *, is_timed: bool = False) -> int:
         assert is_timed
         return self._new("event")
 
-    def destroy_event(self, event: int) -> None:
-        self.alive.remove(event)
-
     def record_event(self, event: int, stream: int) -> None:
         self._moments[event] = self.now_s
-
-    def synchronize_event(self, event: int) -> None:
-        pass
 
     def elapsed_s(self, start: int, stop: int) -> float:
         return self._moments[stop] - self._moments[start]
 
     def allocate(self, size_bytes: int, stream: int) -> int:
         return self._new(f"allocate {size_bytes}")
-
-    def free(self, address: int, stream: int) -> None:
-        self.alive.remove(address)
 
     def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
         self.log.append(f"fill {item_bytes * count}")
@@ -98,14 +83,20 @@ class ScriptedDevice(AbstractDevice):
         for run in self._graphs[graph]:
             run()
 
-    def destroy_graph(self, graph: int) -> None:
-        self.alive.remove(graph)
-
     def _new(self, what: str) -> int:
         self.log.append(what)
         self._handles += 1
         self.alive.add(self._handles)
         return self._handles
+
+    def _give_back(self, *handle_and_stream: Any, **__: Any) -> Any:
+        self.alive.remove(handle_and_stream[0])
+
+    def _is_done_at_once(self, *_: Any, **__: Any) -> Any:
+        pass
+
+    destroy_stream = destroy_event = destroy_graph = free = _give_back
+    synchronize_stream = synchronize_event = _is_done_at_once
 
     def _unneeded(self, *_: Any, **__: Any) -> Any:  # by timing
         raise NotImplementedError

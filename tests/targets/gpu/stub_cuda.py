@@ -68,5 +68,4 @@ class StubTarget(ForwardingTarget, AbstractBaselineSource):
 
 def stub_factory() -> Factory:
     """Describes both. Skips without a C compiler."""
-    libraries = (str(stub_library()), stub_cublas())
-    return Factory("tests.targets.gpu.stub_cuda:StubTarget", libraries)
+    return Factory("tests.targets.gpu.stub_cuda:StubTarget", (str(stub_library()), stub_cublas()))

@@ -46,8 +46,7 @@ def test_other_errors_pass_and_a_lack_of_memory_reports_what_for() -> None:
     with pytest.raises(DeviceError, match="INVALID_VALUE"), allocating("scratch", 1, Stage.LOAD):
         raise refusal("CUDA_ERROR_INVALID_VALUE")
     reason = r"^1\.50 GiB of GPU memory for scratch are not free: CUDA_E"
-    allocated = allocating("scratch", 3 << 29, Stage.LOAD)
-    with fails(Stage.LOAD, match=reason), failing_as(Stage.RUN), allocated:
+    with fails(Stage.LOAD, match=reason), failing_as(Stage.RUN), allocating("scratch", 3 << 29, Stage.LOAD):
         raise refusal(module.OUT_OF_MEMORY)
 
 

@@ -87,8 +87,7 @@ def test_a_wrong_program_has_no_time(compiler: GpuCompiler, evaluator: GpuEvalua
 
 
 def test_copies_reach_what_a_gpu_has(here: GpuHere) -> None:
-    gpu = open_gpu(here)
-    assert 5e10 < copied_bytes_per_s(gpu.device, here.facts.memory_bytes) < 2e13
+    assert 5e10 < copied_bytes_per_s(open_gpu(here).device, here.facts.memory_bytes) < 2e13
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32", "f32", "f64"])

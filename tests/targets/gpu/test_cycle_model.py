@@ -9,6 +9,7 @@ import pytest
 from benchmarks.gpu_points import CUDA_CORES, TENSOR_CORES, Builder, Point, point
 from tests.library.bundle.values import program
 from tests.texts import text_beside
+from tests.tuning.fakes import present
 from tuner.core.problem import Matmul, Problem
 from tuner.search.cost_model.gpu import LATENCY
 from tuner.simulator.memory.access_log import Access
@@ -81,8 +82,7 @@ def test_an_instruction_has_its_name_its_words_and_its_control_code() -> None:
 def test_loops_are_what_branches_back_close_but_no_jump_from_after_the_end() -> None:
     assert NESTED.loops() == ((2, 5), (1, 7))  # the endless branch to itself at the end is none
     again = Line("BRA `(.L_x_0)", 5)  # a wait outside of the loop has succeeded at last
-    waiting = kernel_of(".L_x_0", FFMA, *loop(".L_x_1", FFMA), Line("EXIT"), again)
-    assert waiting.loops() == ((1, 3),)
+    assert kernel_of(".L_x_0", FFMA, *loop(".L_x_1", FFMA), Line("EXIT"), again).loops() == ((1, 3),)
 
 
 def test_kernels_are_reported_instruction_by_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,8 +213,7 @@ BLOCKS = BlockWork(blocks=200, warps=8, resident=2, fetched_bytes=2400.0, stored
 
 
 def counts(kernel: Kernel, executed: float = 10.0, capability: int = 80, path: float = 0.0) -> KernelCounts:
-    each = (executed,) * len(kernel.code)
-    return KernelCounts(kernel, each, {0: path} if path else {}, 1024.0, capability)
+    return KernelCounts(kernel, (executed,) * len(kernel.code), {0: path} if path else {}, 1024.0, capability)
 
 
 def test_each_part_is_counted_for_the_warps_that_share_it() -> None:
@@ -264,10 +263,8 @@ def builder() -> Builder:
 
 
 def parts(builder: Builder, wanted: Point) -> tuple[float, cycle_model.BusyCycles]:
-    found = cycle_model.predicted(wanted.problem, builder.build(wanted).program)
-    assert found is not None
-    assert found.parts is not None
-    return found.cycles, found.parts
+    found = present(cycle_model.predicted(wanted.problem, builder.build(wanted).program))
+    return found.cycles, present(found.parts)
 
 
 @pytest.mark.mlir

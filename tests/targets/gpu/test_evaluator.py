@@ -149,8 +149,7 @@ def test_cublas_that_refuses_is_reported_by_its_words() -> None:
     words = pytest.raises(TunerError, match=r"^cuBLAS: cublasGemmEx: not supported$")
     with refusing("multiply", 15), words:
         library_evaluator().load_baselines(PROBLEM, np.random.default_rng(0))
-    words = pytest.raises(TunerError, match=r"^cuBLAS: cublasCreate_v2: not initialized")
-    with refusing("create", 1), words:
+    with refusing("create", 1), pytest.raises(TunerError, match=r"^cuBLAS: cublasCreate_v2: not initialized"):
         timed(Matmul(*SIZES))
 
 
@@ -367,6 +366,5 @@ def test_a_top_trial_that_spares_itself_work_gets_no_time(artifact: Artifact, se
 @pytest.mark.usefixtures("few_cold_samples")
 def test_a_time_below_the_roofline_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_timing, "WARM_UP_S", 0.0)  # which takes a thousand calls of such a time
-    message = r"^faster than Simulated GPU: found .* TFLOP/s, allowed 2\.23"
-    with fails(Stage.VERIFY, match=message):
+    with fails(Stage.VERIFY, match=r"^faster than Simulated GPU: found .* TFLOP/s, allowed 2\.23"):
         timed_until(device_with_a_clock(), replace(BOTH, sample_s=1e-12), small_kernel(), is_finalist=True)

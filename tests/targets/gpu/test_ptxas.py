@@ -225,8 +225,7 @@ def test_registers_by_another_name_give_the_same_machine_code(ptxas: Ptxas) -> N
 
 @pytest.mark.mlir
 def test_without_an_assembler_the_compiler_says_so() -> None:
-    compiler = gpu.gpu_compiler_build(chip_of("sm_90"), None, GPU_SOURCES)
-    assert dict(compiler.packages)["ptxas"] == "none"
+    assert dict(gpu.gpu_compiler_build(chip_of("sm_90"), None, GPU_SOURCES).packages)["ptxas"] == "none"
 
 
 def with_resources(**changes: Any) -> KernelProgram:

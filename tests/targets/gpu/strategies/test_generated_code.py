@@ -11,6 +11,7 @@ from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE, compiled, large_wgmma, require_right
 from tests.targets.gpu.strategies.test_points import OF_F64, OF_NT
+from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
@@ -27,14 +28,6 @@ Knobs = dict[str, Any]
 SEED_TILE: Knobs = dict.fromkeys(("block_m", "block_n"), 64) | {"block_k": 32, "depth": 4}
 SEED_TILE |= {"split_m": 1, "split_n": 1}
 WGMMA_16 = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
-
-
-@pytest.fixture(scope="module")
-def ptxas() -> Ptxas:
-    found = find_ptxas()
-    if found is None:
-        pytest.skip("needs ptxas")
-    return found
 
 
 def require_no_spills(program: KernelProgram) -> None:
@@ -75,8 +68,7 @@ def test_unpadded_rows_of_a_transposed_b_collide() -> None:
 @pytest.mark.parametrize("group", [1, 8])
 def test_the_main_loop_of_cuda_cores_is_multiply_adds_fed_by_wide_loads_and_cp_async(group: int) -> None:
     ptx = GpuPoint(Matmul(4096, 4096, 4096), Candidate.of(SIMT, SIMT_LARGE | {"group": group})).program().ptx
-    start = ptx.rindex("\n$", 0, ptx.index("ld.shared"))
-    loop = ptx[start : ptx.index("st.global")]
+    loop = ptx[ptx.rindex("\n$", 0, ptx.index("ld.shared")) : ptx.index("st.global")]
     assert loop.count("fma.rn.f32") == 8 * 8 * 16
     assert loop.count("ld.shared.v4") == (8 + 4 * 2) * 4  # of A along K, of B along N, for four of K
     assert "ld.global" not in ptx
@@ -124,9 +116,7 @@ def test_blocks_of_a_large_grid_are_right_where_they_are_sampled() -> None:
         ("e4m3", "nt", "m16n8k32.row.col.f32.e4m3.e4m3.f32"),
     ],
 )
-def test_the_main_loop_of_mma_sync_is_tensor_cores_fed_by_ldmatrix_and_cp_async(
-    dtype: str, layout: str, instruction: str
-) -> None:
+def test_mma_sync_is_fed_by_ldmatrix_and_cp_async(dtype: str, layout: str, instruction: str) -> None:
     block_k = {"tf32": 16, "i8": 64, "e4m3": 64}.get(dtype, 32)
     # of e4m3 Hopper has no mma.sync: ptxas makes it of conversions to f16 and their mma
     chip = "sm_89" if dtype == "e4m3" else "sm_90"
@@ -147,9 +137,7 @@ def test_what_spills_is_right_comes_last_and_is_not_refused(ptxas: Ptxas) -> Non
     knobs: dict[str, Any] = {"block_m": 128, "block_n": 128, "block_k": 16, "warps_m": 1, "warps_n": 1}
     one = points.mma_sync(Matmul(128, 128, 64, "f16"), **knobs)
     allowed = feasible_set(one.problem, points.MMA_SYNC)
-    row = allowed.row_of(one.candidate)
-    assert row is not None
-    assert not allowed.is_preferred[row]
+    assert not allowed.is_preferred[present(allowed.row_of(one.candidate))]
     program = ptxas.assemble(one.program())
     assert program.resources[0].spilled_bytes > 1000
     require_launchable(program)
@@ -241,8 +229,7 @@ def test_the_large_tile_keeps_its_loop_with_several_tiles_per_block(cluster: str
     [("tma", "cp.async.bulk.tensor.2d.global", 4), ("exchange", "v4.b32", 16)],
 )
 def test_the_large_tile_keeps_registers_whatever_stores_c(stores: str, instruction: str, count: int) -> None:
-    problem = replace(large_wgmma().problem, output="f16")
-    program = large_wgmma(problem, stores=stores).program()
+    program = large_wgmma(replace(large_wgmma().problem, output="f16"), stores=stores).program()
     assert program.ptx.count(instruction) == count
     assert ("c_map0" in program.launches[0].arguments) == (stores == "tma")
     points.require_large_tile_kept(program)
