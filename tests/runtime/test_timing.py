@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.targets.evaluation import rng
 from tuner.core.interfaces import Effort
 from tuner.core.records import Measurement
 from tuner.runtime import timing
@@ -48,10 +49,6 @@ class Action:
         self.repeats.append(times)
         self.clock.now_s += self.call_s * times
         self.call_s += self.drift_s
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def measured(action: Action, effort: Effort = EFFORT) -> Measurement:
