@@ -64,15 +64,18 @@ def test_what_has_a_schedule_or_too_many_phases_is_left_to_torch_mlir() -> None:
 @pytest.mark.parametrize(
     ("module", "shape"),
     [
+        (torch.nn.Conv2d(4, 8, 3, padding=1).half(), (1, 4, 7, 9)),
         (torch.nn.Conv3d(2, 4, 3, stride=(2, 1, 1), padding=1), (1, 2, 5, 6, 9)),
         (torch.nn.ConvTranspose3d(2, 4, 3, stride=2), (1, 2, 2, 3, 4)),
         (torch.nn.Sequential(torch.nn.ConvTranspose2d(4, 8, 2, stride=2), torch.nn.SiLU()), (2, 4, 5, 8)),
         (torch.nn.ConvTranspose1d(4, 8, 4, stride=2, padding=1, groups=2), (2, 4, 9)),
     ],
-    ids=["volumes", "transposed volumes", "one convolution for all phases", "groups"],
+    ids=["f16", "volumes", "transposed volumes", "one convolution for all phases", "groups"],
 )
 def test_they_have_schedules(module: Any, shape: tuple[int, ...]) -> None:
-    x = torch.linspace(-2, 2, math.prod(shape)).reshape(shape)
-    program = tuner.torch.compile(module.eval(), (x,))  # a warning of scalar loops would be an error
+    dtype = next(module.parameters()).dtype
+    x = torch.linspace(-2, 2, math.prod(shape)).reshape(shape).to(dtype)
+    program = tuner.torch.compile(module.eval(), (x,))
+    assert all(each.strategy for each in program.function.code.fusions)
     with torch.no_grad():
-        torch.testing.assert_close(program(x), module(x), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(program(x), module(x))

@@ -461,3 +461,14 @@ func.func @main() -> tensor<9xf32> {
   %w = arith.constant dense_resource<w> : tensor<9xf32>
   return %w : tensor<9xf32>
 }
+// ----- JOINED_WEIGHTS
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x10xf32> {
+  %zero = arith.constant 0.0 : f32
+  %a = arith.constant dense<NUMBERS> : tensor<4x3xf32>
+  %b = arith.constant dense<NUMBERS> : tensor<4x7xf32>
+  %w = tensor.concat dim(1) %a, %b : (tensor<4x3xf32>, tensor<4x7xf32>) -> tensor<4x10xf32>
+  %e = tensor.empty() : tensor<4x10xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4x10xf32>) -> tensor<4x10xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<4x4xf32>, tensor<4x10xf32>) outs(%z : tensor<4x10xf32>) -> tensor<4x10xf32>
+  return %y : tensor<4x10xf32>
+}

@@ -136,6 +136,16 @@ def test_what_weights_decide_is_computed_in_parts_whose_results_are_in_order() -
         np.testing.assert_array_equal(found, expected)
 
 
+def test_a_concatenation_of_weights_is_computed_once() -> None:
+    made = formed(with_weights(text_beside(__file__, "JOINED_WEIGHTS")))
+    (fusion,) = made.program.fusions
+    assert fusion.ops == ("linalg.matmul",)
+    assert "tensor.concat" in made.program.init
+    x = np.eye(4, dtype=np.float32)
+    (found,) = FusedFunction(made)(x)
+    np.testing.assert_array_equal(found, np.concatenate(made.weights, 1))
+
+
 def test_heads_are_views_and_a_producer_writes_inside_of_the_padding_of_its_reader() -> None:
     program = formed(text_of("attention")).program
     assert [fusion.ops for fusion in program.fusions].count(("linalg.transpose",)) == 1
