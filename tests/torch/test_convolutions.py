@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 import tuner.torch  # noqa: E402 - after the skip
+from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
 from tuner.torch.convolutions import CONVOLUTION, PHASES_LIMIT, convolution  # noqa: E402
 
 pytestmark = pytest.mark.mlir
@@ -76,6 +77,7 @@ def test_they_have_schedules(module: Any, shape: tuple[int, ...]) -> None:
     dtype = next(module.parameters()).dtype
     x = torch.linspace(-2, 2, math.prod(shape)).reshape(shape).to(dtype)
     program = tuner.torch.compile(module.eval(), (x,))
+    assert isinstance(program.function, FusedFunction)
     assert all(each.strategy for each in program.function.code.fusions)
     with torch.no_grad():
         torch.testing.assert_close(program(x), module(x))
