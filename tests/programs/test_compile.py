@@ -1,6 +1,5 @@
 """``tuner.compile_program``: options, files, scripts, graphs, compilers that crash, forked processes."""
 
-import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 import tuner
 from tests.default_suite import ALL
-from tests.forked import in_child_amid_calls
+from tests.forked import in_child, in_child_amid_calls
 from tests.programs.crashing_compiler import crash
 from tests.programs.lowering.compiled import first_script
 from tests.texts import text_beside
@@ -142,22 +141,14 @@ def test_programs_of_a_thread_share_a_child() -> None:
 
 @pytest.mark.slow
 def test_a_forked_process_compiles_with_a_child_of_its_own() -> None:
-    def compile_and_report(reports: Any) -> None:
-        try:
-            tuner.compile_program(RIGHT, "simulator").close()
-            reports.put("compiled")
-        except BaseException as error:  # noqa: BLE001 - for the parent
-            reports.put(repr(error))
+    def compiles() -> bool:
+        tuner.compile_program(RIGHT, "simulator").close()
+        return True
 
-    tuner.compile_program(RIGHT, "simulator").close()
+    assert compiles()
     child = compile_child.CHILDREN.of_this_thread().child
-    context = multiprocessing.get_context("fork")
-    reports = context.Queue()
-    forked = context.Process(target=compile_and_report, args=(reports,))
-    forked.start()
-    assert reports.get(timeout=120) == "compiled"
-    forked.join()
-    tuner.compile_program(RIGHT, "simulator").close()
+    assert in_child(compiles)
+    assert compiles()
     assert compile_child.CHILDREN.of_this_thread().child is child is not None
 
 

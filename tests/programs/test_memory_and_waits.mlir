@@ -190,15 +190,19 @@ gpu.dealloc %d : memref<16xf32>
 gpu.memcpy %b, %e : memref<16xf32>, memref<16xf32>
 gpu.dealloc %e : memref<16xf32>
 // ----- a_dependence_between_chains_is_one_event
-gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%a : memref<16xf32>)
-gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%b : memref<16xf32>)
-gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
-  args(%a : memref<16xf32>, %b : memref<16xf32>, %a : memref<16xf32>)
+scf.for %i = %c0 to %n step %c1 {
+  gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%a : memref<16xf32>)
+  gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%b : memref<16xf32>)
+  gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%a : memref<16xf32>, %b : memref<16xf32>, %a : memref<16xf32>)
+}
 // ----- the_host_waits_in_a_loop_for_what_it_reads_alone
-gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%a : memref<16xf32>)
-gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%b : memref<16xf32>)
-%x = memref.load %a[%c1] : memref<16xf32>
-memref.store %x, %a[%c3] : memref<16xf32>
+scf.for %i = %c0 to %n step %c1 {
+  gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%a : memref<16xf32>)
+  gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%b : memref<16xf32>)
+  %x = memref.load %a[%c1] : memref<16xf32>
+  memref.store %x, %a[%c3] : memref<16xf32>
+}
 // ----- a_wait_of_tokens_before_a_free_is_one_wait
 %t0 = gpu.wait async
 %d, %t1 = gpu.alloc async [%t0] () : memref<16xf32>
@@ -257,17 +261,64 @@ gpu.dealloc %y : memref<16xf32>
 }
 %n = async.add_to_group %t, %g : !async.token
 async.await_all %g
+// ----- memory_of_an_iteration_joins_no_chains
+scf.for %i = %c0 to %n step %c1 {
+  %da = memref.alloc() : memref<16xf32>
+  gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%a : memref<16xf32>, %da : memref<16xf32>)
+  gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%da : memref<16xf32>, %a : memref<16xf32>, %a : memref<16xf32>)
+  memref.dealloc %da : memref<16xf32>
+  %db = memref.alloc() : memref<16xf32>
+  gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%b : memref<16xf32>, %db : memref<16xf32>)
+  gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%db : memref<16xf32>, %b : memref<16xf32>, %b : memref<16xf32>)
+  memref.dealloc %db : memref<16xf32>
+}
+// ----- READ_OF_A_VIEW
+%VIEW = memref.subview %a[0] [8] [2] : memref<16xf32> to memref<8xf32, strided<[2]>>
+gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+    threads(%tx, %ty, %tz) in (%sx = %c3, %sy = %c1, %sz = %c1) {
+  %x = memref.load %VIEW[%tx] : memref<8xf32, strided<[2]>>
+  memref.store %x, %b[%tx] : memref<16xf32>
+  gpu.terminator
+}
+// ----- OUT_OF_REACH
+%d = gpu.alloc () : memref<16xf32>
+gpu.memcpy %d, %a : memref<16xf32>, memref<16xf32>
+gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%d : memref<16xf32>)
+ACCESS
+gpu.dealloc %d : memref<16xf32>
+// ----- FAULTS
+// fault: host: found a load or store of byte 12 of d0 \(64 bytes\), which is device memory, allowed host memory, gpu.alloc host_shared
+%x = memref.load %d[%c3] : memref<16xf32>
+memref.store %x, %b[%c0] : memref<16xf32>
+
+// fault: host: found a load or store of byte 4 of d0 \(64 bytes\), which is device memory, allowed host memory, gpu.alloc host_shared
+memref.store %one, %d[%c1] : memref<16xf32>
+
+// fault: host: found a load or store of byte 0 of d0 \(64 bytes\), which is device memory, allowed host memory, gpu.alloc host_shared
+memref.copy %d, %b : memref<16xf32> to memref<16xf32>
+
+// fault: host: found a print of byte 0 of d0 \(64 bytes\), which is device memory, allowed host memory, gpu.alloc host_shared
+%u = memref.cast %d : memref<16xf32> to memref<*xf32>
+call @printMemrefF32(%u) : (memref<*xf32>) -> ()
+
+// fault: kernel add: .*found global address .*; host memory that is not registered is in parameter 1
+gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%d : memref<16xf32>, %b : memref<16xf32>, %d : memref<16xf32>)
 // ----- FREED_AFTER_A_WAIT
 module attributes {gpu.container_module} {
-      func.func @main(%s: STREAM, %a: BUFFER) {
-        %c1 = arith.constant 1 : index
-        %c16 = arith.constant 16 : index
-        %d = gpux.alloc (%s) : BUFFER
-        gpux.memcpy %s, %d, %a : BUFFER, BUFFER
-        gpux.launch_func %s, @m::@inc ONE_BLOCK args(%d : BUFFER)
-        gpux.memcpy %s, %a, %d : BUFFER, BUFFER
-        gpux.wait %s
-        FREE
-        return
-      }
-    KERNELS}
+  func.func @main(%s: !gpux.StreamType, %a: memref<16xf32>) {
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %d = gpux.alloc (%s) : memref<16xf32>
+    gpux.memcpy %s, %d, %a : memref<16xf32>, memref<16xf32>
+    gpux.launch_func %s, @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%d : memref<16xf32>)
+    gpux.memcpy %s, %a, %d : memref<16xf32>, memref<16xf32>
+    gpux.wait %s
+    FREE
+    return
+  }
+KERNELS}

@@ -1,15 +1,14 @@
 """Memory of programs is copied where it must be and freed once; the order of tokens and streams is kept."""
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
-from tests.programs.file_check import filled
-from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
+from tests.programs.file_check import cases, filled
+from tests.programs.lowering.device_programs import BUFFER, KERNELS
 from tests.programs.payload_runs import SIMULATOR, A, B, ended, launched, payload, trace_of
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
@@ -20,21 +19,22 @@ from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
-EVERY_SECOND = "memref<8xf32, strided<[2]>>"
-STREAM = "!gpux.StreamType"
-FREE = f"gpux.dealloc %s, %d : {BUFFER}"
 
 
 def named(name: str, **options: str) -> str:
-    return payload(text_beside(__file__, name), **options)
+    text = text_beside(__file__, name)
+    return payload(text, **{"results": BUFFER if "return" in text else ""} | options)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("form", FORMS)
-def test_host_arguments_next_to_device_memory_are_copied(form: str) -> None:
-    text = named("host_arguments_next_to_device_memory_are_copied")
-    found = ended(text, A, B, options=DeviceOptions(form=form))  # type: ignore[arg-type] # one of its words
-    np.testing.assert_array_equal(found[0], A + B)
+@pytest.mark.parametrize(
+    ("name", "place", "expected"),
+    [("host_arguments_next_to_device_memory_are_copied", 0, A + B), ("a_loop_carries_a_token", 1, A + 6)],
+)
+def test_each_form_gives_the_same(form: Any, name: str, place: int, expected: Any) -> None:
+    found = ended(named(name), A, B, options=DeviceOptions(form=form))
+    np.testing.assert_array_equal(found[place], expected)
 
 
 def test_shared_memory_and_a_program_that_copies_for_itself_stay_as_they_are() -> None:
@@ -62,26 +62,30 @@ def test_shared_memory_and_a_program_that_copies_for_itself_stay_as_they_are() -
         ("shared_memory_is_returned_after_a_wait", 0, 2 * (A + 1)),
         ("memory_of_asynchronous_work_is_freed_after_the_wait", 1, A + 1),
         ("memory_of_an_iteration_is_freed_in_it", 1, B + 6 * A),
+        ("shared_and_registered_memory_are_in_reach_of_both", 1, A + B),
     ],
 )
 def test_numbers_are_right_and_nothing_is_left(name: str, place: int, expected: Any) -> None:
-    text = text_beside(__file__, name)
-    found = ended(payload(text, results=BUFFER if "return" in text else ""), A, B)
+    found = ended(named(name), A, B)
     assert expected is None or np.array_equal(found[place], expected)
 
 
 @pytest.mark.parametrize(
-    ("name", "flag", "expected"),
+    ("name", "flag", "place", "expected"),
     [
-        ("memory_of_either_branch_is_returned", True, 2 * A),
-        ("memory_of_either_branch_is_returned", False, 2 * B),
-        ("an_argument_or_own_memory_is_returned", True, 2 * A),
-        ("an_argument_or_own_memory_is_returned", False, B),
+        ("memory_of_either_branch_is_returned", True, 0, 2 * A),
+        ("memory_of_either_branch_is_returned", False, 0, 2 * B),
+        ("an_argument_or_own_memory_is_returned", True, 0, 2 * A),
+        ("an_argument_or_own_memory_is_returned", False, 0, B),
+        ("a_branch_hands_on_a_token", True, 1, A + B + 1),
+        ("a_branch_hands_on_a_token", False, 1, A + B),
     ],
 )
-def test_control_flow_decides_what_is_returned(name: str, flag: bool, expected: Any) -> None:
-    text = named(name, arguments="%flag: i1", results=BUFFER)
-    np.testing.assert_array_equal(ended(text, A, B, flag)[0], expected)
+def test_control_flow_decides_what_is_returned_or_done(
+    name: str, flag: bool, place: int, expected: Any
+) -> None:
+    found = ended(named(name, arguments="%flag: i1"), A, B, flag)
+    np.testing.assert_array_equal(found[place], expected)
 
 
 def test_the_same_memory_and_a_view_of_it_are_returned_once_each() -> None:
@@ -118,11 +122,11 @@ def test_an_output_is_uploaded_where_a_kernel_leaves_something_of_it_equal_views
     assert uploads(payload(launched("twice", "a", "b"))) == 1
     assert uploads(payload(launched("twice", "a", "b").replace("threads in (%c16", "threads in (%c3"))) == 2
     assert uploads(payload(launched("inc", "b"))) == 1
-    first, second = of_view("v"), of_view("w")
+    first, second = (filled(__file__, "READ_OF_A_VIEW", view=name) for name in "vw")
     store = f"memref.store %one, %a[%c0] : {BUFFER}"
     of_b = 1  # of which kernels write a part
-    assert uploads(payload(*first, *second)) == of_b + 1
-    assert uploads(payload(*first, store, *second)) == of_b + 2
+    assert uploads(payload(first, second)) == of_b + 1
+    assert uploads(payload(first, store, second)) == of_b + 2
 
 
 @pytest.mark.slow
@@ -131,59 +135,19 @@ def test_an_output_that_a_fill_or_a_map_overwrites_is_not_uploaded() -> None:
     assert uploads(payload(f"linalg.abs ins(%a : {BUFFER}) outs(%b : {BUFFER})")) == 1
 
 
-def of_view(name: str) -> tuple[str, ...]:
-    """Returns a kernel that reads every second element of %a through a view of its own."""
-    return (
-        f"%{name} = memref.subview %a[0] [8] [2] : {BUFFER} to {EVERY_SECOND}",
-        "gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)",
-        "threads(%tx, %ty, %tz) in (%sx = %c3, %sy = %c1, %sz = %c1) {",
-        f"%x = memref.load %{name}[%tx] : {EVERY_SECOND}",
-        f"memref.store %x, %b[%tx] : {BUFFER}",
-        *("gpu.terminator", "}"),
-    )
-
-
-BEGIN = (f"%d = gpu.alloc () : {BUFFER}", f"gpu.memcpy %d, %a : {BUFFER}, {BUFFER}", launched("inc", "d"))
-END = f"gpu.dealloc %d : {BUFFER}"
-LOAD = f"%x = memref.load %d[%c3] : {BUFFER} memref.store %x, %b[%c0] : {BUFFER}"
-PRINT = f"%u = memref.cast %d : {BUFFER} to memref<*xf32> call @printMemrefF32(%u) : (memref<*xf32>) -> ()"
-OF_DEVICE = r"of d0 \(64 bytes\), which is device memory, allowed host memory, gpu.alloc host_shared"
-ACCESS = "host: found a load or store"
-OF_HOST = "kernel add: .*found global address .*; host memory that is not registered is in parameter 1"
-FAULTS = {
-    "load": (LOAD, f"{ACCESS} of byte 12 {OF_DEVICE}"),
-    "store": (f"memref.store %one, %d[%c1] : {BUFFER}", f"{ACCESS} of byte 4 {OF_DEVICE}"),
-    "copy": (f"memref.copy %d, %b : {BUFFER} to {BUFFER}", f"{ACCESS} of byte 0 {OF_DEVICE}"),
-    "print": (PRINT, f"host: found a print of byte 0 {OF_DEVICE}"),
-    "kernel": (launched("add", "d", "b", "d"), OF_HOST),
-}
-
-
-def loaded(text: str, written: list[str]) -> Iterator[Any]:
-    code = compiler_of(SIMULATOR).compile(text, "main", None).code
-    for order in STREAM_ORDERS:
-        yield DeviceFunction(code, SimulatedDevice("sm_90", order), written.append)
-
-
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize("name", FAULTS)
-def test_memory_out_of_reach_is_a_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("options", "access"), cases(text_beside(__file__, "FAULTS")))
+def test_memory_out_of_reach_is_a_fault(
+    options: dict[str, str], access: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(device_lowering, "mixes_memory", lambda *_, **__: False)
-    line, fault = FAULTS[name]
-    written: list[str] = []
-    for program in loaded(payload(*BEGIN, line, END), written):
-        with pytest.raises(DeviceError, match=fault):
+    text = payload(filled(__file__, "OUT_OF_REACH", access=access))
+    code, written = compiler_of(SIMULATOR).compile(text, "main", None).code, list[str]()
+    for order in STREAM_ORDERS:
+        program = DeviceFunction(code, SimulatedDevice("sm_90", order), written.append)
+        with pytest.raises(DeviceError, match=options["fault"]):
             program(A.copy(), B.copy())
     assert not written
-
-
-def test_shared_and_registered_memory_are_in_reach_of_both() -> None:
-    text = named("shared_and_registered_memory_are_in_reach_of_both")
-    for program in loaded(text, []):
-        first, second = A.copy(), B.copy()
-        program(first, second)
-        assert not program.device.reports
-        assert list(second) == list(A + B)
 
 
 def in_an_iteration(text: str, *arguments: Any) -> dict[str, int]:
@@ -197,12 +161,9 @@ def counted(trace: list[str]) -> Counter[str]:
     return Counter(line.split()[0] for line in trace)
 
 
-def looped(*lines: str) -> str:
-    return payload("scf.for %i = %c0 to %n step %c1 {", *lines, "}", arguments="%n: index")
-
-
 def test_chains_of_a_loop_have_two_streams() -> None:
-    text = looped(*(launched("inc", name) for name in "abab"))
+    launches = (launched("inc", name) for name in "abab")
+    text = payload("scf.for %i = %c0 to %n step %c1 {", *launches, "}", arguments="%n: index")
     assert in_an_iteration(text, A, B) == {"launch": 4, "record": 0, "wait": 0, "synchronize": 0, "free": 0}
     streams = {line.split()[-1] for line in trace_of(text, A, B, 3) if line.startswith("launch")}
     assert len(streams) == 2
@@ -216,35 +177,24 @@ def test_two_matmuls_of_each_iteration_go_on_without_events() -> None:
     assert (calls["launch"], calls["record"]) == (2, 0)
 
 
-# Each chain has a buffer of its own, which is new in every iteration.
-CHAINS = [
-    *(f"%da = memref.alloc() : {BUFFER}", launched("twice", "a", "da"), launched("add", "da", "a", "a")),
-    *(f"memref.dealloc %da : {BUFFER}", f"%db = memref.alloc() : {BUFFER}", launched("twice", "b", "db")),
-    *(launched("add", "db", "b", "b"), f"memref.dealloc %db : {BUFFER}"),
-]
 LOOPS = {  # calls of one more iteration
     "chains_that_the_author_carries_by_tokens_go_on_without_events": {"record": 0, "synchronize": 0},
     "a_dependence_between_chains_is_one_event": {"record": 2, "wait": 2},
     "the_host_waits_in_a_loop_for_what_it_reads_alone": {"synchronize": 1, "record": 0},
-    "memory of an iteration joins no chains": {"free": 2, "record": 0},
+    "memory_of_an_iteration_joins_no_chains": {"free": 2, "record": 0},
 }
 
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_waits_for_what_it_needs_alone(name: str) -> None:
     """Of the dependence: the sum needs both chains, and the second may write again only behind the sum."""
-    if "author" in name:
-        text = named(name, arguments="%n: index")
-    else:
-        text = looped(*CHAINS) if "_" not in name else looped(text_beside(__file__, name))
-    calls = in_an_iteration(text, A, B)
+    calls = in_an_iteration(named(name, arguments="%n: index"), A, B)
     assert {call: calls[call] for call in LOOPS[name]} == LOOPS[name]
 
 
-@pytest.mark.parametrize("free", [FREE, ""], ids=["the author's", "ours"])
+@pytest.mark.parametrize("free", ["gpux.dealloc %s, %d : memref<16xf32>", ""], ids=["the author's", "ours"])
 def test_the_authors_wait_before_a_free_is_kept_and_no_other_is_added(free: str) -> None:
-    parts = {"stream": STREAM, "buffer": BUFFER, "one_block": ONE_BLOCK, "kernels": KERNELS}
-    text = filled(__file__, "FREED_AFTER_A_WAIT", free=free, **parts)
+    text = filled(__file__, "FREED_AFTER_A_WAIT", free=free, kernels=KERNELS)
     ended(text, A)
     *program, end_of_call = trace_of(text, A)
     calls = ["allocate", "copy", "launch", "copy", "synchronize", "free"]
@@ -259,20 +209,6 @@ def test_a_wait_of_tokens_before_a_free_is_one_wait(form: Any) -> None:
     ended(text, A, B, options=options)
     calls = counted(trace_of(text, A, B, options=options))
     assert (calls["synchronize"], calls["record"], calls["free"]) == (1, 0, 1)
-
-
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("form", FORMS)
-def test_a_loop_carries_a_token(form: str) -> None:
-    text = named("a_loop_carries_a_token")
-    found = ended(text, A, B, options=DeviceOptions(form=form))  # type: ignore[arg-type] # one of its words
-    np.testing.assert_array_equal(found[1], A + 6)
-
-
-@pytest.mark.parametrize("flag", [True, False])
-def test_a_branch_hands_on_a_token(flag: bool) -> None:
-    text = named("a_branch_hands_on_a_token", arguments="%flag: i1")
-    np.testing.assert_array_equal(ended(text, A, B, flag)[1], A + B + flag)
 
 
 def test_regions_of_the_async_dialect_wait_for_one_another_and_groups_are_refused() -> None:

@@ -245,3 +245,13 @@ gpu.launch blocks(%b0, %b1, %b2) in (%g0 = %c1, %g1 = %c1, %g2 = %c1)
   gpu.terminator
 }
 gpu.dealloc %d : memref<4xf32>
+// ----- CAST_OF_A_VIEW
+%base, %o0, %n0, %n1, %s0, %s1 = memref.extract_strided_metadata %da
+  : memref<16x64xf16> -> memref<f16>, index, index, index, index, index
+%view = memref.reinterpret_cast %base to offset: [0], sizes: [16, 64], strides: [64, 1]
+  : memref<f16> to memref<16x64xf16>
+%any = memref.cast %view : memref<16x64xf16>
+// ----- CAST_OF_MORE
+%more = memref.reinterpret_cast %da to offset: [0], sizes: [32, 64], strides: [64, 1]
+  : memref<16x64xf16> to memref<32x64xf16>
+%any = memref.cast %more : memref<32x64xf16>

@@ -33,6 +33,7 @@ func.func @main(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
   linalg.yield %s : f32
 } -> tensor<8x16xf32>
 // ----- IN_LOOP
+// The memory of an iteration that an assertion ends.
 func.func @main(%n: index) -> memref<4xf32> {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -51,6 +52,7 @@ func.func @main(%n: index) -> memref<4xf32> {
   return %made : memref<4xf32>
 }
 // ----- IN_ANOTHER
+// A function that branches is not inlined in a loop.
 func.func private @require(%i: index) {
   %limit = arith.constant 5 : index
   %is_less = arith.cmpi slt, %i, %limit : index
@@ -125,3 +127,18 @@ func.func @main(%a: memref<8xf32>, %n: index) {
   cf.assert %fits, "n is too large"
   return
 }
+// ----- STATIC
+%y = tensor.extract_slice %x[0] [4] [1] : tensor<9xf32> to tensor<4xf32>
+
+%y = tensor.insert_slice %x into %z[5] [4] [1] : tensor<4xf32> into tensor<9xf32>
+
+%y = tensor.expand_shape %x [[0, 1]] output_shape [3, 3] : tensor<9xf32> into tensor<3x3xf32>
+// ----- BY_VALUES
+%y = tensor.extract_slice %x[%i] [4] [1] : tensor<9xf32> to tensor<4xf32>
+
+%y = tensor.insert_slice %x into %z[%i]
+ [4] [1] : tensor<4xf32> into tensor<9xf32>
+
+%y = tensor.extract %x[%i] : tensor<9xf32>
+
+%y = "tensor.extract_slice"(%x, %i) : (tensor<9xf32>, index) -> tensor<4xf32>

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import tuner
+from benchmarks.program_compiler import compiler_of
 from tests.mlir.kernels import parsed
-from tests.programs.file_check import filled
+from tests.programs.file_check import cases, filled
+from tests.programs.kernel_programs import called
 from tests.programs.test_export_constructs import TARGETS
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
@@ -25,12 +27,10 @@ from tuner.programs.fusions.formation import OPS_LIMIT
 from tuner.programs.lowering.entry import OPERATIONS_LIMIT, require_few_operations
 from tuner.programs.lowering.read_program import read_program
 from tuner.programs.request import STEPS, DeviceOptions, LoweringStep, ProgramOptions, ProgramRequest
-from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.service import INDEXED, compile_and_check, lower, run_program
 from tuner.programs.streams.gpux_ops import parse_with_gpux
-from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -80,14 +80,11 @@ def test_the_steps_say_what_they_are_for_the_chip_and_in_the_form_that_is_chosen
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("step", ["device-memory", "async", "gpux"])
 def test_what_was_lowered_runs_to_the_same_results(step: LoweringStep) -> None:
-    texts = (HOST_READS, lowered(HOST_READS, step))
-    functions = [tuner.compile_program(text, "simulator") for text in texts]
-    programs = [each.program for each in functions if isinstance(each, DeviceFunction)]
-    assert len(programs) == len(texts)
-    for order in STREAM_ORDERS:
-        for program in programs:
+    for text in (HOST_READS, lowered(HOST_READS, step)):
+        code = compiler_of(TARGETS["simulator"]).compile(text).code
+        for order in STREAM_ORDERS:
             array = np.arange(4, dtype=np.float32) + 1
-            assert DeviceFunction(program, SimulatedDevice("sm_90", order))(array, 3) == 14.0
+            assert called(code, array, 3, order=order) == 14.0
             assert array.tolist() == [8.0, 16.0, 24.0, 32.0]
 
 
@@ -176,21 +173,10 @@ def test_a_program_of_too_many_operations_is_refused_in_one_line_and_inner_ones_
             read_program(chain(3), limit=2)
 
 
-STATIC = (
-    "%y = tensor.extract_slice %x[0] [4] [1] : tensor<9xf32> to tensor<4xf32>",
-    "%y = tensor.insert_slice %x into %z[5] [4] [1] : tensor<4xf32> into tensor<9xf32>",
-    "%y = tensor.expand_shape %x [[0, 1]] output_shape [3, 3] : tensor<9xf32> into tensor<3x3xf32>",
-)
-BY_VALUES = (
-    "%y = tensor.extract_slice %x[%i] [4] [1] : tensor<9xf32> to tensor<4xf32>",
-    "%y = tensor.insert_slice %x into %z[%i]\n [4] [1] : tensor<4xf32> into tensor<9xf32>",
-    "%y = tensor.extract %x[%i] : tensor<9xf32>",
-    '%y = "tensor.extract_slice"(%x, %i) : (tensor<9xf32>, index) -> tensor<4xf32>',
-)
-
-
 def test_accesses_by_values_are_told_from_static_ones() -> None:
-    assert [bool(INDEXED.search(op)) for op in (*STATIC, *BY_VALUES)] == [False] * 3 + [True] * 4
+    for name, is_found in (("STATIC", False), ("BY_VALUES", True)):
+        for _, op in cases(text_beside(__file__, name)):
+            assert bool(INDEXED.search(op)) == is_found, op
 
 
 ROWS, COLUMNS, COUNT = 9, 256, 64
@@ -258,13 +244,8 @@ def test_a_program_as_a_whole_goes_on_too() -> None:
     assert threading.active_count() == threads
 
 
-# The memory of an iteration that an assertion ends; a function that branches is not inlined in a loop.
-IN_LOOP = text_beside(__file__, "IN_LOOP")
-IN_ANOTHER = text_beside(__file__, "IN_ANOTHER")
-
-
 def test_an_assertion_in_a_loop_or_a_function_is_an_error_and_leaves_nothing_behind() -> None:
-    function: Any = tuner.compile_program(IN_LOOP, target="cpu")
+    function: Any = tuner.compile_program(text_beside(__file__, "IN_LOOP"), target="cpu")
     function(5)
     threads = threading.active_count()
     for _ in range(20):
@@ -273,7 +254,7 @@ def test_an_assertion_in_a_loop_or_a_function_is_an_error_and_leaves_nothing_beh
     assert threading.active_count() == threads
     assert function.allocations == 0
     assert np.array_equal(function(5), np.ones(4, np.float32))
-    function = tuner.compile_program(IN_ANOTHER, target="cpu")
+    function = tuner.compile_program(text_beside(__file__, "IN_ANOTHER"), target="cpu")
     function(5)
     with pytest.raises(CandidateError, match="too many"):
         function(6)
