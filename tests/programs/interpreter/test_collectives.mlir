@@ -72,25 +72,25 @@ vector.store %x, %1[%t, %c0] : memref<32x4xf32>, vector<4xf32>
 %one = arith.constant 1.0 : f32 %three = arith.constant 3.0 : f32
 %c1 = arith.constant 1 : index
 %a = gpu.subgroup_mma_load_matrix %0[%w, %c0, %c2] {leadDimension = 20 : index}
-  : memref<2x16x20xf16> -> OF_A
+  : memref<2x16x20xf16> -> !gpu.mma_matrix<16x16xf16, "AOp">
 %b = gpu.subgroup_mma_load_matrix %1[%w, %c0, %c0] {leadDimension = 16 : index, transpose}
-  : memref<2x16x16xf16> -> OF_B
-%z = gpu.subgroup_mma_constant_matrix %one : OF_C
-%k = gpu.subgroup_mma_constant_matrix %three : OF_C
-%s = scf.for %i = %c0 to %c2 step %c1 iter_args(%acc = %z) -> (OF_C) {
-%d = gpu.subgroup_mma_compute %a, %b, %acc : OF_A, OF_B -> OF_C
-scf.yield %d : OF_C
+  : memref<2x16x16xf16> -> !gpu.mma_matrix<16x16xf16, "BOp">
+%z = gpu.subgroup_mma_constant_matrix %one : !gpu.mma_matrix<16x16xf32, "COp">
+%k = gpu.subgroup_mma_constant_matrix %three : !gpu.mma_matrix<16x16xf32, "COp">
+%s = scf.for %i = %c0 to %c2 step %c1 iter_args(%acc = %z) -> (!gpu.mma_matrix<16x16xf32, "COp">) {
+%d = gpu.subgroup_mma_compute %a, %b, %acc : !gpu.mma_matrix<16x16xf16, "AOp">, !gpu.mma_matrix<16x16xf16, "BOp"> -> !gpu.mma_matrix<16x16xf32, "COp">
+scf.yield %d : !gpu.mma_matrix<16x16xf32, "COp">
 }
-%e = gpu.subgroup_mma_elementwise mulf %s, %k : (OF_C, OF_C) -> OF_C
+%e = gpu.subgroup_mma_elementwise mulf %s, %k : (!gpu.mma_matrix<16x16xf32, "COp">, !gpu.mma_matrix<16x16xf32, "COp">) -> !gpu.mma_matrix<16x16xf32, "COp">
 gpu.subgroup_mma_store_matrix %e, %2[%w, %c0, %c1] {leadDimension = 24 : index}
-  : OF_C, memref<2x16x24xf32>
+  : !gpu.mma_matrix<16x16xf32, "COp">, memref<2x16x24xf32>
 // ----- HALF
 %t = gpu.thread_id x %c0 = arith.constant 0 : index %c16 = arith.constant 16 : index
 %p = arith.cmpi ult, %t, %c16 : index %one = arith.constant 1.0 : f32
 scf.if %p {
-  %z = gpu.subgroup_mma_constant_matrix %one : OF_C
+  %z = gpu.subgroup_mma_constant_matrix %one : !gpu.mma_matrix<16x16xf32, "COp">
   gpu.subgroup_mma_store_matrix %z, %0[%c0, %c0] {leadDimension = 16 : index}
-    : OF_C, memref<16x16xf32>
+    : !gpu.mma_matrix<16x16xf32, "COp">, memref<16x16xf32>
 }
 // ----- LDMATRIX
 %t = gpu.thread_id x %c0 = arith.constant 0 : index

@@ -39,7 +39,6 @@ RTOL = {"f16": 0.05, "bf16": 0.3, "f32": 1e-5, "f64": 1e-12}  # of sums and prod
 ONE_OF_ALL = "%o = arith.constant 1 : i32 %w = arith.constant 32 : i32"
 Place = Callable[[int, int, int], tuple[int, int]]  # of group, number in it, and index -> row, column
 Shape = tuple[int, int, int]
-MATRIX = '!gpu.mma_matrix<16x16x{}, "{}Op">'
 
 
 def drawn(kind: str, threads: int) -> Any:
@@ -109,10 +108,9 @@ def test_a_subgroup_reduces_vectors_by_element_and_only_lanes_that_take_part() -
     wanted = np.broadcast_to(-values.sum(1, keepdims=True), values.shape)
     np.testing.assert_allclose(over_lanes(text_beside(__file__, "VECTORS"), values), wanted, rtol=1e-5)
     values = drawn("f64", 32)
-    lines = text_beside(__file__, "SOME_LANES")
     wanted = values.copy()
     wanted[:, :10] = values[:, :10].sum(1, keepdims=True)
-    np.testing.assert_allclose(over_lanes(lines, values), wanted)
+    np.testing.assert_allclose(over_lanes(text_beside(__file__, "SOME_LANES"), values), wanted)
 
 
 @pytest.mark.parametrize("kind", ["f16", "i64"])
@@ -179,13 +177,14 @@ def test_where_a_lane_is() -> None:
     names = [f"{what} {axis}" for what in of_axes for axis in "xyz"]
     names += ["lane_id", "subgroup_id : index", "num_subgroups : index", "subgroup_size : index"]
     grid, block = (2, 3, 2), (5, 4, 3)
-    lines = []
-    for number, name in enumerate(names):
-        lines.append(f"%v{number} = gpu.{name} %n{number} = arith.constant {number} : index")
-        lines.append(f"%i{number} = arith.index_cast %v{number} : index to i64")
-        lines.append(f"memref.store %i{number}, %0[%n{number}, %q, %p] : memref<{len(names)}x12x60xi64>")
     found = np.zeros((len(names), 12, 60), np.int64)
-    launch("\n".join([text_beside(__file__, "PLACE"), *lines]), found, grid=grid, block=block)
+    stored = [
+        f"%v{number} = gpu.{name} %n{number} = arith.constant {number} : index"
+        f" %i{number} = arith.index_cast %v{number} : index to i64"
+        f" memref.store %i{number}, %0[%n{number}, %q, %p] : {memref_type(found)}"
+        for number, name in enumerate(names)
+    ]
+    launch("\n".join([text_beside(__file__, "PLACE"), *stored]), found, grid=grid, block=block)
     wanted: dict[str, Any] = {"lane_id": np.arange(60) % 32, "subgroup_id : index": np.arange(60) // 32}
     wanted |= {"num_subgroups : index": 2, "subgroup_size : index": 32}
     for axis, name in enumerate("xyz"):
@@ -281,19 +280,14 @@ def test_tf32_is_cut_and_matrices_of_a_whole_subgroup_are_multiplied_of_half_a_o
     assert found[0, 0, 0] == 1 + 2.0**-10
     a, b = numbers("f16", 2, 16, 20), numbers("f16", 2, 16, 16, seed=1)
     found = np.zeros((2, 16, 24), np.float32)
-    text = text_beside(__file__, "SUBGROUP")
-    for name, each in (("OF_A", ("f16", "A")), ("OF_B", ("f16", "B")), ("OF_C", ("f32", "C"))):
-        text = text.replace(name, MATRIX.format(*each))
-    launch(text, a, b, found, block=(64, 1, 1))
+    launch(text_beside(__file__, "SUBGROUP"), a, b, found, block=(64, 1, 1))
     wanted = np.zeros_like(found)
     for warp in range(2):
         product = a[warp, :, 2:18].astype(np.float64) @ b[warp].T.astype(np.float64)
         wanted[warp, :, 1:17] = 3 * (2 * product + 1)
     np.testing.assert_array_equal(found, wanted)
-    found = np.zeros((16, 16), np.float32)
-    body = text_beside(__file__, "HALF").replace("OF_C", MATRIX.format("f32", "C"))
     with pytest.raises(CandidateError, match="some of the lanes of a subgroup only") as caught:
-        launch(body, found)
+        launch(text_beside(__file__, "HALF"), np.zeros((16, 16), np.float32))
     assert caught.value.stage is Stage.RUN
 
 

@@ -126,6 +126,30 @@ memref.store %z, %v[%c0] : memref<2xf32>
 // fault: found 400000000 bytes in each of 32, allowed 4294967296 in all
 %big = arith.constant 100000000 : index
 %m = memref.alloca(%big) : memref<?xf32>
+
+// fault: an index outside of dimension 1, said to be in bounds
+%v = vector.transfer_read %0[%c0, %c6], %z {in_bounds = [true]} : memref<6x8xf32>, vector<4xf32>
+vector.store %v, %0[%c0, %c0] : memref<6x8xf32>, vector<4xf32>
+
+// fault: an address outside of its buffer
+%v = vector.load %0[%c5, %c6] : memref<6x8xf32>, vector<4xf32>
+// ----- SHARED_MEMORY
+%m = memref.alloc() : memref<8xf32, 3>
+
+%n = memref.alloc() : memref<8xf32, #gpu.address_space<workgroup>>
+%m = memref.memory_space_cast %n : memref<8xf32, #gpu.address_space<workgroup>> to memref<8xf32, 3>
+
+%m = memref.get_global @shared : memref<8xf32, 3>
+// ----- PRIVATE_MEMORY
+// size: 4
+%m = memref.alloca() : memref<4xf32>
+
+// size: 4
+%n = memref.alloca() : memref<4xf32, 5>
+%m = memref.memory_space_cast %n : memref<4xf32, 5> to memref<4xf32>
+
+// size: ?
+%m = memref.alloc(%c4) : memref<?xf32>
 // ----- WRITES
 %v = vector.load %0[%c0, %c0] : memref<2x3xf32>, vector<2x3xf32>
 vector.transfer_write %v, %1[%c3, %c4] : vector<2x3xf32>, memref<4x6xf32>
@@ -229,10 +253,3 @@ vector.store %b, %0[%c1, %c0] : memref<2x3xf32>, vector<3xf32>
 %v = vector.transfer_read %0[%c0, %c0], %z, %m {in_bounds = [true, true], permutation_map = affine_map<(i, j) -> (j, i)>}
   : memref<4x6xf32>, vector<3x2xf32>
 vector.store %v, %1[%c0, %c0] : memref<3x2xf32>, vector<3x2xf32>
-// ----- FAULTS_OF_VECTORS
-// fault: an index outside of dimension 0, said to be in bounds
-%v = vector.transfer_read %0[%c6], %z {in_bounds = [true]} : memref<8xf32>, vector<4xf32>
-vector.store %v, %0[%c0] : memref<8xf32>, vector<4xf32>
-
-// fault: an address outside of its buffer
-%v = vector.load %0[%c6] : memref<8xf32>, vector<4xf32>

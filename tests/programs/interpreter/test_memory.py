@@ -9,13 +9,12 @@ import pytest
 
 from tests.default_suite import ALL
 from tests.programs.file_check import cases, filled
-from tests.programs.interpreter.lane_kernels import DTYPES, NAMES, launch, memref_type
+from tests.programs.interpreter.lane_kernels import DTYPES, KINDS, NAMES, launch, memref_type
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 INDICES = "\n".join(f"%c{n} = arith.constant {n} : index" for n in range(9))
-WORKGROUP = "#gpu.address_space<workgroup>"
 LANES = 4
 INSIDE = "in_bounds = [true, true]"
 TRANSPOSED = "permutation_map = affine_map<(i, j) -> (j, i)>"
@@ -63,7 +62,7 @@ def test_views_name_the_elements_that_numpy_names(name: str, expected: Any) -> N
     np.testing.assert_array_equal(copied(name, SOURCE.copy(), expected.shape), expected)
 
 
-@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_elements_of_every_type_are_loaded_and_stored(kind: str) -> None:
     source = np.array([0, 1, 1, 0, 1, 0, 0, 1]).astype(DTYPES[kind])
     found = np.zeros_like(source)
@@ -127,36 +126,20 @@ def test_a_copy_goes_between_strides_and_an_index_outside_where_no_lane_runs_is_
     assert found.tolist() == [0, 2, 4, 6]
 
 
-SHARED = {
-    "allocated": "%m = memref.alloc() : memref<8xf32, 3>",
-    "allocated by address space": f"%n = memref.alloc() : memref<8xf32, {WORKGROUP}>"
-    f" %m = memref.memory_space_cast %n : memref<8xf32, {WORKGROUP}> to memref<8xf32, 3>",
-    "of the module": "%m = memref.get_global @shared : memref<8xf32, 3>",
-}
-
-
-@pytest.mark.parametrize("memory", SHARED.values(), ids=SHARED)
+@pytest.mark.parametrize("memory", [text for _, text in cases(text_beside(__file__, "SHARED_MEMORY"))])
 def test_memory_of_a_block_is_shared_by_its_threads_alone(memory: str) -> None:
     found = np.zeros((3, 8), np.float32)
     surrounding = 'memref.global "private" @shared : memref<8xf32, 3>'
-    text = f"{INDICES} {memory} {text_beside(__file__, 'SHARED')}"
+    text = f"{INDICES}\n{memory}\n{text_beside(__file__, 'SHARED')}"
     launch(text, found, grid=(3, 1, 1), block=(8, 1, 1), surrounding=surrounding)
     np.testing.assert_array_equal(found, numbers(3, 8)[:, ::-1])
 
 
-PRIVATE = {
-    "alloca": "%m = memref.alloca() : memref<4xf32>",
-    "alloca in space 5": "%n = memref.alloca() : memref<4xf32, 5>"
-    " %m = memref.memory_space_cast %n : memref<4xf32, 5> to memref<4xf32>",
-    "of dynamic size": "%m = memref.alloc(%c4) : memref<?xf32>",
-}
-
-
-@pytest.mark.parametrize("name", PRIVATE)
-def test_memory_of_a_thread_is_its_own(name: str) -> None:
+@pytest.mark.parametrize(("options", "memory"), cases(text_beside(__file__, "PRIVATE_MEMORY")))
+def test_memory_of_a_thread_is_its_own(options: dict[str, str], memory: str) -> None:
     found = np.zeros(8, np.float32)
-    text = text_beside(__file__, "PRIVATE").replace("SIZE", "?" if "dynamic" in name else "4")
-    launch(f"{INDICES} {PRIVATE[name]} {text}", found, block=(8, 1, 1))
+    text = f"{INDICES}\n{memory}\n{filled(__file__, 'PRIVATE', size=options['size'])}"
+    launch(text, found, block=(8, 1, 1))
     assert found.tolist() == list(range(8))
 
 
@@ -173,7 +156,7 @@ def test_constants_fresh_memory_and_buffers_that_lanes_choose_are_read() -> None
 @pytest.mark.parametrize(("options", "body"), cases(text_beside(__file__, "FAULTS")))
 def test_what_is_outside_of_memory_is_a_fault(options: dict[str, str], body: str) -> None:
     with pytest.raises(CandidateError, match=options["fault"]) as caught:
-        launch(f"{INDICES} %z = arith.constant 0.0 : f32\n{body}\n", SOURCE.copy())
+        in_memory(f"\n{body}\n", SOURCE.copy(), lanes=32)
     assert caught.value.stage is Stage.RUN
 
 
@@ -263,8 +246,7 @@ def test_a_contraction_is_a_matmul_by_its_maps(narrow: str, wide: str) -> None:
 
 
 def in_memory(lines: str, *arrays: Any, lanes: int = 1) -> None:
-    head = f"{INDICES} %z = arith.constant 0.0 : f32 %t = gpu.thread_id x"
-    launch(f"{head} {lines}", *arrays, block=(lanes, 1, 1))
+    launch(f"{INDICES} %z = arith.constant 0.0 : f32 {lines}", *arrays, block=(lanes, 1, 1))
 
 
 def counted(*shape: int) -> Any:
@@ -307,10 +289,3 @@ def test_transfers_masked_and_scattered_accesses_touch_what_is_wanted() -> None:
     found = np.zeros((2, 3), np.float32)
     in_memory(text_beside(__file__, "ROWS"), found)
     np.testing.assert_array_equal(found, [[1, 2, 3], [2, 4, 6]])
-
-
-@pytest.mark.parametrize(("options", "body"), cases(text_beside(__file__, "FAULTS_OF_VECTORS")))
-def test_a_vector_outside_of_memory_is_a_fault(options: dict[str, str], body: str) -> None:
-    with pytest.raises(CandidateError, match=options["fault"]) as caught:
-        in_memory(f"\n{body}\n", counted(8))
-    assert caught.value.stage is Stage.RUN

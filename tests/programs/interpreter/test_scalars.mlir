@@ -127,3 +127,14 @@ scf.parallel (%i, %j) = (%c0, %c0) to (%c3, %c4) step (%c1, %c1) {
   %x = arith.index_cast %s : index to i64
   memref.store %x, %0[%i, %j] : memref<3x4xi64>
 }
+// ----- ELEMENTS
+%v = arith.constant CONSTANT
+%t = gpu.thread_id x
+%e = vector.extract %v[%t] : KIND from vector<COUNTxKIND>
+%w = arith.WIDEN %e : KIND to f64
+memref.store %w, %0[%t] : memref<COUNTxf64>
+// ----- SCALE
+%t = gpu.thread_id x
+%x = memref.load %0[%t] : KIND
+%y = arith.mulf %x, %1 : f32
+memref.store %y, %0[%t] : KIND

@@ -11,14 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from tests.programs.interpreter.lane_kernels import (
-    DTYPES,
-    applied,
-    each_applied,
-    kernel_of,
-    launch,
-    module_text,
-)
+from tests.programs.file_check import filled
+from tests.programs.interpreter import lane_kernels
+from tests.programs.interpreter.lane_kernels import DTYPES, applied, each_applied, launch
 from tests.simulator.ptx.snippets import rounded
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
@@ -192,15 +187,9 @@ def test_constants_of_many_elements_are_printed_as_bits(kind: str) -> None:
 def elements(constant: str, kind: str, count: int) -> list[float]:
     """Returns a constant vector, read element by element; types that arithmetic lacks are widened."""
     found = np.zeros(count, np.float64)
-    widen = {"i": "uitofp" if kind == "i1" else "sitofp", "b": "extf", "f": "extf"}[kind[0]]
-    wide = "%e" if kind == "f64" else "%w"
-    line = "" if kind == "f64" else f"%w = arith.{widen} %e : {kind} to f64"
-    body = f"""%v = arith.constant {constant}
-      %t = gpu.thread_id x
-      %e = vector.extract %v[%t] : {kind} from vector<{count}x{kind}>
-      {line}
-      memref.store {wide}, %0[%t] : memref<{count}xf64>"""
-    launch(body, found, block=(count, 1, 1))
+    widen = {"f64": "bitcast", "i1": "uitofp"}.get(kind, "sitofp" if kind[0] == "i" else "extf")
+    text = filled(__file__, "ELEMENTS", constant=constant, kind=kind, count=count, widen=widen)
+    launch(text, found, block=(count, 1, 1))
     return [float(number) for number in found]
 
 
@@ -352,12 +341,9 @@ def test_an_assertion_names_the_lane_that_fails() -> None:
         launch(f'{bound} cf.assert %p, "too far"')
 
 
-SCALE = """%t = gpu.thread_id x %x = memref.load %0[%t] : KIND
-  %y = arith.mulf %x, %1 : f32 memref.store %y, %0[%t] : KIND"""
-
-
 def kernel(kind: str = "memref<4xf32>") -> Any:
-    return kernel_of(module_text(SCALE.replace("KIND", kind), (kind, "f32")))
+    text = filled(__file__, "SCALE", kind=kind)
+    return lane_kernels.kernel_of(lane_kernels.module_text(text, (kind, "f32")))
 
 
 def options(*numbers: int) -> list[bytes]:
