@@ -20,11 +20,12 @@ from tuner.programs.run import mgpu
 from tuner.programs.streams import async_ops, async_streams
 
 pytestmark = pytest.mark.mlir
-PROGRAMS = {"two_chains": texts.TWO_CHAINS, "loop_with_host": texts.LOOP_WITH_HOST, "branch": texts.BRANCH}
-COUNTS = {"two_chains": 2, "loop_with_host": 3, "branch": 4}  # of streams
-WAITS = texts.host_function(
-    texts.launch("twice", "a", "b"), texts.copy("c", "b"), *texts.store("a"), buffers="abc"
-)
+# text, number of streams
+PROGRAMS = {
+    "two_chains": (texts.TWO_CHAINS, 2),
+    "loop_with_host": (texts.LOOP_WITH_HOST, 3),
+    "branch": (texts.BRANCH, 4),
+}
 BEGIN, END = -1, -2
 DEVICE = ("gpu.alloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func", "gpu.dealloc")
 Seen = frozenset[int]
@@ -32,13 +33,7 @@ NOTHING: Seen = frozenset()
 
 
 def test_every_kind_of_work_gets_tokens_and_keeps_the_rest() -> None:
-    shared = texts.launch("inc", "d").replace(" args", " dynamic_shared_memory_size %s args")
-    fill = f"gpu.memset %d, %x : {texts.BUFFER}, f32"
-    constants = ("%x = arith.constant 0.0 : f32", "%s = arith.constant 64 : i32")
-    text = texts.host_function(
-        *constants, texts.alloc("d"), fill, texts.copy("d", "a"), shared, texts.free("d")
-    )
-    with texts.main_function(text) as (module, function):
+    with texts.main_function(texts.host_function(text_beside(__file__, "EVERY_KIND"))) as (module, function):
         works = [op for op in buffer_accesses.inside(function) if buffer_accesses.is_device_work(op)]
         kinds = [op.name for op in works]
         with works[0].location, bindings.ir.InsertionPoint(works[0]):
@@ -117,38 +112,39 @@ def streams_of(text: str, limit: int = 8) -> tuple[str, int]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_ir_of_streams_and_of_tokens(name: str, golden: Callable[[str, str], None]) -> None:
-    changed, count = streams_of(PROGRAMS[name])
+    text, streams = PROGRAMS[name]
+    changed, count = streams_of(text)
     golden(f"async_streams_{name}.mlir", changed)
-    assert count == COUNTS[name]
-    golden(f"async_tokens_{name}.mlir", tokens_of(PROGRAMS[name]))
+    assert count == streams
+    golden(f"async_tokens_{name}.mlir", tokens_of(text))
 
 
 def test_a_limit_holds_for_bodies_too_and_one_stream_or_no_work_needs_no_events() -> None:
-    for text in (texts.TWO_CHAINS, texts.host_function(*texts.store("a"))):
+    of_host = texts.host_function(*texts.store("a"))
+    for text in (texts.TWO_CHAINS, of_host):
         changed, count = streams_of(text, limit=1)
         assert count == 1
         assert "mgpu" not in changed
-    assert streams_of(texts.host_function(*texts.store("a")))[1] == 1  # the caller's alone
+    assert streams_of(of_host)[1] == 1  # the caller's alone
     assert streams_of(texts.BRANCH, limit=2)[1] == 2
     assert streams_of(texts.LOOP_WITH_HOST, limit=1)[1] == 1
     assert tokens_of(texts.TWO_CHAINS, limit=1).count("gpu.wait") == 2  # its begin and its end
-    with texts.main_function(texts.host_function(*texts.store("a"))) as (module, _):
-        assert tokens_of(texts.host_function(*texts.store("a"))) == texts.host_text(module)
+    with texts.main_function(of_host) as (module, _):
+        assert tokens_of(of_host) == texts.host_text(module)
 
 
 def test_the_host_waits_for_all_of_a_stream_only_when_nothing_came_behind() -> None:
-    last, behind = (
-        streams_of(texts.host_function(texts.launch("inc", "a"), *texts.store("a")))[0],
-        streams_of(WAITS)[0],
-    )
+    last = streams_of(texts.host_function(texts.launch("inc", "a"), *texts.store("a")))[0]
     assert "@mgpuStreamSynchronize" in last
     assert "mgpuEvent" not in last
+    works = texts.launch("twice", "a", "b"), texts.copy("c", "b")
+    text = texts.host_function(*works, *texts.store("a"), buffers="abc")
+    behind = streams_of(text)[0]
     assert "@mgpuEventSynchronize" in behind
     assert "mgpuStreamSynchronize" not in behind
-    lines = [line.strip() for line in tokens_of(WAITS).splitlines()]
+    lines = [line.strip() for line in tokens_of(text).splitlines()]
     waits = [line for line in lines if "gpu.wait" in line]
-    works = [line for line in lines if " async [" in line and "wait" not in line]
-    launched, copied = (line.split(" = ")[0] for line in works)
+    launched, copied = (line.split(" = ")[0] for line in lines if " async [" in line and "wait" not in line)
     assert waits[1].endswith(f"= gpu.wait async [{launched}]")
     assert waits[2] == f"gpu.wait [{waits[1].split(' = ')[0]}]"
     assert waits[-1] == f"gpu.wait [{copied}]"
@@ -175,14 +171,13 @@ class Order:
     waits: int = 0  # by calls, so far
 
     def read(self, function: Any) -> "Order":
-        if self.has_caller:  # the caller's stream is the first one
-            argument = next(
-                each for each in function.regions[0].blocks[0].arguments if "ptr" in str(each.type)
-            )
-            self.streams[argument] = frozenset({BEGIN})
-        for op in function.regions[0].blocks[0].operations:
+        block = function.regions[0].blocks[0]
+        pointers = [each for each in block.arguments if "ptr" in str(each.type)]
+        callers = pointers[:1] if self.has_caller else []  # the caller's stream is the first one
+        self.streams = dict.fromkeys(callers, frozenset({BEGIN}))
+        for op in block.operations:
             self._take(op.operation)
-        self.pairs |= {(u, END) for u in self.host | (self.streams[argument] if self.has_caller else NOTHING)}
+        self.pairs |= {(u, END) for u in self.host.union(*(self.streams[each] for each in callers))}
         return self
 
     def _take(self, op: Any) -> None:
@@ -228,15 +223,15 @@ class Order:
         else:
             self.waits += 1
             if self.waits - 1 != self.skipped:
-                self._wait_by_call(name, operands)
+                self._wait_by_call(name, *operands)
 
-    def _wait_by_call(self, name: str, operands: list[Any]) -> None:
+    def _wait_by_call(self, name: str, waited: Any, event: Any = None) -> None:
         if name == "mgpuStreamWaitEvent":
-            self.streams[operands[0]] = self.streams.get(operands[0], NOTHING) | self.events[operands[1]]
+            self.streams[waited] = self.streams.get(waited, NOTHING) | self.events[event]
         elif name == "mgpuStreamSynchronize":
-            self.host |= self.streams.get(operands[0], NOTHING)
+            self.host |= self.streams.get(waited, NOTHING)
         elif name == "mgpuEventSynchronize":
-            self.host |= self.events[operands[0]]
+            self.host |= self.events[waited]
 
 
 HOST_BUFFERS = "ab"

@@ -21,3 +21,17 @@ module attributes {gpu.container_module} {
     return
   }
 }
+// ----- REFUSED
+// refused: ^scf\.parallel at line \d+:\d+: found device work inside, allowed memref\.alloca_scope, scf\.
+scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+  gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%a : memref<16xf32>)
+  scf.reduce
+}
+
+// refused: ^func\.func at .*: found 2 blocks, allowed one: control flow by
+cf.br ^next
+^next:
+
+// refused: ^gpu\.launch_func at .*: found async tokens, allowed synchronous
+%t = gpu.wait async
+%u = gpu.launch_func async [%t] @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%a : memref<16xf32>)

@@ -7,25 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.mlir.kernels import parsed
-from tests.programs.lowering.device_programs import (
-    BUFFER,
-    HALVES,
-    OVERLAPPING_PARTS,
-    alloc,
-    copy,
-    free,
-    host_function,
-    launch,
-    main_function,
-    store,
-)
+from tests.programs.file_check import cases
+from tests.programs.lowering import device_programs as texts
+from tests.programs.lowering.device_programs import BUFFER, alloc, copy, free, host_function, launch, store
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.mlir.effects import accesses as buffer_accesses
 from tuner.mlir.effects import memory_effects as kernel_effects
 from tuner.mlir.ir import reading as walking
-from tuner.programs.streams import async_ops as drop_tokens
-from tuner.programs.streams import dependency_graph
+from tuner.programs.streams import async_ops, dependency_graph
 from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind, StreamPlan, plan_streams
 
 pytestmark = pytest.mark.mlir
@@ -33,10 +23,11 @@ Found = list[tuple[str, list[int]]]
 LOOP = ("scf.for %i = %c0 to %n step %c1 {", launch("inc", "a"), *store("b"), copy("b", "a"), "}")
 LOAD = f"%v = memref.load %b[%c0] : {BUFFER}"
 BRANCH = ("scf.if %flag {", *store("b"), launch("inc", "a"), "}")
+USED = (alloc("d"), launch("inc", "d"))
 
 
 def graph_of(text: str) -> list[tuple[str, list[int], list[Found]]]:
-    with main_function(text) as (module, function):
+    with texts.main_function(text) as (module, function):
         effects = kernel_effects.KernelEffects(module)
         graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=True)
         nodes = zip(found(graph), graph.items, strict=True)
@@ -59,10 +50,7 @@ def before(text: str) -> list[list[int]]:
         ((launch("twice", "a", "b"), launch("twice", "a", "c")), [[], []]),  # two reads
         ((launch("twice", "a", "c"), launch("twice", "b", "c")), [[], [0]]),  # two writes
         # nothing follows a free
-        (
-            (alloc("d"), launch("inc", "d"), free("d"), alloc("e"), launch("inc", "e")),
-            [[], [0], [0, 1], [], [3]],
-        ),
+        ((*USED, free("d"), alloc("e"), launch("inc", "e")), [[], [0], [0, 1], [], [3]]),
         # memory that the host shares is no work of the device
         ((f"%d = gpu.alloc host_shared () : {BUFFER}", copy("d", "a"), *store("d")), [[], [0], [0, 1]]),
     ],
@@ -77,16 +65,16 @@ def test_a_view_is_its_buffer_and_parts_follow_what_they_overlap_with() -> None:
     cast = f"%w = memref.cast %v : {part} to {part.replace('4xf32', '?xf32')}"
     load = f"%x = memref.load %w[%c0] : {part.replace('4xf32', '?xf32')}"
     assert graph_of(host_function(launch("inc", "a"), view, cast, load))[1:] == [("memref.load", [0], [])]
-    assert launches(HALVES) == [[], [], [0], [1], [0, 2], [1, 3]]
-    assert launches(OVERLAPPING_PARTS) == [[], [], [0], [1], [0, 1, 2, 3], [0, 2, 4], [1, 3, 4]]
-    assert graph_of(HALVES)[-1][:2] == ("gpu.dealloc", [0, 5, 6, 7, 8, 9, 10])  # after all parts
-    dynamic = HALVES.replace("%w[16]", "%w[%c16]").replace("[1], offset: 16>>", "[1], offset: ?>>")
+    assert launches(texts.HALVES) == [[], [], [0], [1], [0, 2], [1, 3]]
+    assert launches(texts.OVERLAPPING_PARTS) == [[], [], [0], [1], [0, 1, 2, 3], [0, 2, 4], [1, 3, 4]]
+    assert graph_of(texts.HALVES)[-1][:2] == ("gpu.dealloc", [0, 5, 6, 7, 8, 9, 10])  # after all parts
+    dynamic = texts.HALVES.replace("%w[16]", "%w[%c16]").replace("[1], offset: 16>>", "[1], offset: ?>>")
     assert launches(dynamic)[1] == [0]
     spread = "gpu.func @inc_part(%p: memref<16xf32, strided<[1], offset: ?>>) kernel {"
     all_ = "%all = memref.reinterpret_cast %p to offset: [0], sizes: [32], strides: [1]"
     kinds = "memref<16xf32, strided<[1], offset: ?>> to memref<32xf32>"
     load = "%zero = arith.constant 0 : index\n%u = memref.load %all[%zero] : memref<32xf32>"
-    text = HALVES.replace(spread, f"{spread}\n{all_} : {kinds}\n{load}")
+    text = texts.HALVES.replace(spread, f"{spread}\n{all_} : {kinds}\n{load}")
     assert launches(text)[2:4] == [[0, 1], [0, 1, 2]]
 
 
@@ -123,7 +111,7 @@ def test_a_branch_or_loop_of_the_host_waits_for_work_before_it_and_is_one_node()
     branch = ("scf.if %flag {", *store("b"), launch("inc", "b"), "}")
     bodies = graph_of(host_function(*branch, others="%flag: i1"))[0][2]
     assert bodies == [[("memref.load", []), ("memref.store", [0]), ("gpu.launch_func", [0, 1])]]
-    with main_function(host_function(*LOOP)) as (module, function):
+    with texts.main_function(host_function(*LOOP)) as (module, function):
         effects = kernel_effects.KernelEffects(module)
         graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=False)
         assert [(item.op.name, item.node.kind) for item in graph.items] == [("scf.for", NodeKind.HOST)]
@@ -133,26 +121,10 @@ def test_a_branch_or_loop_of_the_host_waits_for_work_before_it_and_is_one_node()
     assert nodes == [("gpu.launch_func", [], []), ("scf.for", [0], [])]
 
 
-@pytest.mark.parametrize(
-    ("lines", "reason"),
-    [
-        (
-            ("scf.parallel (%i) = (%c0) to (%n) step (%c1) {", launch("inc", "a"), "scf.reduce", "}"),
-            r"^scf\.parallel at line \d+:\d+: found device work inside, allowed memref\.alloca_scope, scf\.",
-        ),
-        (("cf.br ^next", "^next:"), r"^func\.func at .*: found 2 blocks, allowed one: control flow by"),
-        (
-            (
-                "%t = gpu.wait async",
-                launch("inc", "a").replace("gpu.launch_func", "%u = gpu.launch_func async [%t]"),
-            ),
-            r"^gpu\.launch_func at .*: found async tokens, allowed synchronous",
-        ),
-    ],
-)
-def test_other_control_flow_and_tokens_are_refused(lines: tuple[str, ...], reason: str) -> None:
-    with pytest.raises(CandidateError, match=reason):
-        graph_of(host_function(*lines))
+@pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "REFUSED")))
+def test_other_control_flow_and_tokens_are_refused(options: dict[str, str], text: str) -> None:
+    with pytest.raises(CandidateError, match=options["refused"]):
+        graph_of(host_function(text))
 
 
 # Loops of random work: streams that go on from iteration to iteration keep every dependence.
@@ -288,7 +260,7 @@ def dependences(body: str) -> list[list[int]]:
     with parsed(text_beside(__file__, "MODULE").replace("BODY", body)) as module:
         function = walking.walk(module, "func.func")[0]
         dependency_graph.note_concurrency(module, function)
-        drop_tokens.drop_tokens(function)
+        async_ops.drop_tokens(function)
         effects = kernel_effects.KernelEffects(module)
         graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=True)
         dependency_graph.forget_concurrency(function)
