@@ -51,6 +51,11 @@ def first_script(problem: Problem) -> str:
     return str(found.text)
 
 
+def require_right(problem: Problem, script: str | None = None, inputs: Any = ()) -> None:
+    rng = np.random.default_rng(0)
+    assert error_of(problem.fusion, script or first_script(problem), rng, inputs) <= 1
+
+
 def fused(payload: str) -> Any:
     return host_function(compiler_of(TargetName("cpu")).compile(payload, as_fusions=True))
 
@@ -64,42 +69,37 @@ def test_products_are_fused_multiply_adds_also_without_an_epilogue(epilogue: str
     assert "llvm.fmul" not in code
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
-    ("k", "wanted"),
+    ("sizes", "epilogue", "wanted"),
     [
-        (172, {"epilogue_on": "panel", "block_k": 86}),  # an eighth of 1376: no power of two divides it
-        (89, {"epilogue_on": "panel", "block_k": 0}),  # a prime
-        (89, {"epilogue_on": "tile", "unroll_k": 1}),
-        (92, {"epilogue_on": "tile", "unroll_k": 4}),
+        # an eighth of 1376: no power of two divides it
+        ((30, 70, 172), "bias_relu", {"epilogue_on": "panel", "block_k": 86}),
+        ((30, 70, 89), "bias_relu", {"epilogue_on": "panel", "block_k": 0}),  # a prime
+        ((30, 70, 89), "bias_relu", {"epilogue_on": "tile", "unroll_k": 1}),
+        ((30, 70, 92), "bias_relu", {"epilogue_on": "tile", "unroll_k": 4}),
+        ((17, 101, 24), "residual", {"panel": 48, "tile_m": 4}),  # three vectors
+        ((17, 101, 24), "residual", {"panel": 96, "tile_m": 4}),  # six
     ],
 )
-def test_a_ragged_k_is_summed_to_its_end(k: int, wanted: dict[str, int | str]) -> None:
-    problem = as_problem("contraction", texts.product(30, 70, k, "bias_relu"))
-    assert error_of(problem.fusion, script_with(problem, **wanted), np.random.default_rng(0)) <= 1
-
-
-@pytest.mark.parametrize("panel", [48, 96])
-def test_tiles_of_three_and_six_vectors_are_right(panel: int) -> None:
-    problem = as_problem("contraction", texts.product(17, 101, 24, "residual"))
-    script = script_with(problem, panel=panel, tile_m=4)
-    assert error_of(problem.fusion, script, np.random.default_rng(0)) <= 1
+def test_a_ragged_k_is_summed_to_its_end_and_wide_tiles_are_right(
+    sizes: tuple[int, int, int], epilogue: str, wanted: dict[str, int | str]
+) -> None:
+    problem = as_problem("contraction", texts.product(*sizes, epilogue))
+    require_right(problem, script_with(problem, **wanted))
 
 
 @pytest.mark.parametrize("text", [texts.softmax(3, 1000), texts.layer_norm(3, 1000, "f64")])
 def test_rows_wider_than_a_vector_of_the_compiler_are_done_in_chunks(text: str) -> None:
-    problem = as_problem("rows", text)
-    assert error_of(problem.fusion, first_script(problem), np.random.default_rng(0)) <= 1
+    require_right(as_problem("rows", text))
 
 
 def test_denormals_of_a_schedule_are_not_flushed_to_zero() -> None:
-    problem = as_problem("rows", texts.softmax(2, 40))
     rows = np.zeros((2, 40), np.float32)
     rows[:, 1:] = -100.0  # exp gives 3.7e-44
-    assert error_of(problem.fusion, first_script(problem), np.random.default_rng(0), [rows]) <= 1
-    product = as_problem("contraction", texts.product(4, 20, 8))
+    require_right(as_problem("rows", texts.softmax(2, 40)), inputs=[rows])
     inputs = [np.full((4, 8), 1e-40, np.float32), np.full((8, 20), 0.5, np.float32)]
-    assert error_of(product.fusion, first_script(product), np.random.default_rng(0), inputs) <= 1
+    require_right(as_problem("contraction", texts.product(4, 20, 8)), inputs=inputs)
 
 
 def test_a_value_may_be_a_and_residual_and_a_weight_of_two_fusions_is_right_in_both() -> None:
@@ -173,9 +173,8 @@ def test_a_kernel_that_stops_before_it_starts_is_refused_and_the_round_of_the_me
 
 @given(st.lists(SPANS, max_size=8))
 def test_busy_time_is_the_measure_of_the_union(spans: list[KernelTime]) -> None:
-    seconds = (
-        range(int(span.start_s), int(span.stop_s)) for span in spans
-    )  # whole, so that counting is exact
+    # whole seconds, so that counting is exact
+    seconds = (range(int(span.start_s), int(span.stop_s)) for span in spans)
     assert busy(tuple(spans)) == len(set().union(*seconds))
 
 
