@@ -16,18 +16,18 @@ import tuner
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.fuzzing.program_check import SIMULATOR, check_program
 from benchmarks.program_compiler import compiler_of
+from tests.programs.file_check import filled
 from tests.programs.kernel_programs import called
 from tests.texts import text_beside
 from tuner.core.errors import TunerError
 from tuner.core.gpu import STREAM_ORDERS
-from tuner.programs.request import FORMS, DeviceOptions
+from tuner.programs.request import DEFAULTS, FORMS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 EXAMPLES = Path(__file__).parents[2] / "examples"
-HEALTH = list(hypothesis.HealthCheck)
 
 
 def compiled(name: str, **options: Any) -> Any:
@@ -92,18 +92,18 @@ def test_examples_give_what_numpy_gives(
 
 
 @cache
-def code_of(text: str) -> Any:
-    return compiler_of(SIMULATOR).compile(text).code
-
-
-INPUTS = arrays((64, 128), (128, 64), (64, 96), (96, 64))
+def code_of_products(second: int, options: DeviceOptions = DEFAULTS) -> Any:
+    """Returns a program that adds a product to the first 8 rows of %c, and one to 8 from ``second`` on."""
+    text = text_beside(__file__, "TWO_PRODUCTS").replace("OFFSET", str(16 * second))
+    return compiler_of(SIMULATOR).compile(text.replace("SECOND", str(second)), None, None, options).code
 
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("order", ["lifo", "random"])
 def test_two_matmuls_run_on_two_streams_that_join_before_the_sum(order: str) -> None:
-    a, b, c, d = INPUTS
-    trace, result = traced(code_of((EXAMPLES / "two_matmuls.mlir").read_text()), *INPUTS, order=order)
+    a, b, c, d = arrays((64, 128), (128, 64), (64, 96), (96, 64))
+    code = compiler_of(SIMULATOR).compile((EXAMPLES / "two_matmuls.mlir").read_text()).code
+    trace, result = traced(code, a, b, c, d, order=order)
     np.testing.assert_allclose(result, a @ b + c @ d, rtol=0, atol=2e-5)
     launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
     first, second, last = (_stream(trace[number]) for number in launches)
@@ -111,17 +111,6 @@ def test_two_matmuls_run_on_two_streams_that_join_before_the_sum(order: str) -> 
     assert last in (first, second)
     other = launches[0] if last == second else launches[1]
     assert _has_wait(trace[other : launches[2]], _stream(trace[other]), last)
-
-
-def two_products(second: int) -> str:
-    """Returns a program that adds a product to the first 8 rows of %c, and one to 8 from ``second`` on."""
-    text = text_beside(__file__, "TWO_PRODUCTS").replace("OFFSET", str(16 * second))
-    return text.replace("SECOND", str(second))
-
-
-@cache
-def code_of_products(second: int) -> Any:
-    return compiler_of(SIMULATOR).compile(two_products(second), None, None).code
 
 
 FACTORS = arrays((8, 4), (4, 16), (8, 4), (4, 16))
@@ -142,8 +131,7 @@ def test_products_in_parts_of_one_buffer_give_what_numpy_gives(second: int, orde
 def test_products_in_the_halves_of_one_buffer_are_on_two_streams_and_others_in_order() -> None:
     options = DeviceOptions(device_arguments=True)
     for second, slots in ((8, 2), (7, 1)):
-        code = compiler_of(SIMULATOR).compile(two_products(second), None, None, options).code
-        assert code.stream_slots == slots
+        assert code_of_products(second, options).stream_slots == slots
     trace, _ = traced(code_of_products(8), *FACTORS, *arrays((16, 16)))
     launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
     one, other = (_stream(trace[number]) for number in launches)
@@ -186,35 +174,24 @@ def test_unordered_work_is_found_and_gpux_runs_on_streams_of_its_own_or_the_call
     program = tuner.compile_program(text, "simulator", order="lifo")
     program(np.arange(16, dtype=np.float32), True)
     assert any("nothing orders" in str(report) for report in program.device.reports)  # type: ignore[union-attr]
-    blocks = REGION.replace("  gpux.launch_func", "  cf.br ^next\n^next:\n  gpux.launch_func", 1)
-    text = PROGRAMS["own streams"].replace(REGION, blocks)
+    launch = "gpux.launch_func %s @m::@add"
+    text = PROGRAMS["own streams"].replace(launch, f"cf.br ^next\n^next:\n{launch}")
     with pytest.raises(TunerError, match="found @region with several blocks and streams, allowed one block"):
         tuner.compile_program(text, "simulator")
 
 
 @pytest.mark.slow
-@hypothesis.settings(max_examples=20, suppress_health_check=HEALTH, derandomize=True)
+@hypothesis.settings(max_examples=20, suppress_health_check=list(hypothesis.HealthCheck), derandomize=True)
 @hypothesis.given(host_programs(), st.sampled_from(FORMS), st.sampled_from(STREAM_ORDERS))
 def test_random_programs_do_as_on_the_host(program: RandomProgram, form: str, order: str) -> None:
     check_program(program, form, order)
 
 
-STREAM, BUFFER = "!gpux.StreamType", "memref<16xf32>"
-KERNEL = text_beside(__file__, "KERNEL")
-REGION = text_beside(__file__, "REGION")
-CHOICES = text_beside(__file__, "CHOICES")
-OWN = text_beside(__file__, "OWN")
-
-
-def module(arguments: str, *parts: str) -> str:
-    body = "\n".join(parts)
-    main = f"func.func @main({arguments}) {{{body}\n}}"
-    return f"module attributes {{gpu.container_module}} {{ {KERNEL}\n{REGION}\n{main} }}"
-
-
+ARGUMENTS, STREAM = "%a: memref<16xf32>, %first: i1", "!gpux.StreamType"
+GIVEN = f"%p: {STREAM}, {ARGUMENTS}, %q: {STREAM}"
 PROGRAMS = {
-    "own streams": module(f"%a: {BUFFER}, %first: i1", OWN, CHOICES),
-    "streams as arguments": module(f"%p: {STREAM}, %a: {BUFFER}, %first: i1, %q: {STREAM}", CHOICES),
+    "own streams": filled(__file__, "MODULE", arguments=ARGUMENTS, begin=text_beside(__file__, "OWN")),
+    "streams as arguments": filled(__file__, "MODULE", arguments=GIVEN, begin=""),
 }
 
 
