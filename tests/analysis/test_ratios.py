@@ -20,6 +20,10 @@ from tuner.core.runs import StoredTrial
 from tuner.runtime.timing import summarize
 
 MS = 1e-3
+ALIGNED = Matmul(8, 8, 8, align=64)
+QUIET = Evidence(is_interleaved=True, noise=0.01)
+STEADY = tuple(1e-3 * (1 + 0.001 * step) for step in range(15))
+FAILED = Failure(Stage.COMPILE, "no")
 
 
 def timed(*medians_ms: float, half_width: float = 0.01) -> Measurement:
@@ -27,9 +31,6 @@ def timed(*medians_ms: float, half_width: float = 0.01) -> Measurement:
     times = [measurement(ms * MS, 2 * half_width) for ms in medians_ms]
     offsets = [OffsetTime(16 * place, each.median_s, each.interval_s) for place, each in enumerate(times)]
     return replace(measurement(MS, 0.01), offsets=tuple(offsets))
-
-
-ALIGNED = Matmul(8, 8, 8, align=64)
 
 
 def test_a_kernel_says_where_it_is_slower_unless_times_are_missing_noisy_or_overlap() -> None:
@@ -52,10 +53,6 @@ def test_a_kernel_says_where_it_is_slower_unless_times_are_missing_noisy_or_over
         ((12.0, 14.0, 14.54, 14.0), 0.01, ""),
     ):
         assert ratios.sensitivity_text(timed(*medians_ms), ALIGNED, noise, distrusted) == ""
-
-
-QUIET = Evidence(is_interleaved=True, noise=0.01)
-STEADY = tuple(1e-3 * (1 + 0.001 * step) for step in range(15))
 
 
 def of_samples(*samples_s: float) -> Measurement:
@@ -115,10 +112,8 @@ def test_pairs_of_slices_have_the_median_of_their_ratios_unless_they_disagree_wi
     ours, theirs = [1e-3, 1e-3, 16e-3] * 20, [2e-3, 2e-3, 2e-3] * 20
     assert isinstance(ratios.paired_comparison(ours[::-1], theirs, QUIET), Comparable)
     drifting = [1e-3 * (1 + place / 10) for place in range(40)]
-    assert (
-        instance(NotComparable, ratios.paired_comparison(drifting, drifting[::-1], QUIET)).interval
-        is not None
-    )
+    found_drifting = instance(NotComparable, ratios.paired_comparison(drifting, drifting[::-1], QUIET))
+    assert found_drifting.interval is not None
     distrusted = replace(QUIET, unreliable="load")
     assert ratios.paired_comparison([1e-3] * 40, [2e-3] * 40, distrusted) == NotComparable("load")
 
@@ -143,9 +138,6 @@ def test_a_ratio_is_reported_only_with_all_the_evidence(
         assert found.reason
 
 
-FAILED = Failure(Stage.COMPILE, "no")
-
-
 def times(*medians_s: float | None) -> tuple[StoredTrial, ...]:
     """Returns the trials of one machine, one per candidate; None: it failed there."""
     outcomes = (FAILED if median_s is None else measurement(median_s) for median_s in medians_s)
@@ -165,8 +157,7 @@ def test_the_candidate_with_times_everywhere_that_is_nowhere_much_slower_is_chos
     assert found.slowdowns == pytest.approx((1.0, 0.0))
     assert best_compromise((times(1.0, None), times(None, 3.0))) is None
     # were early-stopped ones candidates, a machine with nothing else would have no fastest trial
-    stopped = trial(0, replace(measurement(5.0), is_complete=False))
-    assert best_compromise(((stopped,), times(1.0))) is None
+    assert best_compromise(((trial(0, replace(measurement(5.0), is_complete=False)),), times(1.0))) is None
 
 
 # Ratios of interleaved rounds: intervals from order statistics.
@@ -210,8 +201,7 @@ def test_tied_is_what_is_not_slower_by_more_than_noise_and_a_slow_round_separate
         (1.02, 0.001, 0.05, True),  # the noise floor decides, however small the intervals
     ):
         pair = trial(0, noisy(1.0, spread)), trial(1, noisy(slower_s, spread, seed=1))
-        selected = selected_of(noise, *pair)
-        assert len(selected.tied) == 1 + is_tied
+        assert len(selected_of(noise, *pair).tied) == 1 + is_tied
     fastest = noisy(1.0, 0.1)
     within = measurement(1 + 0.9 * half_width(fastest))
     selected = selected_of(None, trial(0, fastest), trial(1, within), trial(2, measurement(1.5)))
@@ -232,8 +222,7 @@ def test_tied_is_what_is_not_slower_by_more_than_noise_and_a_slow_round_separate
     ids=["uncertain", "noisy session", "simpler"],
 )
 def test_of_the_tied_the_simplest_wins_unless_noisy(slower: Measurement, noise: float, best: int) -> None:
-    spread = 0.001 if best else 0.2
-    trials = trial(0, noisy(1.0, spread), script="a\nb\n"), trial(1, slower, script="a\n")
+    trials = trial(0, noisy(1.0, 0.001 if best else 0.2), script="a\nb\n"), trial(1, slower, script="a\n")
     selected = selected_of(noise, *trials)
     assert selected.tied == trials
     assert selected.best is trials[best]

@@ -92,18 +92,14 @@ def test_the_whole_pool_is_tried_once_and_equal_seeds_give_equal_trials_after_a_
 def test_every_second_trial_is_the_samplers_and_what_breaks_a_preference_comes_last() -> None:
     demoted = replace(POOL, is_demoted=(tuple(x < 8 for x in range(10)),) * 3)
     for asks, last in ((False, 0), (True, None)):
-        found = replayed(demoted, 9, asks=asks)
-        assert [x for problem, x in found if problem == 0] == [8, 9, last]
-    found = replayed(POOL, 400, asks=True)
-    of_slowest = [x for problem, x in found if problem == 2]
+        assert [x for problem, x in replayed(demoted, 9, asks=asks) if problem == 0] == [8, 9, last]
+    of_slowest = [x for problem, x in replayed(POOL, 400, asks=True) if problem == 2]
     assert None not in of_slowest[: len(COLUMNS)]
     assert set(of_slowest[len(COLUMNS) :]) == {None}  # the pool is empty
     large, costs = zip(*((Candidate.of("s", {"x": x}), 1.0 + x) for x in range(40)), strict=True)
     wide = ColumnPool(PROBLEMS[:1], (1,), large, (large,), (costs,), ((False,) * 40,))
-    found = replayed(wide, POOL_TRIALS + 6, lambda _problem, _x: 1.0, asks=True)
-    asked = [x is None for _, x in found]
-    assert not any(asked[:POOL_TRIALS])
-    assert asked[POOL_TRIALS:] == [POOL_TRIALS % 2 == 1, POOL_TRIALS % 2 == 0] * 3
+    asked = [x is None for _, x in replayed(wide, POOL_TRIALS + 6, lambda _problem, _x: 1.0, asks=True)]
+    assert asked == [False] * POOL_TRIALS + [POOL_TRIALS % 2 == 1, POOL_TRIALS % 2 == 0] * 3
 
 
 @pytest.mark.parametrize(
@@ -143,8 +139,18 @@ def test_trials_go_where_times_are_far_from_the_roofline() -> None:
     assert max(trials(())) - min(trials(())) <= 1
 
 
+def task(problem: Problem, machine: Machine = MACHINE, threads: int = 1) -> TuningTask:
+    return TuningTask(problem, machine, threads)
+
+
+CUBE, GPU = Matmul(512, 512, 512), gpu_machine("cuda", CHIPS["sm_90"], "H200")
+TRANSPOSED, OTHER = Matmul(512, 512, 512, layout="nt"), replace(MACHINE, name="other")
+OURS = task(CUBE)
+SIZES = st.integers(1, 1 << 20)
+
+
 def known(problem: Problem, *xs: int, who: str = "run 1") -> Known:
-    return Known(TuningTask(problem, MACHINE, 1), tuple((Candidate.of("s", {"x": x}), who) for x in xs))
+    return Known(task(problem), tuple((Candidate.of("s", {"x": x}), who) for x in xs))
 
 
 def xs_of(*tasks: Known) -> list[int]:
@@ -158,26 +164,12 @@ def test_the_best_of_near_tasks_come_interleaved_each_once_and_say_where_they_co
     assert warm_points(OURS, ()) == warm_points(OURS, (known(Matmul(512, 512, 512)),)) == ()
     tasks = [known(Matmul(512 << task, 512, 512), *range(100 * task, 100 * task + 50)) for task in range(9)]
     found = xs_of(*tasks)
-    assert len(found) == warm_start.POINTS
-    assert {x // 100 for x in found} == set(range(warm_start.TASKS))
+    assert (len(found), {x // 100 for x in found}) == (warm_start.POINTS, set(range(warm_start.TASKS)))
     same = known(Matmul(256, 256, 256), 1, who="run 7")
     other = known(Matmul(256, 256, 256, "bf16", "nt", "bias_relu", "bf16"), 2, who="file")
     first, second = warm_points(OURS, (same, other))
     assert (first.origin, first.source) == (WARM_START, "256x256x256 (run 7)")
     assert second.source == "256x256x256 bf16 nt bias_relu (file)"
-
-
-GPU = gpu_machine("cuda", CHIPS["sm_90"], "H200")
-
-
-def task(problem: Problem, machine: Machine = MACHINE, threads: int = 1) -> TuningTask:
-    return TuningTask(problem, machine, threads)
-
-
-CUBE = Matmul(512, 512, 512)
-TRANSPOSED, OTHER = Matmul(512, 512, 512, layout="nt"), replace(MACHINE, name="other")
-OURS = task(CUBE)
-SIZES = st.integers(1, 1 << 20)
 
 
 def test_what_carries_over_better_is_nearer_and_the_nearest_come_first() -> None:

@@ -22,6 +22,11 @@ from tuner.core.candidate import RecordedRound
 from tuner.core.records import Measurement
 from tuner.runtime.timing import summarize
 
+ROUNDS = 40
+Sessions = tuple[InterleavedSession, ...]
+RECORDED = RecordedRound(kernel_s=1e-3, noise=0.01, library_s=2e-3, panel_product_s=5e-4)
+SESSIONS = 6
+
 
 def timed(samples: list[float]) -> Measurement:
     return summarize(samples, 1, np.random.default_rng(0))
@@ -46,10 +51,6 @@ def test_the_median_lies_in_the_interval(samples: list[float], scale: float) -> 
     assert found.interval[0] - 1e-9 <= found.median <= found.interval[1] + 1e-9
 
 
-ROUNDS = 40
-Sessions = tuple[InterleavedSession, ...]
-
-
 def sessions(count: int, slower: float, noise: float = 0.01, busy: float = 0.0, seed: int = 0) -> Sessions:
     """Draws sessions; of ``busy`` samples each takes four times as long, as next to another process."""
     rng = np.random.default_rng(seed)
@@ -68,10 +69,9 @@ def scaled(session: InterleavedSession, *factors: float) -> InterleavedSession:
 
 def test_a_slowdown_is_found_in_its_interval_and_what_the_same_code_differs_by_is_none() -> None:
     for busy in (0.0, 0.3):
-        slower = [paired_slowdown(sessions(8, 0.05, busy=busy, seed=seed)) for seed in range(4)]
-        same = [paired_slowdown(sessions(8, 0.0, busy=busy, seed=seed)) for seed in range(4)]
-        assert {finding_of(one, 8, SlowdownLimits()) for one in slower} == {Finding.SLOWER}
-        assert {finding_of(one, 8, SlowdownLimits()) for one in same} == {Finding.NOT_SLOWER}
+        for slower, expected in ((0.05, Finding.SLOWER), (0.0, Finding.NOT_SLOWER)):
+            slowdowns = [paired_slowdown(sessions(8, slower, busy=busy, seed=seed)) for seed in range(4)]
+            assert {finding_of(one, 8, SlowdownLimits()) for one in slowdowns} == {expected}
     found = paired_slowdown(tuple(scaled(each, 1, 1.2, 1.1) for each in sessions(6, 0.05)))
     assert found.noise > 0.15
     assert finding_of(found, 6, SlowdownLimits()) is not Finding.SLOWER
@@ -79,7 +79,6 @@ def test_a_slowdown_is_found_in_its_interval_and_what_the_same_code_differs_by_i
     assert found.interval[0] < 0.05 < found.interval[1]
     assert found.median == pytest.approx(0.05, abs=0.01)
     assert 0 < found.noise < 0.01
-
     still = sessions(6, 0.05)
     moved = tuple(scaled(each, *[1 + index] * 3) for index, each in enumerate(still))
     assert paired_slowdown(moved).median == pytest.approx(paired_slowdown(still).median)
@@ -98,10 +97,6 @@ def test_few_sessions_or_samples_of_other_rounds_show_nothing() -> None:
     for lengths in ((1, 2, 2), (0, 0, 0)):
         with pytest.raises(ValueError, match="allowed equally many of each"):
             InterleavedSession(*((1.0,) * length for length in lengths))
-
-
-RECORDED = RecordedRound(kernel_s=1e-3, noise=0.01, library_s=2e-3, panel_product_s=5e-4)
-SESSIONS = 6
 
 
 def round_times(
@@ -129,11 +124,9 @@ def test_how_fast_the_whole_machine_is_does_not_count(machine: float, code: floa
 
 def test_references_that_disagree_or_are_missing_count_as_a_changed_machine_or_the_recorded_time() -> None:
     for factors in ((1.2, 1.2, 1.0), (1.0, 0.8, 1.0), (1.2, 1.0, 1.2)):
-        changed = round_times(*factors)
-        assert relative_slowdown(RECORDED, changed).disagreement > 0.15
+        assert relative_slowdown(RECORDED, round_times(*factors)).disagreement > 0.15
     assert relative_slowdown(RECORDED, round_times()).disagreement < 0.01
-    timed = round_times(kernel=1.1, library=1.04, reference_kernel=1.06)
-    slowdown = relative_slowdown(RECORDED, timed)
+    slowdown = relative_slowdown(RECORDED, round_times(kernel=1.1, library=1.04, reference_kernel=1.06))
     (library, by_library), (reference_kernel, by_kernel) = slowdown.by_reference
     assert (library, reference_kernel) == (LIBRARY, REFERENCE_KERNEL)
     assert slowdown.least == by_kernel.median < slowdown.whole.median < by_library.median

@@ -28,6 +28,9 @@ MATRIX = TimeMatrix(
     applies=((True, True), (True, False)),
     costs=((20.0, 10.0), (30.0, float("inf"))),
 )
+ALL = [[True, True], [True, True]]
+NAN = np.nan
+OF_THREE = matrix_of([[1.0, 2.0, 4.0], [2.0, 1.0, 4.0], [4.0, 2.0, 1.0]])
 
 
 def test_times_are_seconds_and_efficiency_is_relative_to_the_best_time_of_the_problem() -> None:
@@ -39,8 +42,7 @@ def test_times_are_seconds_and_efficiency_is_relative_to_the_best_time_of_the_pr
     assert MATRIX.best_s().tolist() == [1e-6, 4e-6]
     assert np.array_equal(MATRIX.efficiency(), [[0.5, 1.0], [1.0, np.nan]], equal_nan=True)
     untimed = replace(MATRIX, times_s=((None, None), (4e-6, None)))
-    assert np.isnan(untimed.best_s()[0])
-    assert np.isnan(untimed.efficiency()[0]).all()
+    assert np.isnan([untimed.best_s()[0], *untimed.efficiency()[0]]).all()
     empty = TimeMatrix((), (), COLUMNS, (), (), ())
     assert (empty.times().shape, empty.best_s().shape) == ((0, 2), (0,))
 
@@ -66,9 +68,6 @@ def test_a_matrix_that_does_not_fit_is_refused(changed: dict[str, object], messa
         replace(MATRIX, **changed)  # type: ignore[arg-type]
 
 
-ALL = [[True, True], [True, True]]
-
-
 def test_a_missing_time_is_the_model_at_the_level_of_the_problem_corrected_by_neighbours() -> None:
     equal = [[1.0, 1.0], [1.0, 1.0]]
     found = completed_times(matrix_of([[1.0, 3.0], [2.0, None]], costs=equal, applies=ALL))
@@ -79,9 +78,6 @@ def test_a_missing_time_is_the_model_at_the_level_of_the_problem_corrected_by_ne
     logs = completed_times(matrix_of([[1.0, 3.0], [None, None]], costs=equal, applies=ALL)).logs[1]
     assert logs[0] < np.log(3) / 2 < logs[1]
     assert np.isfinite(logs).all()
-
-
-NAN = np.nan
 
 
 def numbers(*rows: object) -> Numbers:
@@ -108,14 +104,13 @@ def test_the_score_is_the_mean_of_residuals_by_distance_and_without_times_the_co
     assert time_matrix.filled_costs(costs).tolist() == [[20, 20, 40], [1, 1, 1]]
     assert time_matrix.filled_costs(np.empty((2, 0))).shape == (2, 0)
     times = KnownTimes(costs, numbers([1, 1, 2], [NAN] * 3), OCTAVES[:2])
-    scores = corrected_scores(times, costs[0], OCTAVES[0])
-    assert np.isfinite(scores).all()
+    assert np.isfinite(corrected_scores(times, costs[0], OCTAVES[0])).all()
     found = corrected_scores(known([10.0, 40.0, NAN], [NAN, NAN, NAN], [10.0, 20.0, 80.0]), *ASKED)
     near, far = 1.0, np.exp(-4 / time_matrix.WIDTH)
-    first = (near * -np.log(2) / 2 + far * -np.log(2) / 3) / (time_matrix.SHRINKAGE + near + far)
-    second = (near * np.log(2) / 2 + far * -np.log(2) / 3) / (time_matrix.SHRINKAGE + near + far)
-    third = far * np.log(2) * 2 / 3 / (time_matrix.SHRINKAGE + far)
-    assert found == pytest.approx(np.log(COSTS[0]) + numbers(first, second, third))
+    whole = time_matrix.SHRINKAGE + near + far
+    third = far * 2 / 3 / (time_matrix.SHRINKAGE + far)
+    octaves = numbers((near * -1 / 2 + far * -1 / 3) / whole, (near / 2 + far * -1 / 3) / whole, third)
+    assert found == pytest.approx(np.log(COSTS[0]) + np.log(2) * octaves)
 
 
 # fastest: column 0 at m = 8, column 2 at m = 32; column 1 is next to the best of both
@@ -161,8 +156,7 @@ def test_the_model_is_corrected_by_neighbours_and_within_noise_more_problems_com
     matrix = matrix_of([[4.0, 1.0], [4.0, 1.0]], WEIGHTS, costs=[[1.0, 1.0]] * 2)
     near = AskedProblem(Matmul(16, 500, 256), (True, True), (1.0, 1.2))
     assert ranked_columns(matrix, near).columns == (1, 0)
-    other_type = replace(near, problem=replace(near.problem, dtype="f64"))
-    assert ranked_columns(matrix, other_type).columns == (0, 1)
+    assert ranked_columns(matrix, replace(near, problem=replace(near.problem, dtype="f64"))).columns == (0, 1)
     assert ranked_columns(DISPATCH, asked(Matmul(16, 512, 256), applies="101")).columns == (0, 2)
     assert ranked_columns(DISPATCH, asked(WEIGHTS[0], applies="000")).columns == ()
     assert ranked_columns(DISPATCH, asked(WEIGHTS[0]), columns=(1, 2)).columns == (1, 2)
@@ -225,12 +219,12 @@ def test_ties_go_to_the_better_worst_problem_then_to_more_problems_as_do_times_w
     assert choose_portfolio(matrix, 1).columns == (1,)
     matrix = matrix_of([[1.0, 1.0, 2.0], [1.0, 1.0, 2.0], [1.0, 1.0, 1.0]])
     assert chosen_by_swaps(matrix, 2) == (0, 1)
-    matrix = matrix_of([[1.0, 2.0], [1.0, 2.0], [1.0 + NOISE / 2, 1.0]])
-    assert choose_portfolio(matrix, 2).serving == (0, 0, 0)
-    apart = matrix_of([[1.0, 2.0], [1.0, 2.0], [1.0 + 2 * NOISE, 1.0]])
+    close, apart, first, second = (
+        matrix_of([[1.0, 2.0], [1.0, 2.0], times])
+        for times in ([1.0 + NOISE / 2, 1.0], [1.0 + 2 * NOISE, 1.0], [1.000, 1.002], [1.002, 1.000])
+    )
+    assert choose_portfolio(close, 2).serving == (0, 0, 0)
     assert choose_portfolio(apart, 2).serving == (0, 0, 1)
-    first = matrix_of([[1.0, 2.0], [1.0, 2.0], [1.000, 1.002]])
-    second = matrix_of([[1.0, 2.0], [1.0, 2.0], [1.002, 1.000]])
     assert portfolio.served(first, (0, 1)).serving == portfolio.served(second, (0, 1)).serving
 
 
@@ -238,9 +232,7 @@ def test_a_missing_time_is_predicted_and_the_order_of_problems_means_nothing() -
     rows: Times = [[1.0, 2.0], [1.0, None], [1.0, 2.0]]
     matrix = matrix_of(rows, costs=[[1.0, 2.0]] * 3, applies=[[True, True]] * 3)
     found = choose_portfolio(matrix, 2)
-    assert found.predicted == ((1, 1),)
-    assert matrix.times_s[1][1] is None
-    assert found.serving == (0, 0, 0)
+    assert (found.predicted, matrix.times_s[1][1], found.serving) == (((1, 1),), None, (0, 0, 0))
     times = np.exp(np.random.default_rng(5).normal(0, 0.4, (8, 12)))
     forward, backward = (matrix_of(part.tolist()) for part in (times, times[::-1]))
     assert set(choose_portfolio(forward, 4).columns) == set(choose_portfolio(backward, 4).columns)
@@ -254,9 +246,6 @@ def test_columns_are_chosen_among_those_allowed_and_a_problem_that_none_can_do_i
     for size in (0, 4):
         with pytest.raises(UsageError, match=rf"configs: found {size}, allowed 1\.\.3"):
             choose_portfolio(matrix, size)
-
-
-OF_THREE = matrix_of([[1.0, 2.0, 4.0], [2.0, 1.0, 4.0], [4.0, 2.0, 1.0]])
 
 
 def test_regret_counts_best_times_over_what_serves_and_a_problem_is_held_out_of_its_portfolio() -> None:

@@ -41,17 +41,12 @@ def test_a_tensor_has_bytes_a_short_hash_and_packings_that_are_written_in_a_line
 SEVERAL = (None, WeightPacking(48), WeightPacking(16, 2), WeightPacking(32, order=(2, 3, 1, 0)))
 
 
-@pytest.mark.parametrize(
-    "packings",
-    [
-        (),
-        (None,),
-        SEVERAL,
-        (WeightPacking(64), None),
+def test_packings_are_read_back() -> None:
+    several: tuple[tuple[WeightPacking | None, ...], ...] = (
+        *((), (None,), SEVERAL, (WeightPacking(64), None)),
         (WeightPacking(32, 2, depth=32), WeightPacking(32, 2, order=(1, 0), depth=32)),
         (WeightPacking(32, 2, order=(2, 3, 1, 0), depth=2, run=3), WeightPacking(32, 2, depth=32, run=3)),
         (WeightPacking(64, 4, depth=64, unsigned=True), None, WeightPacking(16, 4, unsigned=True)),
-    ],
-)
-def test_packings_are_read_back(packings: tuple[WeightPacking | None, ...]) -> None:
-    assert packings_in(packings_comment(packings) + "module {\n}\n") == packings
+    )
+    for packings in several:
+        assert packings_in(packings_comment(packings) + "module {\n}\n") == packings

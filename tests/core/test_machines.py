@@ -18,6 +18,7 @@ from tuner.core.processors import PROCESSORS, instruction_sets_of, processor_of
 from tuner.core.records import drift
 
 MACHINE = Machine("any", "any", "avx512", True, 4, 8, 32768, 1 << 20, 1 << 25, 1 << 34)
+PLAIN = replace(MACHINE, has_bf16=False, processor="AMD EPYC")
 COMPILER = Compiler("LLVM 23", (("numba-cuda-mlir", "0.6.1"), ("torch-mlir", "20261001")), "ab" * 32)
 
 
@@ -57,27 +58,22 @@ def with_tiles(*words: str) -> Machine:
 
 def test_a_machine_with_tiles_goes_by_the_name_without_them_too_which_older_files_have() -> None:
     machine, before = with_tiles("bf16", "vnni", "amx_bf16", "amx_int8"), with_tiles("bf16", "vnni")
-    assert machine.is_named(machine.name)
-    assert machine.is_named(before.name)
+    names = (machine.name, before.name, with_tiles("vnni").name, "Xeon avx512")
+    assert [machine.is_named(name) for name in names] == [True, True, False, False]
     assert not before.is_named(machine.name)
-    assert not machine.is_named(with_tiles("vnni").name)
-    assert not machine.is_named("Xeon avx512")
     assert machines.named_in_full(before) == machines.named_in_full(machine) == machine
     for other in (MACHINE, replace(machine, name="A100, of another tuner")):
         assert machines.named_in_full(other) == other
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
+def test_whatever_may_change_code_changes_the_fingerprint() -> None:
+    for changed in (
         replace(COMPILER, mlir="LLVM 24"),
         replace(COMPILER, packages=(("numba-cuda-mlir", "0.6.2"), ("torch-mlir", "20261001"))),
         replace(COMPILER, pipeline_sha256="cd" * 32),
-    ],
-)
-def test_whatever_may_change_code_changes_the_fingerprint(changed: Compiler) -> None:
-    assert changed.fingerprint != COMPILER.fingerprint
-    assert "\n" not in changed.fingerprint
+    ):
+        assert changed.fingerprint != COMPILER.fingerprint
+        assert "\n" not in changed.fingerprint
 
 
 def test_changes_name_packages_that_came_and_went() -> None:
@@ -127,8 +123,7 @@ def test_rounds_keep_slowdowns_clocks_and_the_largest_drift() -> None:
     assert Conditions(state("power cap"), state("thermal", "power cap")).slowdowns == ("power cap", "thermal")
     between = Span.of([state(), state("power cap"), state("thermal", "power cap"), state()])
     assert Conditions(state(), state(), between).slowdowns == ("power cap", "thermal")
-    clocks = (1.9e9, 1.2e9, None, 1.7e9)
-    assert Span.of([state(sm_clock_hz=each) for each in clocks]) == Span(4, 1.2e9, 1.9e9)
+    assert Span.of([state(sm_clock_hz=each) for each in (1.9e9, 1.2e9, None, 1.7e9)]) == Span(4, 1.2e9, 1.9e9)
     assert Span.of([state(sm_clock_hz=None)]) == Span(1, None, None)
     assert drift((1.0,) * 6 + (1.5,) * 6) == pytest.approx(0.5)
     assert drift((1.0, 1.0, 9.0) * 4) == 0.0  # what hits each part alike is no drift
@@ -155,15 +150,12 @@ def test_each_processor_and_machine_offers_what_it_has_and_an_unknown_one_is_ref
     with pytest.raises(UsageError, match=line):
         processor_of("saphirerapids")
     tiles = replace(PLAIN, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
-    assert instruction_sets_of(tiles) == ("avx2", "avx512", "vnni", "amx-bf16", "amx-int8")
-    assert instruction_sets_of(MACHINE) == ("avx2", "avx512", "avx512-bf16")
-    assert instruction_sets_of(replace(PLAIN, isa="avx2")) == ("avx2",)
-    assert instruction_sets_of(replace(PLAIN, isa="none")) == ()
-    assert instruction_sets_of(gpu_machine("simulator", chip_of("sm_90"), "PTX simulator")) == ()
-
-
-# What a processor offers, and the processors.refusal of code that needs more.
-PLAIN = replace(MACHINE, has_bf16=False, processor="AMD EPYC")
+    for machine, sets in (
+        (tiles, "avx2 avx512 vnni amx-bf16 amx-int8"),
+        *((MACHINE, "avx2 avx512 avx512-bf16"), (replace(PLAIN, isa="avx2"), "avx2")),
+        *((replace(PLAIN, isa="none"), ""), (gpu_machine("simulator", chip_of("sm_90"), "simulator"), "")),
+    ):
+        assert instruction_sets_of(machine) == tuple(sets.split())
 
 
 # By which instructions the peak of a processor is measured.

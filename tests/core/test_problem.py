@@ -13,10 +13,7 @@ from tuner.core import problem as problems
 from tuner.core.errors import UsageError
 from tuner.core.problem import BatchMatmul, Matmul, Problem, parse_shape, parse_sizes, split_extents
 
-
-def sizes_for(dtype: str, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
-    m, n, k = sizes
-    return (m, n, min(k, problems.I8_DEPTH_LIMIT)) if dtype == "i8" else sizes
+OUTPUT = "^output dtype: found"
 
 
 SIZES = st.tuples(*[st.integers(1, problems.SIZE_LIMIT)] * 3)
@@ -27,12 +24,10 @@ FORMS = st.sampled_from(problems.LAYOUTS), st.sampled_from(problems.EPILOGUES)
 
 @st.composite
 def drawn_problems(draw: st.DrawFn) -> Problem:
-    (dtype, output), sizes = draw(TYPES), draw(SIZES)
+    (dtype, output), (m, n, k) = draw(TYPES), draw(SIZES)
     layout, epilogue = map(draw, FORMS)
-    return Problem("matmul", sizes_for(dtype, sizes), dtype, layout, epilogue, output)
-
-
-OUTPUT = "^output dtype: found"
+    sizes = (m, n, min(k, problems.I8_DEPTH_LIMIT) if dtype == "i8" else k)
+    return Problem("matmul", sizes, dtype, layout, epilogue, output)
 
 
 @pytest.mark.drawn(ALL)
@@ -105,10 +100,11 @@ def test_a_shape_of_another_number_of_sizes_says_what_to_type(operation: str, te
 
 
 def test_a_shape_and_types_are_spelled_as_a_problem_and_numpy_spell_them() -> None:
-    assert problems.shape_text(None, "512X512X0512") == "512x512x512"
-    assert problems.shape_text(None, "2X7X8X9") == "2x7x8x9"
-    for operation, text in (("matmul", "7x8x9"), ("batch_matmul", "2x7x8x9")):
-        assert problems.shape_text(operation, text) == text
+    for operation, written, text in (
+        *((None, "512X512X0512", "512x512x512"), (None, "2X7X8X9", "2x7x8x9")),
+        *(("matmul", "7x8x9", "7x8x9"), ("batch_matmul", "2x7x8x9", "2x7x8x9")),
+    ):
+        assert problems.shape_text(operation, written) == text
     types = (
         *(("f32", np.float32), ("f32", "float32"), ("f64", np.dtype("float64")), ("f16", np.float16)),
         *(("bf16", ml_dtypes.bfloat16), ("bf16", "bfloat16"), ("i8", np.int8)),
@@ -139,15 +135,13 @@ def test_what_is_no_integer_is_no_size(size: int) -> None:
 
 def test_a_batch_counts_each_matrix_flop_and_bytes_each_element_and_operands_are_aligned() -> None:
     problem = BatchMatmul(7, 2, 3, 5, layout="nt", epilogue="bias_relu")
-    assert problem.flop == 7 * Matmul(2, 3, 5).flop
-    assert problem.bytes == 4 * (7 * (10 + 15 + 6) + 3)
+    assert (problem.flop, problem.bytes) == (7 * Matmul(2, 3, 5).flop, 4 * (7 * (10 + 15 + 6) + 3))
     assert (problem.a_shape, problem.b_shape, problem.c_shape) == ((7, 2, 5), (7, 3, 5), (7, 2, 3))
     assert problem.one == Matmul(2, 3, 5, layout="nt", epilogue="bias_relu")
     assert (problem.rows, dict(problem.variables())["batch"]) == (14, 7)
     for dtype, align, offset in (("f32", 16, 16), ("f64", 64, 0), ("i8", "any", 4)):
         assert Matmul(2, 3, 5, dtype, align=align).offset_bytes == offset
-    assert Matmul(2, 3, 5).flop == 2 * 2 * 3 * 5
-    assert Matmul(2, 3, 5).bytes == 4 * (10 + 15 + 6)
+    assert (Matmul(2, 3, 5).flop, Matmul(2, 3, 5).bytes) == (2 * 2 * 3 * 5, 4 * (10 + 15 + 6))
     assert Matmul(2, 3, 5, "f64").bytes == 8 * (10 + 15 + 6)
     assert Matmul(2, 3, 5, "bf16", epilogue="bias_relu").bytes == 2 * (10 + 15) + 4 * (6 + 3)
     sizes = {"m": 2, "n": 3, "k": 5, "input_bytes": 2, "output_bytes": 4}

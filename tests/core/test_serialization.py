@@ -36,6 +36,7 @@ FORMS = (  # of addresses, with a password in each place that one may have
     *("host=h user=u password={}", "host=h password = {}"),
     *("sqlite:///a.db?password={}", "results.db?password={}"),
 )
+MIB = 1 << 20
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -135,10 +136,8 @@ def test_what_is_written_and_read_differs_in_form_alone() -> None:
     document["outcome"]["median_s"] = 1  # a whole number of seconds
     assert decode(MeasuredTrial, document, "file").outcome.median_s == 1.0  # type: ignore[union-attr]
     document = through_json(PART)
-    assert document["place"] == [1.0, 2.0]
-    assert decode(Part, document, "file") == PART
-    of_later_version = document | {"later": 1}
-    assert decode(Part, known_part(Part, of_later_version, "file"), "file") == PART
+    assert (document["place"], decode(Part, document, "file")) == ([1.0, 2.0], PART)
+    assert decode(Part, known_part(Part, document | {"later": 1}, "file"), "file") == PART
     with pytest.raises(UsageError, match=r"^file: found 3, allowed an object$"):
         known_part(Part, 3, "file")
     document = through_json(measured(1, WRONG))
@@ -198,16 +197,14 @@ def test_a_file_is_read_whole_or_from_standard_input_and_what_has_no_end_not_for
 
     given(b"module {}")
     assert serialization.read_text_or_stdin(Path("-"), "MLIR text") == "module {}"
-    given(b"\xff")
-    with pytest.raises(UsageError, match=r"^standard input: not PTX text: byte 0 is not UTF-8"):
-        serialization.read_text_or_stdin(Path("-"), "PTX text")
-    given(b"12345")
-    with pytest.raises(UsageError, match=r"^standard input: found more than 4 bytes, allowed 4$"):
-        serialization.read_text_or_stdin(Path("-"), "PTX text", 4)
-    monkeypatch.setattr(sys, "stdin", None)
-    message = r"^standard input: cannot be read \(it is closed\), expected MLIR text$"
-    with pytest.raises(UsageError, match=message):
-        serialization.read_text_or_stdin(Path("-"), "MLIR text")
+    for content, message in (
+        (b"\xff", "not PTX text: byte 0 is not UTF-8"),
+        (b"12345", "found more than 4 bytes, allowed 4$"),
+        (None, r"cannot be read \(it is closed\), expected PTX text$"),
+    ):
+        monkeypatch.setattr(sys, "stdin", None) if content is None else given(content)
+        with pytest.raises(UsageError, match=f"^standard input: {message}"):
+            serialization.read_text_or_stdin(Path("-"), "PTX text", 4)
 
 
 @pytest.mark.parametrize(
@@ -239,9 +236,6 @@ def test_what_does_not_print_is_spelled_out_and_json_stays_as_it_was(text: str) 
     assert json.loads(serialization.printable_lines(json.dumps({"name": text}))) == {"name": text}
 
 
-MIB = 1 << 20
-
-
 @given(st.binary(max_size=200), st.integers(0, 200))
 def test_what_fits_comes_back_and_what_does_not_is_refused(content: bytes, limit: int) -> None:
     packed = zlib.compress(content)
@@ -266,31 +260,19 @@ def test_a_bomb_takes_no_more_memory_than_the_limit() -> None:
 
 
 # How targets, strategies, moments and origins are spelled.
-CPU, GPU = TargetName("cpu"), TargetName("cuda", "sm_90a")
-REPLAY = TargetName("replay", "/data/a:b.t4.json")
-TARGETS = {"cpu": CPU, "cuda:sm_90a": GPU, "replay:/data/a:b.t4.json": REPLAY}
-
-
-@pytest.mark.parametrize(("text", "target"), TARGETS.items())
-def test_a_target_is_spelled_as_it_is_read(text: str, target: TargetName) -> None:
-    assert TargetName.parse(text) == target
-    assert target.text == str(target) == text
-
-
-def test_a_replay_has_no_machine() -> None:
-    assert (CPU.has_machine, REPLAY.has_machine) == (True, False)
-
-
-STRATEGIES = {
-    **{name: ChosenStrategy(name) for name in ("first", "of=a recording")},
-    "mine=/a=b/mine.mlir": ChosenStrategy("mine", Path("/a=b/mine.mlir")),
-}
-
-
-@pytest.mark.parametrize(("text", "chosen"), STRATEGIES.items())
-def test_what_is_stored_reads_back(text: str, chosen: ChosenStrategy) -> None:
-    assert chosen.text == text
-    assert ChosenStrategy.parse(text) == chosen
+def test_targets_and_strategies_are_spelled_as_they_are_read_and_a_replay_has_no_machine() -> None:
+    for target_text, target, has_machine in (
+        ("cpu", TargetName("cpu"), True),
+        ("cuda:sm_90a", TargetName("cuda", "sm_90a"), True),
+        ("replay:/data/a:b.t4.json", TargetName("replay", "/data/a:b.t4.json"), False),
+    ):
+        assert (TargetName.parse(target_text), target.has_machine) == (target, has_machine)
+        assert target.text == str(target) == target_text
+    for text, chosen in (
+        *((name, ChosenStrategy(name)) for name in ("first", "of=a recording")),
+        ("mine=/a=b/mine.mlir", ChosenStrategy("mine", Path("/a=b/mine.mlir"))),
+    ):
+        assert (chosen.text, ChosenStrategy.parse(text)) == (text, chosen)
 
 
 def test_a_moment_is_utc_a_budget_has_a_unit_and_a_point_an_origin() -> None:

@@ -63,8 +63,7 @@ def test_a_campaign_is_read_back_with_its_runs_its_program_and_what_came_of_it(s
     assert [run.settings for run in found.runs] == [member.settings for member in MEMBERS]
     places = [CampaignPlace(found.id, 0, "attention", 12), CampaignPlace(found.id, 1, "", 1)]
     assert [run.campaign for run in found.runs] == places
-    assert [run.campaign for run in store.runs()][-1] is None
-    assert store.campaigns() == (found,)
+    assert ([run.campaign for run in store.runs()][-1], store.campaigns()) == (None, (found,))
     settings = replace(CAMPAIGN, program=PROGRAM)
     campaign = store.begin_campaign(settings, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
     assert (store.campaign(campaign).settings, store.campaign(campaign).result) == (settings, None)
@@ -113,8 +112,7 @@ def test_a_merge_keeps_campaigns_and_a_second_one_adds_nothing(store: Store, tmp
     for added in ((3, 4), (0, 0)):
         assert store.merge(address) == added
     ours = next(campaign for campaign in store.campaigns() if campaign.uuid == theirs.uuid)
-    assert len(store.campaigns()) == 2
-    assert replace(ours, id=0, runs=()) == replace(theirs, id=0, runs=())
+    assert (len(store.campaigns()), replace(ours, id=0, runs=())) == (2, replace(theirs, id=0, runs=()))
     assert [run.uuid for run in ours.runs] == [run.uuid for run in theirs.runs]
     places = [replace(run.campaign, campaign=ours.id) for run in theirs.runs if run.campaign is not None]
     assert [run.campaign for run in ours.runs] == places

@@ -25,6 +25,7 @@ from tests.db.values import (
     timed,
 )
 from tests.db.writer import facts, start
+from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Roofline
@@ -35,6 +36,7 @@ from tuner.db.store import Store
 from tuner.results.past_runs import past_trials
 
 Content = tuple[list[str], ...]  # runs, trials, proposals
+Told = tuple[list[Run], list[tuple[StoredTrial, StoredTrial | None]], list[tuple[int, int, Candidate]]]
 
 
 @pytest.fixture
@@ -66,9 +68,6 @@ def fill(store: Store) -> None:
     store.finish_run(first, "done", 12.0)
 
 
-Told = tuple[list[Run], list[tuple[StoredTrial, StoredTrial | None]], list[tuple[int, int, Candidate]]]
-
-
 def given(store: Store) -> Told:
     """Returns all that a store holds, without its ids; a reused outcome comes with its original."""
     runs = [replace(run, id=0) for run in store.runs()]
@@ -89,8 +88,7 @@ def test_all_arrives_and_a_second_merge_adds_nothing(store: Store, other: Store,
     fill(other)
     assert other.merge(other_url) == (0, 0)  # itself
     for added in ((2, 6), (0, 0)):
-        assert store.merge(other_url) == added
-        assert given(store) == given(other)
+        assert (store.merge(other_url), given(store)) == (added, given(other))
 
 
 def test_seconds_of_passes_arrive_where_the_trial_is(store: Store, other: Store, other_url: str) -> None:
@@ -117,20 +115,17 @@ def test_a_run_continued_elsewhere_takes_what_it_lacks(store: Store, other: Stor
     timed_again = add(other, run, 0, outcome(timed(0.5)))
     pending = add(other, run, 1, None)
     other.finish_run(run, "interrupted", 1.0)
-    assert store.merge(other_url) == (1, 2)
-    assert store.runs()[0].status == "interrupted"
+    assert (store.merge(other_url), store.runs()[0].status) == ((1, 2), "interrupted")
 
     other.record(pending, replace(outcome(timed(0.5)), reused_from=timed_again), SCRIPT)
     add(other, run, 2, outcome(TOO_WIDE))
     openblas = Baseline("OpenBLAS", 1, timed(0.3))
     time_again(other, run, (timed_again, timed(0.4)), noise=0.02, baseline=openblas)
     other.finish_run(run, "done", 1.0)
-    assert store.merge(other_url) == (0, 1)
-    assert given(store) == given(other)
+    assert (store.merge(other_url), given(store)) == ((0, 1), given(other))
     time_again(other, run, (timed_again, timed(0.3)), noise=0.01, baseline=replace(openblas, name="oneDNN"))
     other.finish_run(run, "done", 1.0)
-    assert store.merge(other_url) == (0, 0)
-    assert given(store) == given(other)
+    assert (store.merge(other_url), given(store)) == ((0, 0), given(other))
 
 
 def test_rounds_of_both_are_kept_and_the_quietest_counts(store: Store, other: Store, other_url: str) -> None:
@@ -161,8 +156,7 @@ def test_an_outcome_that_is_here_is_kept(store: Store, other: Store, other_url: 
     other.record(pending, outcome(Failure(Stage.RUN, "time limit of 10 s")), SCRIPT)
     time_again(other, run, (pending, timed(0.1)))
     other.finish_run(run, "interrupted", 3.0)
-    assert store.merge(other_url) == (0, 0)
-    assert store.trial(mine.id).record == outcome(timed(0.5))
+    assert (store.merge(other_url), store.trial(mine.id).record) == ((0, 0), outcome(timed(0.5)))
     assert store.trial(mine.id).final is None
     assert (store.run(here.id).status, store.run(here.id).seconds) == ("done", 9.0)
 
@@ -186,9 +180,7 @@ def test_a_time_that_an_earlier_failure_replaces_ranks_no_trial(
 def test_what_was_merged_is_recalled_and_counted(store: Store, other: Store, other_url: str) -> None:
     add(other, begin(other), 0, outcome(timed(0.5)))
     store.merge(other_url)
-    found = store.recall(KEY, sha256(SCRIPT))
-    assert found is not None
-    assert store.counts(found.run).measured == 1
+    assert store.counts(present(store.recall(KEY, sha256(SCRIPT))).run).measured == 1
 
 
 def test_a_file_that_is_not_there_is_refused_and_not_made(store: Store, tmp_path: Path) -> None:
@@ -201,8 +193,7 @@ def test_a_file_that_is_not_there_is_refused_and_not_made(store: Store, tmp_path
 def test_a_server_is_merged_into_a_file(postgres_url: str, other: Store) -> None:
     with Store.open(postgres_url) as server:
         fill(server)
-        assert other.merge(postgres_url) == (2, 6)
-        assert given(other) == given(server)
+        assert (other.merge(postgres_url), given(other)) == ((2, 6), given(server))
 
 
 def continued(folder: Path, name: str, source: str) -> Store:
@@ -345,8 +336,7 @@ def test_top_trials_stay_and_others_go_with_their_scripts_but_not_of_later_runs(
     assert store.prune(now - datetime.timedelta(days=1)).trials == 0
     before = past_trials(store, TrialQuery(best=True))
     assert store.prune(now + datetime.timedelta(days=1)) == Pruned(trials=3, scripts=2, programs=0)
-    assert numbers(store, run) == [1, 2]
-    assert past_trials(store, TrialQuery(best=True)) == before
+    assert (numbers(store, run), past_trials(store, TrialQuery(best=True))) == ([1, 2], before)
     assert store.prune() == Pruned(0, 0, 0)
 
 
@@ -359,22 +349,19 @@ def test_without_remeasurement_the_fastest_of_each_run_stays(store: Store) -> No
         store.finish_run(run, "done", 1.0)
         runs.append(run)
     before = past_trials(store, TrialQuery(best=True))
-    assert store.prune().trials == 6
-    assert past_trials(store, TrialQuery(best=True)) == before
+    assert (store.prune().trials, past_trials(store, TrialQuery(best=True))) == (6, before)
     assert [numbers(store, run) for run in runs] == [[3], [3]]
 
 
 def test_runs_that_may_go_on_stay_whole_and_what_is_only_verified_stays(store: Store) -> None:
     for status in ("running", "interrupted"):
         run = prune_fill(store, status)
-        assert store.prune() == Pruned(0, 0, 0)
-        assert numbers(store, run) == [0, 1, 2, 3, 4]
+        assert (store.prune(), numbers(store, run)) == (Pruned(0, 0, 0), [0, 1, 2, 3, 4])
     run = begin(store)
     add(store, run, 0, outcome(Verdict(0.5, 4)))
     add(store, run, 1, outcome(TOO_WIDE))
     store.finish_run(run, "done", 1.0)
-    assert store.prune().trials == 1
-    assert numbers(store, run) == [0]
+    assert (store.prune().trials, numbers(store, run)) == (1, [0])
 
 
 def test_an_outcome_that_stays_keeps_the_trial_that_it_is_from(store: Store) -> None:
@@ -386,8 +373,7 @@ def test_an_outcome_that_stays_keeps_the_trial_that_it_is_from(store: Store) -> 
     reusing_run = begin(store)
     add(store, reusing_run, 0, replace(outcome(timed(0.9)), reused_from=slow))
     store.finish_run(reusing_run, "done", 1.0)
-    assert store.prune().trials == 1
-    assert numbers(store, source_run) == [0, 1]
+    assert (store.prune().trials, numbers(store, source_run)) == (1, [0, 1])
     (reused,) = store.trials(TrialQuery(run=reusing_run))
     assert reused.record.reused_from == slow
 

@@ -271,8 +271,7 @@ def test_each_spelling_of_an_address_is_parsed_and_shown_without_its_password() 
     assert FileAddress(Path("/data/tuner.db")).shown == "sqlite:////data/tuner.db"
     address = parse_address("postgresql://me:secret@host/results")
     assert isinstance(address, ServerAddress)
-    assert address.url.password == "secret"
-    assert address.shown == "postgresql+psycopg://me:***@host/results"
+    assert (address.url.password, address.shown) == ("secret", "postgresql+psycopg://me:***@host/results")
     results = "://me@host:5433/results?sslmode=require"
     for scheme in ("postgres", "postgresql", "postgresql+psycopg"):
         address = parse_address(scheme + results)

@@ -24,6 +24,7 @@ from tests.db.values import (
     time_again,
     timed,
 )
+from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import TIMEOUTS, Failure, Stage, UsageError
 from tuner.core.problem import Matmul
@@ -55,10 +56,8 @@ def past(shared_store: Store) -> Past:
 
 def fill(store: Store) -> Past:
     here = begin(store)
-    slow = add(store, here, 0, outcome(timed(0.4)))
-    fast = add(store, here, 1, outcome(timed(0.2)))
-    failed = add(store, here, 2, outcome(TOO_WIDE))
-    verified = add(store, here, 3, outcome(Verdict(0.1, 4)))
+    outcomes = (outcome(timed(0.4)), outcome(timed(0.2)), outcome(TOO_WIDE), outcome(Verdict(0.1, 4)))
+    slow, fast, failed, verified = (add(store, here, n, each) for n, each in enumerate(outcomes))
     add(store, here, 4, None)  # proposed: its outcome never arrived
     time_again(store, here, (slow, timed(0.3)), (fast, timed(0.25)), noise=0.02)
     there = begin(store, replace(SETTINGS, problem=OTHER, threads=2))
@@ -209,8 +208,7 @@ def test_the_best_is_not_asked_of_sql_alone_and_of_a_shape_of_an_index(tmp_path:
 def test_a_known_outcome_is_recalled_by_script_or_code(store: Store, result: Measurement | Verdict) -> None:
     known = add(store, begin(store), 0, outcome(result, artifact="c0de"))
     for script, artifact in ((sha256(SCRIPT), None), (None, "c0de"), (sha256(SCRIPT), "c0de")):
-        found = store.recall(KEY, script, artifact)
-        assert found is not None
+        found = present(store.recall(KEY, script, artifact))
         assert (found.id, found.record) == (known, outcome(result, artifact="c0de"))
 
 
@@ -248,11 +246,9 @@ def test_the_latest_outcome_is_recalled_unless_it_is_incomplete_pending_reused_o
     add(store, run, 1, None)
     original = add(store, run, 2, outcome(timed(0.4)))
     add(store, run, 3, replace(outcome(timed(0.4)), reused_from=original))
-    found = store.recall(KEY, sha256(SCRIPT))
-    assert (found and found.id) == original
+    assert present(store.recall(KEY, sha256(SCRIPT))).id == original
     latest = add(store, begin(store), 0, outcome(timed(0.6)))
-    found = store.recall(KEY, sha256(SCRIPT))
-    assert (found and found.id) == latest
+    assert present(store.recall(KEY, sha256(SCRIPT))).id == latest
     for known in (latest, original):
         store.mark_stale(known, "the code is another one now")
     assert store.recall(KEY, script_sha256=sha256(SCRIPT)) is None

@@ -1,11 +1,10 @@
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.db.values import COMPILER, SETTINGS
+from tests.db.values import COMPILER, SETTINGS, sha256
 from tests.library.bundle.values import GPU, PROBLEM, PROVENANCE, SCRIPT, WRONG, program, result, timed
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage, UsageError
@@ -29,6 +28,7 @@ from tuner.core.runs import Baseline, Imported, RemoteMeasurement, StoredTrial, 
 from tuner.db.store import Store
 
 CUBIN_CODE = b"\x7fELF"
+UNKNOWN = Origin("0b6b4d1e-6c4e-4c1f-9a53-000000000000", 40)
 
 
 def exported(store: Store, count: int = 2) -> tuple[PendingTrial, ...]:
@@ -55,15 +55,13 @@ def test_results_are_trials_of_the_machine_that_found_them_out_and_their_run_say
     assert (first.record.target, first.record.outcome) == (TargetName("cuda", "sm_90"), timed())
     assert first.record.verdict == Verdict(0.5, 128)
     assert (first.script_text, first.number, first.row) == ("// 0\n", 0, 10)
-    assert first.record.candidate == one.candidate
-    assert second.record.outcome == WRONG
+    assert (first.record.candidate, second.record.outcome) == (one.candidate, WRONG)
     assert store.program(first.id) == one.program
     run = store.run(first.run)
     source = (PROVENANCE.session, PROVENANCE.bundle, "0.1.0", "13.0", one.origin.run)
-    assert run.elsewhere == RemoteMeasurement(*source)
-    assert (run.created, run.status) == (PROVENANCE.started, "done")
-    assert run.settings.target == TargetName("cuda", "sm_90")
-    assert run.compiler == store.run(1).compiler
+    assert (run.elsewhere, run.created) == (RemoteMeasurement(*source), PROVENANCE.started)
+    assert run.status == "done"
+    assert (run.settings.target, run.compiler) == (TargetName("cuda", "sm_90"), store.run(1).compiler)
     there = replace(PROVENANCE, session="another", machine=replace(GPU, name="Other GPU"))
     store.import_results(RemoteResults(there, (result(one, timed(2e-3)),)))
     assert {trial.machine.name for trial in on_gpu(store)} == {"Stub GPU", "Other GPU"}
@@ -133,7 +131,7 @@ def test_where_machine_code_ran_the_trial_names_it(store: Store) -> None:
 
 def test_results_of_a_run_that_is_not_here_are_matched_by_their_code(store: Store) -> None:
     (one,) = exported(store, 1)
-    elsewhere = replace(result(one, timed()), origin=Origin("0b6b4d1e-6c4e-4c1f-9a53-000000000000", 40))
+    elsewhere = replace(result(one, timed()), origin=UNKNOWN)
     assert store.import_results(results(elsewhere)) == Imported(1, 1, 0)
     (trial,) = on_gpu(store)
     assert (trial.number, trial.script_text) == (40, "// 0\n")
@@ -141,17 +139,14 @@ def test_results_of_a_run_that_is_not_here_are_matched_by_their_code(store: Stor
 
 def test_results_that_match_nothing_here_are_refused_and_nothing_is_stored(store: Store) -> None:
     one, two = exported(store)
-    unknown = Origin("0b6b4d1e-6c4e-4c1f-9a53-000000000000", 40)
-    untrusted = replace(result(two, timed()), origin=unknown, script_sha256="77" * 32)
+    untrusted = replace(result(two, timed()), origin=UNKNOWN, script_sha256="77" * 32)
     message = r"^trial 2 \(run 0b6b.*, number 40\): found a trial that is not in this .*, nor its script 7"
     with pytest.raises(UsageError, match=message):
         store.import_results(results(result(one, timed()), untrusted))
-    swapped = replace(result(one, timed()), origin=two.origin)
     with pytest.raises(UsageError, match=r"number 1\): found another candidate under this number"):
-        store.import_results(results(swapped))
-    lone = replace(results(), final_times=(FinalTime(one.origin, one.problem, timed()),))
+        store.import_results(results(replace(result(one, timed()), origin=two.origin)))
     with pytest.raises(UsageError, match="trial 0: timed again, found no first time of it"):
-        store.import_results(lone)
+        store.import_results(replace(results(), final_times=(FinalTime(one.origin, one.problem, timed()),)))
     assert on_gpu(store) == ()
 
 
@@ -192,11 +187,8 @@ def add(
     made = program(f"//\n.version 8.0 // {number}") if code is None else code
     candidate = Candidate.of("by_hand", {"number": number})
     trial = store.propose(run, number, 10 + number, candidate)
-    sha256 = hashlib.sha256(script.encode()).hexdigest()
-    record = Record(
-        settings.problem, candidate, settings.target, outcome, sha256, code_sha256(made), program=made
-    )
-    store.record(trial, record, script)
+    plain = Record(settings.problem, candidate, settings.target, outcome, sha256(script), code_sha256(made))
+    store.record(trial, replace(plain, program=made), script)
     return trial
 
 
@@ -255,7 +247,6 @@ def test_equal_code_is_pending_once_and_a_limit_counts_what_is_returned(store: S
         add(store, run, number, code=same)
     add(store, run, 3)
     add(store, other, 7, code=same)
-    assert numbers(store) == [0, 3, 7]
-    assert numbers(store, TrialQuery(run=run)) == [0, 3]
+    assert (numbers(store), numbers(store, TrialQuery(run=run))) == ([0, 3, 7], [0, 3])
     assert numbers(store, TrialQuery(TaskQuery(shape="32x8x8"))) == [7]
     assert numbers(store, TrialQuery(limit=2)) == [0, 3]

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import sqlite
 from tests.db.test_database import connected
 from tests.db.values import COMPILER, MACHINE, SETTINGS, add, begin, outcome, sha256, time_again, timed
 from tests.examples import costly
+from tests.tuning.fakes import present
 from tuner.core.candidate import PATH_FOLLOWS, Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu import TensorMapLayout, chip_of
@@ -64,6 +65,7 @@ problems = st.builds(
 knobs = st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8), max_size=4)
 candidates = st.builds(Candidate.of, texts, knobs)
 points = st.builds(InitialConfiguration, candidates, st.sampled_from(ORIGINS), texts)
+DIALECT = sqlite.dialect()
 
 
 def test_conditions_of_older_databases_have_no_readings_between() -> None:
@@ -195,11 +197,7 @@ def stored_rows(url: str) -> list[int | None]:
 def test_a_program_comes_back_with_its_resources_and_notes_even_if_pruned(store: Store) -> None:
     trial = add(store, begin(store), 0, verified())
     assert store.program(trial) == PROGRAM
-    record = store.trial(trial).record
-    assert record == replace(verified(), problem=SETTINGS.problem, program=None)
-    assert record.resources == PROGRAM.resources
-    assert isinstance(record.outcome, Verdict)
-    assert record.outcome.notes == VERDICT.notes
+    assert store.trial(trial).record == replace(verified(), problem=SETTINGS.problem, program=None)
     refused = replace(verified(), outcome=Failure(Stage.RESOURCES, "matmul: shared bytes"))
     assert store.program(add(store, begin(store), 0, refused)) == PROGRAM
     assert store.trials(TrialQuery(status="failed"))[0].record.resources == PROGRAM.resources
@@ -228,11 +226,9 @@ def test_merging_brings_programs_along_once(store: Store, tmp_path: Path) -> Non
     url = str(tmp_path / "other.db")
     with Store.open(url) as other:
         run = begin(other)
-        add(other, run, 0, verified())
-        add(other, run, 1, verified())
-        add(other, run, 2, verified(None, artifact="c0de"))
-    assert store.merge(url) == (1, 3)
-    assert store.merge(url) == (0, 0)
+        for number, record in enumerate((verified(), verified(), verified(None, artifact="c0de"))):
+            add(other, run, number, record)
+    assert (store.merge(url), store.merge(url)) == ((1, 3), (0, 0))
     trials = store.trials(TrialQuery(sort="number"))
     assert [store.program(trial.id) for trial in trials] == [PROGRAM, PROGRAM, None]
     assert [trial.record.resources for trial in trials] == [PROGRAM.resources] * 2 + [()]
@@ -252,9 +248,6 @@ def test_runs_for_a_chip_and_narrow_problems_come_back(store: Store) -> None:
     for output, count in (("f16", 1), ("", 0)):
         assert len(store.trials(TrialQuery(TaskQuery(output=output)))) == count, output
     assert MACHINE.name != machine.name
-
-
-DIALECT = sqlite.dialect()
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
@@ -280,8 +273,7 @@ def test_what_cannot_be_stored_stays_visible_and_nothing_stays_nothing() -> None
 @given(st.datetimes(datetime.datetime(1971, 1, 1), timezones=st.timezones()))
 def test_an_instant_is_stored_and_given_in_utc(time: datetime.datetime) -> None:
     column = UtcDateTime()
-    stored = column.process_bind_param(time, DIALECT)
-    assert stored is not None
+    stored = present(column.process_bind_param(time, DIALECT))
     assert stored.tzinfo is datetime.UTC
     for reported in (stored, stored.replace(tzinfo=None), time):
         assert column.process_result_value(reported, DIALECT) == stored

@@ -104,8 +104,7 @@ def test_the_choice_of_a_baseline_and_the_times_it_was_chosen_by_are_stored(stor
     libraries = (mkl, LibraryTime("blis", "", failure="exited with SIGSEGV"))
     alone = Baseline("MKL 2026.2 avx512", 1, timed(0.1), libraries=libraries)
     store.set_baseline(run, alone)
-    assert store.run(run).settings.baseline_library == "best"
-    assert store.run(run).baseline == alone
+    assert (store.run(run).settings.baseline_library, store.run(run).baseline) == ("best", alone)
     trial = add(store, run, 0, outcome(timed(0.5)))
     together = replace(alone, measurement=timed(0.2), is_interleaved=True, libraries=libraries[::-1])
     time_again(store, run, (trial, timed(0.4)), noise=0.02, baseline=together)
@@ -219,8 +218,7 @@ def test_a_time_that_is_no_number_is_refused(store: Store) -> None:
             store.record(trial, outcome(Measurement((0.1, bad), 1, 0.1, (0.1, 0.1))), SCRIPT)
         with pytest.raises(ValueError, match="allowed finite seconds"):
             store.set_baseline(run, Baseline("OpenBLAS", 1, Measurement((0.1,), 1, 0.1, (0.1, bad))))
-    assert store.proposals(run)[0].trial is None
-    assert store.run(run).baseline is None
+    assert (store.proposals(run)[0].trial, store.run(run).baseline) == (None, None)
 
 
 def test_a_verdict_of_nan_and_a_reason_with_bytes_that_are_no_text_are_stored_visibly(store: Store) -> None:

@@ -50,9 +50,8 @@ def test_it_opens_with_all_its_trials_and_a_new_run_shares_its_rows(stored: str)
     with Store.open(stored) as store:
         found = store.info()
         assert (found.revision, found.runs, found.trials) == (REVISIONS[-1], 3, 10)
-        assert store.counts(CPU) == Counts(proposed=3, measured=3, reused=1)
-        assert store.counts(SIMULATOR) == Counts(proposed=3, verified=3)
-        assert store.counts(REPLAY) == Counts(proposed=4, measured=3)
+        expected = Counts(3, 3, reused=1), Counts(proposed=3, verified=3), Counts(4, 3)
+        assert tuple(map(store.counts, (CPU, SIMULATOR, REPLAY))) == expected
         for trial in store.trials(TrialQuery()):
             assert trial.record.script_sha256 == sha256(trial.script_text)
         run, (timing_round,) = store.run(CPU), store.rounds(CPU)
@@ -80,6 +79,11 @@ def problem_keys(url: str) -> list[str]:
         return sorted(connection.execute(sa.text("select key from problem")).scalars())
 
 
+def replay_columns(url: str) -> tuple[object, ...]:
+    with connected(url) as connection:
+        return tuple(connection.execute(sa.text(f"SELECT * FROM run WHERE id = {REPLAY}")).one())
+
+
 def test_it_goes_back_to_the_revision_that_it_is_of_and_its_cpu_was_timed_on_cache_lines(stored: str) -> None:
     keys, replay = problem_keys(stored), replay_columns(stored)
     with Store.open(stored) as store:
@@ -92,15 +96,10 @@ def test_it_goes_back_to_the_revision_that_it_is_of_and_its_cpu_was_timed_on_cac
     assert (problem_keys(stored), replay_columns(stored)) == (keys, replay)
 
 
-def replay_columns(url: str) -> tuple[object, ...]:
-    with connected(url) as connection:
-        return tuple(connection.execute(sa.text(f"SELECT * FROM run WHERE id = {REPLAY}")).one())
-
-
 @pytest.mark.slow
 def test_it_is_asked_and_its_interrupted_run_goes_on_to_its_end(stored: str) -> None:
     tuner = commands_on(stored)
-    for options in (
+    for asked in (
         "history",
         "history --best",
         "history --runs",
@@ -108,10 +107,9 @@ def test_it_is_asked_and_its_interrupted_run_goes_on_to_its_end(stored: str) -> 
         "show run:3",
         "export --trial 1",
     ):
-        done = tuner(*options.split())
-        assert done.code == 0, (options, done.err)
+        tuner.done(asked)
     before = tuner("history", "--run", str(REPLAY), "--json").json
-    assert tuner("tune", "--resume", str(REPLAY)).code == 0
+    tuner.done("tune --resume", str(REPLAY))
     after = tuner("history", "--run", str(REPLAY), "--json").json
     assert len(after) == 6
     assert [trial["trial"] for trial in after[: len(before)]] == [trial["trial"] for trial in before]
@@ -128,7 +126,7 @@ def commands_on(url: str) -> Tuner:
 @pytest.mark.slow
 def test_a_run_is_tuned_asked_for_audited_gated_pruned_and_copied(url: str, tmp_path: Path) -> None:
     tuner = commands_on(url)
-    assert tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20").code == 0
+    tuner.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
     assert len(tuner("history", "--json").json) == 20
     (best,) = tuner("history", "--best", "--shape", "8x8x8", "--json").json
     assert best["median_s"] == fakes.BEST_S

@@ -57,15 +57,8 @@ def timed(median_s: float, is_complete: bool = True) -> Measurement:
 
 
 def outcome(result: Measurement | Verdict | Failure, script: str = SCRIPT, artifact: str = "") -> Record:
-    return Record(
-        problem=PROBLEM,
-        candidate=CANDIDATE,
-        target=TargetName("cpu"),
-        outcome=result,
-        script_sha256=sha256(script),
-        artifact_sha256=artifact,
-        stage_s=(("bind", 0.001), ("compile", 0.08)),
-    )
+    stage_s = (("bind", 0.001), ("compile", 0.08))
+    return Record(PROBLEM, CANDIDATE, TargetName("cpu"), result, sha256(script), artifact, stage_s)
 
 
 def time_again(
@@ -86,8 +79,7 @@ def begin(store: Store, settings: RunSettings = SETTINGS, machine: Machine = MAC
 
 def add(store: Store, run: int, number: int, record: Record | None, script: str = SCRIPT) -> int:
     """Stores a trial with its outcome, or none, and returns its id."""
-    candidate = CANDIDATE if record is None else record.candidate
-    trial = store.propose(run, number, 10 * number, candidate)
+    trial = store.propose(run, number, 10 * number, CANDIDATE if record is None else record.candidate)
     if record is not None:
         store.record(trial, replace(record, problem=store.run(run).settings.problem), script)
     return trial
