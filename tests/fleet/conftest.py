@@ -22,24 +22,27 @@ def new_database(server: str) -> str:
     return server.replace("/postgres?", f"/{name}?")
 
 
+def new_fleet(server: str) -> str:
+    """Returns the address of a new fleet whose leases end soon."""
+    url = new_database(server)
+    install(url, FleetSettings(LEASE_S))
+    return url
+
+
 @pytest.fixture
 def empty_url(postgres_server: str) -> str:
     return new_database(postgres_server)
 
 
 @pytest.fixture
-def fleet_url(empty_url: str) -> str:
-    """Returns the address of a fleet whose leases end soon."""
-    install(empty_url, FleetSettings(LEASE_S))
-    return empty_url
+def fleet_url(postgres_server: str) -> str:
+    return new_fleet(postgres_server)
 
 
 @pytest.fixture(scope="module")
 def shared_url(postgres_server: str) -> str:
     """Returns the address of a fleet without nodes, that the tests of a file share."""
-    url = new_database(postgres_server)
-    install(url, FleetSettings(LEASE_S))
-    return url
+    return new_fleet(postgres_server)
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.targets.interface import RunnerChildren
 
 WITHIN_S = 30.0
+LONG_S = 240.0
 
 
 def no_children(*_: Any) -> Any:
@@ -56,18 +57,16 @@ def test_an_error_reaches_who_gave_the_order_which_is_refused_once_the_thread_is
     for stage in ("compile", EVALUATE):
         with contextlib.closing(node_children()) as children:
             for number in range(2):
-                order = children.submit(work("run", number, stage), (b"",))
                 with pytest.raises(ValueError, match="odd"):
-                    order.done.result(WITHIN_S)
+                    children.submit(work("run", number, stage), (b"",)).done.result(WITHIN_S)
     monkeypatch.setattr("tuner.fleet.node_children.sleep_until_news", no_file_left)
     with contextlib.closing(node_children()) as children:
         for thread in threading.enumerate():
             if thread.name == "children":
                 thread.join(WITHIN_S)
         for number in range(2):
-            order = children.submit(work("run", number, EVALUATE), (b"",))
             with pytest.raises(TunerError, match="children: OSError: too many open files"):
-                order.done.result(WITHIN_S)
+                children.submit(work("run", number, EVALUATE), (b"",)).done.result(WITHIN_S)
 
 
 # The processes that a node keeps for measuring, with fakes in real child processes.
@@ -99,11 +98,9 @@ def pid(workers: MeasurementWorkers, m: int, children: RunnerChildren = CHILDREN
 
 def test_a_problem_keeps_its_process_and_one_more_takes_the_idlest(workers: MeasurementWorkers) -> None:
     first = filled(workers)
-    assert len(set(first)) == KEPT
-    assert filled(workers) == first
+    assert (len(set(first)), filled(workers)) == (KEPT, first)
     assert pid(workers, 1) == first[0]  # now the second one is idle for longest
-    assert pid(workers, 9) == first[1]
-    assert pid(workers, 2) == first[2]
+    assert (pid(workers, 9), pid(workers, 2)) == (first[1], first[2])
 
 
 @pytest.mark.parametrize(
@@ -132,9 +129,6 @@ def test_a_problem_of_a_little_more_memory_or_after_a_killed_worker_has_a_proces
     workers.kill(on(1))
     workers.kill(on(2))  # there is none
     assert pid(workers, 1) != one
-
-
-LONG_S = 240.0
 
 
 @pytest.fixture
@@ -200,15 +194,15 @@ def test_a_node_is_checked_and_what_cannot_be_checked_or_ends_meanwhile_is_repor
     assert check.longer.interval[0] <= check.longer.interval[1]
     assert state_of(process) != "T"  # it is not left stopped
     assert os.sched_getaffinity(0) == before
-    asked = node("a", process=process)
-    with pytest.raises(UsageError, match="no node measures on there; nodes measure on here"):
-        nodes_to_check(fleet_status(asked), "there")
-    with pytest.raises(UsageError, match="no node measures on here; nodes measure on none"):
-        nodes_to_check(fleet_status(asked, silent_s=31.0), "here")
-    with pytest.raises(UsageError, match="check: here fake has work"):
-        nodes_to_check(fleet_status(asked, busy=True), "here")
-    with pytest.raises(UsageError, match=rf"check: process {os.getpid()} of node a is not on this machine"):
-        nodes_to_check(fleet_status(node("a", process=os.getpid())), "here")
+    ours = fleet_status(node("a", process=os.getpid()))
+    for status, host, message in (
+        (fleet_status(asked), "there", "no node measures on there; nodes measure on here"),
+        (fleet_status(asked, silent_s=31.0), "here", "no node measures on here; nodes measure on none"),
+        (fleet_status(asked, busy=True), "here", "check: here fake has work"),
+        (ours, "here", f"check: process {os.getpid()} of node a is not on this machine"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            nodes_to_check(status, host)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     with pytest.raises(TunerError, match=rf"^check: the node's process {gone.pid} ended during the check$"):

@@ -30,6 +30,10 @@ import sys
 
 print([sys.argv[1:], {{key: value for key, value in os.environ.items() if key.startswith(("TUNER", "PG"))}}])
 """
+COMMAND = NodeCommand(URL, slots=16, certificates="/home/o'neil/my certs")
+FAR = '#!/bin/sh\necho "$1 $2"\nexec sh -c "$3"\n'  # in place of ssh: the other machine is this one
+COMPILING = NodeCommand(URL + "?options=-c a", slots=16, certificates="/my certs")
+HERE = '#!/bin/sh\n[ "$1" = --cpus-per-task=16 ] && shift && exec "$@"\n'  # in place of srun
 
 
 def run_with(folder: Path, script: str, **programs: str) -> str:
@@ -102,14 +106,10 @@ def test_numbers_words_and_addresses_of_scripts_are_checked() -> None:
             slurm_job(COMPILING, nodes, cores, limit, options)
 
 
-COMMAND = NodeCommand(URL, slots=16, certificates="/home/o'neil/my certs")
-FAR = '#!/bin/sh\necho "$1 $2"\nexec sh -c "$3"\n'  # in place of ssh: the other machine is this one
-
-
 def test_there_is_a_line_for_each_host_that_starts_the_command_with_its_environment(tmp_path: Path) -> None:
-    lines = ssh_lines(COMMAND, ("build1", "me@build2"))
-    first, second = (line.split()[:3] for line in lines.splitlines())
-    assert (first, second) == (["ssh", "-n", "build1"], ["ssh", "-n", "me@build2"])
+    hosts = ("build1", "me@build2")
+    lines = ssh_lines(COMMAND, hosts)
+    assert [line.split()[:3] for line in lines.splitlines()] == [["ssh", "-n", host] for host in hosts]
     assert_is_bash(lines)
     for text in ("-oProxyCommand=reboot", "", "a\nb"):
         with pytest.raises(UsageError, match="host: found"):
@@ -119,10 +119,6 @@ def test_there_is_a_line_for_each_host_that_starts_the_command_with_its_environm
     while not (tmp_path / LOG).read_text() and time.monotonic() < until_s:
         time.sleep(0.01)  # it runs beside us
     assert ast.literal_eval((tmp_path / LOG).read_text()) == [[*COMMAND.words[1:]], dict(COMMAND.environment)]
-
-
-COMPILING = NodeCommand(URL + "?options=-c a", slots=16, certificates="/my certs")
-HERE = '#!/bin/sh\n[ "$1" = --cpus-per-task=16 ] && shift && exec "$@"\n'  # in place of srun
 
 
 def directives(job: str) -> list[str]:

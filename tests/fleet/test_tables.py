@@ -24,6 +24,8 @@ BEGIN
 END $$;
 CREATE TRIGGER die_once BEFORE DELETE ON procrastinate_jobs FOR EACH ROW EXECUTE FUNCTION die_once();
 """
+LOAD = tables.QueueLoad(0.01, 12.0)
+LATE = Outcome(Failure(Stage.RUN, "late"), 9.0)
 
 
 def served(url: str, count: int, *services: Service, fails: int = 0) -> list[FleetWork]:
@@ -67,8 +69,7 @@ def test_jobs_are_taken_back(connection: Connection, run: str) -> None:
     defer(connection, work("another"))
     queues.drop_waiting(connection, second)
     assert under_way(connection, run) == {(0, "compile"), (2, "compile")}
-    assert queues.cancel_run(connection, run) == 2
-    assert under_way(connection, run) == set()
+    assert (queues.cancel_run(connection, run), under_way(connection, run)) == (2, set())
     assert under_way(connection, "another") == {(0, "compile")}
 
 
@@ -129,10 +130,6 @@ def test_jobs_of_another_version_are_left_to_its_own_drivers(connection: Connect
     connection.execute(later)
     assert [job.work.number for job in queues.lost_jobs(connection, lease_s=0.0)] == [1]
     assert [each.queue for each in queues.waiting(connection)] == ["compile:1"]
-
-
-LOAD = tables.QueueLoad(0.01, 12.0)
-LATE = Outcome(Failure(Stage.RUN, "late"), 9.0)
 
 
 def test_the_first_outcome_stays_and_wakes_its_driver_alone(connection: Connection, run: str) -> None:

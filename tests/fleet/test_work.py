@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,8 +32,7 @@ from tuner.fleet.work import (
 from tuner.runtime.workers.services import Evaluation
 
 LIMIT_FLOP_PER_S = 1e12
-TIMED = measurement(1e-3)
-TOO_FAST = measurement(1e-9)
+TIMED, TOO_FAST = measurement(1e-3), measurement(1e-9)
 
 
 def evaluated(time: Measurement | None = TIMED, elements: int = 64, load_s: float = 0.1) -> Evaluation:
@@ -68,14 +68,14 @@ def test_an_evaluation_without_a_time_is_let_in_and_only_the_artifact_that_was_r
     with pytest.raises(UsageError, match="found -1 seconds of work"):
         let_in(COMPILE, GOOD[COMPILE], seconds=-1.0)
     refusal = Failure(Stage.RESOURCES, "too much")
-    artifact = Artifact("code", "c" * 64, ())
-    assert admitted_artifact(Compiled("b", "c" * 64, False), packed(artifact)) == artifact
-    for other in (Artifact("code", "d" * 64, ()), Artifact("code", "c" * 64, (), refusal=refusal)):
+    artifact, reported = Artifact("code", "c" * 64, ()), Compiled("b", "c" * 64, False)
+    assert admitted_artifact(reported, packed(artifact)) == artifact
+    for other in (replace(artifact, sha256="d" * 64), replace(artifact, refusal=refusal)):
         with pytest.raises(UsageError, match=r"artifact .* is not the reported cccccccccccc"):
-            admitted_artifact(Compiled("b", "c" * 64, False), packed(other))
+            admitted_artifact(reported, packed(other))
     for blob in (None, b"", b"[", b"[" * 100_000, b"{}", b"\xff"):  # no artifact
         with pytest.raises(UsageError, match=r"found|allowed|missing"):
-            admitted_artifact(Compiled("b", "c" * 64, False), blob)
+            admitted_artifact(reported, blob)
 
 
 @pytest.mark.parametrize(
