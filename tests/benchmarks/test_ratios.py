@@ -20,6 +20,10 @@ from benchmarks.ratios import Ratio, RatioPair, coverage, had_one_processor, mea
 from benchmarks.results_file import RESULTS
 
 LARGE, SKINNY = "1024x1024x1024", "16x4096x4096"
+WRONG: dict[str, Any] = {"shape": "100x100x100", "failure": "onednn: 1213 of 10000 elements are wrong"}
+RATIO = {"median": 1.5, "low": 1.25, "high": 1.75}
+BOTH = {"eager": RATIO, "compile": RATIO}
+TWICE = {name: {key: 2 * value for key, value in found.items()} for name, found in BOTH.items()}
 
 
 def ratio(shape: str, value: float, gflop_per_s: float = 100.0) -> Ratio:
@@ -79,9 +83,6 @@ def test_false_alarms_missed_slowdowns_and_answers_on_a_busy_machine_fail(
     assert has_passed(counts) is passes
 
 
-WRONG: dict[str, Any] = {"shape": "100x100x100", "failure": "onednn: 1213 of 10000 elements are wrong"}
-
-
 def test_costs_of_a_loop_are_scaled_by_the_median_of_its_times_and_failures_say_nothing() -> None:
     loops = np.array([[4.0, 4.0, 8.0, 8.0, 8.0], [1.0, 1.0, 2.0, 2.0, 2.0]])
     costs = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
@@ -89,11 +90,6 @@ def test_costs_of_a_loop_are_scaled_by_the_median_of_its_times_and_failures_say_
     assert knowing_loops(costs, times_s, loops) == pytest.approx([0.5, 1.0, 6.0, 8.0, 10.0])
     times_s = np.array([np.nan, 3.0, np.nan, 2.0, 2.0])
     assert knowing_loops(np.ones(5), times_s, loops) == pytest.approx([3.0, 3.0, 2.0, 2.0, 2.0])
-
-
-RATIO = {"median": 1.5, "low": 1.25, "high": 1.75}
-BOTH = {"eager": RATIO, "compile": RATIO}
-TWICE = {name: {key: 2 * value for key, value in found.items()} for name, found in BOTH.items()}
 
 
 def row(model: str, ratios: dict[str, Any]) -> dict[str, Any]:

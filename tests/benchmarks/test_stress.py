@@ -15,6 +15,7 @@ from benchmarks.terminal_recording import Typed, main, record, svg
 from tuner.runtime.workers.processes import state_of
 
 WAITS = "import sys; print('up', flush=True); sys.stdin.read()"
+SESSION = (Typed("tuner --version", "tuner 0.1.0\ncompiler: LLVM\n"), Typed("true", ""))
 
 
 def waiting(token: str) -> "subprocess.Popen[bytes]":
@@ -81,11 +82,7 @@ def test_a_series_goes_on_with_the_rounds_that_are_missing(tmp_path: Path) -> No
         stressed("--resume", "--rounds", rounds, "--output", str(output), str(file)).check_returncode()
         documents.append(json.loads(output.read_text()))
     assert [row["round"] for row in documents[1]["rows"]] == [0, 1]
-    assert documents[1]["rows"][0] == documents[0]["rows"][0]
-    assert documents[1]["summary"]["tests"] == 2
-
-
-SESSION = (Typed("tuner --version", "tuner 0.1.0\ncompiler: LLVM\n"), Typed("true", ""))
+    assert (documents[1]["rows"][0], documents[1]["summary"]["tests"]) == (documents[0]["rows"][0], 2)
 
 
 def options(picture: str) -> str:

@@ -17,8 +17,7 @@ from tuner.db.store import Store
 from tuner.results.differences import differences
 from tuner.targets.replay import ReplayEvaluator
 
-IN_HELP = ("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "25")
-ON_FLEET = ("verify-resume", "--fleet", "--runs", "1")
+ON_FLEET = "verify-resume --fleet --runs 1"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +36,7 @@ def test_what_it_cannot_do_is_refused(tuner: Tuner, command: str, message: str) 
 
 @pytest.mark.slow
 def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
-    done = tuner.done(*IN_HELP)
+    done = tuner.done("verify-resume --runs 1 --sampler tpe --trials 25")  # as in the help
     assert re.search(r"^runs         1, killed [1-3] times? by SIGKILL in ", done.out, re.MULTILINE)
     assert "trials       25, each compared with that of a run nobody killed\n" in done.out
     assert done.out.endswith("differences  0\n")
@@ -86,8 +85,8 @@ def test_fault_injection_on_a_fleet_gets_what_was_asked(
         return 1
 
     monkeypatch.setattr(on_fleet, "main", run)
-    assert tuner(*ON_FLEET, "--sampler", "tpe", "--json").code == 1
-    assert tuner(*ON_FLEET, "--sampler", "guess").code == 2
+    assert tuner(ON_FLEET, "--sampler", "tpe", "--json").code == 1
+    assert tuner(ON_FLEET, "--sampler", "guess").code == 2
     (given,) = started
     asked = on_fleet.arguments(given)
     assert (asked.runs, asked.trials, asked.seed, asked.sampler, asked.json) == (1, 40, 0, ["tpe"], True)

@@ -37,6 +37,10 @@ from tuner.fleet.server import session
 from tuner.fleet.tables import FleetSettings
 from tuner.fleet.work import COMPILE, EVALUATE
 
+BEGAN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+DISK_KIB = 64
+WORDS = ("--runs", "1", "--sampler", "tpe", "--trials", "2", "--seed", "0", "--file", str(RECORDING))
+
 
 @pytest.fixture
 def url(postgres_server: str) -> str:
@@ -69,9 +73,6 @@ def test_what_does_not_come_ends_the_wait(postgres_server: str, monkeypatch: pyt
         wait_until(connection, "SELECT %s > 1", 1)
 
 
-BEGAN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-
-
 def interval(began_s: float, ended_s: float) -> tables.Interval:
     return tables.Interval(*(BEGAN + datetime.timedelta(seconds=each) for each in (began_s, ended_s)))
 
@@ -79,15 +80,14 @@ def interval(began_s: float, ended_s: float) -> tables.Interval:
 @pytest.mark.postgres
 @pytest.mark.slow
 def test_a_device_is_idle_between_its_measurements(url: str) -> None:
-    done = [
-        ("earlier", 0, EVALUATE, interval(0, 1), None),
-        ("asked", 0, COMPILE, interval(5, 9), None),
-        ("asked", 0, EVALUATE, interval(10, 14), interval(12, 14)),
-        ("asked", 1, EVALUATE, interval(15, 18), interval(16, 17)),
-        ("asked", 2, EVALUATE, interval(18, 20), None),  # it was wrong
-    ]
     with session(url) as connection:
-        for run, number, stage, whole, timed in done:
+        for run, number, stage, whole, timed in (
+            ("earlier", 0, EVALUATE, interval(0, 1), None),
+            ("asked", 0, COMPILE, interval(5, 9), None),
+            ("asked", 0, EVALUATE, interval(10, 14), interval(12, 14)),
+            ("asked", 1, EVALUATE, interval(15, 18), interval(16, 17)),
+            ("asked", 2, EVALUATE, interval(18, 20), None),  # it was wrong
+        ):
             execution = tables.Execution("n", "device", whole, timed)
             tables.store_execution(connection, work(run, number, stage), execution)
         found = device_of_last_run(connection)
@@ -121,9 +121,6 @@ def test_a_child_is_counted_and_one_that_ends_is_its_parents(monkeypatch: pytest
     before = wakes(os.getpid())
     time.sleep(0.001)
     assert wakes(os.getpid()) > before  # sleeping is counted as waking
-
-
-DISK_KIB = 64
 
 
 def test_a_disk_of_one_process_is_filled_and_one_that_cannot_be_mounted_says_why(
@@ -170,22 +167,16 @@ def test_a_run_survives_every_fault(killed_url: str, tmp_path: Path) -> None:
     settings = replayed(trials=TRIALS, sampler="random")
     calm = calm_trials(settings, tmp_path)
     check = check_fleet(killed_url, settings, RECORDING, calm, np.random.default_rng(0))
-    assert set(check.faults) == set(FAULTS)
-    assert check.trials == TRIALS
+    assert (set(check.faults), check.trials) == (set(FAULTS), TRIALS)
     assert check.is_exact, check
     assert " jobs wait for " in check.untrusted
 
 
 def test_a_check_is_exact_if_no_more_was_repeated_than_failed() -> None:
-    def found(repeated: int = 0, overlaps: int = 0, orphans: int = 0, strange: int = 0) -> FleetCheck:
-        return FleetCheck("tpe", ("driver killed",), 9, (), repeated, overlaps, orphans, strange, "")
-
-    assert found(repeated=1).is_exact
-    for wrong in (found(repeated=2), found(overlaps=1), found(orphans=1), found(strange=1)):
-        assert not wrong.is_exact
-
-
-WORDS = ("--runs", "1", "--sampler", "tpe", "--trials", "2", "--seed", "0", "--file", str(RECORDING))
+    # repeated, overlaps, orphans, strange
+    for counts in ((1, 0, 0, 0), (2, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)):
+        found = FleetCheck("tpe", ("driver killed",), 9, (), *counts, "")
+        assert found.is_exact == (counts == (1, 0, 0, 0))
 
 
 @pytest.mark.slow

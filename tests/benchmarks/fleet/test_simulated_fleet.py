@@ -22,6 +22,9 @@ ONE_OF_EACH = SimulatedFleet(compilers=1, devices=1, runs=1, pending=1, minutes=
 SMALL = replace(
     ONE_OF_EACH, compile_s=(0.0, 0.0), measure_s=(2.0, 2.0), failing=0.0, hop_s=0.0, gap_s=0.0, server_s=0.0
 )
+COMMITTED = json.loads((RESULTS / "fleet_simulated.json").read_text())["rows"]
+TIMES = np.linspace(2.0, 1.0, 40)
+SPACE = ReplaySpace("s", FeasibleSet.of((line(40),)), TIMES)
 
 
 def test_a_run_with_one_pending_trial_pays_for_every_step_and_with_enough_for_the_gap_alone() -> None:
@@ -34,8 +37,7 @@ def test_a_run_with_one_pending_trial_pays_for_every_step_and_with_enough_for_th
     assert found.idle == pytest.approx(0.5 / 2.5, abs=0.01)
     assert found.trials_per_s == pytest.approx(1 / 2.5, rel=0.02)
     assert found.unknown == pytest.approx(3, abs=0.05)
-    found = simulate(replace(SMALL, poll_s=1.0, minutes=30))
-    assert found.latency_s == pytest.approx(2.5, abs=0.05)
+    assert simulate(replace(SMALL, poll_s=1.0, minutes=30)).latency_s == pytest.approx(2.5, abs=0.05)
     assert simulate(replace(SMALL, poll_s=1.0, pending=2)).latency_s == pytest.approx(4, abs=0.05)
 
 
@@ -76,9 +78,6 @@ def test_a_slow_trial_holds_up_the_others_and_a_lost_node_costs_its_lease() -> N
     assert simulate(calm).latency_s == pytest.approx(2)
 
 
-COMMITTED = json.loads((RESULTS / "fleet_simulated.json").read_text())["rows"]
-
-
 def test_every_fleet_is_simulated_once_for_a_question_and_has_a_row_for_each_limit() -> None:
     found = [(scenario.question, scenario.fleet) for scenario in scenarios()]
     assert len(set(found)) == len(found) == len(COMMITTED)
@@ -103,13 +102,8 @@ def simulated(devices: int, pending: int, trials_per_s: float, question: str = Q
     return {"question": question, "fleet": fleet, "idle": 0.1, "trials_per_s": trials_per_s}
 
 
-TIMES = np.linspace(2.0, 1.0, 40)
-SPACE = ReplaySpace("s", FeasibleSet.of((line(40),)), TIMES)
-
-
 @pytest.mark.parametrize(
     ("found_s", "trials"), [([2.0, 1.06, 1.05, 1.0], 3), ([1.0], 1), ([np.inf, 1.2], np.inf)]
 )
 def test_a_search_arrives_at_95_percent_of_the_best_speed(found_s: list[float], trials: float) -> None:
-    found = ReplayedSearch(np.array(found_s), len(found_s), len(found_s), 0.0)
-    assert trials_until(SPACE, found) == trials
+    assert trials_until(SPACE, ReplayedSearch(np.array(found_s), len(found_s), len(found_s), 0.0)) == trials

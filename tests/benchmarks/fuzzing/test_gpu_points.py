@@ -14,6 +14,7 @@ from benchmarks.fuzzing.gpu_outcome import check, simulate
 from benchmarks.fuzzing.gpu_points import GpuKernelKind, draw, kinds
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies
+from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul
 
@@ -25,9 +26,8 @@ WGMMA = "matmul_gpu_wgmma"
 def test_points_are_feasible_and_alike_for_a_seed_and_have_the_knobs_that_are_asked_for() -> None:
     for entry in gpu_strategies():
         found = kinds(entry.name)
-        assert {kind.dtype for kind in found} == set(entry.dtypes)
-        assert {kind.layout for kind in found} == set(entry.layouts)
-        assert {kind.epilogue for kind in found} == set(entry.epilogues)
+        words = zip(*((kind.dtype, kind.layout, kind.epilogue) for kind in found), strict=True)
+        assert [*map(set, words)] == [*map(set, (entry.dtypes, entry.layouts, entry.epilogues))]
     assert {kind.chip for kind in kinds(WGMMA)} == {"sm_90a"}
     for kind in (kinds("matmul_gpu_mma_sync")[0], kinds(WGMMA)[-1]):
         point = draw(kind, np.random.default_rng(5))
@@ -47,9 +47,7 @@ def test_points_are_feasible_and_alike_for_a_seed_and_have_the_knobs_that_are_as
     assert dict(point.candidate.choices)["tiles"] == 2
     point = draw(kinds("matmul_gpu_simt")[0], np.random.default_rng(0), is_preferred=True)
     allowed = feasible_set(point.problem, point.candidate.strategy, point.chip)
-    row = allowed.row_of(point.candidate)
-    assert row is not None
-    assert allowed.is_preferred[row]
+    assert allowed.is_preferred[present(allowed.row_of(point.candidate))]
     nothing = GpuKernelKind(WGMMA, "sm_80", "f16", "nn", "none", "")
     message = r"found no knobs, allowed what GpuKernelKind.* has on any of 200 random shapes"
     with pytest.raises(LookupError, match=message):
@@ -69,9 +67,8 @@ def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
         options = f"--strategy matmul_gpu_naive --points {points} --output {output}"
         assert fuzz(monkeypatch, options) == 0
     assert json.loads(parts.read_text())["rows"] == json.loads(whole.read_text())["rows"]
-    with pytest.raises(
-        SystemExit, match=r"^--output: found a fuzz of .*'seed': 0.*, allowed one of .*'seed': 1"
-    ):
+    other = r"^--output: found a fuzz of .*'seed': 0.*, allowed one of .*'seed': 1"
+    with pytest.raises(SystemExit, match=other):
         fuzz(monkeypatch, f"{options} --seed 1")
     assert fuzz(monkeypatch, f"{whole} {parts} --output {tmp_path / 'all.json'}") == 0
     together = json.loads((tmp_path / "all.json").read_text())
@@ -92,8 +89,7 @@ def test_wrong_results_races_faults_bank_conflicts_and_what_does_not_compile_are
     assert 0.0 < found.max_error <= 1.0
     program = point.program()
     for instruction, edited in (("wgmma.fence.sync.aligned;", ""), ("mbarrier.init", "// mbarrier.init")):
-        broken = replace(program, ptx=program.ptx.replace(instruction, edited))
-        outcome = simulate(point, broken, (None,), 0)
+        outcome = simulate(point, replace(program, ptx=program.ptx.replace(instruction, edited)), (None,), 0)
         assert not outcome.is_right
         assert outcome.failures[0].startswith("schedule None: ")
         assert instruction.partition(".")[0] in outcome.failures[0]
@@ -108,8 +104,7 @@ def test_wrong_results_races_faults_bank_conflicts_and_what_does_not_compile_are
     assert simulate(point, program, (None,), 0).is_right
     knobs = dict(point.candidate.choices)
     plain = replace(point, candidate=Candidate.of(point.candidate.strategy, knobs | {"shared": "pad"}))
-    unswizzled = plain.script().replace("pad_bytes = 16", "pad_bytes = 0")
-    conflicting = point.program(unswizzled)
+    conflicting = point.program(plain.script().replace("pad_bytes = 16", "pad_bytes = 0"))
     assert not simulate(plain, conflicting, (None,), 0).failures
     outcome = simulate(point, conflicting, (None,), 0)
     assert outcome.conflict_ratio > 1.0

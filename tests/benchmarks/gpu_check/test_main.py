@@ -18,8 +18,10 @@ from benchmarks.gpu_check.checks import CheckOutcome, PartResult, Row, evaluated
 from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
 from benchmarks.gpu_check.runner import run_part
 from tests.cuda_driver import has_driver
+from tests.tuning.fakes import present
 
 ROOT = Path(__file__).parents[3]
+ALL = tuple(WEIGHTS)
 
 
 def command(options: str = "") -> "subprocess.CompletedProcess[str]":
@@ -93,10 +95,8 @@ def test_failures_come_first_and_the_table_has_a_line_for_each_part() -> None:
     assert [exit_code((right,)), exit_code((right, wrong))] == [0, 1]
     _, first, _ = table((right, part("timing"))).splitlines()
     assert first.split() == ["programs", "passed", "1", "0", "0", "0", "1.0"]
-    kept = default_output(Bed(CUDA, "sm_90"))  # only results of a GPU are kept
-    assert kept is not None
-    assert kept.name == "gpu_check_sm_90.json"
-    assert default_output(Bed(STUB, "sm_90")) is None
+    kept = present(default_output(Bed(CUDA, "sm_90")))  # only results of a GPU are kept
+    assert (kept.name, default_output(Bed(STUB, "sm_90"))) == ("gpu_check_sm_90.json", None)
     result = part_of(skipped("no tool"), failed("wrong"), skipped("no tool"), left_out=("a", "b"))
     assert result.words == ("FAILED  check 1: wrong", "skipped 2: no tool", "no time for 2: a, b")
     row = Row("naive", evaluated(False, "wrong", elements=3), 0.12345)
@@ -123,8 +123,7 @@ def test_a_check_that_raises_crashes_breaks_or_hangs_does_not_end_the_part_but_i
         ("hanging", "failed", "no result within 0.5 s"),
         ("last", "skipped", "no reason"),
     ]
-    assert result.rows[0].outcome.facts == {"number": 7}
-    assert result.left_out == ()
+    assert (result.rows[0].outcome.facts, result.left_out) == ({"number": 7}, ())
     result = child_result("slow", 2.0)  # of the 1000 s that the check would take
     assert (result.left_out[-1], result.rows[:1]) == ("late", result.rows[:1])
     assert "long" in result.left_out
@@ -163,9 +162,6 @@ def part_of(*outcomes: CheckOutcome, left_out: tuple[str, ...] = ()) -> PartResu
 )
 def test_a_part_is_as_good_as_its_worst_check(result: PartResult, status: str) -> None:
     assert result.status == status
-
-
-ALL = tuple(WEIGHTS)
 
 
 @given(st.lists(st.floats(0.0, 1.5), min_size=len(ALL), max_size=len(ALL)), st.floats(1.0, 500.0))

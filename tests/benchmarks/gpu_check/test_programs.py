@@ -14,6 +14,7 @@ from benchmarks.gpu_check.programs import OVERLAPPING, agree, call_again
 from benchmarks.gpu_check.random_programs import draw_programs, random_programs
 from tests.cuda_driver import has_driver
 from tests.targets.gpu.simulated_cuda import FACTS, HERE
+from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
 from tuner.core.gpu import DeviceError
 from tuner.programs.request import FORMS, Comparison, DeviceOptions
@@ -116,9 +117,7 @@ def test_code_is_for_the_gpu_or_the_simulator_and_the_chip_is_that_of_the_gpu_he
 ) -> None:
     targets = [Bed(device, "sm_80").target.text for device in (CUDA, SIMULATOR, STUB)]
     assert targets == ["cuda:sm_80", "simulator:sm_80", "simulator:sm_80"]
-    here = Bed(STUB, "sm_90").here()
-    assert here is not None
-    assert here.facts.chip == Bed(STUB, "sm_90").open().chip == "sm_90"
+    assert present(Bed(STUB, "sm_90").here()).facts.chip == Bed(STUB, "sm_90").open().chip == "sm_90"
     assert Bed(SIMULATOR, "sm_90").here() is None
     outcome = environment.ask_gpu(Bed(STUB, "sm_90"))
     assert (outcome.status, outcome.facts["gpu"]["chip"]) == ("passed", "sm_90")

@@ -8,6 +8,7 @@ from benchmarks.gpu_points import TENSOR_CORES
 from benchmarks.machine_code.conflicts import count_conflicts, random_points
 from benchmarks.machine_code.loop_counts import count_loop
 from benchmarks.machine_code.pipeline_counts import PipelineCounts, count_pipeline
+from tests.tuning.fakes import present
 from tuner.core.gpu_code import Resources
 from tuner.targets.gpu.sass import Kernel, MachineInstruction
 
@@ -43,8 +44,7 @@ def test_copies_registers_the_elected_thread_and_columns_of_a_wgmma_are_counted(
         "WARPGROUP.DEPBAR.LE gsb0, 0x1",
         "BRA `(.L_x_0)",
     )
-    counts = count_loop(loop, "sm_90a")
-    assert counts is not None
+    counts = present(count_loop(loop, "sm_90a"))
     assert (counts.products, counts.barriers, counts.waits, counts.before_products) == (2, 1, 1, 1)
     assert counts.ideal_cycles == 2 * 128
 

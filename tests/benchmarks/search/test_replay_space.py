@@ -23,6 +23,8 @@ from tuner.space.recorded.reading import read_recorded
 from tuner.space.search_space import Knob, SearchSpace
 
 SHIPPED = Path(__file__).parents[3] / "tuner" / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
+NUMBERS = tuple(range(12))
+TIMES_S = np.random.default_rng(1).permutation(np.arange(1.0, 201.0))
 
 
 def space(*times_s: float) -> ReplaySpace:
@@ -69,9 +71,7 @@ def test_a_recording_is_read_the_best_so_far_kept_and_a_failure_an_evaluation(tm
     assert (np.diff(recorded.ordered_s) >= 0).all()
     with pytest.raises(UsageError, match="cannot be read"):
         ReplaySpace.read(tmp_path / "none.json")
-    times = np.array([np.nan, 3.0, 5.0, np.nan, 2.0])
-    space = ReplaySpace("s", FeasibleSet.of((line(5),)), times)
-    done = replay(space, "exhaustive", seed=0, evaluations=9)
+    done = replay(space(np.nan, 3.0, 5.0, np.nan, 2.0), "exhaustive", seed=0, evaluations=9)
     assert done.found_s == pytest.approx([np.inf, 3, 3, 3, 2])
     assert done.evaluations == done.asks == 5
     assert done.ask_s > 0
@@ -102,8 +102,7 @@ def test_outcomes_of_pending_trials_are_not_reported(
 ) -> None:
     heard = Heard()
     monkeypatch.setattr(replay_run, "make_sampler", lambda *_: heard)
-    space = ReplaySpace("s", FeasibleSet.of((line(4),)), np.array([4.0, 3.0, 2.0, 1.0]))
-    done = replay(space, "exhaustive", seed=0, evaluations=4, pending=pending)
+    done = replay(space(4.0, 3.0, 2.0, 1.0), "exhaustive", seed=0, evaluations=4, pending=pending)
     assert heard.known == known
     assert done.found_s == pytest.approx([4, 3, 2, 1])
 
@@ -118,8 +117,7 @@ def test_the_cache_it_reads_has_every_row(tmp_path: Path) -> None:
     write_cache(small_space(), tmp_path / "cache.json")
     document = json.loads((tmp_path / "cache.json").read_text())
     assert list(document["cache"]) == ["8,mn", "8,nm", "32,mn", "32,nm"]
-    back = read_recorded(tmp_path / "cache.json")
-    assert back.times_s == pytest.approx(small_space().times_s, nan_ok=True)
+    assert read_recorded(tmp_path / "cache.json").times_s == pytest.approx(small_space().times_s, nan_ok=True)
 
 
 @pytest.mark.skipif(not is_installed(), reason="needs kernel-tuner")
@@ -128,9 +126,6 @@ def test_its_search_finds_the_best_of_the_allowed_rows(tmp_path: Path) -> None:
     done = replay_kernel_tuner(small_space(), tmp_path / "cache.json", "random_sample", seed=1, evaluations=4)
     assert done.found_s[-1] == pytest.approx(1e-3)
     assert done.evaluations == 4
-
-
-NUMBERS = tuple(range(12))
 
 
 def valley() -> ReplaySpace:
@@ -194,9 +189,6 @@ def test_the_best_of_most_have_twins_half_have_even_steps_and_equal_seeds_give_e
     assert stepped >= len(spaces) / 2
 
 
-TIMES_S = np.random.default_rng(1).permutation(np.arange(1.0, 201.0))
-
-
 def fixed_rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
@@ -211,14 +203,13 @@ def test_an_order_has_no_regret_by_the_times_and_is_not_accepted_the_other_way_r
     assert eight == pytest.approx(201 / 9 - 1, rel=0.1)
     found = ordering(-TIMES_S, TIMES_S, fixed_rng())
     assert found.rank_correlation == pytest.approx(-1.0)
-    assert found.regret[1] == (8, 192.0)  # the best of the eight slowest takes 193 s, the optimum 1 s
     assert found.beats_random == 0.0
+    assert found.regret[1] == (8, 192.0)  # the best of the eight slowest takes 193 s, the optimum 1 s
     assert not found.is_accepted
     costs = fixed_rng().permutation(np.arange(200.0))
     costs[TIMES_S.argmin()] = -1.0
     lucky = ordering(costs, TIMES_S, fixed_rng())
-    assert lucky.regret[0] == (1, 0.0)
-    assert not lucky.is_accepted
+    assert (lucky.regret[0], lucky.is_accepted) == ((1, 0.0), False)
     times, costs = TIMES_S.copy(), TIMES_S.copy()
     times[:10], costs[10:30] = np.nan, np.inf
     assert ordering(costs, times, fixed_rng()).points == 170
