@@ -79,7 +79,8 @@ def squares_and_values() -> tuple[np.ndarray, np.ndarray]:
 
 def test_correlation_falls_to_zero_and_weights_and_noise_follow_the_slope_of_the_loss() -> None:
     falling = correlation(np.array([0, 0.1, 1, 100], np.float32))
-    assert (falling[0], falling.dtype) == (1, np.float32)
+    assert falling[0] == 1
+    assert falling.dtype == np.float32
     assert (np.diff(falling) < 0).all()
     assert 0 <= falling[-1] < 1e-9
     squares, values = squares_and_values()

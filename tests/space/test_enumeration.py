@@ -104,7 +104,8 @@ def test_a_space_that_no_word_numbers_takes_more_words() -> None:
 @pytest.mark.parametrize(("choices", "wanted"), [(256, np.uint8), (257, np.uint16), (65537, np.uint32)])
 def test_rows_are_as_narrow_as_their_choices_allow(choices: int, wanted: type) -> None:
     rows = keys_of(choices, 2).decode(np.array([[2 * choices - 1]], np.uint64))
-    assert (rows.dtype, rows.tolist()) == (wanted, [[choices - 1, 1]])
+    assert rows.dtype == wanted
+    assert rows.tolist() == [[choices - 1, 1]]
 
 
 def shrink(patch: pytest.MonkeyPatch, sample_rows: int = 400, grown_limit: int = 2_000) -> None:

@@ -317,7 +317,9 @@ def parts_with_a_choice(*installed: str) -> Backends:
 @pytest.mark.parametrize(
     ("choice", "expected"), [("mkl", ("mkl of the user", LIBRARIES)), ("", ("FakeBLAS 1.0", ()))]
 )
-def test_the_chosen_or_default_baseline_is_kept(store: Store, choice: str, expected: Any) -> None:
+def test_the_chosen_or_default_baseline_is_measured_and_kept(
+    store: Store, choice: str, expected: Any
+) -> None:
     parts = parts_with_a_choice("mkl")
     settings = run_settings(RunRequest(PROBLEM, trials=3, baseline=choice), parts)
     run = begin(settings, parts, store, Interruption()).run

@@ -55,6 +55,7 @@ from tuner.tuning.run_steps import (
 from tuner.tuning.tuned_run import TunedRun
 
 Slowdown = Callable[[int], float]  # of the n-th sample of a round
+CUT = "timed out after 88 s"
 
 
 def quiet(sample: int) -> float:
@@ -149,9 +150,6 @@ def test_a_quiet_round_replaces_an_answer_under_load_wherever_it_is_asked_for(st
     problem = fakes.settings().problem
     (given,) = past_trials(store, TrialQuery(TaskQuery.of(problem), best=True))
     assert given == selected.best == best_result(store, problem, fakes.MACHINE.name).best
-
-
-CUT = "timed out after 88 s"
 
 
 class CutTarget(FakeTarget):
@@ -266,7 +264,8 @@ def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement() -> None:
 )
 def test_the_effort_follows_the_search_up_to_that_of_a_long_one(search_s: float, budget_s: float) -> None:
     effort = final_effort(search_s)
-    assert (effort.budget_s, effort.min_samples) == (pytest.approx(budget_s), FINAL_EFFORT.min_samples)
+    assert effort.budget_s == pytest.approx(budget_s)
+    assert effort.min_samples == FINAL_EFFORT.min_samples
     assert effort.has_offsets
     assert final_effort(search_s, left_s=1e9) == effort
     assert final_effort(15.0, left_s=1.5 + 24 * 0.1).budget_s == pytest.approx(0.1)
@@ -294,7 +293,8 @@ def test_the_fastest_takes_part_twice_and_what_no_longer_works_is_left_out() -> 
     taken = [(each.record, each.script.text) for each in runner.top_trials]
     assert taken == [(each.record, each.script_text) for each in (*top_trials, top_trials[0])]
     assert [each.median_s for _, each in final_times.times] == [1.0, 1.2]
-    assert (final_times.noise, final_times.baseline) == (pytest.approx(0.03), baseline)
+    assert final_times.noise == pytest.approx(0.03)
+    assert final_times.baseline == baseline
     top_trials = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
     final_times = remeasure_top_trials(answering(None, measurement(1.2), None), top_trials)
     assert ([each.number for each, _ in final_times.times], final_times.noise) == ([1], None)

@@ -40,6 +40,8 @@ from tuner.tuning.events import (
 from tuner.tuning.run import begin, resume, transfer_settings
 from tuner.tuning.tuned_run import TunedRun
 
+OTHER_VERSION = r"was made by another version of the compiler; changed: .*; start a new run"
+
 
 def runner_with(**methods: Callable[..., Callable[..., Any]]) -> Any:
     """Returns a maker of runners some of whose methods are replaced, each by what is made of the real one."""
@@ -211,9 +213,6 @@ def unbound(_candidate: Candidate) -> Script:
 
 def empty(_settings: RunSettings, _machine: Machine) -> Plan:
     raise UsageError("constraint 'x > 99' leaves nothing")
-
-
-OTHER_VERSION = r"was made by another version of the compiler; changed: .*; start a new run"
 
 
 @pytest.mark.drawn(ALL)

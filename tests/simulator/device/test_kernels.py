@@ -23,6 +23,11 @@ from tuner.simulator.ptx.parser import parse
 
 # y[t] = n x[t]
 SCALE = text_beside(__file__, "SCALE").encode()
+OTHER = SCALE.replace(b"entry scale", b"entry other")
+COUNT = text_beside(__file__, "COUNT").encode()
+RED_ZONE = memory.RED_ZONE_BYTES
+MEMORY = SimulatedMemory()
+REGION = MEMORY.allocate(4096, MemoryKind.DEVICE)
 
 
 class Parameters:
@@ -113,9 +118,6 @@ def test_a_kernel_is_decoded_once_for_all_launches_and_devices(monkeypatch: pyte
     assert len(decoded) == 1
 
 
-OTHER = SCALE.replace(b"entry scale", b"entry other")
-
-
 @pytest.mark.parametrize(
     ("image", "message"),
     [
@@ -159,9 +161,6 @@ def test_a_fault_of_a_kernel_is_an_error_with_its_name() -> None:
         assert (caught.value.error_name, caught.value.is_sticky) == (name, is_sticky)
 
 
-COUNT = text_beside(__file__, "COUNT").encode()
-
-
 def test_a_modules_variables_keep_their_content_until_it_is_unloaded() -> None:
     memory = SimulatedMemory()
     region = memory.allocate(4, MemoryKind.DEVICE)
@@ -176,9 +175,6 @@ def test_a_modules_variables_keep_their_content_until_it_is_unloaded() -> None:
             seen.append(int(region.bytes.view(np.uint32)[0]))
         assert found.unload(module)
     assert seen == [8, 9, 8]
-
-
-RED_ZONE = memory.RED_ZONE_BYTES
 
 
 def test_memory_is_aligned_nan_and_named_in_order() -> None:
@@ -269,10 +265,6 @@ def test_device_memory_has_addresses_that_no_other_has_until_its_last_view_is_go
 def test_a_process_may_end_with_device_memory() -> None:
     code = f"from {device_bytes.__module__} import device_bytes; kept = device_bytes(9); kept[:] = 1"
     assert subprocess.run([sys.executable, "-c", code], env=dict(os.environ), check=False).returncode == 0
-
-
-MEMORY = SimulatedMemory()
-REGION = MEMORY.allocate(4096, MemoryKind.DEVICE)
 
 
 def test_a_map_says_in_128_bytes_what_it_was_made_of_and_views_its_tensor_outermost_first() -> None:

@@ -19,6 +19,7 @@ from tuner.simulator.device.streams import LazyStreams, StreamOperation, Work
 # Three times: waits until the counter is at %want, counts, and wants two more.
 TURNS = text_beside(__file__, "TURNS").encode()
 LOOP = r"thread \(0, 0, 0\) of block \(0, 0, 0\) repeats lines 8 to 10 of the PTX"
+FLAGS = st.lists(st.booleans(), max_size=30)
 
 
 class Counter:
@@ -272,9 +273,6 @@ def test_equal_reports_are_counted() -> None:
         log.add(happens_before.HostDefect.LEAK, "d0 is never freed")
     log.add(happens_before.HostDefect.DOUBLE_FREE, "d0")
     assert [*map(str, log.reports())] == ["leak: d0 is never freed (2 times)", "double free: d0"]
-
-
-FLAGS = st.lists(st.booleans(), max_size=30)
 
 
 def ranges(flags: list[bool], start: int = 100) -> ByteRanges:

@@ -12,6 +12,11 @@ from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect
 
 FAILING = text_beside(__file__, "FAILING")
+TILE = ".shared .align 4 .b8 tile[512];\n"
+OUT = "add.s64 %rd9, %p0, %t4w; st.global.u32 [%rd9], %r1;"
+BARRIERS = ("bar.sync 0", "barrier.sync 0", "barrier.cta.sync.aligned 0", "bar.sync 3, 128")
+NOT_ALL = "setp.lt.u32 %q1, %t, 8; @!%q1 bra OUT; bar.sync 0; OUT:"
+TWO_BARRIERS = "setp.lt.u32 %q1, %t, 32; @%q1 bra A; bar.sync 1, 64; A: bar.sync 2, 64;"
 
 
 def kernel(text: str, values: bytes, guard: str = "") -> str:
@@ -62,10 +67,6 @@ def test_an_assertion_fails_with_its_text_and_the_first_thread() -> None:
         simulate(FAILING.replace("LIMIT", "3"), *launch)
 
 
-TILE = ".shared .align 4 .b8 tile[512];\n"
-OUT = "add.s64 %rd9, %p0, %t4w; st.global.u32 [%rd9], %r1;"
-
-
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_lanes_leave_a_loop_one_after_the_other(seed: int | None) -> None:
     out = np.zeros(32, np.uint32)
@@ -73,9 +74,6 @@ def test_lanes_leave_a_loop_one_after_the_other(seed: int | None) -> None:
       LOOP: add.u32 %r2, %r2, 1; add.u32 %r1, %r1, %r2; setp.le.u32 %q1, %r2, %t; @%q1 bra LOOP; {OUT}"""
     run(code, out, seed=seed)
     assert out.tolist() == [(n + 1) * (n + 2) // 2 for n in range(32)]
-
-
-BARRIERS = ("bar.sync 0", "barrier.sync 0", "barrier.cta.sync.aligned 0", "bar.sync 3, 128")
 
 
 @pytest.mark.parametrize("spelling", BARRIERS)
@@ -155,10 +153,6 @@ def test_blocks_of_odd_size_run_in_whole_warps() -> None:
       st.global.u32 [%rd1], %r1;"""
     run(code, out, threads=45, grid=(3, 1, 1))
     np.testing.assert_array_equal(out.ravel(), np.arange(135))
-
-
-NOT_ALL = "setp.lt.u32 %q1, %t, 8; @!%q1 bra OUT; bar.sync 0; OUT:"
-TWO_BARRIERS = "setp.lt.u32 %q1, %t, 32; @%q1 bra A; bar.sync 1, 64; A: bar.sync 2, 64;"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from tests.simulator.ptx.snippets import Array, each_lane, lanes_of, rounded, ru
 ROUNDED = {"rn": [1, 1, -1, -1], "rz": [1, 1, -1, -1], "rm": [1, 1, -2, -2], "rp": [2, 2, -1, -1]}
 VALUES = {"0f3FC00000": 1.5, "0xFF": 255, "-1": -1, "017": 15, "0b101": 5, "1.5": 1.5}
 TYPES = {"f16": "f2", "f32": "f4", "f64": "f8"}
+INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
+UNSIGNED = {"lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge}
+PREDICATES = ".reg .pred %q, %s, %u;"
 
 
 def expect(found: Array, dtype: str, function: Callable[..., Any], *inputs: Array) -> None:
@@ -145,9 +148,6 @@ def test_nan_is_the_integer_of_the_isa_and_subnormals_of_ftz_are_zero_before_any
     assert each_lane("cvt.rn.ftz.f32.f64 %d, %a;", tiny.astype(np.float64), result="f4").tolist() == [0, 0]
 
 
-INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
-
-
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("source", INTEGERS)
 @settings(max_examples=2)
@@ -248,10 +248,6 @@ def test_special_registers_report_the_thread() -> None:
     for block in np.ndindex(2, 3):
         for thread in range(40):
             assert out[block][thread].tolist() == [thread, 40, block[0], thread % 32, thread // 32]
-
-
-UNSIGNED = {"lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge}
-PREDICATES = ".reg .pred %q, %s, %u;"
 
 
 @pytest.mark.parametrize("type_", ["u16", "u32", "u64"])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.simulator.ptx.snippets import Array, each_lane, lanes_of
 
 TYPES = ("u16", "s16", "u32", "s32", "u64", "s64")
+AMOUNTS = st.lists(st.integers(0, 80), min_size=64, max_size=64).map(lambda each: np.array(each, np.uint32))
 
 
 def numpy_name(type_: str) -> str:
@@ -97,9 +98,6 @@ def test_highest_bit_of_signed_numbers_and_its_shift_and_two_numbers_in_a_regist
     assert each_lane("add.s16x2 %d, %a, %b;", a, b, result="u4").tolist() == [0x8000_0003, 0x0008_0000]
     assert each_lane("max.s16x2 %d, %a, %b;", a, b, result="u4").tolist() == [0x7FFF_0002, 0x0005_0001]
     assert each_lane("min.u16x2 %d, %a, %b;", a, b, result="u4").tolist() == [0x0001_0001, 0x0003_0001]
-
-
-AMOUNTS = st.lists(st.integers(0, 80), min_size=64, max_size=64).map(lambda each: np.array(each, np.uint32))
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])

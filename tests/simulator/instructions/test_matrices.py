@@ -34,6 +34,9 @@ OF_8_BITS = [
     *(("m16n8k16", "s8", right, "s32") for right in ("s8", "u8")),
     *(("m16n8k32", *pair, "f32") for pair in (("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2"))),
 ]
+TILE = ".shared .align 16 .b8 tile[1024];\n"
+LOAD = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1},"
+FILL = text_beside(__file__, "FILL")  # of the tile, 32 bytes per lane
 
 
 def fragments(matrix: Array, place: Place, count: int) -> Array:
@@ -152,11 +155,6 @@ def test_a_warp_that_is_not_whole_cannot_multiply() -> None:
 def test_what_is_not_known_is_refused(opcode: str, counts: tuple[int, ...]) -> None:
     with pytest.raises(UnsupportedInstruction, match="does not know"):
         multiply(f"mma.sync.aligned.{opcode}", *(np.zeros((32, count), np.uint32) for count in counts))
-
-
-TILE = ".shared .align 16 .b8 tile[1024];\n"
-LOAD = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1},"
-FILL = text_beside(__file__, "FILL")  # of the tile, 32 bytes per lane
 
 
 def stored(address: str, count: int) -> str:

@@ -20,6 +20,8 @@ BOUNDS = Defect.OUT_OF_BOUNDS
 
 VECTORS = {"b32": "%r1, %r2", "f32": "%r1, %r2, %r3, %r4", "b64": "%rd2, %rd3"}
 VECTORS |= {"b16": "%rs1, %rs2, %rs3, %rs4"}
+NUMBERS: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "u64": np.uint64}
+NUMBERS |= {"noftz.f16": np.float16, "noftz.f16x2": np.float16, "noftz.bf16x2": ml_dtypes.bfloat16}
 
 
 @pytest.mark.parametrize("type_", VECTORS)
@@ -130,10 +132,6 @@ def test_lanes_update_one_after_the_other(name: str, space: str) -> None:
         expected.append(old)
         old = INTEGERS[name](old, lane ^ 21)
     assert (seen.tolist(), place[0], found.races) == (expected, old, ())
-
-
-NUMBERS: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "u64": np.uint64}
-NUMBERS |= {"noftz.f16": np.float16, "noftz.f16x2": np.float16, "noftz.bf16x2": ml_dtypes.bfloat16}
 
 
 @pytest.mark.parametrize("type_", NUMBERS)

@@ -16,6 +16,9 @@ from tuner.simulator.ptx.defects import Defect, SimulationError
 
 EVERYONE = 0xFFFFFFFF
 IOTA = np.arange(32, dtype=np.uint32)
+AWAY = "mov.u32 %r1, 0; mapa.shared::cluster.u32 %r1, %r1, 7; ld.shared::cluster.b32 %r2, [%r1];"
+LATE = "bar.sync 0; @%q1 bar.sync 1, 64;"
+END_OF_ONE = f"setp.eq.u32 %q1, %b, 0; @%q1 bra END; barrier.cluster.arrive; END: {LATE}"
 
 
 def shuffled(mode: str, lane: int, amount: int, segment: int, clamp: int) -> tuple[int, bool]:
@@ -136,11 +139,6 @@ def test_a_read_of_a_block_that_does_not_wait_is_reported(seed: Seed) -> None:
     assert kinds(exchange(first="bar.sync 0;", seed=seed)[0]) & {Defect.SHARED_RACE, Defect.UNINITIALISED}
     assert kinds(exchange(last="", seed=seed)[0]) == {Defect.ENDED_BLOCK}
     assert Defect.SHARED_RACE in kinds(exchange(first=SYNC.replace("arrive", "arrive.relaxed"), seed=seed)[0])
-
-
-AWAY = "mov.u32 %r1, 0; mapa.shared::cluster.u32 %r1, %r1, 7; ld.shared::cluster.b32 %r2, [%r1];"
-LATE = "bar.sync 0; @%q1 bar.sync 1, 64;"
-END_OF_ONE = f"setp.eq.u32 %q1, %b, 0; @%q1 bra END; barrier.cluster.arrive; END: {LATE}"
 
 
 @pytest.mark.parametrize(

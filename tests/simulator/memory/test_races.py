@@ -24,6 +24,9 @@ SEEDS = [None, 0, 1]
 MINE = "mov.u32 %r8, tile; add.u32 %r8, %r8, %t4;"
 OTHER = "xor.b32 %r7, %r8, 128;"  # the same lane of the other warp
 PLACE = "mad.lo.u32 %r9, %b, %r6, %t; mul.wide.u32 %rd1, %r9, 4; add.s64 %rd1, %rd1, %p0;"
+LANES = np.arange(32)
+MODULE = parse(text_beside(__file__, "PTX"))
+KERNEL = prepare(MODULE, kernel_of(MODULE, "k"))
 
 
 def shared(code: str, seed: int | None = None, threads: int = 64) -> Simulation:
@@ -164,15 +167,13 @@ def test_an_access_from_a_cell_on_touches_all_of_its_cells(cell_bytes: int, cell
     assert found.tolist() == [sorted({byte // cell_bytes for byte in range(start, start + size)})]
 
 
-MODULE = parse(text_beside(__file__, "PTX"))
-KERNEL = prepare(MODULE, kernel_of(MODULE, "k"))
-
-
 def accesses(instructions: int = 4000, threads: int = 32) -> tuple[Access, ...]:
     return KERNEL.accesses((1, 1, 1), (threads, 1, 1), (np.zeros(64, np.uint32),), instructions=instructions)
 
 
-def test_words_of_lanes_are_kept_for_the_first_accesses_and_of_lanes_at_rest_those_of_the_first() -> None:
+def test_words_of_lanes_are_kept_for_the_first_accesses_and_of_lanes_that_do_not_run_those_of_the_first() -> (
+    None
+):
     found = accesses()
     assert len(found) == 2 * SAMPLES
     for access, opcode, width, stride in (
@@ -188,9 +189,6 @@ def test_words_of_lanes_are_kept_for_the_first_accesses_and_of_lanes_at_rest_tho
 def test_a_launch_that_does_not_fit_is_refused() -> None:
     with pytest.raises(UsageError, match="argument"):
         KERNEL.accesses((1, 1, 1), (32, 1, 1), ())
-
-
-LANES = np.arange(32)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from tuner.simulator.ptx.geometry import Index3
 Array = NDArray[Any]
 LANES = 64
 HEADER = ".version 8.3\n.target sm_90a\n.address_size 64\n"
+PRECISIONS = {"f2": (11, -14, 15), "b2": (8, -126, 127), "f4": (24, -126, 127), "f8": (53, -1022, 1023)}
 
 
 def lanes_of(dtype: str) -> st.SearchStrategy[Array]:
@@ -120,9 +121,6 @@ def same_bits(found: Array, expected: Array) -> bool:
     with np.errstate(invalid="ignore"):  # a signaling NaN is widened
         is_nan = [np.isnan(each.astype(np.float64)) for each in (found, expected)]
     return bool((equal | (is_nan[0] & is_nan[1])).all())
-
-
-PRECISIONS = {"f2": (11, -14, 15), "b2": (8, -126, 127), "f4": (24, -126, 127), "f8": (53, -1022, 1023)}
 
 
 def rounded(exact: Fraction, dtype: str) -> float:
