@@ -161,6 +161,7 @@ check(tests.test_tensor_maps_carry_every_field)
 check(tests.test_shared_memory_above_48_kib_is_asked_for_once_per_size)
 check(tests.test_clusters_are_passed_and_large_ones_asked_for_once)
 check(tests.test_an_error_reports_call_purpose_words_and_is_sticky)
+check(tests.test_an_error_without_words_is_reported_by_its_number)
 print("ok")
 """
 

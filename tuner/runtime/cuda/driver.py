@@ -2,6 +2,7 @@
 
 import abc
 import ctypes
+import re
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -275,6 +276,10 @@ def c_config(config: LaunchConfig) -> CLaunchConfig:
     )
 
 
+# An error of a newer driver, which the bindings do not know
+UNKNOWN_CODE = re.compile(r"(\d+) is not a valid CUresult")
+
+
 @final
 class BindingsDriver(AbstractDriver):
     """Calls the CUDA driver through NVIDIA's package cuda-bindings."""
@@ -290,16 +295,21 @@ class BindingsDriver(AbstractDriver):
     def call(self, name: str, *inputs: Any) -> Called:
         kinds = CALLS[name].kinds
         given = iter(inputs)
-        # the bindings allocate the buffer for a name; its size is an input
-        arguments = [
-            NAME_BYTES if kind is OUT_NAME else self._input(kind, next(given))
-            for kind in kinds
-            if kind is OUT_NAME or not kind.is_output
-        ]
         try:
+            # the bindings allocate the buffer for a name; its size is an input
+            arguments = [
+                NAME_BYTES if kind is OUT_NAME else self._input(kind, next(given))
+                for kind in kinds
+                if kind is OUT_NAME or not kind.is_output
+            ]
             result, *outputs = getattr(self._driver, name)(*arguments)
         except (RuntimeError, AttributeError) as error:  # the function or the library is missing
             raise DeviceError(f"{name}: {' '.join(str(error).split())}") from error
+        except ValueError as error:
+            unknown = UNKNOWN_CODE.match(str(error))
+            if unknown is None:
+                raise
+            return int(unknown[1]), ()
         wanted = [kind for kind in kinds if kind.is_output]
         if int(result) != 0:
             return int(result), ()
