@@ -46,6 +46,7 @@ def test_a_recorded_space_replays_to_the_same_run(tuner: Tuner, file: Path) -> N
     assert differences(tuple(trials_of(tuner, 1)), tuple(trials_of(tuner, 2))) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["space.t4.json.gz", "space.json"])
 def test_the_knobs_keep_their_order_and_the_file_its_next_command(tuner: Tuner, name: str) -> None:
     file = tuner.database.with_name(name)
@@ -80,6 +81,7 @@ def test_a_limit_draws_from_the_whole_set(tuner: Tuner, file: Path) -> None:
     assert rows != list(range(7))
 
 
+@pytest.mark.slow
 def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
     def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
         local = fakes.local_runner(order, how)
@@ -110,6 +112,7 @@ def test_a_folder_that_is_not_there_is_found_before_anything_is_measured(tuner: 
     assert not tuner.database.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("text", "found"),
@@ -144,6 +147,7 @@ def test_what_cannot_be_recorded_is_refused(tuner: Tuner, options: str, message:
     assert message in tuner.refused(*f"record-space {options} -o x.json".split())
 
 
+@pytest.mark.slow
 def test_history_and_export_write_t4_but_not_of_nothing_nor_of_two_machines(tuned: Tuner) -> None:
     path, export = tuned.database.with_name("best.t4.json.gz"), "export matmul 8x8x8 --format t4"
     plain = tuned(export)
@@ -189,6 +193,7 @@ def grouped(tuner: Tuner, tmp_path: Path) -> Tuner:
     return tuner
 
 
+@pytest.mark.slow
 def test_a_campaign_is_a_folder_of_recordings_that_are_replayed(grouped: Tuner, tmp_path: Path) -> None:
     folder = tmp_path / "t4"
     done = grouped.done("export --format t4 --campaign 1 -o", str(folder), "--json")

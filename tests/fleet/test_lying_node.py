@@ -72,6 +72,7 @@ def test_a_trial_that_every_outcome_lies_about_is_a_failure_alone(empty_url: str
 # One short run on honest nodes: what it tries and finds is what one machine tries and finds.
 
 
+@pytest.mark.slow
 def test_a_fleet_finds_what_one_machine_finds(fleet_url: str, tmp_path: Path) -> None:
     settings = replayed(trials=12)
     with LocalNodes(fleet_url, TARGET, tmp_path) as nodes:

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.mlir
 WGMMA = "matmul_gpu_wgmma"
 
 
+@pytest.mark.slow
 def test_points_are_feasible_and_alike_for_a_seed_and_have_the_knobs_that_are_asked_for() -> None:
     for entry in gpu_strategies():
         found = kinds(entry.name)
@@ -81,6 +82,7 @@ def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
         fuzz(monkeypatch, "--knob shared")
 
 
+@pytest.mark.slow
 def test_wrong_results_races_faults_bank_conflicts_and_what_does_not_compile_are_failures() -> None:
     problem = Matmul(8, 8, 72, "f16")  # of one block
     point = GpuPoint(problem, feasible_set(problem, WGMMA, "sm_90a").candidate(0), "sm_90a")
