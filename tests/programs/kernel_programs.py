@@ -7,12 +7,12 @@ import numpy as np
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
+from tests.programs.file_check import filled
 from tuner.programs.request import DEFAULTS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 ARRAY = "memref<2x64xf32>"
-CONSTANTS = "\n".join(f"  %c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 63, 64))
 
 
 def program(body: str, attributions: str = "", more: str = "", before: str = "", element: str = "f32") -> str:
@@ -20,19 +20,8 @@ def program(body: str, attributions: str = "", more: str = "", before: str = "",
 
     ``more`` are arguments of @main, ``before`` its ops.
     """
-    array = ARRAY.replace("f32", element)
-    arguments = ", ".join([f"%x: {array}", f"%y: {array}", *filter(None, [more])])
-    return f"""func.func @main({arguments}) {{
-{CONSTANTS}
-  {before}
-  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c1, %gz = %c1)
-      threads(%tx, %ty, %tz) in (%sx = %c64, %sy = %c1, %sz = %c1) {attributions} {{
-    %v = memref.load %x[%bx, %tx] : {array}
-    {body}
-    gpu.terminator
-  }}
-  return
-}}"""
+    parts = {"before": before, "attributions": attributions, "element": element, "body": body}
+    return filled(__file__, "PROGRAM", more=more and f", {more}", **parts)
 
 
 def store(value: str, element: str = "f32", target: str = "%y") -> str:

@@ -1,12 +1,14 @@
 """Runs payloads on the simulated GPU, and holds that they end as on the host, with nothing left over."""
 
 import zlib
+from contextlib import closing
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from benchmarks.program_compiler import compiler_of
+from tests.programs.file_check import filled
 from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
 from tuner.core.candidate import TargetName
 from tuner.core.gpu import STREAM_ORDERS
@@ -17,24 +19,16 @@ from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
-__all__ = ["BUFFER", "KERNELS", "ONE_BLOCK", "A", "B", "ended", "launched", "listed", "payload", "trace_of"]
 A = np.arange(16, dtype=np.float32)
 B = 10 + 2 * A
 SIMULATOR, CPU = TargetName.parse("simulator:sm_90"), TargetName("cpu")
 
 
-def payload(*lines: str, results: str = "", arguments: str = "", kernels: str = KERNELS) -> str:
+def payload(*lines: str, results: str = "", arguments: str = "") -> str:
     """Returns a module whose @main takes %a and %b of 16 floats; %c0, %c1, %c3, %c16 are indices."""
-    constants = [f"%c{number} = arith.constant {number} : index" for number in (0, 1, 3, 16)]
-    signature = ", ".join(filter(None, [f"%a: {BUFFER}, %b: {BUFFER}", arguments]))
-    body = "\n".join([*constants, "%one = arith.constant 1.0 : f32", *lines])
-    return f"""module attributes {{gpu.container_module}} {{
-  func.func private @printMemrefF32(memref<*xf32>)
-  func.func @main({signature}) {f"-> ({results})" if results else ""} {{
-    {body}
-    {"" if "return" in lines[-1] else "return"}
-  }}
-{kernels}}}"""
+    body = "\n".join([*lines, "" if "return" in lines[-1] else "return"])
+    more = arguments and f", {arguments}"
+    return filled(__file__, "PAYLOAD", more=more, results=results, body=body, kernels=KERNELS)
 
 
 def launched(kernel: str, *names: str) -> str:
@@ -64,12 +58,9 @@ def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tupl
     code = compiled(text, SIMULATOR, options)
     for order in STREAM_ORDERS:
         device = SimulatedDevice("sm_90", order, seed=1)
-        program = DeviceFunction(code, device, lambda _: None)
         own = copies(arguments)
-        try:
+        with closing(DeviceFunction(code, device, lambda _: None)) as program:
             found = (*listed(program(*own)), *own)
-        finally:
-            program.close()
         assert not device.reports, [str(report) for report in device.reports]
         assert device.counts.allocations == device.counts.frees
         assert program.host_allocations == 0
@@ -78,15 +69,20 @@ def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tupl
     return expected
 
 
+def traced(code: Any, *arguments: Any, order: str = "fifo") -> tuple[list[str], Any]:
+    """Returns what a program asks of a device in one call, one line each, and its results."""
+    device = SimulatedDevice("sm_90", order)  # type: ignore[arg-type] # one of its words
+    recorder = RecordingDevice(device)
+    with closing(DeviceFunction(code, recorder, lambda _: None)) as program:
+        before = len(recorder.trace)
+        results = program(*arguments)
+        trace = list(recorder.trace[before:])
+    assert device.reports == ()
+    return trace, results
+
+
 def trace_of(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> list[str]:
-    """Returns what a program asks of a device in one call, one line each."""
-    recorder = RecordingDevice(SimulatedDevice("sm_90"))
-    program = DeviceFunction(compiled(text, SIMULATOR, options), recorder, lambda _: None)
-    before = len(recorder.trace)
-    program(*copies(arguments))
-    trace = list(recorder.trace[before:])
-    program.close()
-    return trace
+    return traced(compiled(text, SIMULATOR, options), *copies(arguments))[0]
 
 
 def listed(results: Any) -> tuple[Any, ...]:

@@ -207,3 +207,16 @@ func.func @main(%a0: tensor<2x6xTYPE>) -> tensor<2x6xTYPE> {
 #row = affine_map<(i, j) -> (i)>
 #one = affine_map<(i) -> (i)>
 #none = affine_map<() -> ()>
+// ----- DYNAMIC
+func.func @main(%a0: tensor<?x6xf32>) -> tensor<?x6xf32> {
+  %c0 = arith.constant 0 : index
+  %d = tensor.dim %a0, %c0 : tensor<?x6xf32>
+  %e = tensor.empty(%d) : tensor<?x6xf32>
+  %r = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
+    ins(%a0 : tensor<?x6xf32>) outs(%e : tensor<?x6xf32>) {
+  ^bb0(%x0: f32, %out: f32):
+    %y = arith.addf %x0, %x0 : f32
+    linalg.yield %y : f32
+  } -> tensor<?x6xf32>
+  return %r : tensor<?x6xf32>
+}

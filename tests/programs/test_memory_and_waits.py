@@ -97,20 +97,10 @@ def test_the_same_memory_and_a_view_of_it_are_returned_once_each() -> None:
     np.testing.assert_array_equal(same, A)
 
 
-WITHOUT_ONE_OWNER = {
-    "memory_that_leaves_an_iteration_is_refused_by_name": (
-        "memref.alloc at .*: found memory that leaves scf.for and that nobody frees, allowed memory that"
-    ),
-    "shared_memory_that_is_exchanged_for_other_memory_is_refused_by_name": (
-        "gpu.alloc at .*: found shared memory that control flow exchanges for other memory, allowed one"
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "reason"), WITHOUT_ONE_OWNER.items())
-def test_memory_without_one_owner_is_refused_by_name(name: str, reason: str) -> None:
-    with pytest.raises(CandidateError, match=reason):
-        ended(named(name, arguments="%flag: i1"), A, B, True)
+@pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "WITHOUT_ONE_OWNER")))
+def test_memory_without_one_owner_is_refused_by_name(options: dict[str, str], text: str) -> None:
+    with pytest.raises(CandidateError, match=options["refused"]):
+        ended(payload(text, arguments="%flag: i1"), A, B, True)
 
 
 def uploads(text: str) -> int:

@@ -132,104 +132,6 @@ func.func @main() {
 %at = arith.index_cast %tx : index to i64
 %q = llvm.getelementptr %p[%at] : (!llvm.ptr, i64) -> !llvm.ptr, f32
 %v = llvm.load %q : !llvm.ptr -> f32
-// ----- unranked
-%q = memref.cast %d : memref<4xf32> to memref<*xf32>
-%r = memref.cast %q : memref<*xf32> to memref<4xf32>
-// ----- metadata
-%base, %o0, %n0, %s0 = memref.extract_strided_metadata %d
-  : memref<4xf32> -> memref<f32>, index, index, index
-%r = memref.reinterpret_cast %base to offset: [%o0], sizes: [4], strides: [1]
-  : memref<f32> to memref<4xf32, strided<[1], offset: ?>>
-// ----- arithmetic
-%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-%r = arith.addi %n, %c0 : index
-// ----- vector
-%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-%b = vector.broadcast %n : index to vector<2xindex>
-%r = vector.extract %b[0] : index from vector<2xindex>
-// ----- double
-%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-%m = arith.index_cast %n : index to i64
-%f = arith.sitofp %m : i64 to f64
-%g = arith.select %true, %f, %f : f64
-%x = arith.fptosi %g : f64 to i64
-%r = arith.index_cast %x : i64 to index
-// ----- struct
-%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-%m = arith.index_cast %n : index to i64
-%none = llvm.mlir.undef : !llvm.struct<(i64, i64)>
-%pair = llvm.insertvalue %m, %none[1] : !llvm.struct<(i64, i64)>
-%x = llvm.extractvalue %pair[1] : !llvm.struct<(i64, i64)>
-%r = arith.index_cast %x : i64 to index
-// ----- descriptor
-%s = builtin.unrealized_conversion_cast %d : memref<4xf32>
-  to !llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)>
-%p = llvm.extractvalue %s[1] : !llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)>
-// ----- branch
-%r = scf.if %true -> (index) {
-  %e = gpu.alloc () : memref<4xf32>
-  gpu.memcpy %e, %d : memref<4xf32>, memref<4xf32>
-  %n = memref.extract_aligned_pointer_as_index %e : memref<4xf32> -> index
-  scf.yield %n : index
-} else {
-  scf.yield %c0 : index
-}
-// ----- loop
-%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-%r = scf.for %i = %c0 to %c2 step %c1 iter_args(%k = %n) -> (index) {
-  %s = arith.addi %k, %c0 : index
-  scf.yield %s : index
-}
-// ----- while
-%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-%r = scf.while (%k = %n) : (index) -> index {
-  %go = arith.cmpi eq, %k, %c0 : index
-  scf.condition(%go) %k : index
-} do {
-^bb0(%k: index):
-  scf.yield %k : index
-}
-// ----- blocks
-%r = scf.execute_region -> index {
-  %n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-  cf.cond_br %true, ^bb1(%n : index), ^bb1(%c0 : index)
-^bb1(%z: index):
-  scf.yield %z : index
-}
-// ----- memory
-%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-%box = memref.alloc() : memref<2xindex>
-memref.store %n, %box[%c1] : memref<2xindex>
-%r = memref.load %box[%c1] : memref<2xindex>
-// ----- device_memory
-%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-%box = memref.alloc() : memref<1xindex>
-memref.store %n, %box[%c0] : memref<1xindex>
-%kept = gpu.alloc () : memref<1xindex>
-gpu.memcpy %kept, %box : memref<1xindex>, memref<1xindex>
-// ----- kernel
-%kept = gpu.alloc () : memref<1xindex>
-gpu.launch blocks(%b0, %b1, %b2) in (%g0 = %c1, %g1 = %c1, %g2 = %c1)
-           threads(%t0, %t1, %t2) in (%s0 = %c1, %s1 = %c1, %s2 = %c1) {
-  %n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-  memref.store %n, %kept[%c0] : memref<1xindex>
-  gpu.terminator
-}
-// ----- yielded
-%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
-%box = memref.alloc() : memref<2xindex>
-%other = memref.alloc() : memref<2xindex>
-linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["reduction"]}
-    outs(%other, %box : memref<2xindex>, memref<2xindex>) {
-^bb0(%old: index, %older: index):
-  linalg.yield %c0, %n : index, index
-}
-%r = memref.load %box[%c1] : memref<2xindex>
-// ----- token
-%t0 = gpu.wait async
-%r, %t1 = gpu.alloc async [%t0] () : memref<4xf32>
-%t2 = gpu.memcpy async [%t1] %r, %d : memref<4xf32>, memref<4xf32>
-gpu.wait [%t2]
 // ----- of_each_iteration
 scf.for %i = %c0 to %c2 step %c1 {
   %e = gpu.alloc () : memref<4xf32>
@@ -255,3 +157,133 @@ gpu.dealloc %d : memref<4xf32>
 %more = memref.reinterpret_cast %da to offset: [0], sizes: [32, 64], strides: [64, 1]
   : memref<16x64xf16> to memref<32x64xf16>
 %any = memref.cast %more : memref<32x64xf16>
+// ----- WAYS
+// way: arithmetic
+// load: FROM_NUMBER
+%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+%r = arith.addi %n, %c0 : index
+
+// way: vector
+// load: FROM_NUMBER
+%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+%b = vector.broadcast %n : index to vector<2xindex>
+%r = vector.extract %b[0] : index from vector<2xindex>
+
+// way: double
+// load: FROM_NUMBER
+%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+%m = arith.index_cast %n : index to i64
+%f = arith.sitofp %m : i64 to f64
+%g = arith.select %true, %f, %f : f64
+%x = arith.fptosi %g : f64 to i64
+%r = arith.index_cast %x : i64 to index
+
+// way: struct
+// load: FROM_NUMBER
+%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+%m = arith.index_cast %n : index to i64
+%none = llvm.mlir.undef : !llvm.struct<(i64, i64)>
+%pair = llvm.insertvalue %m, %none[1] : !llvm.struct<(i64, i64)>
+%x = llvm.extractvalue %pair[1] : !llvm.struct<(i64, i64)>
+%r = arith.index_cast %x : i64 to index
+
+// way: branch
+// load: FROM_NUMBER
+%r = scf.if %true -> (index) {
+  %e = gpu.alloc () : memref<4xf32>
+  gpu.memcpy %e, %d : memref<4xf32>, memref<4xf32>
+  %n = memref.extract_aligned_pointer_as_index %e : memref<4xf32> -> index
+  scf.yield %n : index
+} else {
+  scf.yield %c0 : index
+}
+
+// way: loop
+// load: FROM_NUMBER
+%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+%r = scf.for %i = %c0 to %c2 step %c1 iter_args(%k = %n) -> (index) {
+  %s = arith.addi %k, %c0 : index
+  scf.yield %s : index
+}
+
+// way: while
+// load: FROM_NUMBER
+%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+%r = scf.while (%k = %n) : (index) -> index {
+  %go = arith.cmpi eq, %k, %c0 : index
+  scf.condition(%go) %k : index
+} do {
+^bb0(%k: index):
+  scf.yield %k : index
+}
+
+// way: blocks
+// load: FROM_NUMBER
+%r = scf.execute_region -> index {
+  %n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+  cf.cond_br %true, ^bb1(%n : index), ^bb1(%c0 : index)
+^bb1(%z: index):
+  scf.yield %z : index
+}
+
+// way: memory
+// load: FROM_NUMBER
+%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+%box = memref.alloc() : memref<2xindex>
+memref.store %n, %box[%c1] : memref<2xindex>
+%r = memref.load %box[%c1] : memref<2xindex>
+
+// way: yielded
+// load: FROM_NUMBER
+%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+%box = memref.alloc() : memref<2xindex>
+%other = memref.alloc() : memref<2xindex>
+linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["reduction"]}
+    outs(%other, %box : memref<2xindex>, memref<2xindex>) {
+^bb0(%old: index, %older: index):
+  linalg.yield %c0, %n : index, index
+}
+%r = memref.load %box[%c1] : memref<2xindex>
+
+// way: unranked
+// load: FROM_MEMREF
+%q = memref.cast %d : memref<4xf32> to memref<*xf32>
+%r = memref.cast %q : memref<*xf32> to memref<4xf32>
+
+// way: token
+// load: FROM_MEMREF
+%t0 = gpu.wait async
+%r, %t1 = gpu.alloc async [%t0] () : memref<4xf32>
+%t2 = gpu.memcpy async [%t1] %r, %d : memref<4xf32>, memref<4xf32>
+gpu.wait [%t2]
+
+// way: metadata
+// load: FROM_VIEW
+%base, %o0, %n0, %s0 = memref.extract_strided_metadata %d
+  : memref<4xf32> -> memref<f32>, index, index, index
+%r = memref.reinterpret_cast %base to offset: [%o0], sizes: [4], strides: [1]
+  : memref<f32> to memref<4xf32, strided<[1], offset: ?>>
+
+// way: descriptor
+// load: FROM_POINTER
+%s = builtin.unrealized_conversion_cast %d : memref<4xf32>
+  to !llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)>
+%p = llvm.extractvalue %s[1] : !llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)>
+
+// way: device memory
+// load: FROM_KEPT
+%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+%box = memref.alloc() : memref<1xindex>
+memref.store %n, %box[%c0] : memref<1xindex>
+%kept = gpu.alloc () : memref<1xindex>
+gpu.memcpy %kept, %box : memref<1xindex>, memref<1xindex>
+
+// way: kernel
+// load: FROM_KEPT
+%kept = gpu.alloc () : memref<1xindex>
+gpu.launch blocks(%b0, %b1, %b2) in (%g0 = %c1, %g1 = %c1, %g2 = %c1)
+           threads(%t0, %t1, %t2) in (%s0 = %c1, %s1 = %c1, %s2 = %c1) {
+  %n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+  memref.store %n, %kept[%c0] : memref<1xindex>
+  gpu.terminator
+}

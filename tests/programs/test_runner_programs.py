@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs.file_check import require
+from tests.programs.file_check import cases, filled, require
 from tests.programs.payload_runs import one_order
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
@@ -117,17 +117,12 @@ def test_the_process_that_ran_the_program_hands_on_what_it_printed() -> None:
     assert shown == [EXPECTED]
 
 
-# Way of the address -> what the kernel loads from; the text of the way makes that of the memory %d.
-OF_NUMBERS: tuple[str, ...] = ("arithmetic", "vector", "double", "struct", "branch", "loop", "while")
-OF_NUMBERS += ("blocks", "memory", "yielded")
-WAYS = dict.fromkeys(OF_NUMBERS, "FROM_NUMBER") | dict.fromkeys(("unranked", "token"), "FROM_MEMREF")
-WAYS |= {"metadata": "FROM_VIEW", "descriptor": "FROM_POINTER"}
-WAYS |= dict.fromkeys(("device memory", "kernel"), "FROM_KEPT")  # the kernel stores where the memory is
+# Ways of the address of the memory %d, and what the kernel loads from.
+WAYS = {options["way"]: (text, options["load"]) for options, text in cases(text_beside(__file__, "WAYS"))}
 
 
 def program(way: str, load: str) -> str:
-    text = text_beside(__file__, "OF_A_WAY").replace("LOAD", text_beside(__file__, load))
-    return text.replace("WAY", text_beside(__file__, way.replace(" ", "_")))
+    return filled(__file__, "OF_A_WAY", way=way, load=text_beside(__file__, load))
 
 
 def found_right(text: str, order: str) -> ProgramReport:
@@ -139,14 +134,16 @@ def found_right(text: str, order: str) -> ProgramReport:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(("way", "order"), [(way, order) for way in WAYS for order in one_order(way)])
 def test_memory_lives_until_the_kernel_has_read_it(way: str, order: str) -> None:
-    assert not found_right(program(way, WAYS[way]), order).reports
+    assert not found_right(program(*WAYS[way]), order).reports
 
 
 def test_memory_of_an_iteration_lives_until_its_kernel_ends_unless_freed_too_early() -> None:
-    text = program("of_each_iteration", "FROM_NUMBER").replace("  gpu.memcpy %out", "  }\n  gpu.memcpy %out")
+    way = text_beside(__file__, "of_each_iteration")
+    text = program(way, "FROM_NUMBER").replace("  gpu.memcpy %out", "  }\n  gpu.memcpy %out")
     assert not found_right(text, "lifo").reports
     options = ProgramOptions(order="fifo", seed=3)
-    report = ran(program("freed_too_early", "FROM_KEPT"), SIMULATOR, is_timed=False, options=options)
+    text = program(text_beside(__file__, "freed_too_early"), "FROM_KEPT")
+    report = ran(text, SIMULATOR, is_timed=False, options=options)
     assert ["d1 is freed before" in each for each in report.reports] == [True]
 
 

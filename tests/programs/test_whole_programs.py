@@ -2,7 +2,6 @@
 
 import math
 import re
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,11 @@ from benchmarks.fuzzing.program_check import SIMULATOR, check_program
 from benchmarks.program_compiler import compiler_of
 from tests.programs.file_check import filled
 from tests.programs.kernel_programs import called
+from tests.programs.payload_runs import traced
 from tests.texts import text_beside
 from tuner.core.errors import TunerError
 from tuner.core.gpu import STREAM_ORDERS
 from tuner.programs.request import DEFAULTS, FORMS, DeviceOptions
-from tuner.programs.run.device_function import DeviceFunction
-from tuner.programs.run.recording_device import RecordingDevice
-from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -37,17 +34,6 @@ def compiled(name: str, **options: Any) -> Any:
 def arrays(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
     rng = np.random.default_rng(0)
     return tuple(rng.standard_normal(shape).astype(np.float32) for shape in shapes)
-
-
-def traced(code: Any, *arguments: Any, order: str = "fifo") -> tuple[list[str], Any]:
-    device = SimulatedDevice("sm_90", order)  # type: ignore[arg-type] # one of its words
-    recorder = RecordingDevice(device)
-    with closing(DeviceFunction(code, recorder)) as program:
-        before = len(recorder.trace)
-        result = program(*arguments)
-        trace = recorder.trace[before:]
-    assert device.reports == ()
-    return trace, result
 
 
 def gelu(a: Any, b: Any) -> Any:

@@ -68,10 +68,6 @@ def with_padding(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
     return attend(q, k, v, torch.zeros(seen.shape).masked_fill(~seen, -torch.inf)[:, None, None, :])
 
 
-def sdpa_with_padding(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None, None, :])
-
-
 def cached_step(
     q: Tensor, k: Tensor, v: Tensor, keys: Tensor, values: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -107,7 +103,7 @@ EXPORTS = (
     of("attention_grouped_query", grouped_query, (2, 4, 12, 8), (2, 2, 12, 8), (2, 2, 12, 8)),
     of("attention_cross", attend, (2, 4, 5, 8), (2, 4, 9, 8), (2, 4, 9, 8)),
     of("attention_padding_mask", with_padding, *QKV, SEEN),
-    of("attention_sdpa_padding_mask", sdpa_with_padding, *QKV, SEEN),
+    of("attention_sdpa_padding_mask", F.scaled_dot_product_attention, *QKV, SEEN[:, None, None, :]),
     of("attention_wide_mask", with_padding, *((2, 2, 40, 32),) * 3, WIDE_SEEN),
     of("attention_window", windowed, *QKV),
     of("attention_alibi", lambda q, k, v: attend(q, k, v, alibi(4, 10)), *QKV),

@@ -86,22 +86,13 @@ def require_equal(results: object, expected: tuple[torch.Tensor, ...], tolerance
     listed = results if isinstance(results, tuple) else (results,)
     assert len(listed) == len(expected)
     for number, (result, tensor) in enumerate(zip(listed, expected, strict=True)):
-        wanted = array_of(tensor)
+        wanted, name = array_of(tensor), f"result {number}"
         found = np.asarray(result)
-        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype), f"result {number}"
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype), name
         if wanted.dtype.name not in TOLERANCES:
-            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(found, wanted, name)
             continue
         allowed = TOLERANCES[wanted.dtype.name] if tolerance is None else tolerance
-        _require_close(found.astype(np.float64), wanted.astype(np.float64), allowed, f"result {number}")
-
-
-def _require_close(found: Any, wanted: Any, allowed: float, name: str) -> None:
-    finite = np.isfinite(wanted)
-    np.testing.assert_array_equal(found[~finite], wanted[~finite], err_msg=name)
-    assert np.isfinite(found[finite]).all(), f"{name}: not finite where torch is"
-    if not finite.any():
-        return
-    largest = np.abs(wanted[finite]).max()
-    error = np.abs(found[finite] - wanted[finite]).max()
-    assert error <= allowed * largest, f"{name}: error {error:.3g} of {largest:.3g}, allowed {allowed:.1g}"
+        found, wanted = found.astype(np.float64), wanted.astype(np.float64)
+        largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=allowed * largest, err_msg=name)

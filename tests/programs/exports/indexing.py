@@ -12,9 +12,7 @@ PICKS = torch.tensor([[0, 2, 1], [6, 6, 3], [5, 0, 0], [1, 2, 3]])
 
 EXPORTS = (
     export("embedding", lambda: nn.Embedding(20, 12), TOKENS),
-    export(
-        "embedding_mean", lambda: nn.Sequential(nn.Embedding(20, 12), nn.Flatten(), nn.Linear(48, 3)), TOKENS
-    ),
+    export("embeddings", lambda: nn.Sequential(nn.Embedding(20, 12), nn.Flatten(), nn.Linear(48, 3)), TOKENS),
     of("index_select", lambda x, i: torch.index_select(x, 0, i), (6, 10), ROWS),
     of("index_select_columns", lambda x, i: torch.index_select(x, 1, i), (3, 10), ROWS),
     of("index_by_a_tensor", lambda x, i: x[i], (6, 10), ROWS),
