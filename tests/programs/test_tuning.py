@@ -27,6 +27,7 @@ from tuner.tuning.events import Interruption, ignore
 ONE, TWO = Matmul(8, 8, 8), Matmul(16, 8, 8)
 REQUEST = ProgramRequest("module {}", TargetName("fake"))
 REPORT = ProgramReport("main", (), (), (), 2, times=ProgramTimes(2e-6))
+KILLED = "program: killed by SIGSEGV"
 QUIET = HostConditions(0.5, 0.0, 0.0, 0.0, 0.0, 3e-4, 0.0)
 
 
@@ -41,10 +42,10 @@ WRONG = replace(REPORT, comparisons=(Comparison("result 0", 1.0, 1e-6),))
 class Programs:
     """Stands for the processes that run programs: hands out reports, keeps what was asked."""
 
-    def __init__(self, problems: tuple[Problem, ...], report: ProgramReport = REPORT) -> None:
-        self.problems = problems
-        self.report = report
-        self.pair = PAIR
+    def __init__(
+        self, problems: tuple[Problem, ...], report: ProgramReport = REPORT, pair: TimedPair | None = PAIR
+    ) -> None:
+        self.problems, self.report, self.pair = problems, report, pair
         self.asked: list[ProgramRequest] = []
 
     def run(self, request: ProgramRequest) -> ProgramReport:
@@ -54,6 +55,8 @@ class Programs:
 
     def time_pair(self, request: ProgramRequest) -> TimedPair:
         assert request == self.asked[0]
+        if self.pair is None:
+            raise TunerError(KILLED)
         return self.pair
 
     @property
@@ -110,9 +113,7 @@ def test_the_program_is_timed_against_itself_without_scripts(store: Store) -> No
     ids=["load", "noise", "noise on a GPU"],
 )
 def test_a_gain_while_disturbed_is_not_printed(store: Store, pair: TimedPair, reason: str) -> None:
-    programs = Programs((ONE,))
-    programs.pair = pair
-    found = tuned(programs, store)
+    found = tuned(Programs((ONE,), pair=pair), store)
     line = program_lines(found)[-1]
     assert line.startswith("gain    unknown: ")
     assert reason in line
@@ -167,13 +168,8 @@ class Failing(Programs):
 
     def run(self, request: ProgramRequest) -> ProgramReport:
         if request.scripts is None or self.report.times is None:
-            raise TunerError("program: killed by SIGSEGV")
+            raise TunerError(KILLED)
         return super().run(request)
-
-
-class FailingTimes(Programs):
-    def time_pair(self, request: ProgramRequest) -> TimedPair:
-        raise TunerError("program: killed by SIGSEGV")
 
 
 def test_a_program_that_fails_to_run_leaves_what_was_tuned(store: Store) -> None:
@@ -184,7 +180,7 @@ def test_a_program_that_fails_to_run_leaves_what_was_tuned(store: Store) -> None
         assert program_document(found)["failure"] == "program: killed by SIGSEGV"
         assert program_lines(found)[-1] == "failed  program: killed by SIGSEGV"
         assert not found.has_worked
-    found = tuned(FailingTimes((ONE,)), store)
+    found = tuned(Programs((ONE,), pair=None), store)
     assert program_lines(found)[-1] == "gain    unknown: program: killed by SIGSEGV"
 
 
@@ -203,9 +199,8 @@ def test_the_document_reports_all_of_it(store: Store) -> None:
     assert [each["problem"]["shape"] for each in found["problems"]] == [[8, 8, 8], [16, 8, 8]]
     assert found["problems"][0]["run"]["counts"]["proposed"] == 3
     assert found["problems"][0]["used"]["trial"] > 0
-    times = found["program"]["times"], found["plain"]
-    assert [each["call_s"] for each in times] == [2.5e-6, 1e-5]
-    assert [each["reliability"] for each in times] == ["reliable"] * 2
+    times = [(each["call_s"], each["reliability"]) for each in (found["program"]["times"], found["plain"])]
+    assert times == [(2.5e-6, "reliable"), (1e-5, "reliable")]
     assert found["speedup"] == pytest.approx(4.0)
     assert found["speedup_interval"] == pytest.approx([4.0, 4.0])
     assert found["speedup_unknown"] is None

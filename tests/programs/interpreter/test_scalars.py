@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from tests.operators.test_operators import LANES, PRECISIONS, wrapped
+from tests.operators.test_operators import numbers as whole_numbers
 from tests.programs.file_check import filled
 from tests.programs.interpreter import lane_kernels
 from tests.programs.interpreter.lane_kernels import DTYPES, applied, each_applied, launch
@@ -20,8 +22,6 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.programs.interpreter.kernels import LaneLaunch
 
 pytestmark = pytest.mark.mlir
-LANES = 24
-PRECISIONS = {"f32": "f4", "f64": "f8"}
 EXTREMES = [0, 1, -1, 5, 127, -128, 255, 32767, -32768, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)]
 RECURSIVE = "func.func @f(%x: i32) -> i32 { %y = func.call @f(%x) : (i32) -> i32 return %y : i32 }"
 
@@ -33,7 +33,7 @@ def floats(kind: str) -> Any:
     return listed.map(lambda numbers: np.array(numbers).astype(DTYPES[kind]))
 
 
-@pytest.mark.parametrize("kind", PRECISIONS)
+@pytest.mark.parametrize("kind", ["f32", "f64"])
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=20, deadline=None)
 def test_a_fused_multiply_add_is_rounded_once(kind: str, data: Any) -> None:
@@ -66,17 +66,10 @@ def test_a_remainder_has_the_sign_of_the_dividend_and_a_negation_changes_that_of
 WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
 
 
-def lists(width: int, *, is_signed: bool) -> Any:
-    """Draws numbers of a width, the ends of its range among them."""
-    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if is_signed else (0, (1 << width) - 1)
-    one = st.integers(low, high) | st.sampled_from([low, high, max(low, min(0, high))])
-    return st.lists(one, min_size=LANES, max_size=LANES)
-
-
 def stored(numbers: list[int], kind: str) -> Any:
     if kind == "i1":
         return np.array([number & 1 for number in numbers]).astype(bool)
-    return np.array([cut(number, WIDTHS[kind], is_signed=True) for number in numbers], DTYPES[kind])
+    return np.array([wrapped(number, f"s{WIDTHS[kind]}") for number in numbers], DTYPES[kind])
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
@@ -84,8 +77,8 @@ def stored(numbers: list[int], kind: str) -> Any:
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=4, deadline=None)
 def test_both_halves_of_a_wide_result_are_right(name: str, kind: str, data: Any) -> None:
-    width, is_sum, is_signed = WIDTHS[kind], name == "addui_extended", name == "mulsi_extended"
-    one, other = (data.draw(lists(width, is_signed=is_signed)) for _ in range(2))
+    width, is_sum, sign = WIDTHS[kind], name == "addui_extended", "s" if name == "mulsi_extended" else "u"
+    one, other = (data.draw(whole_numbers(f"{sign}{width}")) for _ in range(2))
     of_high = "i1" if is_sum else kind
     line = f"arith.{name} %a, %b : {kind}, i1" if is_sum else f"arith.{name} %a, %b : {kind}"
     lines = [(f"%r, %x = {line}", DTYPES[kind]), (f"%x, %r = {line}", DTYPES[of_high])]
@@ -120,17 +113,12 @@ def test_a_division_by_zero_is_none_where_no_lane_runs_and_lanes_return_early_or
     np.testing.assert_array_equal(found, np.arange(3)[:, None] * np.arange(4))
 
 
-def cut(number: int, width: int, *, is_signed: bool) -> int:
-    low = number % (1 << width)
-    return low - (1 << width) if is_signed and low >> (width - 1) else low
-
-
 @pytest.mark.parametrize("kind", WIDTHS)
-@pytest.mark.parametrize(("name", "is_signed"), [("index_cast", True), ("index_castui", False)])
-def test_indices_are_64_bits(name: str, is_signed: bool, kind: str) -> None:
+@pytest.mark.parametrize(("name", "sign"), [("index_cast", "s"), ("index_castui", "u")])
+def test_indices_are_64_bits(name: str, sign: str, kind: str) -> None:
     lines = f"%i = arith.{name} %a : {kind} to index %r = arith.index_cast %i : index to i64"
     found = applied(lines, np.int64, stored(EXTREMES, kind))
-    wanted = [cut(number, WIDTHS[kind], is_signed=is_signed) for number in EXTREMES]
+    wanted = [wrapped(number, f"{sign}{WIDTHS[kind]}") for number in EXTREMES]
     assert found.tolist() == stored(wanted, "i64").tolist()
 
 

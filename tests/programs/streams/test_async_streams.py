@@ -248,6 +248,7 @@ class Action(NamedTuple):
     is_host: bool = False
 
 
+WHOLE = Action(text_beside(__file__, "WHOLE"), (), (WIDE,))  # with its parts
 Actions = tuple[Action, ...]
 Orders = tuple[Order, int, list[Order]]
 
@@ -255,9 +256,8 @@ Orders = tuple[Order, int, list[Order]]
 @st.composite
 def programs(draw: st.DrawFn) -> Actions:
     buffers = [f"d{number}" for number in range(draw(st.integers(1, 4)))]
-    actions = [Action(texts.alloc(name), (), (name,)) for name in buffers]
+    actions = [*(Action(texts.alloc(name), (), (name,)) for name in buffers), WHOLE]
     anywhere = st.sampled_from([*buffers, *HOST_BUFFERS])
-    actions.append(Action("\n".join([f"%{WIDE} = gpu.alloc () : {texts.WIDE}", *view_lines()]), (), (WIDE,)))
     kinds = ["copy", "inc", "twice", "add", "inc", "load", "store", "spread", "gather", "inc_part"]
     for number in range(draw(st.integers(0, 10))):
         kind = draw(st.sampled_from(kinds))
@@ -276,10 +276,6 @@ def programs(draw: st.DrawFn) -> Actions:
             actions.append(Action(f"{begin} %{name}[%c0] : {texts.BUFFER}", reads, writes, is_host=True))
     frees = [Action(texts.free(name), (), (name,)) for name in buffers]
     return (*actions, *frees, Action(f"gpu.dealloc %{WIDE} : {texts.WIDE}", (), (WIDE,)))
-
-
-def view_lines() -> list[str]:
-    return [line for name, offset in PARTS.items() for line in texts.part(name, WIDE, offset)]
 
 
 def part_action(kind: str, buffer: str, part: str) -> Action:
@@ -362,6 +358,5 @@ def test_independent_work_and_work_on_halves_of_a_buffer_are_not_ordered(form: s
     actions = tuple(Action(texts.launch("inc", name), (name,), (name,)) for name in HOST_BUFFERS)
     assert (0, 1) not in order_of(actions, form, 99).pairs
     low, middle, high = (part_action("inc_part", "a", name) for name in ("part0", "part8", "part16"))
-    whole = Action("\n".join([f"%{WIDE} = gpu.alloc () : {texts.WIDE}", *view_lines()]), (), (WIDE,))
-    order = order_of((whole, low, high, middle), form, 99)
+    order = order_of((WHOLE, low, high, middle), form, 99)
     assert order.pairs & {(1, 2), (1, 3), (2, 3)} == {(1, 3), (2, 3)}

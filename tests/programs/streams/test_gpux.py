@@ -1,12 +1,12 @@
 """GPUX: printed forms become generic ones; its streams and tokens become those of the program."""
 
-from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.default_suite import ALL
 from tests.programs.file_check import cases, checked, filled, require
-from tests.programs.lowering.device_programs import KERNELS, host_text
+from tests.programs.lowering.device_programs import KERNELS, ONE_BLOCK, host_text
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.mlir.bindings import ir
@@ -17,9 +17,8 @@ from tuner.programs.streams.gpux_syntax import to_generic
 
 pytestmark = pytest.mark.mlir
 STREAM, BUFFER = "!gpux.StreamType", "memref<16xf32>"
-CREATE = f'%s = "gpux.create_stream"() : () -> {STREAM}'
-WAIT = f'"gpux.wait"(%s) : ({STREAM}) -> ()'
-DESTROY = f'"gpux.destroy_stream"(%s) : ({STREAM}) -> ()'
+CREATE, WAIT, DESTROY = "%s = gpux.create_stream", "gpux.wait %s", "gpux.destroy_stream %s"
+GENERIC_WAIT = f'"gpux.wait"(%s) : ({STREAM}) -> ()'
 # the second spelling is that of properties, which mlir-extensions prints; the third is from before 2023
 ALLOC = f'%d = "gpux.alloc"(%s) {{operandSegmentSizes = array<i32: 0, 1, 0, 0>}} : ({STREAM}) -> {BUFFER}'
 ALLOCS = (
@@ -28,18 +27,14 @@ ALLOCS = (
     ALLOC.replace("operandSegmentSizes", "operand_segment_sizes"),
     f'%d = "gpux.alloc"(%s) : ({STREAM}) -> {BUFFER}',
 )
-FREE = f'"gpux.dealloc"(%s, %d) : ({STREAM}, {BUFFER}) -> ()'
-LAUNCH = (
-    '"gpux.launch_func"(%s, %c1, %c1, %c1, %c16, %c1, %c1, %d) {kernel = @m::@inc,'
-    " operandSegmentSizes = array<i32: 0, 1, 1, 1, 1, 1, 1, 1, 0, 1>}"
-    f" : ({STREAM}, index, index, index, index, index, index, {BUFFER}) -> ()"
-)
+FREE = f"gpux.dealloc %s, %d : {BUFFER}"
+LAUNCH = f"gpux.launch_func %s, @m::@inc {ONE_BLOCK} args(%d : {BUFFER})"
 SHARED = ALLOC.replace("{operand", "{hostShared, operand")
 KEPT = ('"a gpux.wait %s"', "// gpux.wait %s", "@gpux.wait", "#gpux.wait", "!gpux.StreamType", "gpux.no %s")
 
 
 def copy(target: str, source: str) -> str:
-    return f'"gpux.memcpy"(%s, {target}, {source}) : ({STREAM}, {BUFFER}, {BUFFER}) -> ()'
+    return f"gpux.memcpy %s, {target}, {source} : {BUFFER}, {BUFFER}"
 
 
 def program(*lines: str, arguments: str = f"%a: {BUFFER}") -> str:
@@ -50,9 +45,6 @@ def program(*lines: str, arguments: str = f"%a: {BUFFER}") -> str:
 WORK = (ALLOC, copy("%d", "%a"), LAUNCH, copy("%a", "%d"), FREE)
 OWN_STREAM = program(CREATE, *WORK, WAIT, DESTROY)
 CALLERS_STREAM = program(*WORK, WAIT, arguments=f"%s: {STREAM}, %a: {BUFFER}")
-
-
-Golden = Callable[[str, str], None]
 
 
 def lowered(text: str) -> tuple[str, int]:
@@ -68,7 +60,7 @@ def lowered(text: str) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(("name", "text", "count"), [("own", OWN_STREAM, 2), ("callers", CALLERS_STREAM, 1)])
-def test_a_stream_of_its_own_is_one_more(name: str, text: str, count: int, golden: Golden) -> None:
+def test_a_stream_of_its_own_is_one_more(name: str, text: str, count: int, golden: Any) -> None:
     found, streams = lowered(text)
     golden(f"gpux_{name}_stream.mlir", found)
     assert streams == count
@@ -86,9 +78,8 @@ def test_sizes_of_the_run_fills_and_shared_memory_of_a_launch_stay_operands() ->
     alloc = f'%d = "gpux.alloc"(%s, %n) {{operandSegmentSizes = array<i32: 0, 1, 1, 0>}} : ({STREAM}, index)'
     text = program(CREATE, f"{alloc} -> memref<?xf32>", DESTROY, arguments="%n: index")
     assert "gpu.alloc async [%1] (%arg0) : memref<?xf32>" in lowered(text)[0]
-    fill = f'"gpux.memset"(%s, %a, %x) : ({STREAM}, {BUFFER}, f32) -> ()'
-    launch = LAUNCH.replace("%c1, %d", "%c1, %bytes, %d").replace("1, 0, 1>", "1, 1, 1>")
-    launch = launch.replace(f"index, {BUFFER}", f"index, i32, {BUFFER}")
+    fill = f"gpux.memset %s, %a, %x : {BUFFER}, f32"
+    launch = LAUNCH.replace(" args", " dynamic_shared_memory_size %bytes args")
     numbers = ("%x = arith.constant 0.0 : f32", "%bytes = arith.constant 64 : i32")
     text, _ = lowered(program(CREATE, *numbers, ALLOC, fill, launch, FREE, DESTROY))
     assert "gpu.memset async [%1] %arg0, %cst : memref<16xf32>, f32" in text
@@ -107,9 +98,8 @@ def test_a_stream_is_joined_unless_it_has_no_work_and_one_that_is_chosen_a_point
     assert count == 3
     assert "arith.select %arg0, %arg3, %arg4 : !llvm.ptr" in text
     assert "call @mgpuStreamSynchronize(%" in text
-    assert (
-        text.count("@mgpuStreamWaitEvent(%arg2, %") >= 2
-    )  # both are joined where the function ends: any of them may have had work
+    # both are joined where the function ends: any of them may have had work
+    assert text.count("@mgpuStreamWaitEvent(%arg2, %") >= 2
 
 
 @pytest.mark.drawn(ALL)
@@ -172,12 +162,10 @@ def test_a_printed_operation_becomes_generic_and_that_stays(options: dict[str, s
 
 def test_strings_comments_names_and_lines_stay_and_a_whole_function_parses() -> None:
     assert [to_generic(text) for text in KEPT] == [*KEPT]
-    assert to_generic('"imex.gpux.wait"(%s) : (!imex.gpux.StreamType) -> ()') == WAIT
+    assert to_generic('"imex.gpux.wait"(%s) : (!imex.gpux.StreamType) -> ()') == GENERIC_WAIT
     launch = "gpux.launch_func @m::@k\n  blocks in (%a,\n %b, %c)\n threads in (%d, %e, %f)"
-    text = f"{launch} // why\n// gpux.wait\nfoo"
-    lines = to_generic(text).split("\n")
-    assert lines[5] == "foo"
-    assert lines[4] == "// gpux.wait"
+    lines = to_generic(f"{launch} // why\n// gpux.wait\nfoo").split("\n")
+    assert lines[4:6] == ["// gpux.wait", "foo"]
     on_stream = "gpu.launch_func\n  <%s :\n !gpux.StreamType>\n  @m::@k blocks in (%a, %b, %c)"
     with pytest.raises(CandidateError, match="line 5:1: GPUX: found '}', allowed 'threads'"):
         to_generic(f"{on_stream}\n}}")
@@ -186,7 +174,7 @@ def test_strings_comments_names_and_lines_stay_and_a_whole_function_parses() -> 
     with pytest.raises(CandidateError, match=f"line 2:{len(older.splitlines()[1]) + 2}: GPUX: found 'on'"):
         to_generic(f"{older} on")
     text = to_generic(f"gpux.wait %s\n%0, %t = gpux.alloc async (%s) : {BUFFER}\n%1:2 = foo")
-    assert text.split("\n")[0] == WAIT
+    assert text.split("\n")[0] == GENERIC_WAIT
     with new_context() as context:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(to_generic(text_beside(__file__, "WHOLE")))
