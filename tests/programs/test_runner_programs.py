@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.mlir
 SIMULATOR, OLDER = "simulator:sm_90", "simulator:sm_80"
 SQUARES = text_beside(__file__, "SQUARES")
 ROWS = "[[1,   4,   9], \n [4,   9,   16]]\n42\n"
-TARGETS: tuple[tuple[str, dict[str, object]], ...] = (
+TARGETS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("cpu", {"is_timed": False}),
     *((SIMULATOR, {"options": ProgramOptions(order=order)}) for order in STREAM_ORDERS),
     *((SIMULATOR, {"options": ProgramOptions(DeviceOptions(form=form))}) for form in ("tokens", "sync")),
