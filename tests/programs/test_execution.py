@@ -69,7 +69,7 @@ def test_products_are_fused_multiply_adds_also_without_an_epilogue(epilogue: str
     assert "llvm.fmul" not in code
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize(
     ("sizes", "epilogue", "wanted"),
     [
