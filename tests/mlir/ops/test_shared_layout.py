@@ -1,8 +1,5 @@
 """``tuner.shared_layout``: swizzled and padded rows, and what it refuses."""
 
-import math
-from collections.abc import Callable
-
 import pytest
 
 from tests.mlir.ops.one_op import apply
@@ -16,32 +13,6 @@ TILE = "memref<16x32xf16, #gpu.address_space<workgroup>>"
 def payload(columns: int = 32, read: str = "") -> str:
     """Returns a tile of 16 x ``columns`` f16 filled by a copy and read by ldmatrix, and another by loads."""
     return text_beside(__file__, "PAYLOAD").replace("READ", read).replace("COLUMNS", str(columns))
-
-
-def swizzled(vectors: int, row: int, column: int) -> int:
-    """Returns the place of 16 bytes in a tile of rows of so many, in units of 16 bytes."""
-    return row * vectors + (column ^ (row // together(vectors) % min(8, vectors & -vectors)))
-
-
-def with_gaps(vectors: int, row: int, column: int) -> int:
-    return row * vectors + column + row // together(vectors)
-
-
-def together(vectors: int) -> int:
-    """Returns how many rows are a multiple of 128 bytes."""
-    return 8 // math.gcd(8, vectors)
-
-
-@pytest.mark.parametrize("place", [swizzled, with_gaps])
-def test_neither_rows_of_a_column_nor_neighbours_share_banks(place: Callable[[int, int, int], int]) -> None:
-    """Eight rows of a column, and 128 bytes of neighbours."""
-    for vectors in range(1, 65):
-        for column in range(vectors):
-            assert len({place(vectors, row, column) % 8 for row in range(8)}) == 8, vectors
-        rows = range(2 * together(vectors))
-        written = [place(vectors, row, column) % 8 for row in rows for column in range(vectors)]
-        for start in range(0, len(written), 8):
-            assert len(set(written[start : start + 8])) == 8, vectors
 
 
 @pytest.mark.parametrize(
