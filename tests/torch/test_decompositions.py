@@ -28,6 +28,8 @@ F = torch.nn.functional
 INF, NAN = float("inf"), float("nan")
 NUMBER = torch.tensor(2.0)
 ONES = torch.ones(4, 4096).half()  # sums of more than 2048 need f32
+LONG = torch.linspace(-2, 3, 4 * 70).reshape(4, 70)
+LONG[1, 40], LONG[2, 9], LONG[3, 5], LONG[3, 66] = NAN, INF, -INF, INF
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.5, 1e-40, 3e38, -3e38, 100.0, -100.0, INF, -INF, NAN])
 GRID = torch.linspace(-4, 4, 36).reshape(4, 9)
 ROWS = [[1, NAN, 3, NAN], [2, 5, 5, -INF], [INF, INF, -1, 0], [-INF, -INF, NAN, INF], [-0.0, 0, -0.0, 0]]
@@ -88,6 +90,9 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "gelu by tanh": (lambda x: (F.gelu(x, approximate="tanh"),), GRID),
     "sums of prefixes": (lambda x: (x.cumsum(0), x.cumsum(-1)), GRID),
     "sums of integers": (lambda x: (x.cumsum(0),), torch.arange(12).reshape(3, 4)),
+    "sums of long prefixes": (lambda x: (x.cumsum(1), x.flip(1).cumsum(0)), LONG),
+    "sums of long prefixes of f16": (lambda x: (x.cumsum(1),), ONES[:, :700] / 10),  # rounded once
+    "sums of long prefixes of integers": (lambda x: (x.cumsum(0), x.bool().cumsum(0)), torch.arange(130)),
     "RMS norms": (lambda x: (F.rms_norm(x, (9,)), F.rms_norm(x, (9,), x[2], 1e-3)), SMALL),
     "RMS norm of f64": (lambda x: (F.rms_norm(x, (9,)),), SMALL.double()),
     "extrema, indices": (lambda x: (*x.max(1), *x.min(0), *x.max(0, keepdim=True), x.argmin(1)), HOLES),

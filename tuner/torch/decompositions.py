@@ -4,9 +4,8 @@ torch-mlir 20261001 exports GELU by tanh with 0.797724 for the square root of 2 
 clamp, hardtanh, hardsigmoid, minimum, maximum and isclose lose NaN; comparisons with a Python number are in
 float64; one_hot of a number that is no class is zeros; a reciprocal asserts that no element is zero;
 cumulative sums become operations of a dialect that MLIR does not have; convolutions of volumes have no
-schedule, and transposed ones multiply zeros. Sums, means, norms and average pools
-of bf16 and f16 are computed in that type, where sums of 512 numbers lose most of their bits, and each step of
-GELU is rounded;
+schedule, and transposed ones multiply zeros. Sums, means, norms and average pools of bf16 and f16 are
+computed in that type, where sums of 512 numbers lose most of their bits, and each step of GELU is rounded;
 PyTorch computes these in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart
 in torch-mlir: fusions read i8 again where both operands of a matmul were extended to i32.
 """
@@ -251,12 +250,15 @@ PREFIX_BLOCK = 8  # so many elements are summed by a triangle of additions; 4, 1
 
 
 def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Sums each prefix of a block on its own, by operations that become vectors, then adds earlier blocks."""
+    """Sums each prefix of a block on its own, by operations that become vectors, then adds earlier blocks.
+
+    Sums of narrow floats are of f32, and rounded once, as PyTorch's.
+    """
     kind = dtype or (x.dtype if x.is_floating_point() else torch.int64)
     if x.dim() == 0:
         return x.to(kind)
     at = dim % x.dim()
-    return _prefix_sums(x.to(kind).movedim(at, -1)).movedim(-1, at).contiguous()
+    return _prefix_sums(_wide(x.to(kind)).movedim(at, -1)).movedim(-1, at).contiguous().to(kind)
 
 
 def _prefix_sums(x: torch.Tensor) -> torch.Tensor:
