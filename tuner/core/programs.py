@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import itemgetter
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
@@ -50,8 +51,9 @@ class FusionSchedule:
     trial: int  # id of the stored trial that suggests it
 
 
-# Rates on one thread, of schedules and of scalar loops (docs/decisions/fusions.md); estimates, no bounds.
-PRODUCTS_PER_S = 80e9  # operations of contractions, convolutions and attentions
+PRODUCTS = (ATTENTION, CONTRACTION, CONVOLUTION)  # kinds of fusions that multiply matrices
+# Rates on one thread, of schedules and of scalar loops (docs/decisions/models.md); estimates, no bounds.
+PRODUCTS_PER_S = 80e9
 ELEMENTWISE_PER_S = 20e9  # of fusions of other kinds
 LOOPS_PER_S = 4e9  # of loops, which LLVM can make vectors of where they do not sum over a window
 PRODUCT_LOOPS_PER_S = 1e9  # of contractions and convolutions as loops
@@ -64,7 +66,7 @@ def estimated_s(fusion: CompiledFusion) -> float:
         is_product = any("matmul" in name or "conv" in name for name in fusion.ops)
         rate = PRODUCT_LOOPS_PER_S if is_product else LOOPS_PER_S
     else:
-        rate = PRODUCTS_PER_S if fusion.kind in (ATTENTION, CONTRACTION, CONVOLUTION) else ELEMENTWISE_PER_S
+        rate = PRODUCTS_PER_S if fusion.kind in PRODUCTS else ELEMENTWISE_PER_S
     return max(fusion.flop / rate, fusion.moved_bytes / BYTES_PER_S)
 
 
@@ -78,17 +80,17 @@ def loops_note(fusions: Sequence[ExplainedFusion]) -> str:
 
     The times are measured where each fusion has a reliable one, else estimated.
     """
-    is_measured = all(each.time_s and each.reliability.is_reliable for each in fusions)
-    seconds = {
-        number: each.time_s if is_measured and each.time_s else estimated_s(each.fusion)
-        for number, each in enumerate(fusions)
-    }
-    slow = [number for number, each in enumerate(fusions) if each.fusion.origin == LOOPS]
-    in_loops_s, whole_s = sum(seconds[number] for number in slow), sum(seconds.values())
+    measured = [
+        (each.time_s, each.fusion) for each in fusions if each.time_s and each.reliability.is_reliable
+    ]
+    is_measured = len(measured) == len(fusions)
+    timed = measured if is_measured else [(estimated_s(each.fusion), each.fusion) for each in fusions]
+    slow = [(time_s, fusion) for time_s, fusion in timed if fusion.origin == LOOPS]
+    in_loops_s, whole_s = (sum(time_s for time_s, _ in each) for each in (slow, timed))
     if in_loops_s < LOOPS_LEAST_S or in_loops_s <= LOOPS_LIMIT * whole_s:
         return ""
-    slow.sort(key=seconds.__getitem__, reverse=True)
-    ops = [*dict.fromkeys(name for number in slow for name in fusions[number].fusion.ops)]
+    slow.sort(key=itemgetter(0), reverse=True)
+    ops = [*dict.fromkeys(name for _, fusion in slow for name in fusion.ops)]
     names = ", ".join(ops[:SHOWN_OPS]) + (f" and {len(ops) - SHOWN_OPS} more" if len(ops) > SHOWN_OPS else "")
     how = "measured" if is_measured else "estimated"
     return f"{in_loops_s / whole_s:.0%} of the time ({how}) is scalar loops, for want of a schedule: {names}"

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, FusedProgram, Fusion, FusionCode
 from tuner.core.fusions import LOOPS as LOOPS_KIND
+from tuner.core.fusions import FusedProgram, Fusion, FusionCode
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -22,6 +22,7 @@ from tuner.core.processors import AVX512, AVX_VNNI, INSTRUCTION_SET_FEATURES, LE
 from tuner.core.programs import (
     FIRST,
     LOOPS,
+    PRODUCTS,
     CompiledFusion,
     ExplainedFusion,
     Schedules,
@@ -184,7 +185,7 @@ def schedule_fusion(
         problem = fusion_problem(fusion)
     except UsageError as error:
         return _as_loops(fusion, str(error), threads)
-    summary, reason = _summary(fusion, problem), no_strategy(problem, machine)
+    summary, reason = _summary(fusion, "", problem), no_strategy(problem, machine)
     for candidate, script, origin in _scripts(problem, machine, schedules):
         summary = replace(summary, strategy=candidate.strategy, knobs=candidate.choices, origin=origin)
         try:
@@ -206,14 +207,12 @@ def _scripts(
         yield first[0], first[1].text, FIRST
 
 
-def _summary(fusion: Fusion, problem: Problem) -> CompiledFusion:
-    if fusion.kind not in (ATTENTION, CONTRACTION, CONVOLUTION):
-        return _summary_of_loops(fusion, "")
-    return replace(_summary_of_loops(fusion, "", problem.flop), element=problem.dtype)
-
-
-def _summary_of_loops(fusion: Fusion, reason: str, flop: int | None = None) -> CompiledFusion:
-    if flop is None:
+def _summary(fusion: Fusion, reason: str, problem: Problem | None = None) -> CompiledFusion:
+    """Describes a fusion as loops; ``problem``: of a fusion with a strategy, whose products it counts."""
+    if problem is not None and fusion.kind in PRODUCTS:
+        element, flop = problem.dtype, problem.flop
+    else:
+        element = fusion.outputs[0].type.element
         with transform.new_context(), ir.Location.unknown():
             flop = arithmetic_of(transform.parse(fusion.text, "fusion"))
     return CompiledFusion(
@@ -223,14 +222,14 @@ def _summary_of_loops(fusion: Fusion, reason: str, flop: int | None = None) -> C
         knobs=(),
         origin=LOOPS,
         reason=reason,
-        element=fusion.outputs[0].type.element,
+        element=element,
         flop=flop,
         moved_bytes=sum(view.type.bytes for view in {*fusion.inputs, *fusion.outputs}),
     )
 
 
 def _as_loops(fusion: Fusion, reason: str, threads: int) -> ScheduledFusion:
-    summary = _summary_of_loops(fusion, reason)
+    summary = _summary(fusion, reason)
     text = fusion.text
     if EXTRACT in text:  # only loops have indices that are data
         with transform.new_context(), ir.Location.unknown():

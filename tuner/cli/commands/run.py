@@ -46,14 +46,12 @@ from tuner.programs.tuning import TunedProblem, TunedProgram
 from tuner.results.database import known_url
 from tuner.results.database_name import database_text
 from tuner.results.output.files import write_atomically
-from tuner.results.output.formatting import count_text, table_lines, wrapped
+from tuner.results.output.formatting import count_text, wrapped
 from tuner.results.output.json_documents import problem_document, trial_document, tune_document
 from tuner.results.output.program_tables import (
-    FUSIONS_SPARED,
     baseline_document,
     explained_document,
-    fusion_table,
-    loops_lines,
+    fusion_lines,
     ops_text,
 )
 from tuner.targets.backends import named_target, resolve_target
@@ -242,8 +240,7 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
         why = report.why_no_fusions or "none were asked for"
         line = f"whole   no fusions, all of it runs as loops and kernels of matmuls: {why}"
         return wrapped([line], screen_columns())
-    header, *rows = fusion_table(report.fusions)
-    lines = table_lines(header, rows, screen_columns(), FUSIONS_SPARED) + loops_lines(report.fusions)
+    lines = fusion_lines(report.fusions, screen_columns())
     if all(each.fusion.origin in (TUNED, LOOPS) for each in report.fusions):
         return lines
     return [*lines, f"next    tuner tune {shlex.quote(str(payload))} --target cpu --budget 10m{database}"]

@@ -37,14 +37,8 @@ from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.programs.request import ProgramOptions, ProgramRequest, program_support
 from tuner.programs.tuning import FusionTuning, ProgramTuning, child_fusion_steps, child_process_steps
 from tuner.results.database_name import database_text, which_database
-from tuner.results.output.formatting import knobs_text, table_lines, wrapped
-from tuner.results.output.program_tables import (
-    FUSIONS_SPARED,
-    baseline_lines,
-    campaign_lines,
-    fusion_table,
-    loops_lines,
-)
+from tuner.results.output.formatting import knobs_text, wrapped
+from tuner.results.output.program_tables import baseline_lines, campaign_lines, fusion_lines
 from tuner.results.output.progress import campaign_progress, progress
 from tuner.targets.backends import require_runs_here, resolve_target
 from tuner.tuning.events import Interruption
@@ -197,10 +191,7 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
         lines = [line for each in tuned.problems for line in _problem_lines(each)]
     else:
         lines = campaign_lines(tuned.campaign, screen_columns())
-        if tuned.fusions:
-            header, *rows = fusion_table(tuned.fusions)
-            lines += table_lines(header, rows, screen_columns(), FUSIONS_SPARED)
-        lines += loops_lines(tuned.fusions, tuned.left_out)
+        lines += fusion_lines(tuned.fusions, screen_columns(), tuned.left_out)
     if tuned.report is not None:
         lines += report_lines(tuned.target, tuned.report)
     if tuned.failure:

@@ -7,6 +7,9 @@ from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import attributes_of, function_type, name_of, op_of, walk
 
+# Pipeline: named ops become linalg.generic
+GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
+
 # Dimensions of input, weights and output: n images, g groups, f filters, c channels, H W rows and columns of
 # the output (in the input: its own), h w of the window.
 LAYOUTS = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, ROWS
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.linalg import LAYOUTS
+from tuner.mlir.ir.linalg import GENERALIZE, LAYOUTS
 from tuner.mlir.ir.reading import walk_where
 from tuner.mlir.passes import run_passes
 
@@ -173,15 +173,12 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-GENERIC_FORMS = "builtin.module(func.func(linalg-generalize-named-ops))"
-
-
 def arithmetic_of(module: ir.Module) -> int:
     """Returns how many operations on numbers a function of tensors has; makes named operations generic.
 
     Of what is no linalg operation, such as a padding, the elements of its result.
     """
-    run_passes(module, GENERIC_FORMS)
+    run_passes(module, GENERALIZE)
     ops = walk_where(module, lambda op: any(map(is_tensor, op.results)))
     return sum(map(_arithmetic, ops))
 

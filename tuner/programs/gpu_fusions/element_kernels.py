@@ -10,6 +10,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import Fusion
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import branch, delinearized, index, is_less, loop, store, value
+from tuner.mlir.ir.linalg import GENERALIZE
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.fusions.operations import (
@@ -31,7 +32,6 @@ from tuner.programs.lowering.read_program import assert_indirect_indices
 
 Output = tuple[Value, Value]  # a tensor, and the memref that it is written to
 READ, WRITE = "bufferization.to_tensor", "bufferization.materialize_in_destination"
-GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
 
 
 @dataclass(frozen=True)

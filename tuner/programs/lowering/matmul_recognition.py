@@ -18,6 +18,7 @@ from tuner.core.problem import (
 from tuner.core.serialization import read_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, aliases_of, last_of, origins_of
+from tuner.mlir.ir.linalg import GENERALIZE
 from tuner.mlir.ir.reading import any_where, op_of, parents_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context
@@ -253,7 +254,6 @@ def _widened(value: Value) -> Value:
     return value if extension is None else extension.operands[0]
 
 
-GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
 TIMEOUT_S = 60.0
 
 

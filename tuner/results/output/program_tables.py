@@ -183,10 +183,15 @@ def _fusion_row(number: int, each: ExplainedFusion) -> Row:
     )
 
 
-def loops_lines(fusions: Sequence[ExplainedFusion], left_out: Sequence[str] = ()) -> list[str]:
-    """Returns why each fusion was not tuned, and how much time scalar loops take, where that is much."""
-    note = loops_note(fusions)
-    return [f"loops   {line}" for line in (*left_out, *[note] * bool(note))]
+def fusion_lines(
+    fusions: tuple[ExplainedFusion, ...], columns: int | None, left_out: Sequence[str] = ()
+) -> list[str]:
+    """Returns the table of fusions as lines, why some were not tuned, and much time in scalar loops."""
+    lines = []
+    if fusions:
+        header, *rows = fusion_table(fusions)
+        lines = table_lines(header, rows, columns, FUSIONS_SPARED)
+    return lines + [f"loops   {line}" for line in (*left_out, loops_note(fusions)) if line]
 
 
 def _seconds(time_s: float | None) -> str:
@@ -199,11 +204,7 @@ def _percent(each: ExplainedFusion, part: float | None) -> str:
 
 def stored_program_lines(result: ProgramResult, columns: int | None = None) -> list[str]:
     """Returns a tuned program as lines: fusions, those left as scalar loops, time, gain, baselines."""
-    lines: list[str] = []
-    if result.fusions:
-        header, *rows = fusion_table(result.fusions)
-        lines += table_lines(header, rows, columns, FUSIONS_SPARED)
-    lines += loops_lines(result.fusions, result.left_out)
+    lines = fusion_lines(result.fusions, columns, result.left_out)
     if result.call_s is not None:
         before = "" if result.before_s is None else f", {seconds_text(result.before_s)} without tuning"
         lines.append(f"time    {seconds_text(result.call_s)} a call{before}")
