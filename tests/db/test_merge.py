@@ -36,7 +36,7 @@ from tuner.db.store import Store
 from tuner.results.past_runs import past_trials
 
 Content = tuple[list[str], ...]  # runs, trials, proposals
-Told = tuple[list[Run], list[tuple[StoredTrial, StoredTrial | None]], list[tuple[int, int, Candidate]]]
+Contents = tuple[list[Run], list[tuple[StoredTrial, StoredTrial | None]], list[tuple[int, int, Candidate]]]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def fill(store: Store) -> None:
     store.finish_run(first, "done", 12.0)
 
 
-def given(store: Store) -> Told:
+def given(store: Store) -> Contents:
     """Returns all that a store holds, without its ids; a reused outcome comes with its original."""
     runs = [replace(run, id=0) for run in store.runs()]
     trials = []
