@@ -121,7 +121,6 @@ class FleetRunner(AbstractRunner):
         return outcome
 
     def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | None]:
-        """Compiles scripts outside of trials; None for a script that no longer compiles."""
         works = [replace(self._plain, stage=COMPILE, blobs=(script.sha256,)) for script in scripts]
         pairs = zip(works, scripts, strict=True)
         asked = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
@@ -272,7 +271,6 @@ class FleetRun:
         return tuple(node for node in alive_nodes(self._fleet) if node.device and node.target == target.text)
 
     def _require_devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
-        """Returns all devices of a class of machines. Raises UsageError where the run asks for more."""
         nodes = [node for node in self._measuring(target) if node.machine.name == machine.name]
         devices = tuple(sorted({node.device for node in nodes}))
         if len(devices) < self._fleet.devices:

@@ -199,7 +199,6 @@ def _bytes(argument: Value) -> int:
 
 
 def _reads_weight(contraction: Op) -> bool:
-    """Returns whether operand 1 of a contraction, B, is an argument marked as a weight."""
     tensor = op_of(contraction.operands[1], "bufferization.to_tensor")
     argument = None if tensor is None else tensor.operands[0]
     if not isinstance(argument, ir.BlockArgument):
@@ -209,7 +208,6 @@ def _reads_weight(contraction: Op) -> bool:
 
 
 def _loops(mapping: ir.AffineMap) -> list[int | None]:
-    """Returns the loop of each result of an indexing map; None for a constant or an expression."""
     return [each.position if isinstance(each, ir.AffineDimExpr) else None for each in mapping.results]
 
 
@@ -380,7 +378,6 @@ def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:
 
 
 def _element_type(contraction: Op | None, module: ir.Module) -> str:
-    """Returns the element type of what is multiplied; without a contraction, that of the last output."""
     output = fusion_function(module).regions[0].blocks[0].arguments[-1]
     read = output.type if contraction is None else contraction.operands[0].type
     element = str(ir.ShapedType(read).element_type)

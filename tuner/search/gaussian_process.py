@@ -71,7 +71,6 @@ def fit(squares: Array, values: Array) -> Widths:
 
 
 def _loss(squares: Array, values: Array, parameters: Array) -> tuple[float, Array]:
-    """Returns the negative log likelihood, without constants, and its gradient by ``parameters``."""
     columns, count, _ = squares.shape
     widths = Widths.of(parameters)
     flat = squares.reshape(columns, count * count)

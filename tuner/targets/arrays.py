@@ -316,6 +316,5 @@ class ProblemArrays:
 
 
 def _ends(array: Array, indices: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.uint64]:
-    """Returns the addresses of the ``count`` highest bytes of the elements at flat ``indices``."""
     addresses = array.ctypes.data + (indices + 1) * array.itemsize - count
     return addresses.astype(np.uint64)

@@ -345,7 +345,6 @@ def _shifted(shift: Any) -> Callable[..., Any]:
 
 
 def _remainder(x: torch.Tensor, y: Any) -> Any:
-    """Returns the remainder of integers with the sign of the divisor."""
     if _is_float(x) or _is_float(y):
         return NotImplemented
     rest = x - torch.div(x, y, rounding_mode="trunc") * y

@@ -191,7 +191,6 @@ def _universal(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...])
 
 
 def _stock(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
-    """Returns the columns whose scripts call none of tuner's transform ops, for any of the problems."""
     custom = set()
     source = backends.measurement_of_run(runs[0].settings)
     for run, row in zip(runs, found.cells, strict=True):

@@ -160,7 +160,6 @@ def _widened(number: Value, element: Type) -> Value:
 
 
 def _added(left: Value, right: Value, total: Value) -> Value:
-    """Creates ``total + left * right``, of floats with one rounding."""
     if isinstance(ir.VectorType(total.type).element_type, ir.IntegerType):
         return _sum(total, value("arith.muli", total.type, left, right))
     return value("vector.fma", total.type, left, right, total)

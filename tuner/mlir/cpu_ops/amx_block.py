@@ -237,7 +237,6 @@ class _AmxMatmul:
         return tile_load(self._kind, self.packed_a.memory, row, index(0))
 
     def _start(self, place: "_Place") -> Value:
-        """Creates the tile that sums start from: C, or zero for the first block of K and at the edge."""
         if self.matmul.fill is None and place.is_whole:
             return tile_load(self._accumulator_kind, self.matmul.c, place.row, place.column)
         return value("x86.amx.tile_zero", self._accumulator_kind)

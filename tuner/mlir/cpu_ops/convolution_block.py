@@ -209,7 +209,6 @@ class _Block:
             fetch(self.tile.buffer(INPUT), *indices, locality=3)
 
     def _base(self, number: int, side: int, at: At, known: dict[tuple[object, ...], Value]) -> Value:
-        """Returns the part of an index that the loops give; creates it where it is not ``known`` yet."""
         key = ("base", number, side)
         if key not in known:
             terms = self.tile.maps[number][side].items()

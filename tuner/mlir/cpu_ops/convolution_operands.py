@@ -285,7 +285,6 @@ class ConvolutionTile:
 
 
 def _terms(expression: ir.AffineExpr) -> Terms:
-    """Returns a linear expression without constants as the factors of its dimensions."""
     if isinstance(expression, ir.AffineAddExpr):
         left, right = _terms(expression.lhs), _terms(expression.rhs)
         return {each: left.get(each, 0) + right.get(each, 0) for each in left | right}

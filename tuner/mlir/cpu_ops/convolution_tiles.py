@@ -174,7 +174,6 @@ class _Block:
         return tile_load(kind, self._sums(part), index(0), index(0))
 
     def _view(self, number: int, place: At, sizes: dict[int, int]) -> Value:
-        """Creates the 2-D view of an operand with ``sizes`` elements of two dimensions from a place on."""
         buffer, maps = self.tile.buffer(number), self.tile.maps[number]
         kind = ir.MemRefType(buffer.type)
         strides = kind.get_strides_and_offset()[0]

@@ -119,7 +119,6 @@ def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
 
 
 def _of_type(kind: Type) -> StridedRegion | None:
-    """Returns the region of a memref type with static sizes, strides and offset; None for any other type."""
     if not isinstance(kind, ir.MemRefType) or not kind.has_static_shape:
         return None
     try:

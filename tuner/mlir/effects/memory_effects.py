@@ -113,7 +113,6 @@ def _arguments(function: Op) -> list[Value]:
 
 
 def _is_atomic(buffer: Value) -> bool:
-    """Returns whether all uses of a memref and of its views are atomic, and there is one."""
     uses = [use.owner.operation for use in buffer.uses]
     return bool(uses) and all(
         op.name in ATOMIC or (op.name in VIEWS and _is_atomic(op.results[0])) for op in uses

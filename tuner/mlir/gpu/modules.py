@@ -217,7 +217,6 @@ def _true_sizes(function: Op, op: Op) -> tuple[int, ...] | None:
 
 
 def _true_bytes(argument: Value, bounds: Attribute | None) -> int:
-    """Returns the bytes of an argument's memory; for a padded view, those of its true sizes."""
     view = ir.MemRefType(argument.type)
     true = list(view.shape) if bounds is None else list(ir.DenseI64ArrayAttr(bounds))
     if len(true) != view.rank:

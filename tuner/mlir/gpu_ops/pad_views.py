@@ -155,7 +155,6 @@ def _indexed(op: Op) -> list[tuple[Value, list[int]]]:
 
 
 def _maps(op: Op) -> list[ir.AffineMap]:
-    """Returns the indexing map of each operand; that of a scalar is not used."""
     if "indexing_maps" in op.attributes:
         return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
     if op.name not in (FILL, COPY):

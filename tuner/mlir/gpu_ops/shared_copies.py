@@ -109,7 +109,6 @@ def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
 
 
 def _weighted(strides: list[int]) -> ir.AffineExpr:
-    """Returns the sum of the symbols s0, s1, ..., each times its stride."""
     whole = symbol(0) * strides[0]
     for number, stride in enumerate(strides[1:], 1):
         whole = whole + symbol(number) * stride

@@ -151,7 +151,6 @@ def _scaled(x: Term, exponent: Term) -> Term:
 
 
 def _power_of_two(exponent: Term) -> Term:
-    """Returns 2**exponent as float64, for 64-bit integers from -1022 to 1023."""
     return ((exponent + BIAS) << FRACTION_BITS).converted("bitcast", ir.F64Type.get())
 
 
@@ -166,13 +165,11 @@ def mantissa_of(x: Term) -> tuple[Term, Term]:
 
 
 def _mantissa(x: Term) -> tuple[Term, Term]:
-    """Returns n and f where x = (1 + f) * 2**n."""
     exponent, mantissa = mantissa_of(x)
     return exponent, mantissa - 1.0
 
 
 def _log1p(fraction: Term) -> Term:
-    """Returns log(1 + f) for the f of ``_mantissa``."""
     return fraction - _below(fraction)
 
 

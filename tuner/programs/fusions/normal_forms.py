@@ -262,7 +262,6 @@ def _replace_convolution(op: Op, wide: Wide, *, keeps: bool) -> None:
 
 
 def _widened(tensor: Value, wide: Wide) -> Value:
-    """Returns a narrow tensor as one of f32, created next to it; another tensor as it is."""
     if not _is_narrow(tensor):
         return tensor
     if tensor not in wide:

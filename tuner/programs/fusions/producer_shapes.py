@@ -115,7 +115,6 @@ def _takes_shape(op: Op, reshape: Op) -> bool:
 
 
 def _is_row(mapping: ir.AffineMap) -> bool:
-    """Returns whether an operand has one element for all iterations of the last loop."""
     return dimensions(mapping) == tuple(range(mapping.n_dims - 1))
 
 

@@ -210,7 +210,6 @@ def _empty_function(module: ir.Module, entry: str, program: FusedProgram, reside
 
 
 def _memory(program: FusedProgram, arguments: Sequence[Value]) -> list[Value]:
-    """Returns a memref for each buffer: an argument, or a new one, which is created."""
     resident = iter(arguments[len(program.arguments) :])
     memory = []
     for buffer in program.buffers:

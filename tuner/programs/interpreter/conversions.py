@@ -62,7 +62,6 @@ def _printed(text: str, dtype: DType) -> Array:
 
 
 def _wrapped(value: Any, dtype: DType) -> Any:
-    """Returns a constant as a number of numpy's type; an integer beyond the signed range wraps around."""
     if dtype == BOOL:
         return bool(value)
     if dtype.kind != "i":

@@ -123,7 +123,6 @@ def _is_shared(root: Value) -> bool:
 
 
 def _is_of_shared(op: Op) -> bool:
-    """Returns whether an operation allocates or frees (not copies) ``host_shared`` memory."""
     if op.name == "gpu.alloc":
         return SHARED in op.attributes
     roots = _roots(op.operands) if op.name == "gpu.dealloc" else set()

@@ -258,7 +258,6 @@ def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:
 
 
 def _pointer(array: Value, offset: int, *, is_read_only: bool) -> Value:
-    """Returns the address of an element of a row-major memref."""
     wide = ir.IntegerType.get_signless(64)
     words = {READ_ONLY_ATTRIBUTE: ir.UnitAttr.get()} if is_read_only else {}
     start = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), array, **words)

@@ -101,7 +101,6 @@ def _take_maps(launch: Op, kinds: list[Type | None]) -> None:
 
 
 def _retype(function: Op, number: int, kind: Type) -> None:
-    """Changes the type of a parameter; the body uses a cast of the parameter to the old type."""
     block = function.regions[0].blocks[0]
     argument = block.arguments[number]
     old, uses = argument.type, [(use.owner, use.operand_number) for use in argument.uses]
@@ -223,7 +222,6 @@ def _whole(problem: Problem, kernels: InsertedKernels) -> tuple[MatmulKernel, ..
 
 
 def _suffix(problem: Problem) -> str:
-    """Returns the suffix of a problem's kernel names, of characters that PTX allows."""
     return "_".join(part for part in (problem.shape, problem.dtype, problem.output, problem.layout) if part)
 
 
@@ -242,7 +240,6 @@ def launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
 
 
 def _scratch(buffer: KernelBuffer, kernels: InsertedKernels, suffix: str) -> Value:
-    """Creates a flat scratch buffer with the element type of the kernels' parameter."""
     elements = {
         kind.element_type
         for launch in kernels.host.launches

@@ -187,7 +187,6 @@ def _write_array(path: Path, weights: Array) -> None:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Turns what reading a document of another form raises into a UsageError."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:

@@ -68,7 +68,6 @@ def flow_of(kernel: PtxKernel) -> Flow:
 
 
 def _targets(kernel: PtxKernel, raw: list[list[Instruction]], labels: dict[str, int]) -> list[list[int]]:
-    """Returns the indices of each basic block's successors."""
     following = []
     for number, block in enumerate(raw):
         last = block[-1] if block else None

@@ -47,7 +47,6 @@ def place_arguments(layout: Layout, arguments: tuple[Argument, ...], global_: Gl
 
 
 def _value(placement: Placement, parameter: Parameter, argument: Argument, start: int) -> Array:
-    """Returns an argument as the bytes of its parameter."""
     if isinstance(argument, bytes):
         return np.frombuffer(argument, np.uint8)
     if isinstance(argument, Pointer):

@@ -278,6 +278,5 @@ def _bound(changed: Candidate, candidate: Candidate, binder: Binder, space: Sear
 
 
 def _rest(script: str, knob: str) -> list[str]:
-    """Returns the lines of a script without comments and without the line of a knob."""
     lines = (line.strip() for line in script.splitlines())
     return [line for line in lines if not line.startswith("//") and f'knob<"{knob}">' not in line]

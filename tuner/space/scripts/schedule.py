@@ -230,7 +230,6 @@ def _is_positive(value: Value) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Returns a text without a pair of parentheses around the whole text."""
     depth = 0
     for number, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)

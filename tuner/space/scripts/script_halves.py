@@ -77,6 +77,5 @@ def halves_of(script: str, problem: Problem) -> ScriptHalves | str:
 
 
 def _code(script: str) -> str:
-    """Returns a script without blank lines and lines that are comments."""
     lines = script.splitlines(keepends=True)
     return "".join(line for line in lines if line.strip() and not line.strip().startswith("//"))

@@ -119,7 +119,6 @@ class _Matmul:
     def _descriptor(
         self, problem: Problem, sizes: tuple[int, int], steps: tuple[int, ...], type_: int
     ) -> Handle:
-        """Returns the descriptor of one operand; of a batch it has three dimensions."""
         extents = (*problem.lead, *sizes)
         if problem.lead:
             steps = (sizes[0] * sizes[1], *steps)
