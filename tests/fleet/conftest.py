@@ -22,10 +22,10 @@ def new_database(server: str) -> str:
     return server.replace("/postgres?", f"/{name}?")
 
 
-def new_fleet(server: str) -> str:
-    """Returns the address of a new fleet whose leases end soon."""
+def new_fleet(server: str, lease_s: float = LEASE_S) -> str:
+    """Returns the address of a new fleet, whose leases end soon by default."""
     url = new_database(server)
-    install(url, FleetSettings(LEASE_S))
+    install(url, FleetSettings(lease_s))
     return url
 
 

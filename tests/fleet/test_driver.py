@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeTarget, bind, candidate
-from tests.fleet.conftest import LEASE_S
+from tests.fleet.conftest import new_fleet
 from tests.fleet.values import COMPILER_BUILD, FAILED, Connection, node, under_way, work
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
@@ -39,6 +39,17 @@ pytestmark = pytest.mark.postgres
 TARGET = TargetName("fake")
 PROBLEMS = (Matmul(8, 8, 8), Matmul(64, 8, 8), Matmul(64, 64, 8))
 BUILD = compiler_build_of(fakes.FAKE.measurement.compiler(TARGET))
+LEASE_S = 3600.0  # nodes are rows that send no heartbeat, and must not be lost while a test takes its time
+
+
+@pytest.fixture
+def fleet_url(postgres_server: str) -> str:
+    return new_fleet(postgres_server, LEASE_S)
+
+
+@pytest.fixture(scope="module")
+def shared_url(postgres_server: str) -> str:
+    return new_fleet(postgres_server, LEASE_S)
 
 
 def test_a_whole_name_is_itself_and_words_are_in_names() -> None:

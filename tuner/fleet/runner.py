@@ -15,7 +15,6 @@ from tuner.core.remote_results import most_flop_per_s
 from tuner.core.requests import FleetRequest
 from tuner.core.runs import Baseline
 from tuner.fleet.driver import Driver, DriverConnection, alive_nodes, busy_devices
-from tuner.fleet.tables import FleetNode
 from tuner.fleet.work import (
     BASELINE,
     COMPILE,
@@ -178,19 +177,7 @@ class FleetRun:
 
     def machine(self, target: TargetName) -> Machine:
         """Returns the class of machine that measures ``target``; UsageError: none, several, few devices."""
-        wanted = self._fleet.machine
-        classes = named({node.machine.name: node.machine for node in self._measuring(target)}, wanted)
-        if not classes:
-            phrase = f" on {wanted!r}" if wanted else ""
-            raise UsageError(
-                f"fleet: no node measures {target.text}{phrase}",
-                f"tuner fleet worker --target {shlex.quote(target.text)} --measure",
-            )
-        if len(classes) > 1:
-            raise UsageError(f"fleet: nodes measure on {', '.join(sorted(classes))}", "choose with --machine")
-        (machine,) = classes.values()
-        self._require_devices(target, machine)
-        return machine
+        return self._machine_and_devices(target)[0]
 
     def compiler(self, target: TargetName) -> Compiler:
         """Returns this installation's compiler; UsageError unless a node compiles with an equal build."""
@@ -223,9 +210,9 @@ class FleetRun:
         where ``machine`` does.
         """
         target = orders[0].target
-        machine = self.machine(target)
+        machine, measuring = self._machine_and_devices(target)
         compiler_build = compiler_build_of(self._own.compiler(target))
-        busy = busy_devices(self._fleet, machine.name, self._require_devices(target, machine))
+        busy = busy_devices(self._fleet, machine.name, measuring)
         devices = tuple(sorted(busy, key=lambda device: (busy[device], device))[: self._fleet.devices])
         shared = DriverConnection(self._fleet.url)
         runners: list[AbstractRunner] = []
@@ -267,19 +254,28 @@ class FleetRun:
             raise TunerError(value.reason)
         return value
 
-    def _measuring(self, target: TargetName) -> tuple[FleetNode, ...]:
-        return tuple(node for node in alive_nodes(self._fleet) if node.device and node.target == target.text)
-
-    def _require_devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
-        nodes = [node for node in self._measuring(target) if node.machine.name == machine.name]
-        devices = tuple(sorted({node.device for node in nodes}))
+    def _machine_and_devices(self, target: TargetName) -> tuple[Machine, tuple[str, ...]]:
+        """Reads the nodes once: one may be lost at any time."""
+        wanted = self._fleet.machine
+        nodes = [node for node in alive_nodes(self._fleet) if node.device and node.target == target.text]
+        classes = named({node.machine.name: node.machine for node in nodes}, wanted)
+        if not classes:
+            phrase = f" on {wanted!r}" if wanted else ""
+            raise UsageError(
+                f"fleet: no node measures {target.text}{phrase}",
+                f"tuner fleet worker --target {shlex.quote(target.text)} --measure",
+            )
+        if len(classes) > 1:
+            raise UsageError(f"fleet: nodes measure on {', '.join(sorted(classes))}", "choose with --machine")
+        (machine,) = classes.values()
+        devices = tuple(sorted({node.device for node in nodes if node.machine.name == machine.name}))
         if len(devices) < self._fleet.devices:
             allowed = f"1 to {len(devices)}" if len(devices) > 1 else len(devices)
             raise UsageError(
                 f"devices: found {self._fleet.devices}, allowed {allowed}: nodes measure on "
                 f"so many of {machine.name!r}"
             )
-        return devices
+        return machine, devices
 
 
 # Outcomes from a fleet: nodes compile and measure; everything else of a run stays as without a fleet.
