@@ -75,13 +75,10 @@ class Bed:
 
 def bed_of(device: str, is_quick: bool = False) -> Bed:
     """Returns the device by its name. Raises DeviceError for no device, and for an unknown chip."""
-    from tuner.core.gpu import CHIPS
+    from tuner.core.gpu import CHIPS, most_specific
 
     here = Bed(device, "").here() if device == CUDA else None
-    chip = STAND_IN_CHIPS.get(device, "")
-    if here is not None:
-        specific = f"{here.facts.chip}a"  # code with what only this very chip has
-        chip = specific if specific in CHIPS else here.facts.chip
+    chip = STAND_IN_CHIPS.get(device, "") if here is None else most_specific(here.facts.chip)
     if chip not in CHIPS:
         raise DeviceError(
             f"GPU: found {here.facts.name if here else chip}, {chip}, allowed {', '.join(CHIPS)}"

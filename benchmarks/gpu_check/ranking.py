@@ -8,8 +8,11 @@ and timed. The pairs are stored. A model is accepted for a strategy on this chip
 import functools
 import itertools
 import math
+import multiprocessing
+import os
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import astuple, dataclass
 from typing import Any
@@ -95,17 +98,31 @@ def compare(bed: Bed, strategy: str, problem: Problem, end_s: float, strategies:
 
 
 def drawn_points(bed: Bed, strategy: str, problem: Problem) -> Iterator[Drawn]:
-    """Yields random points that can be launched, compiled and predicted."""
+    """Yields random points that can be launched, compiled and predicted by processes beside this one."""
     allowed, rng = feasible_set(problem, strategy, bed.chip), np.random.default_rng(0)
-    for row in rng.permutation(allowed.rows):
-        point = GpuPoint(problem, allowed.candidate(int(row)), bed.chip)
-        try:
-            program = compiled(point, bed.target)
-        except CandidateError:
-            continue
-        found = predicted(problem, program)
-        cycles = math.nan if found is None else found.cycles
-        yield Drawn(point, program, _by_knobs(allowed, int(row), problem, bed), cycles)
+    rows = [int(row) for row in rng.permutation(allowed.rows)[: 2 * POINTS]]
+    points = [GpuPoint(problem, allowed.candidate(row), bed.chip) for row in rows]
+    known = [_by_knobs(allowed, row, problem, bed) for row in rows]
+    asked = [_processes().submit(_drawn, bed, *each) for each in zip(points, known, strict=True)]
+    try:
+        yield from (drawn for each in asked if (drawn := each.result()) is not None)
+    finally:
+        for each in asked:
+            each.cancel()
+
+
+@functools.cache
+def _processes() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(max(1, len(os.sched_getaffinity(0)) - 1), multiprocessing.get_context("spawn"))
+
+
+def _drawn(bed: Bed, point: GpuPoint, by_knobs: float) -> Drawn | None:
+    try:
+        program = compiled(point, bed.target)
+    except CandidateError:
+        return None
+    found = predicted(point.problem, program)
+    return Drawn(point, program, by_knobs, math.nan if found is None else found.cycles)
 
 
 def compared_pairs(pairs: Iterable[PredictedTime]) -> CheckOutcome:

@@ -170,7 +170,7 @@ def test_without_a_gpu_code_is_made_and_the_reason_told(monkeypatch: pytest.Monk
 def test_a_gpu_and_its_machine_are_reported_with_all_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "describe_gpu", lambda: HERE)
     status = cuda.KIND.status()
-    assert (status.is_available, status.is_timed, status.chip) == (True, True, "sm_90")
+    assert (status.is_available, status.is_timed, status.chip) == (True, True, "sm_90a")
     assert status.reason.startswith("Simulated GPU, sm_90, 4 multiprocessors, 1 GiB, CUDA driver 13.0")
     assert re.search("ptxas.*(no clocks or temperatures: |by NVML)", cuda.KIND.tools())
     machine = cuda.KIND.measurement.machine(TargetName("cuda", "sm_90"))

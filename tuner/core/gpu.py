@@ -98,6 +98,11 @@ def chip_of(name: str) -> Chip:
     return CHIPS[name]
 
 
+def most_specific(chip: str) -> str:
+    """Returns the name under which code for a GPU may use all it has: sm_90a for sm_90; else the name."""
+    return f"{chip}a" if f"{chip}a" in CHIPS else chip
+
+
 # The port (abstract interface) of a GPU as the host sees it: memory, streams, events, modules, launches.
 # Handles and addresses are integers; stream 0 is the default stream. One address space: ``copy`` takes host
 # and device addresses alike. Every operation on a stream is asynchronous: it may run at any time from the

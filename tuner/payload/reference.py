@@ -1,9 +1,12 @@
 """Random inputs, their product in float64, and the tolerance of each element, of all rows or of samples."""
 
 import itertools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +34,7 @@ from tuner.payload.special_numbers import SPECIAL, SpecialNumbers, put_least_byt
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
+Result = TypeVar("Result")
 # dtype, or MLIR type in memory -> numpy type; types of a package that is not installed are left out.
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     dtype: DTYPES[stored]
@@ -43,6 +47,10 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
 # below 4 u |a| |b| over millions of elements (measured for K = 64 .. 4096); a missing or doubled term is
 # about |a| |b| / K. 16 leaves a margin up to K = 1e5.
 ERROR_FACTOR = 16.0
+# Tensor cores add so many products at once to a sum, and cut the result off: each step loses half a unit in
+# the last place on average, always towards zero (Fasi et al. 2021, doi.org/10.7717/peerj-cs.330). An H200 was
+# off by 0.0088 of 591.7 in tf32 at K = 4096: more than the tolerance above, half of what this adds to it.
+TRUNCATED_STEP = {"tf32": 8, "f16": 16, "bf16": 16, "e4m3": 32, "e5m2": 32}
 SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # smallest positive numbers, types of sums
 SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # smallest positive numbers, narrow types
 # of 1: inputs are multiples of 2**-20, so that their halves are multiples of the smallest number, 2**-24
@@ -52,6 +60,7 @@ I8_DEVIATION = 21.0  # standard deviation of a base: a third of the largest numb
 I8_TOP_BIT = 128.0  # absolute weight of the highest bit of an i8
 TF32_DROPPED_BITS = 13  # of the mantissa of an f32
 BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 fits in the cache
+THREADED_ELEMENTS = 2**20  # of arrays that several threads work on
 FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
 I8_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
@@ -158,9 +167,15 @@ class Inputs:
         expected = product * of_rows * of_columns
         if self.flip is not None:
             self._correct(expected, self.flip, rows, columns)
-        unit = min(ERROR_FACTOR, 2.0 * self.problem.sizes[2]) * sum_rounding(self.problem)
+        k, unit = self.problem.sizes[2], sum_rounding(self.problem)
+        steps = k / TRUNCATED_STEP[self.problem.dtype] if self.problem.dtype in TRUNCATED_STEP else 0.0
+        factor = min(ERROR_FACTOR, 2.0 * k) + steps / k**0.5  # |a| |b| / sqrt(k): a typical sum
         norms = self.base.row_norm[rows, None] * np.abs(of_rows)
-        tolerance = norms * (self.base.column_norm[matrices][:, columns] * np.abs(of_columns) * unit)
+        tolerance = norms * (
+            self.base.column_norm[matrices][:, columns] * np.abs(of_columns) * (factor * unit)
+        )
+        if steps:
+            tolerance += np.abs(expected) * (steps * unit)
         if self.special is not None:
             of_c = (np.arange(self.problem.rows)[rows], np.arange(self.problem.sizes[1])[columns])
             unit = 2 * sum_rounding(self.problem)
@@ -286,20 +301,27 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
     """Compares rows ``first`` to ``end`` (exclusive); returns verdict and worst element as text."""
     n = inputs.problem.sizes[1]
     step = max(1, BLOCK_ELEMENTS // n)
-    worst, place, wanted, wrong = -1.0, (first, 0), 0.0, 0
-    for start in range(first, end, step):
-        stop = min(start + step, end)
-        expected, tolerance = inputs.block(start, stop)
-        error = _in_tolerances(result[start:stop], expected, tolerance)
-        wrong += int(np.count_nonzero(error > 1.0))
-        row, column = divmod(int(np.argmax(error)), n)
-        if error[row, column] > worst:
-            worst, place = float(error[row, column]), (start + row, column)
-            wanted = float(expected[row, column])
-    row, column = place
-    found = widened(result[row : row + 1])[0, column]
-    text = f"worst at [{row}, {column}]: found {found:.9g}, expected {wanted:.9g}"
     elements = (end - first) * n
+    if not elements:
+        return Verdict(-1.0, 0), "no elements"
+
+    def compared(part: slice) -> list[tuple[float, int, int, float, int]]:
+        """Returns each block's worst error, its place, what was expected there, and the number of errors."""
+        blocks = []
+        for start in range(first + part.start, first + part.stop, step):
+            stop = min(start + step, first + part.stop)
+            expected, tolerance = inputs.block(start, stop)
+            error = _in_tolerances(result[start:stop], expected, tolerance)
+            row, column = divmod(int(np.argmax(error)), n)
+            worst, wanted = float(error[row, column]), float(expected[row, column])
+            blocks.append((worst, start + row, column, wanted, int(np.count_nonzero(error > 1.0))))
+        return blocks
+
+    blocks = [*itertools.chain(*_by_rows(end - first, elements, compared))]
+    worst, row, column, wanted, _ = max(blocks, key=lambda block: (block[0], -block[1]))
+    found = widened(result[row : row + 1])[0, column]
+    wrong = sum(block[-1] for block in blocks)
+    text = f"worst at [{row}, {column}]: found {found:.9g}, expected {wanted:.9g}"
     return Verdict(worst, elements), f"{wrong} of {elements} elements are wrong; {text}"
 
 
@@ -336,6 +358,17 @@ def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float
         given, wanted = wide[~is_number], expected[~is_number]
         error[~is_number] = np.where((given == wanted) | (np.isnan(given) & np.isnan(wanted)), 0.0, np.inf)
     return error
+
+
+def _by_rows(rows: int, elements: int, work: Callable[[slice], Result]) -> list[Result]:
+    """Calls ``work`` with parts of the rows, of large arrays on all processors: numpy lets go of the GIL."""
+    threads = min(len(os.sched_getaffinity(0)), rows) if elements >= THREADED_ELEMENTS else 1
+    bounds = [part * rows // threads for part in range(threads + 1)]
+    parts = [slice(low, high) for low, high in itertools.pairwise(bounds)]
+    if threads == 1:
+        return [work(parts[0])]
+    with ThreadPoolExecutor(threads) as pool:
+        return [*pool.map(work, parts)]
 
 
 def reference_bytes(problem: Problem) -> int:
@@ -389,9 +422,16 @@ def _scaled(
         scale(base.a, of_a, a, base.hard_to_scale[0])
         scale(base.b, of_b, b, base.hard_to_scale[1])
     else:
-        np.multiply(base.a, of_a, out=a)
-        np.multiply(base.b, of_b, out=b)
+        for array, factors, out in ((base.a, of_a, a), (base.b, of_b, b)):
+            _multiply(array, np.broadcast_to(factors, array.shape), out)
     return a, b
+
+
+def _multiply(array: Array, factors: Array, out: Array) -> None:
+    def scale_rows(part: slice) -> None:
+        np.multiply(array[..., part, :], factors[..., part, :], out=out[..., part, :])
+
+    _by_rows(array.shape[-2], array.size, scale_rows)
 
 
 def _flip_change(numbers: Float64, dtype: np.dtype[Any]) -> Float64:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tuner.core.candidate import CUDA, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.fusions import FLOAT8S
-from tuner.core.gpu import CHIPS, DeviceError, chip_of
+from tuner.core.gpu import CHIPS, DeviceError, chip_of, most_specific
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Script
 from tuner.core.machine import Compiler, Roofline
@@ -167,7 +167,7 @@ def _status() -> TargetStatus:
         return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}")
     reason = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
     reason += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
-    return TargetStatus(CUDA, True, reason, can_compile=True, chip=facts.chip)
+    return TargetStatus(CUDA, True, reason, can_compile=True, chip=most_specific(facts.chip))
 
 
 def _compiles_only(why: str) -> TargetStatus:
