@@ -1,7 +1,9 @@
 """Inputs and the answer: what is right is never refused, what is wrong is always seen."""
 
+import os
 import subprocess
 import sys
+import threading
 import tracemalloc
 from dataclasses import replace
 from typing import Any
@@ -381,6 +383,40 @@ def test_every_number_is_scaled_as_by_a_product_in_f32(factor: float) -> None:
     with np.errstate(over="ignore"):
         scale(numbers, factors, scaled, hard_to_scale(numbers))
         assert are_equal(scaled, narrowed(widened(numbers) * np.float32(factor)))
+
+
+@pytest.mark.parametrize("dtype", ["tf32", "f16", "bf16"])
+def test_sums_that_tensor_cores_cut_off_are_right(dtype: str) -> None:
+    problem, step = Matmul(64, 96, 8192, dtype), reference.TRUNCATED_STEP[dtype]
+    inputs = draw(problem, draw_base(problem, np.random.default_rng(0)), np.random.default_rng(1))
+    a, b = (widened(each).astype(np.float64) for each in inputs.arrays)
+    c = np.zeros((64, 96))
+    for k in range(0, 8192, step):
+        c += a[:, k : k + step] @ b[k : k + step]
+        c = (c.view(np.int64) >> 29 << 29).view(np.float64)  # 52 - 23 bits of the mantissa
+    verdict, _ = compare(inputs, c.astype(np.float32))
+    assert 0.05 < verdict.max_error < 0.6
+
+
+def test_threads_compare_what_one_would_and_multiply_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, multiplying = [], []
+
+    def noted(numbers: Array) -> Array:
+        if numbers.shape == (1, 1030, 4):
+            multiplying.append(threading.current_thread())
+        return widened(numbers)
+
+    monkeypatch.setattr(reference, "widened", noted)
+    for processors in ({0}, {0, 1, 2, 3}):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _pid, given=processors: given)
+        problem = Matmul(1030, 1100, 4)
+        inputs = draw(problem, draw_base(problem, np.random.default_rng(0)), np.random.default_rng(1))
+        result = np.matmul(*inputs.arrays)
+        result[777, 5] += 1.0
+        found.append(compare(inputs, result))
+    assert found[0] == found[1]
+    assert "1 of 1133000 elements are wrong; worst at [777, 5]" in found[0][1]
+    assert multiplying == [threading.main_thread()] * 2
 
 
 @pytest.mark.parametrize("is_row", [True, False])
