@@ -96,7 +96,7 @@ def ask_cublas(bed: Bed) -> CheckOutcome:
     if not bed.is_hardware:
         return skipped(f"no cuBLAS on the {bed.device}")
     try:
-        return passed(find_cublas())
+        return passed(Path(find_cublas()).name)
     except TunerError as error:
         return skipped(str(error))
 
@@ -107,7 +107,7 @@ def ask_sanitizer() -> CheckOutcome:
     return (
         skipped(f"no {SANITIZER} (pip install nvidia-cuda-sanitizer-api)")
         if path is None
-        else passed(str(path))
+        else passed(path.name)
     )
 
 
