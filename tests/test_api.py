@@ -291,7 +291,6 @@ PARAMETERS = [(name, each) for name in CALLS for each in parameters(name)]
 
 
 def refusal(call: Callable[..., object], **arguments: Any) -> str:
-    """Returns the line with which a call is refused."""
     with pytest.raises(tuner.UsageError) as refused:
         call(**arguments)
     line = str(refused.value)
@@ -376,7 +375,6 @@ def test_functions_on_modules_refuse_values_of_no_type_that_is_allowed() -> None
 def test_the_function_keeps_its_name_and_its_parameters_and_an_integer_of_numpy_is_one() -> None:
     @typed_arguments
     def doubled(number: int, *, times: "float" = 2) -> float:
-        """Returns a number several times."""
         return number * times
 
     assert (doubled.__name__, list(inspect.signature(doubled).parameters)) == ("doubled", ["number", "times"])

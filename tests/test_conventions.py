@@ -32,7 +32,6 @@ BELOW_CLI = [name for name in MODULES if not name.startswith(("cli.", "fleet.com
 
 
 def texts_in(tree: ast.AST) -> Iterator[str]:
-    """Yields the texts that stand in a tree."""
     for node in nodes_of(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
@@ -55,13 +54,11 @@ def used_twice(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
 
 
 def trees_besides_tests() -> dict[str, ast.Module]:
-    """Returns the files of product and benchmarks, parsed, by their paths."""
     paths = (*MODULES.values(), *sorted((ROOT / "benchmarks").rglob("*.py")))
     return {str(path.relative_to(ROOT)): tree_of(path) for path in paths}
 
 
 def environment_reads(tree: ast.AST) -> list[str]:
-    """Returns where a module reads or changes the environment."""
     names = ("os.environ", "os.environb", "os.getenv", "environ", "getenv")
     nodes = (node for node in nodes_of(tree) if isinstance(node, ast.Attribute | ast.Name))
     likely = (node for node in nodes if last_name(node).startswith(("environ", "getenv")))
@@ -69,20 +66,17 @@ def environment_reads(tree: ast.AST) -> list[str]:
 
 
 def prints(tree: ast.AST) -> list[str]:
-    """Returns where a module prints."""
     called = (node.func for node in nodes_of(tree) if isinstance(node, ast.Call))
     return [f"line {each.lineno}" for each in called if isinstance(each, ast.Name) and each.id == "print"]
 
 
 def simulator_questions(tree: ast.AST) -> list[str]:
-    """Returns where a device is asked whether it is the simulated one."""
     calls = (node for node in nodes_of(tree) if isinstance(node, ast.Call))
     asked = (node for node in calls if last_name(node.func) == "isinstance")
     return [f"line {node.lineno}" for node in asked if "SimulatedDevice" in ast.unparse(node.args[1])]
 
 
 def element_tables(tree: ast.AST) -> list[str]:
-    """Returns where widths or numpy types of numbers are listed by their MLIR names."""
     tables = (node for node in nodes_of(tree) if isinstance(node, ast.Dict))
     return [f"line {table.lineno}" for table in tables if sum(map(_is_of_table, *_items(table))) > 1]
 
@@ -136,12 +130,10 @@ def commands_within_lines(tree: ast.AST) -> list[str]:
 
 
 def old_messages(tree: ast.AST) -> list[str]:
-    """Returns messages that say "found, allowed" of what is missing or cannot be combined."""
     return [text for text in texts_in(tree) if OLD_MESSAGE.search(text)]
 
 
 def error_titles(tree: ast.AST) -> list[str]:
-    """Returns texts that begin with the title of an error or of a hint, as commands print them."""
     return [text for text in texts_in(tree) if re.match(r"(error|hint|tuner): ", text)]
 
 

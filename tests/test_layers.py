@@ -89,7 +89,6 @@ SHARED = {"torch": ("torch", "targets.cpu.onednn", "cli.models")}
 
 
 def wrong_imports(module: str, tree: ast.AST) -> list[str]:
-    """Returns the imports of a module that the tables forbid."""
     wrong = []
     for name in sorted(imports(tree)):
         top, _, below = name.partition(".")
@@ -130,7 +129,6 @@ def package_of(module: str) -> str:
 
 
 def layer_of(package: str) -> int:
-    """Returns the number of the layer of a package, from 0 for the lowest."""
     return next(number for number, line in enumerate(LAYERS) if package in line)
 
 

@@ -45,14 +45,12 @@ PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "decisions" n
 
 
 def private_words(text: str) -> list[str]:
-    """Returns the words of the table in a text, but in names that are stored."""
     for name in STORED:
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "", text)
     return [match[0].lower() for match in WORD.finditer(CAMEL.sub("_", text))]
 
 
 def words_of_source(path: Path) -> Iterator[str]:
-    """Yields line and word for each word of the table in a file's names, texts and comments."""
     if not private_words(path.read_text()):
         return  # most files: no need to take them apart
     for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):

@@ -27,7 +27,6 @@ FAILED = Failure(Stage.COMPILE, "no")
 
 
 def timed(*medians_ms: float, half_width: float = 0.01) -> Measurement:
-    """Returns a measurement with these times at 0, 16, 32 and 48 bytes past a cache line."""
     times = [measurement(ms * MS, 2 * half_width) for ms in medians_ms]
     offsets = [OffsetTime(16 * place, each.median_s, each.interval_s) for place, each in enumerate(times)]
     return replace(measurement(MS, 0.01), offsets=tuple(offsets))

@@ -102,7 +102,6 @@ def test_few_sessions_or_samples_of_other_rounds_show_nothing() -> None:
 def round_times(
     kernel: float = 1.0, library: float = 1.0, reference_kernel: float = 1.0, seed: int = 0
 ) -> tuple[RoundTimes, ...]:
-    """Draws sessions in which each takes so many times what was recorded, with 1 % of noise."""
     rng = np.random.default_rng(seed)
 
     def samples(seconds: float) -> tuple[float, ...]:

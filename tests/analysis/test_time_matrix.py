@@ -168,7 +168,6 @@ def test_the_model_is_corrected_by_neighbours_and_within_noise_more_problems_com
 
 # Portfolios: few configurations for many problems.
 def mean_log(matrix: TimeMatrix, columns: tuple[int, ...]) -> float:
-    """Returns the mean log efficiency by plain loops over the definition."""
     total = 0.0
     for times in matrix.times_s:
         best = min(time for time in times if time is not None)

@@ -33,7 +33,6 @@ SEEDED = ("check x.mlir", "gate --baseline x.json", "audit", "ptx run x.ptx")
 
 @pytest.fixture
 def tuner(tuner: Tuner) -> Tuner:
-    """Reads the search space for real."""
     tuner.backends = fakes.backends(plan=children.plan, bind=children.bind)
     return tuner
 

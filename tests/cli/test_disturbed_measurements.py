@@ -44,7 +44,6 @@ HOUR = datetime.timedelta(hours=1)
 
 
 def at_times(sample: int) -> float:
-    """A busy loop that starts and stops, and takes half of the processor."""
     return 2.0 if sample // 40 % 2 else 1.0
 
 
@@ -126,8 +125,6 @@ class DisturbedTarget(ForwardingTarget, AbstractBaselineSource):
 
 
 class DisturbedPrograms(Programs):
-    """A program that takes half as long with its scripts."""
-
     def __init__(self, disturbance: Disturbance) -> None:
         super().__init__((Matmul(8, 8, 8),))
         self._disturbance = disturbance
@@ -176,7 +173,6 @@ class Disturbed:
 
     @cache  # noqa: B019 - asked again by several tests; it lives as long as they
     def ask(self, options: str) -> Done:
-        """Runs a command that changes nothing."""
         return self.tuner(*options.split())
 
     def asked(self, options: str) -> str:
@@ -190,12 +186,10 @@ class Disturbed:
 
     @cached_property
     def other(self) -> str:
-        """Returns another trial of the final re-measurement, or of the search for want of one."""
         trials = [str(each["trial"]) for each in self.ask("history --sort median --json").json]
         return (*trials[2:], "1")[0]  # the second is of the same code as the first
 
     def page(self, *options: str) -> str:
-        """Returns the text of a report, a line per element, a row of a table in one line."""
         file = self.tuner.database.parent / "report.html"
         self.tuner("report", *options, "-o", str(file))
         text = re.sub(r"<(style|script)\b.*?</\1>", "", file.read_text(), flags=re.DOTALL)

@@ -50,8 +50,6 @@ NAMES = [f"{each.processor} {number}" for number, each in enumerate(FAKED)]
 
 @final
 class CachingCompiler(interfaces.AbstractCompiler):
-    """The real compiler, which compiles equal scripts once for all tests."""
-
     def compile(self, problem: Problem, script: Script) -> Artifact:
         return compiled(problem, script)
 
@@ -96,7 +94,6 @@ def runner(order: RunnerOrder, how: RunnerSettings) -> interfaces.AbstractRunner
 
 
 def backends() -> Backends:
-    """Returns the real target cpu of a faked machine, with nothing run."""
     kind = fakes.changed_kind(
         KIND,
         runner=runner,
@@ -109,8 +106,6 @@ def backends() -> Backends:
 
 @dataclasses.dataclass(frozen=True)
 class Faked:
-    """Commands on one database, which run on one faked machine after the other."""
-
     tuner: Tuner
     become: Callable[[FakedMachine], None]
     folder: Path

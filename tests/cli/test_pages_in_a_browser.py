@@ -53,8 +53,6 @@ WAIT_S = 120
 
 @dataclass
 class Browser:
-    """One page of a running browser."""
-
     commands: int  # file descriptors
     replies: int
     session: str = ""
@@ -76,13 +74,11 @@ class Browser:
             pass
 
     def value(self, expression: str) -> Any:
-        """Returns the value of a JavaScript expression in the page."""
         selected = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in selected, selected
         return selected["result"].get("value")
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Sends a command and returns its reply."""
         self._asked += 1
         message = {"id": self._asked, "method": method, "params": parameters}
         if self.session:
@@ -114,7 +110,6 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Gives a browser with one empty page, and ends it."""
     assert FOUND is not None
     command_end, commands = os.pipe()
     replies, reply_end = os.pipe()

@@ -61,7 +61,6 @@ class Terminal:
 
 @contextmanager
 def on_terminal(command: list[str], **variables: str) -> Iterator[Terminal]:
-    """Starts a command on a new terminal, and kills it at the end if it still runs."""
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "200"} | variables
     pid, descriptor = pty.fork()
     if pid == 0:

@@ -138,7 +138,6 @@ def quality(
     spare_cores: int = 1,
     **host: float,
 ) -> RoundQuality:
-    """Returns the quality of a quiet round with changes."""
     conditions = replace(QUIET, **host)
     return round_quality(noise, baseline, conditions, quietest_anchor_s=quietest_s, spare_cores=spare_cores)
 

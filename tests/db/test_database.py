@@ -50,7 +50,6 @@ def test_processes_that_open_and_write_at_once_all_succeed(url: str) -> None:
 
 
 def small_disk(folder: Path) -> tuple[str, ...]:
-    """Returns the words that run a program with a disk of 1 MiB at the folder."""
     mount = f"mount -t tmpfs -o size=1m none '{folder}'"
     tried = ("unshare", "--map-root-user", "--mount", "sh", "-c")
     try:
@@ -217,7 +216,6 @@ def test_a_measurement_has_one_owner(url: str) -> None:
 
 @pytest.fixture
 def next_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Gives the tuner one more migration, drafted from the template."""
     folder = shutil.copytree(str(revision.MIGRATIONS), tmp_path / "migrations")
     monkeypatch.setattr(revision, "MIGRATIONS", folder)
     made = command.revision(config(), "Add clocks", rev_id="9999")

@@ -51,7 +51,6 @@ def other(other_url: str) -> Iterator[Store]:
 
 
 def fill(store: Store) -> None:
-    """Stores two runs of which the first reuses an outcome of the second."""
     first = begin(store)
     second = begin(store, replace(SETTINGS, problem=Matmul(64, 64, 64)))
     add(store, second, 0, outcome(TOO_WIDE))

@@ -67,7 +67,6 @@ def fill(store: Store) -> Past:
 
 
 def query_of(**options: Any) -> TrialQuery:
-    """Returns a query by the names of its own fields and of its task's."""
     of_task = {field.name for field in fields(TaskQuery)} & options.keys()
     return TrialQuery(TaskQuery(**{name: options.pop(name) for name in of_task}), **options)
 

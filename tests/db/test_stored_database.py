@@ -32,7 +32,6 @@ CPU, SIMULATOR, REPLAY = 1, 2, 3  # runs
 
 @pytest.fixture
 def stored(url: str) -> str:
-    """Gives a copy of the database, in which the replay's recording is the one that is shipped."""
     make_empty(url)
     kind = "postgres" if "://" in url else "sqlite"
     text = gzip.decompress((STORED / f"revision_0015.{kind}.sql.gz").read_bytes()).decode()
@@ -162,7 +161,6 @@ MACHINES = (machine("amx_bf16", "amx_int8"), machine("amx_int8"), machine(), mac
 
 @pytest.fixture
 def old(url: str) -> str:
-    """Gives a database of revision 0018 with a run on each of MACHINES, under the names of then."""
     with Store.open(url) as store:
         for each in MACHINES:
             store.begin_run(SETTINGS, each, COMPILER, "0.1.0", None)

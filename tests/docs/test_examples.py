@@ -66,8 +66,6 @@ STANDING_IN = tuple(  # tests that name their examples
 
 @dataclass(frozen=True)
 class Example:
-    """A command as it is printed somewhere."""
-
     place: str
     words: tuple[str, ...]
 
@@ -76,7 +74,6 @@ class Example:
 
 
 def examples_of_pages() -> Iterator[Example]:
-    """Yields the commands of the shell blocks of all pages."""
     for page in PAGES:
         for block in blocks_of(page.read_text()):
             for line in block.text.replace("\\\n", " ").splitlines() if block.language == "sh" else ():
@@ -143,7 +140,6 @@ def test_a_mistyped_example_is_found(words: tuple[str, ...]) -> None:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gives the database that the examples ask."""
     tuner = Tuner(tmp_path_factory.mktemp("examples") / "results.db", fakes.backends())
     for seed, trials in enumerate(TRIALS):
         tuner.done(f"tune matmul 512x512x512 --trials {trials} --sampler random --seed {seed}")

@@ -177,7 +177,6 @@ def port(tmp_path: Path) -> Iterator[int]:
 
 
 def set_up(folder: Path, certificates: Path, port: int) -> None:
-    """Puts the page's settings into the server's folder, and what they name."""
     settings, _, access = SETTINGS.partition("# pg_hba.conf")
     with (folder / "postgresql.conf").open("a") as file:
         file.write(f"{settings}\nlisten_addresses = 'localhost'\nport = {port}\n")

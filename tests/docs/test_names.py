@@ -31,7 +31,6 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def missing(page: Path, text: str) -> list[str]:
-    """Returns the names on a page that neither exist nor are made by one of its blocks."""
     made = {block.file for blocks in sections(text).values() for block in blocks}
     found = (
         *(path for path in PATH.findall(text) if not any(ROOT.glob(path.rstrip("/")))),

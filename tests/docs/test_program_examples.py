@@ -37,7 +37,6 @@ def called(_name: str, work: Callable[[], Any], _timeout_s: float) -> Any:
 
 @pytest.fixture
 def tuner(here: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
-    """Runs commands where the examples are, and the payload of the help is one of them."""
     monkeypatch.setattr("tuner.programs.service.call_in_child", called)
     for folder in ("examples", "tests"):
         (here / folder).symlink_to(ROOT / folder)

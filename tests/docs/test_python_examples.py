@@ -38,7 +38,6 @@ def executed(source: str) -> dict[str, Any]:
 
 @pytest.fixture
 def own_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Gives the path of a new results database, which is the one of the environment."""
     Store.open(str(tmp_path / "results.db")).close()
     monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
     return tmp_path / "results.db"

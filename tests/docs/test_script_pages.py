@@ -28,12 +28,10 @@ ON_GPU = (
 
 
 def shown(text: str) -> str:
-    """Returns the blocks of MLIR one after another, a blank line between them."""
     return "\n".join(re.findall(r"^```mlir\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
 
 
 def exported(problem: Problem, machine: Machine, text: str) -> str:
-    """Returns what export writes of a candidate below its header."""
     candidate, variables = parse_candidate(text), variables_of(problem, machine, 1)
     file = load_space_file(default_space_file())
     (space,) = spaces_for(file, problem, machine.isa, variables, (candidate.strategy,))

@@ -69,7 +69,6 @@ def begun(store: Any, there: Any, interruption: Interruption) -> TunedCampaign:
 
 
 def value_of(connection: Any, asked: str, run: str) -> Any:
-    """Returns the one value that a query about the evaluations of a run gives."""
     return connection.execute(
         f"SELECT {asked} FROM fleet_work WHERE run = %s AND number >= 0 AND stage = 'evaluate'", (run,)
     ).fetchone()[0]

@@ -36,7 +36,6 @@ SLEEPING, WRITING = (json.dumps(deed).encode() for deed in DEEDS)
 
 @pytest.fixture
 def brief_url(empty_url: str) -> str:
-    """Returns the address of a fleet whose nodes tell often that they live."""
     install(empty_url, FleetSettings(LEAST_LEASE_S))
     return empty_url
 
@@ -171,7 +170,6 @@ def short_folder() -> Iterator[Path]:
 
 
 def naming(phrase: str) -> tuple[str, ...]:
-    """Returns the command lines of the processes that have words there, or in a variable."""
     found = []
     for entry in PROCESSES.glob("[0-9]*"):
         try:

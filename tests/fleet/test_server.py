@@ -54,8 +54,6 @@ NOBODY = "postgresql://nobody@/none?host=/nowhere"
 
 
 def asked(url: str, question: Callable[[Connection], Reply]) -> Reply:
-    """Returns the answer that a node which is to end gets."""
-
     async def once() -> Reply:
         ending = asyncio.Event()
         ending.set()

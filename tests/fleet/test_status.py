@@ -21,7 +21,6 @@ DEVICE, MACHINE = "here fake", "fake"
 
 
 def joined(connection: Connection, name: str, silent_s: float = 0.0, **changes: Any) -> None:
-    """Lets a node join that has said nothing for a while."""
     tables.store_node(connection, node(name, **changes))
     connection.execute(
         "UPDATE fleet_node SET seen = now() - make_interval(secs => %s), "
@@ -132,7 +131,6 @@ def test_nodes_that_were_all_silent_get_the_time_to_send_a_heartbeat(
 
 
 def taken_by_a_node(connection: Connection, run: str, silent_s: float, attempts: int = 0) -> None:
-    """Queues a piece of work that a node has begun, which then said nothing."""
     defer(connection, work(run))
     (worker,) = connection.execute(
         "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - make_interval(secs => %s)) "

@@ -29,7 +29,6 @@ LATE = Outcome(Failure(Stage.RUN, "late"), 9.0)
 
 
 def served(url: str, count: int, *services: Service, fails: int = 0) -> list[FleetWork]:
-    """Serves queues until so many jobs were begun, of which the first ones fail."""
     done: list[FleetWork] = []
 
     async def until_done() -> None:

@@ -28,7 +28,6 @@ def parts(**changes: object) -> Backends:
 
 
 def tune(store: Store, problem: Problem = SMALL, backends: Backends | None = None, **settings: Any) -> int:
-    """Returns the ID of a run of all points of a fake space."""
     given = {"trials": 20, "sampler": "exhaustive", "target": TargetName("cpu"), **settings}
     return begin(fakes.settings(problem=problem, **given), backends or parts(), store, Interruption()).run.id
 

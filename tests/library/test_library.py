@@ -126,7 +126,6 @@ def by_stock(text: str, folder: Path) -> str:
 
 @pytest.fixture(scope="module", params=["wheel", "stock"])
 def applied(request: pytest.FixtureRequest, text: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Gives the program after the library, by both compilers."""
     if request.param == "stock":
         return by_stock(text, tmp_path_factory.mktemp("stock"))
     with transform.new_context(), ir.Location.unknown():
@@ -136,7 +135,6 @@ def applied(request: pytest.FixtureRequest, text: str, tmp_path_factory: pytest.
 
 
 def run(function: ProgramFunction, code: JittedModule) -> tuple[Array, Array]:
-    """Returns the result of a function, and numpy's in float64."""
     rng = np.random.default_rng(0)
     arrays = [placed_copy(rng.standard_normal(shape).astype(function.kind)) for shape in function.shapes]
     wanted = function.reference(*(array.astype(np.float64) for array in arrays))

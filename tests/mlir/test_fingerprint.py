@@ -31,7 +31,6 @@ MAKES_NO_CODE = {
 
 @functools.cache
 def imported_by(path: str) -> frozenset[str]:
-    """Returns the files that a file imports of this package, wherever in it."""
     return frozenset(file_of(name) for name in imports(tree_of(PACKAGE / path)) if name.startswith("tuner."))
 
 
@@ -62,7 +61,6 @@ def hashed(sources: fingerprint.Sources, package: Path = PACKAGE) -> set[str]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Returns a copy of the package that may be changed."""
     ignored = shutil.ignore_patterns(*NOT_COPIED)
     return Path(shutil.copytree(PACKAGE, tmp_path / "tuner", ignore=ignored))
 

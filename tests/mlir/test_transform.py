@@ -90,7 +90,6 @@ def test_text_that_does_not_parse_is_a_failure_to_bind(text: str, diagnostic: st
 
 
 def script_of(options: str) -> ir.Module:
-    """Returns a script that applies a pass."""
     kind = "(!transform.any_op) -> !transform.any_op"
     line = f"%done = transform.apply_registered_pass {options} to %root : {kind}"
     main_sequence = sequence("__transform_main", line).replace(" {transform.readonly}", "")

@@ -170,8 +170,6 @@ class Interpreter:
 
 @dataclass(frozen=True)
 class Ptx:
-    """Instructions of PTX, one kernel for each."""
-
     integers: tuple[int, ...] = (16, 32, 64)
     floats: tuple[str, ...] = ("f16", "f32", "f64")
     roundings: tuple[str, ...] = ("rzi", "rni", "rmi", "rpi")
@@ -221,7 +219,6 @@ def limits(kind: str) -> tuple[int, int]:
 
 
 def numbers(kind: str) -> st.SearchStrategy[list[int]]:
-    """Draws numbers of a type, the ends of its range among them."""
     low, high = limits(kind)
     one = st.integers(low, high) | st.sampled_from([low, high, high // 2, 0])
     return st.lists(one, min_size=LANES, max_size=LANES)
@@ -300,7 +297,6 @@ TIES = [1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1 + 3 * 2.0**-11]  # of bf16
 
 
 def wrapped(value: int, kind: str) -> int:
-    """Returns what the low bits of a number are as one of a type."""
     low, _ = limits(kind)
     return (value - low) % (1 << int(kind[1:])) + low
 

@@ -27,14 +27,12 @@ def drawn(problem: Problem, seed: int) -> Inputs:
 
 
 def product(inputs: Inputs) -> Array:
-    """C in float64, of the arrays as a kernel reads them."""
     a, b = (each.astype(np.float64) for each in operands(inputs))
     with np.errstate(invalid="ignore"):
         return finish(inputs, np.einsum("...mk,...kn->...mn", a, b).reshape(inputs.problem.rows, -1))
 
 
 def problems(*dtypes: str, epilogues: tuple[str, ...] = ("none",)) -> st.SearchStrategy[Problem]:
-    """Draws small problems of batches."""
     kinds = (st.sampled_from(each) for each in (dtypes, LAYOUTS, epilogues))
     return st.builds(BatchMatmul, SIZES, SIZES, SIZES, SIZES, *kinds)
 
@@ -127,7 +125,6 @@ def test_bytes_have_a_row_and_a_column_of_the_least(problem: Problem, seed: int)
 
 
 def multiplied(a: Array, b: Array, dtype: str) -> Array:
-    """Adds up term by term in the type of the sums."""
     total = np.zeros((a.shape[0], b.shape[1]), reference.NUMPY_DTYPES[dtype])
     for term in range(a.shape[1]):
         total += a[:, term, None].astype(total.dtype) * b[term].astype(total.dtype)
@@ -199,7 +196,6 @@ LARGE = Matmul(1024, 6, 5)
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets a small problem pass for a large one."""
     monkeypatch.setattr(reference, "WHOLE_FLOP", 1)
 
 

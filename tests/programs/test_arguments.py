@@ -94,7 +94,6 @@ def test_a_file_that_does_not_fit_the_type_is_refused(tmp_path: Path, content: A
 
 
 def claiming(path: Path, shape: str) -> Path:
-    """Writes a file whose header claims a shape, and 64 bytes of content."""
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (16,)})
     header = file.getvalue().replace(b"(16,)", shape.encode())

@@ -180,7 +180,6 @@ class SharedProgram:
         return re.findall(r"^// change: (.*) => (.*)$", text_beside(__file__, self.name), re.MULTILINE)
 
     def arguments(self) -> tuple[Any, ...]:
-        """Returns small whole numbers, whose sums are exact."""
         rng = np.random.default_rng(0)
         *first, last = (rng.integers(1, 8, shape).astype(np.float32) for shape in self.shapes)
         return (*first, last.astype(self.dtype))
@@ -197,7 +196,6 @@ def reductions(a: Any) -> Any:
 
 
 def shuffled(a: Any) -> Any:
-    """Sums of subgroups, less the value of the lane before, 0 in the first of a subgroup."""
     before = np.roll(a, 1, 1)
     before[:, ::32] = 0
     return a.reshape(2, 2, 32).sum(-1).repeat(32, 1) - before

@@ -134,7 +134,6 @@ def program(body: str, **constants: Any) -> str:
 
 
 def plus_constant(name: str, element: str) -> str:
-    """A sum with a constant of 37 x 5."""
     add = "addi" if element.startswith("i") else "addf"
     return filled(__file__, "PLUS_CONSTANT", constant=name, element=element, add=add)
 

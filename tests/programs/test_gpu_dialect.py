@@ -250,7 +250,6 @@ NUMBERS |= {"f16": 1.5, "bf16": 1.5, "f32": 1.5, "f64": 1.1}
 
 
 def copying(lines: str, element: str = "f32") -> str:
-    """Returns @main of host arrays %x and %y, with %d in device memory, all of 2 x 64 elements."""
     return filled(__file__, "COPYING", element=element, lines=lines)
 
 

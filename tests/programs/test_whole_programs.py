@@ -130,7 +130,6 @@ def _stream(line: str) -> str:
 
 
 def _has_wait(lines: list[str], stream: str, other: str) -> bool:
-    """Returns whether the other stream waits for an event of the first one in these lines."""
     recorded = re.findall(rf"^record (e\d+) on {stream}$", "\n".join(lines), re.MULTILINE)
     return any(f"wait for {event} on {other}" in lines for event in recorded)
 

@@ -30,7 +30,6 @@ def test_locks_of_other_threads_and_of_this_one_are_free_in_a_forked_process() -
 
 @pytest.fixture(scope="module")
 def begun() -> threading.Event:
-    """Returns an event that is set whenever a fork begins, before it waits for other threads."""
     event = threading.Event()
     os.register_at_fork(before=event.set)
     return event

@@ -20,8 +20,6 @@ EFFORT = Effort(budget_s=0.08, min_samples=5, max_samples=60)
 
 @dataclass
 class Clock:
-    """Stands still between calls, each of which takes a known time."""
-
     now_s: float = 100.0
     called: list[str] = field(default_factory=list)
 

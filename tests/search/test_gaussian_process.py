@@ -32,7 +32,6 @@ def table() -> RowTable:
 
 
 def expected(rows: list[int], values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the posterior by the book, in double precision over all rows at once."""
     covariance = correlation(np.tensordot(WIDTHS.weights, table().squares(), axes=1))
     seen = covariance[np.ix_(rows, rows)] + WIDTHS.noise * np.eye(len(rows))
     solved = np.linalg.solve(seen, covariance[rows])

@@ -52,7 +52,6 @@ TILES = st.tuples(st.integers(1, 20), st.integers(1, 20))
 
 
 def mask_of(shape: tuple[int, ...], tile: Sizes, blocks: tuple[Block, ...]) -> Mask:
-    """Returns what blocks write whose columns run along x."""
     mask = np.zeros(shape, bool)
     for x, y, _ in blocks:
         mask[y * tile[0] : (y + 1) * tile[0], x * tile[1] : (x + 1) * tile[1]] = True

@@ -109,7 +109,6 @@ def test_rows_are_as_narrow_as_their_choices_allow(choices: int, wanted: type) -
 
 
 def shrink(patch: pytest.MonkeyPatch, sample_rows: int = 400, grown_limit: int = 2_000) -> None:
-    """Makes sets of some thousand rows large ones."""
     patch.setattr(enumeration, "PILOT_ROWS", 64)
     patch.setattr(enumeration, "SAMPLE_ROWS", sample_rows)
     patch.setattr(enumeration, "GROWN_LIMIT", grown_limit)

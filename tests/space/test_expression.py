@@ -34,7 +34,6 @@ OF_THREE = (
 
 
 def grow(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Returns texts one level deeper."""
     return st.one_of(
         st.builds(str.format, st.sampled_from(OF_ONE), parts),
         st.builds(str.format, st.sampled_from(OF_TWO), parts, parts),

@@ -15,14 +15,12 @@ Rng = np.random.Generator
 
 
 def multiply(problem: Problem, arrays: ProblemArrays) -> None:
-    """Does what a kernel would."""
     a, b, c = arrays.operands
     a, b = (each.astype(c.dtype) for each in (a, b))
     c[...] = (a.T if problem.layout == "tn" else a) @ (b.T if problem.layout == "nt" else b)
 
 
 def at(address: int, array: Array) -> tuple[int, int]:
-    """Returns which element an address lies in, and which of its bytes."""
     return divmod(address - array.ctypes.data, array.itemsize)
 
 

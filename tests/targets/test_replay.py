@@ -44,7 +44,6 @@ def compiled(space: RecordedSpace, candidate: Candidate) -> Artifact:
 
 
 def selected(space: RecordedSpace, candidate: Candidate) -> tuple[Verdict, Measurement]:
-    """Passes every stage, as a runner does."""
     evaluator = ReplayEvaluator(space)
     loaded = evaluator.load(PROBLEM, compiled(space, candidate))
     return evaluator.verify(PROBLEM, loaded, RNG), evaluator.measure(PROBLEM, loaded, Effort(), RNG)

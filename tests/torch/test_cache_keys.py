@@ -70,7 +70,6 @@ TENSORS: dict[str, Callable[[Any], Any]] = {
 
 @contextmanager
 def switched(switch: Callable[[Any], None], given: Any, usual: Any) -> Iterator[None]:
-    """Sets a mode of torch, and resets it in the end."""
     switch(given)
     try:
         yield
@@ -105,7 +104,6 @@ def equal(found: Any, expected: Any) -> bool:
 
 
 def right_or_refused(call: Call, eager: Call, *tensors: Any) -> bool:
-    """Returns whether a call gives what eager mode gives, or refuses in one line."""
     try:
         found = call(*tensors)
     except (UsageError, NotImplementedError, RuntimeError) as error:
@@ -193,8 +191,6 @@ def test_the_bias_of_an_operation_and_programs() -> None:
 
 
 class Both(nn.Module):
-    """Reads each input twice, in two ways."""
-
     def __init__(self) -> None:
         super().__init__()
         self.line = nn.Linear(SIZE, SIZE)
@@ -213,8 +209,6 @@ def test_programs_of_whole_numbers_take_no_other_kind(dtype: Any, other: Any) ->
 
 
 class Attributes(nn.Module):
-    """Has static attributes of many kinds."""
-
     def __init__(self) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(SIZE, eps=1e-5)

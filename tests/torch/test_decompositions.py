@@ -69,7 +69,6 @@ def shifts(x: Any) -> tuple[Any, ...]:
 
 
 def constants(x: Any) -> tuple[Any, ...]:
-    """Operations of constants alone, which torch-mlir folds wrongly."""
     found: list[Any] = []
     for dtype in (torch.float32, torch.float64, torch.int32, torch.int64, torch.bool):
         for number in (-3, -0.25, 0.25, 3):

@@ -26,7 +26,6 @@ X = torch.linspace(-2, 2, 64).reshape(4, 16)
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Gives counts from 0, and eager in place of inductor, which would compile C++ for minutes."""
     monkeypatch.setattr(dynamo_backend, "FALLBACK", "eager")
     dynamo.reset()
     tuner.torch.graph_counts(reset=True)

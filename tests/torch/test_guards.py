@@ -41,7 +41,6 @@ def program() -> TensorProgram:
 
 
 def require_refusal(program: TensorProgram, x: Any, message: str) -> None:
-    """Requires that a tensor is refused by its place, in a call and as an example."""
     for take in (program, lambda x: export_module(MODULE, (x,))):
         with pytest.raises(UsageError, match=f"argument 0: {message}"):
             take(x)
@@ -87,8 +86,6 @@ def test_parameters_without_gradients_and_harmless_subclasses_are_taken(
 
 
 class Doubling(torch.Tensor):  # type: ignore[misc,name-defined,unused-ignore]
-    """Doubles the results of linear layers."""
-
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
         found = super().__torch_function__(function, types, arguments, keywords)
@@ -196,8 +193,6 @@ def test_a_tensor_without_dense_memory_is_named(program: TensorProgram, name: st
 
 # Other constants than those of the example inputs.
 class Difference(nn.Module):
-    """Subtracts a keyword, and a parameter."""
-
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(X.clone())

@@ -131,8 +131,6 @@ OF_BYTES = {"contraction_cpu_amx", "contraction_cpu_vnni"}
 
 
 class Products(nn.Module):
-    """Three ways to multiply int8 into int32."""
-
     def __init__(self, weight: Any) -> None:
         super().__init__()
         self.register_buffer("weight", weight)
@@ -143,7 +141,6 @@ class Products(nn.Module):
 
 
 def schedules(program: Any) -> list[tuple[str, str]]:
-    """Returns the kind and the strategy of each fusion."""
     return [(each.kind, each.strategy) for each in program.function.code.fusions]
 
 

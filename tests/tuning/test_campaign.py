@@ -45,8 +45,6 @@ from tuner.tuning.events import Interruption
 
 @final
 class HangingCompiler(AbstractCompiler):
-    """A compiler of fusions of which contractions hang when they are called."""
-
     def __init__(self) -> None:
         self._real = CpuCompiler()
 
@@ -71,7 +69,6 @@ Proposed = list[tuple[int, int, str]]  # (place of the run, number in the run, u
 
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
-    """Returns a plan of 40 configurations, with a pool of eight."""
     whole = fakes.plan({"x": tuple(range(20)), "comment": ("a", "b")})(settings, machine)
     return dataclasses.replace(whole, first=(0, 7, 21), seeds=lambda _resources: (30, 12, 35, 9, 3))
 
@@ -81,7 +78,6 @@ def backends() -> Backends:
 
 
 def lived(store: Store, life: Life, session: Callable[..., Any]) -> None:
-    """Runs a session whose every step of a candidate and every write is a moment of its life."""
     with pytest.MonkeyPatch.context() as patch:
         for name in MOMENTS:
             patch.setattr(FakeTarget, name, life.around(getattr(FakeTarget, name)))
@@ -233,8 +229,6 @@ def test_kernels_of_a_campaign_are_divided_among_threads(tmp_path: Path) -> None
 
 
 def hanging() -> Backends:
-    """Returns the real thing, but that the code of contractions hangs."""
-
     def children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
         assert cpu.KIND.measurement.children is not None
         made = cpu.KIND.measurement.children(target, problem, threads)

@@ -52,7 +52,6 @@ def gpu_settings(problem: Problem = PROBLEM) -> RunSettings:
 
 
 def compiled(store: Store, problem: Problem, x: int, chip: str, *kernels: Resources) -> Candidate:
-    """Stores a verified trial of a run of its own, with what ptxas told of it."""
     machine = dataclasses.replace(GPU, chip=chip)
     run = store.begin_run(gpu_settings(problem), machine, FakeTarget().compiler(), "0.1.0", None)
     candidate = Candidate.of("fake", {"x": x})
@@ -120,7 +119,6 @@ def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def searched(whole_run: Path, tmp_path: Path) -> Iterator[Store]:
-    """Gives a database with one whole run, of another problem."""
     with Store.open(str(shutil.copy(whole_run, tmp_path / "searched.db"))) as opened:
         yield opened
 

@@ -49,7 +49,6 @@ def limits(trials: int | None = 15, budget_s: float | None = None) -> CampaignSe
 
 
 def begun(store: Store, *limit: float | None, **changes: Any) -> TunedCampaign:
-    """Returns a campaign begun with a limit of trials and seconds, on backends that are changed."""
     of = limits(*limit)  # type: ignore[arg-type]
     return begin_campaign(of, members(), fakes.backends(**changes), store, Interruption())
 
@@ -181,7 +180,6 @@ def test_what_cannot_be_tuned_is_refused_before_anything_is_stored(store: Store)
 
 @pytest.fixture
 def finished(store: Store) -> Store:
-    """Gives a database with a finished campaign of three problems and few trials."""
     begun(store, 5)
     return store
 

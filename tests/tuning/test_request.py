@@ -341,7 +341,6 @@ def test_a_missing_library_is_refused_before_a_run_begins_and_is_resumed(store: 
 
 
 def with_baselines(kind: str) -> Backends:
-    """Returns backends of fakes, one of which has the baselines of a real kind."""
     status = TargetStatus(kind if kind == "cpu" else "fake", True, "here")
     fake = dataclasses.replace(fakes.kind_of(status), baselines=KINDS[kind].baselines)
     return dataclasses.replace(fakes.backends(), kinds={fake.name: fake})

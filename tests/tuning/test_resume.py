@@ -52,14 +52,11 @@ class KilledError(BaseException):
 
 
 class Life:
-    """Counts what a session does and ends it at one of these moments, by a kill or by Ctrl-C."""
-
     def __init__(self, ends_at: int | None = None, is_polite: bool = False) -> None:
         self.moments, self.interruption = 0, Interruption()
         self._ends_at, self._is_polite = ends_at, is_polite
 
     def go_on(self) -> None:
-        """Marks a moment. Raises KilledError when it is the last one, and ever after."""
         self.moments += 1
         if self._ends_at is None or self.moments <= self._ends_at:
             return
@@ -68,8 +65,6 @@ class Life:
         self.interruption.ask()
 
     def around(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns the work with a moment before and one after it."""
-
         def lived(*options: Any, **more: Any) -> Any:
             self.go_on()
             done = work(*options, **more)
@@ -92,8 +87,6 @@ class MortalStore:
 
 @dataclasses.dataclass
 class Bed:
-    """A recording, a database for all runs on it, and what unbroken runs did."""
-
     file: Path
     store: Store
     uninterrupted: dict[RunSettings, tuple[Trials, int]]
@@ -106,7 +99,6 @@ class Bed:
         return fakes.trials_of(self.store, run)
 
     def lived(self, life: Life, session: Callable[[Backends, Store, Interruption], Any]) -> None:
-        """Runs a session whose every lookup and every write is a moment of its life."""
         with pytest.MonkeyPatch.context() as patch:
             for owner, name in MOMENTS:
                 patch.setattr(owner, name, life.around(getattr(owner, name)))
@@ -122,7 +114,6 @@ class Bed:
         self.lived(life, lambda parts, store, stop: resume(run, parts, store, stop))
 
     def reference(self, settings: RunSettings) -> tuple[Trials, int]:
-        """Returns the trials of an unbroken run, and how many moments it had."""
         if settings not in self.uninterrupted:
             life = Life()
             self.uninterrupted[settings] = (self.trials(self.begun(life, settings)), life.moments)
@@ -194,7 +185,6 @@ def test_the_seconds_of_killed_sessions_count_for_the_budget(bed: Bed, kills: in
 
 @pytest.fixture(scope="module")
 def seeded(bed: Bed) -> Path:
-    """Gives a closed database in which an earlier run has tried half of the points."""
     path = bed.file.with_name("seeded.db")
     settings = dataclasses.replace(bed.settings("exhaustive", 1), trials=60, fresh=False)
     with Store.open(str(path)) as store:
@@ -236,7 +226,6 @@ class SteppedClock(datetime.datetime):
 
     @classmethod
     def now(cls, zone: datetime.tzinfo | None = None) -> Self:
-        """Returns the moment by a clock that is set at every third look."""
         return super().now(zone) + STEPS[next(cls.looks) // HELD % len(STEPS)]
 
 
@@ -248,7 +237,6 @@ class SteppedModule:
 
 @pytest.fixture
 def stepped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lets the wall clock jump, wherever it is looked at."""
     SteppedClock.looks = itertools.count()
     for file in (store_file, node_children):
         monkeypatch.setattr(file, "datetime", SteppedModule)

@@ -72,8 +72,6 @@ def loaded(sample: int) -> float:
 
 
 class ScriptedTarget(ForwardingTarget):
-    """Times finalists in turns by a clock that a load slows down."""
-
     def __init__(self, slowdown: Slowdown, anchor_drift: float) -> None:
         super().__init__(FakeTarget(), FakeTarget())
         self._slowdown = slowdown
@@ -153,8 +151,6 @@ def test_a_quiet_round_replaces_an_answer_under_load_wherever_it_is_asked_for(st
 
 
 class CutTarget(FakeTarget):
-    """Its interleaved timings fail, as where a limit ends them."""
-
     def measure_together(self, *_: Any) -> tuple[Measurement, ...]:
         raise CandidateError(Stage.RUN, CUT)
 
@@ -303,8 +299,6 @@ def test_the_fastest_takes_part_twice_and_what_no_longer_works_is_left_out() -> 
 
 
 class NotingSampler(AbstractSampler):
-    """Proposes 100, 101, ... and writes down what it hears."""
-
     def __init__(self) -> None:
         self.heard: list[tuple[object, ...]] = []
 

@@ -83,8 +83,6 @@ def test_an_exhaustive_search_finds_the_best_and_times_the_same_code_once(store:
 
 
 def noting(note: Callable[[Candidate], object]) -> Backends:
-    """Calls a function with each candidate before it is started."""
-
     def noted(start: Callable[..., None], number: int, candidate: Candidate, effort: Effort) -> None:
         note(candidate)
         start(number, candidate, effort)

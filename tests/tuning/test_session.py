@@ -40,8 +40,6 @@ COMPILE_S = 0.02
 
 
 class SlowCompiler(FakeTarget):
-    """Lets the one that measures wait."""
-
     def compile(self, problem: Problem, script: Script) -> Artifact:
         time.sleep(COMPILE_S)
         return FakeTarget.compile(self, problem, script)
@@ -85,8 +83,6 @@ WRONG_ROWS = (2, 5, 6)
 
 
 class LineSampler(AbstractSampler):
-    """Proposes 0, 1, 2, ... and notes what it knew at each proposal."""
-
     def __init__(self, rows: int = ROWS) -> None:
         self._rows = rows
         self.told: list[tuple[int, float | None]] = []
@@ -108,8 +104,6 @@ class LineSampler(AbstractSampler):
 
 
 class NotingRunner(AbstractRunner):
-    """Works as the local one and notes the efforts and how many candidates were in flight."""
-
     def __init__(self) -> None:
         self._local = LocalRunner(order(), FakeTarget(), FakeTarget(), 0)
         self._flying: deque[Candidate] = deque()

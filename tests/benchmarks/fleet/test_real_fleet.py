@@ -155,7 +155,6 @@ TRIALS = 56  # more than all faults last
 
 @pytest.fixture
 def killed_url() -> Iterator[str]:
-    """Gives a fleet on a server of its own, which is killed."""
     with server_or_skip() as url:
         install(url, FleetSettings(LEASE_S))
         yield url

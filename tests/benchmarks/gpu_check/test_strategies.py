@@ -130,7 +130,6 @@ def test_only_a_summary_of_nothing_passes(code: int, text: str, status: str, opt
 
 @pytest.fixture
 def tool(tmp_path: Path) -> Path:
-    """Gives what runs its command as compute-sanitizer does, and finds nothing."""
     path = tmp_path / "compute-sanitizer"
     path.write_text(
         f"#!{sys.executable}\nimport subprocess, sys\n"

@@ -78,8 +78,6 @@ def test_a_recording_is_read_the_best_so_far_kept_and_a_failure_an_evaluation(tm
 
 
 class Heard(AbstractSampler):
-    """Asks for row after row, and keeps what it was told before each."""
-
     def __init__(self) -> None:
         self.told: list[int] = []
         self.known: list[tuple[int, ...]] = []  # by trial

@@ -41,7 +41,6 @@ def baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gives a database with the verified trials of the pages' first command."""
     tuner = Tuner(tmp_path_factory.mktemp("compiled") / "results.db", real_backends())
     tuner.done(*TUNE)
     return tuner.database
@@ -73,7 +72,6 @@ def measured(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Measur
 
 @pytest.fixture
 def tuner(compiled: Path, tmp_path: Path) -> Tuner:
-    """Runs commands on a copy of the database."""
     shutil.copy(compiled, tmp_path / "results.db")
     return Tuner(tmp_path / "results.db", real_backends())
 

@@ -124,7 +124,6 @@ def test_the_contractions_of_a_model_are_tuned(tuner: Tuner, tmp_path: Path) -> 
 
 @pytest.fixture
 def finished(tmp_path: Path) -> Tuner:
-    """Gives the commands with a database that has a campaign of three problems and few trials."""
     with Store.open(str(tmp_path / "results.db")) as store:
         begin_campaign(limits(5), members(), fakes.backends(), store, Interruption())
     return Tuner(tmp_path / "results.db", fakes.backends())

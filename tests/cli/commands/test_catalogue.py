@@ -116,7 +116,6 @@ def fails_when_wide(chosen: Candidate) -> Script:
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
-    """Gives commands a database of 60 trials, of which 24 failed."""
     backends = fakes.backends(
         bind=lambda *_: fails_when_wide, plan=fakes.plan({"x": tuple(range(20)), "comment": ("a", "b", "c")})
     )

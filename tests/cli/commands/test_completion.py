@@ -17,7 +17,6 @@ from tuner.targets.registry import KINDS
 
 
 def completed(line: str) -> list[str]:
-    """Returns what bash would be offered for the last word of a line."""
     words = line.split(" ")
     environment = {"_TUNER_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     done = CliRunner().invoke(main, [], env=environment)

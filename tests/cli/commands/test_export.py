@@ -24,7 +24,6 @@ NOT_THERE = "nothing measured on 'mine', only on fake\nhint: choose with --machi
 
 
 def best(tuner: Tuner) -> int:
-    """Returns the trial that tune told to be the best."""
     found = re.search(r"best +trial (\d+)", tuner("show run:1").out)
     assert found is not None
     return int(found[1])
@@ -162,7 +161,6 @@ def real_run(folder: Path, problem: Problem) -> Tuner:
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
-    """Gives a database with a real run of each problem."""
     folder = tmp_path_factory.mktemp("real")
     real_run(folder, PROBLEM)
     return real_run(folder, OTHER)

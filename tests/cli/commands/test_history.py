@@ -176,7 +176,6 @@ def test_the_machine_is_reported_where_the_trials_are_of_several(tuned: Tuner) -
 
 
 def retimed(tuned: Tuner) -> list[int]:
-    """Returns the trials of the final re-measurement, slowest first."""
     trials = [trial["trial"] for trial in tuned("history --sort -median --json").json]
     return [trial for trial in trials if tuned("show", str(trial), "--json").json["final"] is not None]
 

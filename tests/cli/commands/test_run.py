@@ -120,8 +120,6 @@ def test_words_that_are_wrong_end_with_2(run: Tuner) -> None:
 
 
 class Noticed(io.StringIO):
-    """A stream that tells when a line was written."""
-
     def __init__(self) -> None:
         super().__init__()
         self.has_line = threading.Event()

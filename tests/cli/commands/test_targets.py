@@ -31,7 +31,6 @@ NEEDS_PTXAS = pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
 
 
 def run(database: Path, command: str, **variables: str) -> Done:
-    """Runs a command in a process of its own, which looks for a driver anew."""
     environment = os.environ | {"TUNER_DB": str(database)} | variables
     words = [sys.executable, "-m", "tuner", *command.split()]
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

@@ -31,7 +31,6 @@ ON_CPU = "tune --target cpu --workers 1 --json"
 
 @pytest.fixture
 def tune(tmp_path: Path) -> Tuner:
-    """Gives the real thing, but for what is measured beside it and takes seconds."""
     (tmp_path / "payload.mlir").write_text(PAYLOAD)
     return Tuner(tmp_path / "results.db", real_candidates())
 

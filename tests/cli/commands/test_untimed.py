@@ -19,7 +19,6 @@ def untimed(tmp_path: Path) -> Tuner:
 
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
-    """Gives a database with all 20 trials, and what was said of them."""
     tuner = Tuner(tmp_path_factory.mktemp("verified") / "results.db", fakes.untimed_backends())
     done = tuner.done(f"{TUNE} --trials 20 --chip sm_90")
     return tuner.database, done

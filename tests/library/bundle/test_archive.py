@@ -39,7 +39,6 @@ def written(folder: Path, *trials: PendingTrial) -> Path:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Gives a whole bundle."""
     return written(tmp_path, *TRIALS)
 
 
@@ -54,8 +53,6 @@ def rewrite(path: Path, change: Any) -> None:
 
 
 def in_manifest(change: Any) -> Any:
-    """Returns a change of the manifest's document."""
-
     def changed(parts: dict[str, bytes]) -> None:
         document = json.loads(parts["manifest.json"])
         change(document)
@@ -98,7 +95,6 @@ def test_a_changed_byte_is_found_or_changes_nothing(path: Path) -> None:
 
 
 def replaced(old: bytes, new: bytes) -> Any:
-    """Returns a change of the parts that hold some bytes."""
     return lambda parts: parts.update({name: part.replace(old, new) for name, part in parts.items()})
 
 
@@ -337,7 +333,6 @@ def test_what_cannot_be_looked_at_is_not_left_out() -> None:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Gives a file with everything in it."""
     lines: list[archive.Line] = [*RESULTS.trials, *RESULTS.final_times, *RESULTS.noises, *RESULTS.baselines]
     with closing(archive.ResultsFile(tmp_path / "results.jsonl", PROVENANCE)) as file:
         for line in lines:

@@ -17,7 +17,6 @@ ANY = TrialQuery(sort="number")
 
 @pytest.fixture
 def filled(store: Store) -> Store:
-    """Stores three trials of one problem, the first of them spilling, and one of another."""
     run = run_of(store)
     for number, spills in enumerate((8, 0, 0)):
         code = program(f"//\n.version 8.0 // {number}", spills=spills)

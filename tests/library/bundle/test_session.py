@@ -38,8 +38,6 @@ SelectedResult = float | Failure | str  # seconds of a median, a failure, or CUT
 
 @dataclass
 class World:
-    """What the children answer, and what they were asked."""
-
     answers: dict[int, SelectedResult] = field(default_factory=dict)  # by number; others take 1 ms
     now_s: float = 0.0
     takes_s: float = 1.0  # by the clock, of one candidate
@@ -61,8 +59,6 @@ class World:
 
 @dataclass
 class Child:
-    """Answers for the process that owns the GPU."""
-
     world: World
 
     def evaluate(self, trial: remote.PendingTrial, effort: Effort, seed: int, within_s: float) -> Any:
@@ -262,7 +258,6 @@ def here() -> session.Gpu:
 
 
 def request_in(folder: Path, *trials: remote.PendingTrial) -> MeasuringRequest:
-    """Returns a request for a bundle of these candidates."""
     (folder / "pending.bundle").write_bytes(pack(trials, 0, "0.1.0", values.NOW))
     return MeasuringRequest(folder / "pending.bundle")
 
@@ -327,8 +322,6 @@ CUBIN_CODE = b"\x7fELF"
 
 
 class PickyEvaluator(AbstractEvaluator):
-    """Refuses some code at some stage."""
-
     def __init__(self, refused: dict[str, Stage]) -> None:
         self._refused = refused
 

@@ -43,7 +43,6 @@ OUT_OF_MEMORY, LAUNCH_FAILED = 2, 719  # CUresult
 
 
 def entry_of(point: GpuPoint, **changes: Any) -> LibraryEntry:
-    """Returns an entry that was verified on the simulator."""
     machine = gpu_machine("simulator", chip_of(point.chip), "PTX simulator")
     bound = point.problem, point.candidate, point.script()
     return replace(LibraryEntry(*bound, machine, 1, None, "", None, 9, program=compiled(point)), **changes)
@@ -75,7 +74,6 @@ ON_ENCODE = ctypes.CFUNCTYPE(
 
 
 def encode(to: int, dtype: int, rank: int, at: int, sizes: Any, strides: Any, box: Any, swizzle: int) -> int:
-    """Writes a tensor map in the form that the simulator takes."""
     numbers = tuple(sizes[:rank]), tuple(strides[: rank - 1]), tuple(box[:rank])
     content = EncodedMap(at, *numbers, dtype, swizzle).encode()
     ctypes.memmove(to, content, len(content))

@@ -45,7 +45,6 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
-    """Gives the problems that are compiled during a test, one for each compilation."""
     done: list[Problem] = []
     compile_ = CpuCompiler.compile
 

@@ -49,8 +49,6 @@ def test_what_fails_is_left_out_with_its_reason_and_the_rest_is_timed() -> None:
 
 
 class WrongLoader:
-    """Loads a kernel that leaves the last element out."""
-
     def loaded(self, _problem: Problem, _script_text: str, _otherwise: object) -> first_use.MatmulCall:
         def call(a: Array, b: Array, out: Array | None) -> Array:
             assert out is not None
@@ -97,7 +95,6 @@ def test_what_was_written_is_read_and_a_folder_that_cannot_be_written_is_no_erro
 
 @pytest.fixture
 def cache(tmp_path: Path) -> first_use.FirstUseCache:
-    """Gives a folder that has the first use of KEY."""
     made = first_use.FirstUseCache(tmp_path)
     made.write(KEY, FOUND)
     return made

@@ -35,7 +35,6 @@ def require(attention: Attention, script: str | None, rng: int = 0, inputs: Any 
 
 @st.composite
 def attentions(draw: st.DrawFn) -> Attention:
-    """Draws small attentions with ragged sizes."""
     sizes = (draw(SIZES), draw(st.integers(17, 200)), draw(SIZES), draw(SIZES))
     mask, batch = draw(st.sampled_from(MASKS)), draw(st.integers(0, 3))
     return Attention(sizes, mask, batch, draw(st.booleans()), draw(st.sampled_from(("f32", "f64"))))

@@ -46,19 +46,16 @@ def problem_of(convolution: Convolution) -> Problem:
 
 
 def feasible(problem: Problem, machine: Machine, strategy: str) -> FeasibleSet:
-    """Returns the feasible set of one strategy."""
     file, variables = load_space_file(default_space_file()), variables_of(problem, machine, threads=1)
     return FeasibleSet.of(spaces(choose((strategy,), file), file, problem, machine.isa, variables))
 
 
 def script_of(problem: Problem, candidate: Candidate, machine: Machine) -> str:
-    """Returns the script of a configuration."""
     strategies, variables = (load_strategy(candidate.strategy),), variables_of(problem, machine, threads=1)
     return Binder(strategies, problem, variables, threads=1).bind(candidate).text
 
 
 def first(convolution: Convolution, machine: Machine = HERE) -> tuple[Candidate, str]:
-    """Returns the first configuration, which every size has, and its script."""
     found = first_configuration(problem_of(convolution), machine)
     assert found is not None, "a first configuration is for every size"
     return found[0], found[1].text
@@ -86,7 +83,6 @@ def computed(convolution: Convolution, script: str, machine: Machine = HERE, inp
 
 
 def require_windows(convolution: Convolution, machine: Machine, inputs: Arrays) -> None:
-    """The first configuration is right for NaN and infinities, which stay in their windows."""
     made = computed(convolution, first(convolution, machine)[1], machine, inputs)
     assert 0 < np.isfinite(made).sum() < made.size
 

@@ -101,7 +101,6 @@ WIDE = f"vector<{LANES}xf32>"
 
 
 def compiled(body: str, *, more: str = "") -> Callable[[np.ndarray, np.ndarray], None]:
-    """Compiles a function of two addresses, %from and %to, to be called with arrays."""
     text = f"""{more}
 llvm.func @f(%from: !llvm.ptr, %to: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
 {body}

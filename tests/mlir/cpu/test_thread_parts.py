@@ -18,7 +18,6 @@ HEAD = text_beside(__file__, "HEAD")
 
 
 def function(body: str) -> str:
-    """Returns a fusion that reads %x, writes %y, both of 8 x 4 elements."""
     return f"func.func @group(%x: memref<8x4xf32>, %y: memref<8x4xf32>) {{{HEAD}\n{body}\n  return\n}}"
 
 
@@ -29,7 +28,6 @@ def divided(body: str, threads: int = 2) -> str | None:
 
 
 def results(body: str, threads: int) -> list[np.ndarray]:
-    """Returns %y after each thread has run its part alone, one after the other in both orders."""
     text = divided(body, threads)
     assert text is not None
     with parsed(text) as module:

@@ -168,7 +168,6 @@ WHOLE, WHOLE_RIGHT = (0, (8, 16), (16, 1)), (8, (8, 8), (16, 1))
 
 
 def regions_of_calls(body: str, kind: str) -> list[StridedRegion | None]:
-    """Returns what is known of the operands of the calls in a function."""
     with parsed(MODULE.replace("BODY", body).replace("TYPE", kind)) as module:
         return [buffer_accesses.region_of(op.operands[0]) for op in walk(module, "func.call")]
 

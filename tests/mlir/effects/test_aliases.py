@@ -93,14 +93,12 @@ def test_both_directions_are_one_relation() -> None:
 
 @contextmanager
 def with_sets(body: str) -> Iterator[tuple[Any, Any, list[Any]]]:
-    """Gives the function of a body, its alias sets, and its arguments %a, %b and %c."""
     with parsed(text_beside(__file__, "OF_SETS").replace("BODY", body)) as module:
         function = module.body.operations[0].operation
         yield function, aliases.AliasSets(function), list(function.regions[0].blocks[0].arguments)[:3]
 
 
 def numbers(body: str) -> tuple[list[int], int]:
-    """Returns the alias sets of the three arguments, and how many memrefs are known."""
     with with_sets(body) as (function, found, arguments):
         return [found.of(argument) for argument in arguments], len(list(aliases.buffers_of(function)))
 
@@ -137,7 +135,6 @@ def test_a_buffer_belongs_to_the_block_that_made_it() -> None:
 
 @contextmanager
 def root_values(body: str, kind: str = OF_16) -> Iterator[tuple[Any, Any]]:
-    """Gives the module with a body that defines %v, and the roots of %v."""
     text = text_beside(__file__, "OF_ROOTS").replace("BODY", body).replace("VTYPE", kind)
     with parsed(text) as module:
         yield module, aliases.roots_of(walk(module, "func.call")[-1].operands[0])

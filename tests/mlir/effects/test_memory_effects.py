@@ -26,14 +26,12 @@ B_READ, B_BOTH = ("%arg1", READS), ("%arg1", BOTH)
 
 @contextmanager
 def block_of(body: str) -> Iterator[tuple[Any, Any]]:
-    """Gives the function with a body, and its block."""
     with parsed(MODULE.replace("BODY", body)) as module:
         function = module.body.operations[1].operation
         yield function, function.regions[0].blocks[0]
 
 
 def accesses(body: str) -> list[tuple[str, tuple[bool, ...]]]:
-    """Returns the accesses of the first operation."""
     with block_of(body) as (_, block):
         found = memory_effects.host_effects(block.operations[0].operation)
         return [(access.value.get_name(), tuple(access.effect)[:2]) for access in found]

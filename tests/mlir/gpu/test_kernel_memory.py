@@ -35,7 +35,6 @@ def kernel(*body: str) -> str:
 
 
 def rows(index: str) -> tuple[str, ...]:
-    """Returns a copy, between barriers, of the row that an index gives."""
     part = f"[{index}, 0] [1, 16] [1, 1]"
     return (
         f"%r = memref.subview %a{part} : memref<16x16xf32> to {ROW}",

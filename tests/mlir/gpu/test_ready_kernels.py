@@ -33,7 +33,6 @@ DYNAMIC = text_beside(__file__, "DYNAMIC")
 
 
 def texts_of(llvm: str) -> list[str]:
-    """Returns the PTX of each binary of a program."""
     with parsed(llvm) as module:
         binaries = walk(module, "gpu.binary")
         objects = [gpu.ObjectAttr(ir.ArrayAttr(each.attributes["objects"])[0]) for each in binaries]
@@ -42,7 +41,6 @@ def texts_of(llvm: str) -> list[str]:
 
 @functools.cache
 def compiled(strategy: str, surrounding: str, *, keeps_kernels: bool = False) -> Any:
-    """Returns the code of a program with a tuned kernel."""
     problem, script = POINTS[strategy].problem, Script.of(POINTS[strategy].script())
     (m, n, k), dtype = problem.sizes, problem.dtype
     a, b, c = f"memref<{m}x{k}x{dtype}>", f"memref<{k}x{n}x{dtype}>", f"memref<{m}x{n}xf32>"

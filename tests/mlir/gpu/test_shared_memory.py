@@ -44,7 +44,6 @@ def asking(body: tuple[str, ...], size: int | None) -> str:
 
 
 def rewrite(text: str, limit_bytes: int = LIMIT_BYTES) -> tuple[str, Any]:
-    """Returns the module after the pass, and the shared block of each kernel."""
     return changed(shared_memory.use_dynamic_shared_memory, text, limit_bytes)[1:]
 
 

@@ -70,7 +70,6 @@ def test_other_selections_stay(body: str) -> None:
 # How arguments say that weights come packed.
 @contextmanager
 def of_weights() -> Iterator[Any]:
-    """Gives a function of two weights."""
     arguments = "%w: memref<64x100xf32> {tuner.weight}, %x: memref<8x3x3x3xf32> {tuner.weight}"
     with parsed(f"func.func @f({arguments}) {{ return }}") as module:
         yield walk(module, "func.func")[0]

@@ -83,7 +83,6 @@ def test_a_copy_is_equal_and_changes_alone() -> None:
 
 # Indices split into what varies and a constant.
 def splits(*expressions: str) -> list[tuple[str, int]]:
-    """Returns what each affine expression of s0 and s1 is split into, its base as text."""
     maps = (f"affine.apply affine_map<()[s0, s1] -> ({each})>()[%i, %j]" for each in expressions)
     ops = "\n".join(f"%{number} = {text}" for number, text in enumerate(maps))
     with parsed(f"func.func @f(%i: index, %j: index) {{\n{ops}\nreturn\n}}") as module:

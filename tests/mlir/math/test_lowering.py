@@ -62,7 +62,6 @@ def test_a_function_of_16_bits_is_that_of_f32_rounded(name: str, kind: str) -> N
 
 
 def require_same(found: Array, expected: Array) -> None:
-    """Requires equal numbers and NaN, and equal signs of numbers."""
     np.testing.assert_array_equal(found.astype(np.float64), expected.astype(np.float64))
     number = ~np.isnan(expected.astype(np.float64))
     np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(expected[number]))

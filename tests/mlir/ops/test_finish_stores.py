@@ -21,7 +21,6 @@ TO_F16 = text_beside(__file__, "TO_F16")
 
 
 def pieces(tiles: int, row: int = 64, bounds: str = "50, 64", epilogue: str = "") -> str:
-    """Returns the stores of one lane's pieces of tiles side by side, the last first."""
     c = f"memref<64x64xf32, strided<[{row}, 1]>>"
     each = "%jT = affine.apply affine_map<()[s0] -> (s0 * 2 + OFFSET)>()[%j]\n"
     each += f"    vector.store %sums, %c[%i, %jT] : {c}, vector<2xf32>"

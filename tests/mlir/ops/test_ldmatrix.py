@@ -17,7 +17,6 @@ MERGE_LDMATRIX = '"tuner.merge_ldmatrix"(%func) : (!transform.any_op) -> ()'
 
 
 def loads_of_b(offsets: tuple[int, ...], transpose: str, dtype: str = "f16") -> str:
-    """Returns loads of two tiles at these columns n of B."""
     tile = f"memref<64x64x{dtype}, #gpu.address_space<workgroup>>"
     vector = "vector<2x2xf16>" if dtype == "f16" else "vector<2x1xf32>"
     lines = []

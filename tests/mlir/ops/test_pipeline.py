@@ -17,7 +17,6 @@ def line(stores: str = "direct", **knobs: int) -> str:
 
 
 def payload(dtype: str = "f16", layout: str = "nn", k: int = 192, body: str = "") -> str:
-    """Returns a launch whose blocks multiply tiles of 64 x 64."""
     m, n = 64, 64
     rows, columns = (k, 2 * n) if layout == "nn" else (2 * n, k)
     a, c = f"memref<{m}x{k}x{dtype}>", f"memref<{m}x{n}xf32, strided<[{2 * n}, 1], offset: ?>>"
@@ -30,7 +29,6 @@ def payload(dtype: str = "f16", layout: str = "nn", k: int = 192, body: str = ""
 
 
 def with_epilogue(text: str, result: str) -> str:
-    """Returns a payload whose sums become results of another type."""
     return text.rstrip().removesuffix("}") + filled(__file__, "EPILOGUE", result=result) + "}\n"
 
 

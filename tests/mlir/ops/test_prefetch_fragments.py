@@ -28,7 +28,6 @@ def payload(steps: int = 1, wait: str = WAIT, other: str = "") -> str:
 
 
 def of_vectors(text: str) -> str:
-    """Returns a payload with vectors in place of fragments."""
     vector = "vector<4xf32>"
     text = re.sub(r"nvgpu.ldmatrix (.*\]) \{.*\} : (.*) -> .*", rf"vector.load \1 : \2, {vector}", text)
     text = re.sub(r"nvgpu.mma.sync\((.*)\) .*\n.*", rf"vector.fma \1 : {vector}", text)

@@ -46,7 +46,6 @@ def test_the_order_depends_on_the_layout(name: str, order: str) -> None:
 
 
 def narrow(text: str) -> str:
-    """Returns a payload of bf16 whose sums stay f32."""
     head, call = text.split("linalg.", 1)
     operands, rest = call.split(" outs", 1)
     arguments, body = head.split("%y: ", 1)

@@ -11,7 +11,6 @@ BYPASS_L1 = '"tuner.bypass_l1"(%func) : (!transform.any_op) -> ()'
 
 
 def one_copy(dtype: str, elements: int) -> str:
-    """Returns one copy of so many elements."""
     return text_beside(__file__, "ONE_COPY").replace("DTYPE", dtype).replace("ELEMENTS", str(elements))
 
 
@@ -28,7 +27,6 @@ FLAT_COPIES = '"tuner.flat_copies"(%func) : (!transform.any_op) -> ()'
 
 
 def two_copies(inside: str = "") -> str:
-    """Returns a launch that copies to two places of a tile and reads two fragments of it."""
     return text_beside(__file__, "TWO_COPIES").replace("INSIDE", inside)
 
 

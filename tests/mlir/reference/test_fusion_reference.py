@@ -20,7 +20,6 @@ Array = npt.NDArray[np.float64]
 
 
 def by_definition(convolution: Convolution, x: Array, weights: Array) -> Array:
-    """Returns the sums over the window, one element of the output after the other."""
     of_x, of_weights, of_y = LAYOUTS[convolution.name]
     sizes = dict(zip(of_weights, weights.shape, strict=True))
     sizes |= dict(zip(of_y, convolution.shapes[-1], strict=True))

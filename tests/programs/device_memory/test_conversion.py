@@ -42,7 +42,6 @@ State = frozenset[tuple[int, Any]]
 
 
 def program(name: str, kind: str = "memref<4x4xf32>") -> str:
-    """Returns a program of the .mlir file, with what capitals stand for."""
     body = text_beside(__file__, name)
     options = {"arguments": "%a: M, %b: M", "results": "", "extra": ""} | directives(body)
     body = re.sub(r"^// .*\n", "", body, flags=re.MULTILINE)

@@ -100,7 +100,6 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {name: getattr(torch, name) for nam
 
 
 def results_of(function: Callable[..., Any], *inputs: Any) -> tuple[Any, Any]:
-    """Returns what the compiled program and what torch makes of the inputs."""
     text = export.exported_text(export.Function(function), inputs)
     program = host_function(compiler_of(CPU).compile(text, as_fusions=True))
     wanted = function(*inputs)

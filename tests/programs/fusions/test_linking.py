@@ -139,7 +139,6 @@ def test_views_are_addresses_a_packed_weight_is_panels_and_no_fusions_do_nothing
 
 
 def program(temporaries: Sequence[tuple[int, float | None]], *fusions: Fusion) -> FusedProgram:
-    """Returns a program whose buffers are temporary, of these sizes and paddings."""
     buffers = (
         Buffer(TEMPORARY, number, TensorType((size,), "f32"), padding)
         for number, (size, padding) in enumerate(temporaries)

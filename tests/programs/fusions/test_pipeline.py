@@ -91,7 +91,6 @@ def test_fusions_compute_what_the_payload_computes(name: str) -> None:
 
 
 def require_same_results(text: str, rng: np.random.Generator, tolerance: float) -> None:
-    """Requires that the fusions of a payload compute what it computes as a whole."""
     program = formed(text)
     whole, fusions = cpu_function(text), FusedFunction(program)
     for _ in range(2):  # paddings must be there at the second call, too
@@ -272,7 +271,6 @@ def _concatenated(draw: Any, payload: PayloadText, value: Tensor, values: list[T
 
 
 def _inserted(draw: Any, payload: PayloadText, value: Tensor, _: list[Tensor]) -> Tensor:
-    """Into zeros, or into a larger copy of itself."""
     if draw(st.booleans()):
         into = payload.filled([size + 1 for size in value.shape], "%zero")
     else:

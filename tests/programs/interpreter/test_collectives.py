@@ -62,7 +62,6 @@ def require_near(found: Any, expected: Any, kind: str) -> None:
 
 
 def per_group(name: str, values: Any, groups: list[list[int]]) -> Any:
-    """Returns in each lane the reduction of the values of its group."""
     functions, kind = (INTEGERS, values.dtype) if values.dtype.kind == "i" else (FLOATS, np.float64)
     wanted = np.zeros(values.shape, kind)
     for block, group in product(range(len(values)), groups):
@@ -244,7 +243,6 @@ def numbers(kind: str, *shape: int, seed: int = 0) -> Any:
 
 
 def places(place: Place, count: int) -> tuple[Any, Any]:
-    """Returns row and column of each element of each lane."""
     found = np.array([[place(lane // 4, lane % 4, index) for index in range(count)] for lane in range(32)])
     return found[..., 0], found[..., 1]
 

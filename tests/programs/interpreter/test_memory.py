@@ -89,7 +89,6 @@ ATOMIC |= {"minu": lambda *both: min(each % 2**32 for each in both)}
 
 
 def in_turn(function: Any, cells: list[int], operands: list[int], places: list[int]) -> Any:
-    """Returns what lanes find and what they leave, one after another."""
     found = []
     for operand, place in zip(operands, places, strict=True):
         found.append(cells[place])
@@ -161,7 +160,6 @@ def test_what_is_outside_of_memory_is_a_fault(options: dict[str, str], body: str
 
 
 def vector_type(array: Any) -> str:
-    """Returns the MLIR type of one lane's part of an array of lanes."""
     sizes = "".join(f"{size}x" for size in array.shape[1:])
     return f"vector<{sizes}{NAMES[array.dtype]}>" if sizes else NAMES[array.dtype]
 

@@ -27,7 +27,6 @@ RECURSIVE = "func.func @f(%x: i32) -> i32 { %y = func.call @f(%x) : (i32) -> i32
 
 
 def floats(kind: str) -> Any:
-    """Draws numbers of a type whose sums and products are in its range."""
     drawn = st.floats(-(2.0**50), 2.0**50, width=32 if kind == "f32" else 64, allow_nan=False)
     listed = st.lists(drawn, min_size=LANES, max_size=LANES)
     return listed.map(lambda numbers: np.array(numbers).astype(DTYPES[kind]))

@@ -39,7 +39,6 @@ class Outcome:
         return not self.reports and not self.fault
 
     def findings(self, right: "Outcome") -> set[Finding]:
-        """Returns the kinds of what was found, given the outcome of the program as it should be."""
         found: set[Finding] = {report.kind for report in self.reports}
         if self.fault:
             return found | {FAULT}
@@ -96,7 +95,6 @@ def runs(program: DeviceProgram, name: str) -> Iterator[Outcome]:
 
 
 def found_in(mutant: DeviceProgram, name: str, right: list[Outcome], wanted: set[Finding]) -> set[Finding]:
-    """Returns the kinds of what is found in the runs up to the first that shows what is wanted."""
     found: set[Finding] = set()
     for outcome, expected in zip(runs(mutant, name), right, strict=True):
         found |= outcome.findings(expected)

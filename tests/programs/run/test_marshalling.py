@@ -178,8 +178,6 @@ class Tensor:
 
 
 class OldTensor(Tensor):
-    """One from before DLPack 1.0."""
-
     def __dlpack__(self, **options: Any) -> Any:
         if "max_version" in options:
             raise TypeError("unexpected keyword argument 'max_version'")

@@ -28,8 +28,6 @@ F32 = 7  # CU_TENSOR_MAP_DATA_TYPE_FLOAT32
 
 
 class Compiled:
-    """Calls the functions by their addresses, as compiled code does."""
-
     def __init__(self, table: MgpuTable) -> None:
         self._addresses = table.addresses()
 

@@ -30,7 +30,6 @@ def compiled(text: str, **options: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def chain() -> Any:
-    """Gives a matmul of 4 x 4 blocks and the sum of its product with itself, of 256 blocks."""
     return compiled(text_beside(__file__, "CHAIN"))
 
 
@@ -68,7 +67,6 @@ def test_what_was_not_simulated_is_the_references_and_what_was_is_compared(chain
 
 
 def changed(code: Any, pattern: str, replacement: str) -> Any:
-    """Returns a program whose PTX has one line changed."""
     text, count = re.subn(pattern, replacement, code.llvm, count=1)
     assert count == 1
     return replace(code, llvm=text)

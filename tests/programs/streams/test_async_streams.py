@@ -303,7 +303,6 @@ def order_of(actions: Actions, form: str, limit: int) -> Order:
 
 
 def orders_of(actions: Actions, form: str, limit: int, *, is_mutated: bool = False) -> Orders:
-    """Returns the order, the number of streams, and the orders less each of the waits."""
     lines = (action.text for action in actions)
     text = texts.host_function(*lines, buffers=HOST_BUFFERS, others="%x: f32", kernels=texts.KERNELS_OF_PARTS)
     with texts.main_function(text) as (module, function):

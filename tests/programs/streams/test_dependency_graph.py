@@ -256,7 +256,6 @@ def launched(result: str, after: str, kernel: str = "count") -> str:
 
 
 def dependences(body: str) -> list[list[int]]:
-    """Returns, for each launch of the body, which earlier nodes it is ordered after."""
     with parsed(text_beside(__file__, "MODULE").replace("BODY", body)) as module:
         function = walking.walk(module, "func.func")[0]
         dependency_graph.note_concurrency(module, function)

@@ -126,7 +126,6 @@ def test_streams_as_arguments_device_and_context_are_the_programs_own() -> None:
 
 
 def gpux_tokens_lowered(*lines: str, arguments: str = "") -> list[str]:
-    """Returns the lines of a function between its constants and its return."""
     streams = f"%s: {STREAM}, %r: {STREAM}, %a: {BUFFER}, %d: {BUFFER}, %x: i1{arguments}"
     text = filled(__file__, "OF_TOKENS", streams=streams, text="\n".join(lines), kernels=KERNELS)
     with new_context(), ir.Location.unknown():

@@ -148,7 +148,6 @@ def orders(draw: st.DrawFn, size: int = 8) -> Order:
 
 
 def widest_antichain(before: Order) -> int:
-    """Returns by brute force how many elements can be pairwise unordered."""
     subsets = chain.from_iterable(combinations(range(len(before)), size) for size in range(len(before) + 1))
     return max(len(each) for each in subsets if all(u not in before[v] for v in each for u in each))
 

@@ -54,7 +54,6 @@ BLIS = LibraryTime("blis", "", failure="exited with SIGSEGV")
 
 
 def compared_with(*libraries: LibraryTime, of: Run = run()) -> Run:  # noqa: B008 - frozen
-    """Returns a run whose baseline was chosen as the best of some libraries."""
     assert of.baseline is not None
     settings = replace(of.settings, baseline_library="best")
     return replace(of, settings=settings, baseline=replace(of.baseline, libraries=libraries))

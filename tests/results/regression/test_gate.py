@@ -205,13 +205,11 @@ PROBLEM = fakes.settings().problem
 
 @pytest.fixture
 def store(best: tuple[str, StoredTrial], tmp_path: Path) -> Iterator[Store]:
-    """Gives a copy of the database with the whole run."""
     with Store.open(str(shutil.copy(best[0], tmp_path))) as opened:
         yield opened
 
 
 def with_fake(backends: Backends, **changes: Any) -> Backends:
-    """Returns backends of the fake target alone, with other fields."""
     return replace(backends, kinds={"fake": fakes.changed_kind(backends.kinds["fake"], **changes)})
 
 

@@ -22,7 +22,6 @@ from tuner.targets.interface import BaselineChoice, MeasurementBackend
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Gives a script as it is exported after a run on a usual day."""
     return tuned_script(tmp_path_factory.mktemp("check"), backends(Day()))
 
 

@@ -221,7 +221,6 @@ def test_only_the_load_of_processors_that_may_be_used_counts(
     clock = [0.0]
 
     def sleep(seconds: float) -> None:
-        """Processor 0 is busy half of the time meanwhile, and given away a quarter of it."""
         clock.append(clock[-1] + seconds)
         ticks = round(seconds / host.TICK_S)
         text = STAT.format(total=9 * ticks, zero=100 + ticks // 2, one=100 + ticks, stolen=10 + ticks // 4)

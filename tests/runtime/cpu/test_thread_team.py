@@ -61,8 +61,6 @@ class Counters:
 
 
 class CountedCalls(Counters):
-    """A call for each member that counts how often it was made."""
-
     def __init__(self, code: JittedModule, size: int) -> None:
         super().__init__(size)
         self._arguments = [PackedArguments(address) for address in self.addresses]

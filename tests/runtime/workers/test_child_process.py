@@ -21,7 +21,6 @@ CHILD = [sys.executable, "-m", "tuner.runtime.workers.child"]
 
 
 def started(*environment: tuple[str, str | None]) -> child_process.ChildProcess:
-    """Starts a child and waits until it is ready."""
     child = child_process.ChildProcess(replace(spec_of("Echo"), environment=environment))
     assert isinstance(hear(child), Ready)
     return child

@@ -153,7 +153,6 @@ with TimingLock("cpu", "tuner 7: matmul 8x8x8", folder=Path(sys.argv[1])).held()
 
 
 def holder(folder: Path) -> "subprocess.Popen[str]":
-    """Starts a process that holds the lock until a line comes."""
     options, pipe = [sys.executable, "-c", HOLD, str(folder)], subprocess.PIPE
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(options, stdin=pipe, stdout=pipe, text=True, env=environment)

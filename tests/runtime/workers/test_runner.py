@@ -47,7 +47,6 @@ def build(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture(scope="module")
 def shared(build: Build) -> Iterator[tuple[AbstractRunner, fakes.Memory]]:
-    """Gives a runner of all tests of its kind, whose processes start once, and what it recalls."""
     memory = fakes.Memory()
     runner = build(order(memory))
     yield runner, memory
@@ -56,7 +55,6 @@ def shared(build: Build) -> Iterator[tuple[AbstractRunner, fakes.Memory]]:
 
 @pytest.fixture
 def runner(shared: tuple[AbstractRunner, fakes.Memory]) -> AbstractRunner:
-    """Gives the runner, which knows nothing yet."""
     shared[1].records.clear()
     return shared[0]
 

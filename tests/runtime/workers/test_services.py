@@ -118,7 +118,6 @@ def test_a_library_whose_process_ends_fails_alone_and_the_others_or_the_kernels_
 
 
 def evaluated(heard: list[str], x: int, *misdeed: str, target: Any = None) -> services.Evaluation:
-    """Evaluates by a clock that goes on by a second with each look."""
     target = target or FakeTarget()
     artifact = target.compile(PROBLEM, bind(candidate(x, *misdeed)))
     rng, clock = np.random.default_rng(0), partial(next, itertools.count(1.0))

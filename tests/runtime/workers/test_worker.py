@@ -119,7 +119,6 @@ def test_a_death_after_other_calls_is_doubtful_and_a_time_out_not(worker: Worker
 
 @pytest.fixture
 def now() -> list[float]:
-    """Returns the time of a clock that stands still unless a test sets it."""
     return [0.0]
 
 

@@ -46,7 +46,6 @@ def space(knobs: Choices, name: str = "s") -> SearchSpace:
 def model(
     knobs: Choices, machine: Machine, problem: Problem, threads: int = 1
 ) -> tuple[AbstractModel, np.ndarray]:
-    """Returns the model of a space with the knobs, and the rows of the space."""
     found = model_of(space(knobs), problem, machine, threads)
     assert found is not None
     return found, FeasibleSet.of((space(knobs),)).index[0]

@@ -31,8 +31,6 @@ REGION = MEMORY.allocate(4096, MemoryKind.DEVICE)
 
 
 class Parameters:
-    """Values as a launch gets them."""
-
     def __init__(self, *values: Any) -> None:
         self.values = values
         self.pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
@@ -49,7 +47,6 @@ def unseen(text: str) -> bytes:
 
 
 def with_numbers() -> tuple[SimulatedMemory, Any]:
-    """Returns memory with 64 floats in the first half of a region."""
     memory = SimulatedMemory()
     region = memory.allocate(512, MemoryKind.DEVICE)
     region.bytes[:256].view(np.float32)[:] = np.arange(64)
@@ -57,7 +54,6 @@ def with_numbers() -> tuple[SimulatedMemory, Any]:
 
 
 def scaling(region: Any, factor: float) -> Parameters:
-    """Returns the parameters of a launch from the first half of a region into the second."""
     x, y = ctypes.c_uint64(region.address), ctypes.c_uint64(region.address + 256)
     return Parameters(x, ctypes.c_float(factor), y)
 

@@ -23,8 +23,6 @@ FLAGS = st.lists(st.booleans(), max_size=30)
 
 
 class Counter:
-    """A counter on a simulated device, and kernels that count when it is at a number."""
-
     def __init__(self, order: StreamOrder = "fifo") -> None:
         self.device = SimulatedDevice(order=order)
         self.streams = [self.device.create_stream() for _ in range(2)]

@@ -18,7 +18,6 @@ def numpy_name(type_: str) -> str:
 
 
 def wrap(value: int, type_: str) -> int:
-    """Returns an integer modulo the type's range."""
     bits = int(type_[1:])
     value &= (1 << bits) - 1
     return value - (1 << bits) if type_[0] == "s" and value >> (bits - 1) else value

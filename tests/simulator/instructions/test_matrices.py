@@ -40,13 +40,11 @@ FILL = text_beside(__file__, "FILL")  # of the tile, 32 bytes per lane
 
 
 def fragments(matrix: Array, place: Place, count: int) -> Array:
-    """Returns the registers of each lane [lane, register] as 32 bits."""
     values = np.array([[matrix[place(lane, i)] for i in range(count)] for lane in range(32)])
     return np.ascontiguousarray(values).view(np.uint32)
 
 
 def matrix_of(registers: Array, dtype: Any) -> Array:
-    """Returns the 16x8 matrix that the registers of C hold."""
     values = np.ascontiguousarray(registers).view(dtype)
     found = np.zeros((16, 8))
     for lane in range(32):
@@ -158,7 +156,6 @@ def test_what_is_not_known_is_refused(opcode: str, counts: tuple[int, ...]) -> N
 
 
 def stored(address: str, count: int) -> str:
-    """Returns the code that stores the first registers of each lane next to one another."""
     stores = "".join(f"st.global.b32 [%rd6+{4 * i}], %r{i + 1}; " for i in range(count))
     return f"mul.wide.u32 %rd6, %t, {4 * count}; add.s64 %rd6, %rd6, {address}; {stores}"
 

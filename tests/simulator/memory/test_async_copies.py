@@ -20,7 +20,6 @@ WAITS = {"none": "", "read": "cp.async.bulk.wait_group.read 0;", "full": "cp.asy
 
 
 def stored(wait: str, then: str = "") -> tuple[list[int], int, set[Defect]]:
-    """Returns what was stored, what was read from there, and what the simulator found."""
     target, seen = np.zeros(4, np.uint32), np.full(1, 9, np.uint32)
     found = run(STORE.format(wait=WAITS[wait], then=then), target, seen, variables=BOX)
     return target.tolist(), int(seen[0]), kinds(found)

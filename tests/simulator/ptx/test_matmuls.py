@@ -69,12 +69,10 @@ def test_a_block_takes_few_calls_since_its_threads_are_computed_together() -> No
 
 
 def drop_last(word: str) -> Edit:
-    """Returns the edit that deletes the last line with a word."""
     return lambda ptx: re.sub(rf"(?s)(.*\n)[^\n]*{re.escape(word)}[^\n]*\n", r"\1", ptx, count=1)
 
 
 def outcome(matmul: Matmul | WarpgroupMatmul, ptx: str, tolerance: float) -> tuple[set[Defect], bool]:
-    """Returns the kinds of everything found, and whether the result is right."""
     try:
         simulation, result, expected = matmul.run(ptx)
     except SimulationError as error:
@@ -92,7 +90,6 @@ def swap_fragment(ptx: str) -> str:
 
 
 def always_pass(after: str, count: int) -> Edit:
-    """Returns the edit that takes waits away that stand after a word."""
     wait = re.compile(r"mbarrier\.try_wait\.parity\.shared\.b64 P1, [^;]*;")
 
     def edit(ptx: str) -> str:
@@ -103,7 +100,6 @@ def always_pass(after: str, count: int) -> Edit:
 
 
 def constant(value: int, other: int) -> Edit:
-    """Returns the edit of a constant that is moved into a register."""
     return change(rf"(mov\.b32\s+%r\d+, ){value};", rf"\g<1>{other};")
 
 

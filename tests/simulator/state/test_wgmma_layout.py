@@ -91,7 +91,6 @@ def run_on(memory: Array, swizzle: str, code: str, *arrays: Array) -> Any:
 
 
 def multiply(code: str, *arrays: Array, swizzle: str = "128", transposed: Flags = (False, False)) -> Any:
-    """Runs code where shared memory has A at one place and B, as n x k, at another."""
     memory = np.zeros(BYTES // 2, np.float16)
     for matrix, start, is_transposed in ((A, A_START, transposed[0]), (B.T, B_START, transposed[1])):
         place = canonical(swizzle, is_transposed)
@@ -107,12 +106,10 @@ STORE = """mul.wide.u32 %rd5, %t, 16; add.s64 %rd5, %rd5, %p3;
 
 
 def product(registers: Array) -> Array:
-    """Returns the 64 x 8 matrix of four f32 registers of each thread."""
     return accumulator([registers[:, i].view(np.uint32) for i in range(4)], "f32")
 
 
 def wgmma(flags: str, result: str = "f32", before: str = "", registers: str = "%r2, %r3, %r4, %r5") -> str:
-    """Returns the code of one product of A and B that is waited for and stored."""
     return f"""{before} {FENCE};
       wgmma.mma_async.sync.aligned.m64n8k16.{result}.f16.f16 {{{registers}}}, {flags};
       {COMMIT}; {WAIT} 0; {STORE}"""

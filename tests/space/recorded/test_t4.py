@@ -167,7 +167,6 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, document: dict[str, Any]
 
 
 def put(document: dict[str, Any], path: tuple[str, ...], value: object) -> None:
-    """Sets the value at a path of keys."""
     for name in path[:-1]:
         document = document[name]
     document[path[-1]] = value

@@ -72,7 +72,6 @@ def run_wheel(script: str, payload: str) -> str:
 
 @pytest.fixture(params=["wheel", "stock"])
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """Gives a function that applies a script to a payload, by each compiler."""
     if request.param == "wheel":
         return run_wheel
     if MLIR_OPT is None:
@@ -90,12 +89,10 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
 
 
 def buffers(problem: Problem, name: str = "of_others") -> str:
-    """Returns another program's function on buffers, with a fill."""
     return product(name, problem, on_buffers=True).text
 
 
 def matmul_of_buffers(m: int, n: int, k: int, name: str = "f") -> str:
-    """Returns a function that multiplies its buffers in place."""
     a, b, c = (f"memref<{rows}x{columns}xf32>" for rows, columns in ((m, k), (k, n), (m, n)))
     head = f"func.func @{name}(%a: {a}, %b: {b}, %c: {c})"
     return f"{head} {{ linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) return }}\n"

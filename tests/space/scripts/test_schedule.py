@@ -54,7 +54,6 @@ def candidates(text: str) -> list[Candidate]:
 
 
 def points(text: str) -> list[tuple[Value, ...]]:
-    """Returns the values of the knobs of each candidate, in the order of their names."""
     return [tuple(value for _, value in each.choices) for each in candidates(text)]
 
 

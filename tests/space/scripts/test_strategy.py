@@ -25,7 +25,6 @@ SHIPPED = [entry.name for entry in load_space_file(default_space_file()).strateg
 
 
 def bind(text: str, threads: int = 1, folder: Path = Path("nowhere"), **knobs: int | str) -> str:
-    """Binds a template given as text."""
     strategy = Strategy("mine", folder / "mine.mlir.j2", text)
     binder = Binder((strategy,), Matmul(100, 200, 30), (("vector_bytes", 64), ("l2_bytes", 7)), threads)
     return binder.bind(Candidate.of("mine", dict(knobs))).text

@@ -147,8 +147,6 @@ def one_wrong(arrays: FusionArrays) -> None:
 
 
 def harm(array: int, element: int, value: float) -> Kernel:
-    """Returns a kernel that is right but for one element of memory."""
-
     def kernel(arrays: FusionArrays) -> None:
         correct(arrays)
         arrays.operands[array][element] = value

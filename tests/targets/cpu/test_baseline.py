@@ -29,14 +29,12 @@ NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="torch is no
 
 @pytest.fixture(autouse=True)
 def affinity() -> Iterator[None]:
-    """A library of one thread pins its caller, which is a process of its own but here."""
     allowed = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, allowed)
 
 
 def require_right(problem: Problem) -> CompiledLibraryMatmul:
-    """Returns the baseline, whose answer is right when it is called twice."""
     rng = np.random.default_rng(0)
     inputs = draw(problem, draw_base(problem, rng), rng)
     matmul = CompiledLibraryMatmul(problem, inputs, 1, openblas_code)

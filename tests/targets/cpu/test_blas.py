@@ -25,13 +25,11 @@ GEMV = ctypes.CFUNCTYPE(None, *(INT,) * 4, FLOAT, POINTER, INT, POINTER, INT, FL
 
 
 def run(*calls: LibraryCall) -> None:
-    """Runs the compiled calls with the addresses 1, 2 and 3 as A, B and C."""
     code = JittedModule(blas.calling_module(*calls), ("baseline",))
     CompiledFunction(code.addresses["baseline"])(PackedArguments(1, 2, 3))
 
 
 def received(m: int, n: int, k: int, layout: str, dtype: str = "f32") -> tuple[str, tuple[float, ...]]:
-    """Returns the name of the called function and the arguments that arrive there."""
     seen: list[tuple[float, ...]] = []
     asked: list[str] = []
 

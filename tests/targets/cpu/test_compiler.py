@@ -77,7 +77,6 @@ INSTRUCTIONS = re.compile(r"\b(?:tdpbf16ps|tdpbssd|tileloadd|vpdpbusd|vdpbf16ps)
 
 @functools.cache
 def bound(strategy: str, processor: str, problem: Problem) -> Script:
-    """Returns the script of a feasible configuration of a strategy on a described processor."""
     machine = PROCESSORS[processor].machine
     variables, chosen = variables_of(problem, machine, 1), (ChosenStrategy(strategy),)
     found = spaces(chosen, load_space_file(default_space_file()), problem, machine.isa, variables)
@@ -86,7 +85,6 @@ def bound(strategy: str, processor: str, problem: Problem) -> Script:
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Pretends that this processor has vectors alone."""
     for module in (described_compiler, evaluator):
         monkeypatch.setattr(module, "describe_machine", lambda: PLAIN)
     return PLAIN

@@ -54,7 +54,6 @@ COMPILER = CpuCompiler()
 
 
 def point_of(problem: Problem, threads: int = 1, split: str = "none") -> CpuPoint:
-    """Returns some allowed point of the packed strategy that splits C as asked."""
     kind = KernelKind("matmul_cpu_packed", problem.dtype, problem.layout, problem.epilogue, threads)
     source = rng()
     for _ in range(200):
@@ -278,7 +277,6 @@ def test_an_honest_kernel_does(problem: Problem) -> None:
 
 
 def top_times(name: str) -> tuple[Measurement, ...]:
-    """Times a kernel together with an honest one."""
     target = CpuEvaluator(1)
     loaded = tuple(target.load(SMALL, dishonest_artifact(each, SMALL)) for each in (name, "honest"))
     return target.measure_together(SMALL, loaded, EFFORT, rng())
@@ -302,7 +300,6 @@ PROBLEM = Matmul(5, 16, 8)
 
 
 def watched(name: str) -> TimingChecks:
-    """Times a kernel by a clock that goes on by a second with each look."""
     kernel = CpuEvaluator(1).load(PROBLEM, dishonest_artifact(name, PROBLEM))
     assert isinstance(kernel, LoadedKernel)
     arrays = ProblemArrays(PROBLEM, rng())
@@ -394,7 +391,6 @@ def stock_point(points: CpuPoints, kind: KernelKind) -> tuple[CpuPoint, Script]:
 
 
 def run_mlir_opt(point: CpuPoint, script: Script, folder: Path) -> str:
-    """Returns the payload after the script, as mlir-opt prints it."""
     (folder / "best.mlir").write_text(script.text)
     payload = payload_mlir(point.problem, partitions_in(script.text, point.problem))
     (folder / "best.source.mlir").write_text(payload)

@@ -79,7 +79,6 @@ def evaluated(deeds: list[str], limits: Limits) -> list[Record]:
 
 @pytest.fixture(scope="module")
 def records() -> dict[str, Record]:
-    """Everything, honest kernels at both ends."""
     deeds = ["honest", *(deed for deed in FAILURES if deed != "hang"), "honest"]
     found = evaluated(deeds, LONG_TIMEOUT)
     assert found[0].status == "measured"  # before any harm
@@ -120,7 +119,6 @@ def child() -> Iterator[Worker]:
 
 
 def outcome_of(child: Worker, name: str, problem: Problem, *, is_timed: bool = False) -> object:
-    """How verification ends, for numbers drawn from a fixed seed."""
     artifact = dishonest_artifact(name, problem)
     return child.call("verify", problem, artifact, is_timed, stage=Stage.RUN, timeout_s=60)
 
@@ -185,7 +183,6 @@ def test_a_fault_is_a_failure_with_its_stage_and_its_reason() -> None:
 
 
 def of_group(letter: re.Match[str]) -> str:
-    """Returns the pattern of an operand, alone or in a row of the page for several."""
     return f"({'|'.join(each for each in ('A', 'B', 'C', 'A or B', 'A, B or C') if letter[0] in each)})"
 
 

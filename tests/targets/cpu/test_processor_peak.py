@@ -31,7 +31,6 @@ class FakeCore:
 
     @property
     def peak(self) -> float:
-        """flop/s of a loop with as many sums as are needed, as a kernel with spare registers has."""
         return self.units * self.hz * 2 * self.machine.vector_bytes / 4
 
     def probe(self, _dtype: str) -> float:

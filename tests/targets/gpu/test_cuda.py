@@ -265,8 +265,6 @@ B = np.arange(K * N, dtype=np.float32).reshape(K, N) / 32
 
 @dataclass(frozen=True)
 class OnDevice:
-    """An array of a device as other packages show theirs."""
-
     address: int
     shape: tuple[int, ...]
     is_read_only: bool = False

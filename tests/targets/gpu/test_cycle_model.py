@@ -24,8 +24,6 @@ from tuner.targets.gpu.sass import Kernel, MachineInstruction, read_kernels, sas
 
 @dataclass(frozen=True)
 class Line:
-    """An instruction and its control code."""
-
     text: str
     stall_cycles: int = 1
     sets: int = module.NO_BARRIER

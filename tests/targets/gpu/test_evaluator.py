@@ -95,7 +95,6 @@ def test_clocks_held_down_between_the_rounds_mark_the_times(brief: None) -> None
 
 
 def stub_opened(_here: GpuHere) -> LocalGpu:
-    """Opens the stand-in for the driver, on which every sample seems to take 20 ms."""
     device = StubDriver().open()
     setattr(device, "elapsed_s", lambda start, stop: 0.02)  # noqa: B010 - never kept
     return LocalGpu(device, 4096, lambda: COOL)
@@ -138,7 +137,6 @@ def test_cublas_multiplies_all_matrices_of_a_batch_by_one_call() -> None:
 
 @contextmanager
 def refusing(call: str, result: int) -> Iterator[None]:
-    """Makes a call of the stand-in for cuBLAS return an error."""
     given = stub_variable(f"{call}_result")
     given.value = result
     yield
@@ -238,8 +236,6 @@ KEEPS = "st.global.f32 [%call + 4], %sum;"
 
 @dataclass(frozen=True)
 class End:
-    """A way in which a timing ends, and how many samples it has taken by then."""
-
     effort: Effort
     sample_s: float
     samples: int

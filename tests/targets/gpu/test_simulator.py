@@ -48,7 +48,6 @@ def artifact(compiler: GpuCompiler) -> Artifact:
 
 @pytest.fixture
 def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes small problems large ones, of which as few blocks run as can."""
     monkeypatch.setattr(simulator, "WHOLE_S", 0.0)
     monkeypatch.setattr(simulator, "SAMPLE_S", 0.0)
 
@@ -276,7 +275,6 @@ def test_a_fault_names_the_parameter_of_the_kernel() -> None:
 
 
 def twice(is_zeroed: bool = False) -> KernelProgram:
-    """Returns a program of two launches, each of which doubles a buffer into the next."""
     scratch, c = ("workspace", 512, "scratch"), ("c", 512, "output")
     written = (KernelBuffer(*each, is_zeroed) for each in (scratch, c))
     buffers = (KernelBuffer("a", 512, "input"), *written)

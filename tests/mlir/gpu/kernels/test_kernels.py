@@ -41,7 +41,6 @@ class Case:
 
     @property
     def buffers(self) -> tuple[KernelBuffer, ...]:
-        """Returns its buffers in the order of its arguments."""
         item = np.dtype(self.dtype).itemsize
         a = KernelBuffer("a", int(np.prod(self.a_shape)) * item, "input")
         b = KernelBuffer("b", int(np.prod(self.b_shape)) * item, "output")

@@ -19,8 +19,6 @@ WAIT = r"mbarrier\.try_wait\.parity\.shared\.b64 P1, [^;]*;"  # of any role
 
 
 def only(number: int, pattern: str, text: str) -> Edit:
-    """Returns the edit of one match, counted from 0, or from the end with a negative number."""
-
     def edit(ptx: str) -> str:
         match = list(re.finditer(pattern, ptx))[number]
         return ptx[: match.start()] + match.expand(text) + ptx[match.end() :]
@@ -29,15 +27,12 @@ def only(number: int, pattern: str, text: str) -> Edit:
 
 
 def exchanging(problem: Problem, chip: str = "sm_90", block_n: int = 32) -> GpuPoint:
-    """Returns a point in whose epilogue lanes exchange pieces of rows."""
     knobs: dict[str, Any] = {"block_m": 32, "warps_m": 2, "warps_n": 1, "exchange": 1}
     return mma_sync(problem, chip, **knobs, block_n=block_n)
 
 
 @dataclass(frozen=True)
 class Breaks:
-    """A point, and edits that break its kernel."""
-
     one: GpuPoint
     edits: tuple[tuple[str, Edit], ...]
 

@@ -31,7 +31,6 @@ WGMMA_16 = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 
 
 def require_no_spills(program: KernelProgram) -> None:
-    """Asserts, where there is ptxas, that registers are enough."""
     ptxas = find_ptxas()
     if ptxas is not None:
         (resources,) = ptxas.assemble(program).resources

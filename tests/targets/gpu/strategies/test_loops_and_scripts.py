@@ -71,8 +71,6 @@ HALF = Matmul(32, 32, 192, "f16")
 
 @dataclass(frozen=True)
 class Rotated:
-    """The loop of a script's payload, and what stands after its barrier."""
-
     loop: Op
 
     @property
@@ -114,7 +112,6 @@ def read_the_stage_of_this_tile(rotated: Rotated) -> None:
 
 
 def use_fragments_one_step_late(rotated: Rotated) -> None:
-    """An iteration passes on what it was given instead of what it has read."""
     arguments = list(rotated.loop.regions[0].blocks[0].arguments)[1:]
     end = rotated.body[-1]
     for number, argument in enumerate(arguments):
@@ -129,7 +126,6 @@ def read_before_the_wait(rotated: Rotated) -> None:
 
 
 def count_a_stage_too_few(rotated: Rotated) -> None:
-    """Copies go back to the first stage before the last one was filled."""
     compared = [op for op in rotated.body if op.name == "arith.cmpi"]
     (at_end,) = (op for op in compared if isinstance(op.operands[1].type, ir.IntegerType))
     stages = at_end.operands[1]
@@ -140,7 +136,6 @@ def count_a_stage_too_few(rotated: Rotated) -> None:
 
 
 def broken(one: GpuPoint, change: Change) -> KernelProgram:
-    """Compiles a point whose loop is changed after the script."""
     text = one.script()
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
