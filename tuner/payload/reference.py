@@ -1,7 +1,6 @@
 """Random inputs, their product in float64, and the tolerance of each element, of all rows or of samples."""
 
 import itertools
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -47,10 +46,11 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
 # below 4 u |a| |b| over millions of elements (measured for K = 64 .. 4096); a missing or doubled term is
 # about |a| |b| / K. 16 leaves a margin up to K = 1e5.
 ERROR_FACTOR = 16.0
-# Tensor cores add so many products at once to a sum, and cut the result off: each step loses half a unit in
-# the last place on average, always towards zero (Fasi et al. 2021, doi.org/10.7717/peerj-cs.330). An H200 was
-# off by 0.0088 of 591.7 in tf32 at K = 4096: more than the tolerance above, half of what this adds to it.
-TRUNCATED_STEP = {"tf32": 8, "f16": 16, "bf16": 16, "e4m3": 32, "e5m2": 32}
+# Tensor cores add the products of 256 bits of A to a sum at once, and cut the result off: each step loses half
+# a unit in the last place on average, always towards zero (Fasi et al. 2021, doi.org/10.7717/peerj-cs.330). An
+# H200 was off by 0.0088 of 591.7 in tf32 at K = 4096: more than the tolerance above, half of what this adds.
+TRUNCATING = ("tf32", "f16", "bf16", *FLOAT8S)
+TRUNCATED_BITS = 256  # of the numbers of A that a step multiplies
 SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # smallest positive numbers, types of sums
 SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # smallest positive numbers, narrow types
 # of 1: inputs are multiples of 2**-20, so that their halves are multiples of the smallest number, 2**-24
@@ -60,7 +60,7 @@ I8_DEVIATION = 21.0  # standard deviation of a base: a third of the largest numb
 I8_TOP_BIT = 128.0  # absolute weight of the highest bit of an i8
 TF32_DROPPED_BITS = 13  # of the mantissa of an f32
 BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 fits in the cache
-THREADED_ELEMENTS = 2**20  # of arrays that several threads work on
+THREADED_ELEMENTS, THREADS = 2**20, 8  # of arrays that several threads work on: numpy lets go of the GIL
 FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
 I8_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
@@ -168,7 +168,8 @@ class Inputs:
         if self.flip is not None:
             self._correct(expected, self.flip, rows, columns)
         k, unit = self.problem.sizes[2], sum_rounding(self.problem)
-        steps = k / TRUNCATED_STEP[self.problem.dtype] if self.problem.dtype in TRUNCATED_STEP else 0.0
+        bits = 8 * self.base.a.itemsize
+        steps = k * bits / TRUNCATED_BITS if self.problem.dtype in TRUNCATING else 0.0
         factor = min(ERROR_FACTOR, 2.0 * k) + steps / k**0.5  # |a| |b| / sqrt(k): a typical sum
         norms = self.base.row_norm[rows, None] * np.abs(of_rows)
         tolerance = norms * (
@@ -361,8 +362,7 @@ def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float
 
 
 def _by_rows(rows: int, elements: int, work: Callable[[slice], Result]) -> list[Result]:
-    """Calls ``work`` with parts of the rows, of large arrays on all processors: numpy lets go of the GIL."""
-    threads = min(len(os.sched_getaffinity(0)), rows) if elements >= THREADED_ELEMENTS else 1
+    threads = min(THREADS, rows) if elements >= THREADED_ELEMENTS else 1
     bounds = [part * rows // threads for part in range(threads + 1)]
     parts = [slice(low, high) for low, high in itertools.pairwise(bounds)]
     if threads == 1:
