@@ -48,8 +48,8 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
 ERROR_FACTOR = 16.0
 # Tensor cores add the products of 256 bits of A to a sum at once, and cut the result off: each step loses
 # half a unit in the last place on average, always towards zero (Fasi et al. 2021,
-# doi.org/10.7717/peerj-cs.330). An H200 was off by 0.0088 of 591.7 in tf32 at K = 4096: more than the tolerance
-# above, half of what this adds.
+# doi.org/10.7717/peerj-cs.330). An H200 was off by 0.0088 of 591.7 in tf32 at K = 4096: more than the
+# tolerance above, half of what this adds.
 TRUNCATING = ("tf32", "f16", "bf16", *FLOAT8S)
 TRUNCATED_BITS = 256  # of the numbers of A that a step multiplies
 SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # smallest positive numbers, types of sums
