@@ -7,6 +7,7 @@ point.
 
 import functools
 import math
+import statistics
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -22,6 +23,8 @@ from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
+from tuner.targets.gpu.arrays import GpuProblemArrays
+from tuner.targets.gpu.evaluator import LoadedCublas
 from tuner.targets.gpu.event_timing import Enqueue, GpuTimer, GraphStopwatch
 from tuner.tuning.run_steps import noise_of
 
@@ -34,6 +37,7 @@ HOST_S = 0.2  # of work that both clocks time: launching it does not count there
 RUNS_LIMIT = 4000  # nodes of a graph
 HOST_RATIO = (0.97, 1.05)  # host over events; the host sees the launch as well
 PEAK_SHARE = 1.02  # the highest clock is reported in whole MHz
+IDLE_S, LEADS_S, IDLE_SAMPLES = (0.0, 0.01, 0.1), (0.0, 0.01, 0.05), 9
 STRATEGIES = {"f16": "matmul_gpu_mma_sync", "f32": "matmul_gpu_simt"}
 
 
@@ -49,6 +53,7 @@ def checks(bed: Bed) -> tuple[Check, ...]:
             ("against cuBLAS", baseline),
         ):
             found.append(Check(f"{name}, {dtype}", functools.partial(ask, bed, dtype)))
+    found.append(Check("after idleness, f16", functools.partial(after_idleness, bed)))
     return tuple(found)
 
 
@@ -106,6 +111,39 @@ def baseline(bed: Bed, dtype: str) -> CheckOutcome:
     return versus(bed.gpu(), problem, first_program(bed, problem))
 
 
+def after_idleness(bed: Bed) -> CheckOutcome:
+    """Times cuBLAS after pauses of the GPU, each followed by untimed runs: how long its clocks remember."""
+    gpu, problem = bed.gpu(), Matmul(2 * SIZE, 2 * SIZE, 2 * SIZE, "f16")
+    arrays = GpuProblemArrays(gpu.device, problem, np.random.default_rng(0))
+    work = LoadedCublas(Cublas(gpu.device, find_cublas()), problem).work(arrays.addresses)
+    with closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer:
+        with closing(GraphStopwatch(timer, work)) as take:
+            run_s = take(1)
+        found = {
+            f"{1e3 * idle_s:g} ms idle, {1e3 * lead_s:g} ms untimed": timed_after(
+                timer, work, idle_s, math.ceil(lead_s / run_s)
+            )
+            for idle_s in IDLE_S
+            for lead_s in LEADS_S
+        }
+    text = ", ".join(f"{name}: {1e6 * median_s:.1f} us" for name, median_s in found.items())
+    return passed(text, median_s=found)
+
+
+def timed_after(timer: GpuTimer, work: Enqueue, idle_s: float, untimed_runs: int) -> float:
+    """Returns the median seconds of single runs, each after a pause and untimed runs."""
+    taken = []
+    for _ in range(IDLE_SAMPLES):
+        timer.device.synchronize_stream(timer.stream)
+        time.sleep(idle_s)
+        for _ in range(untimed_runs):
+            work(timer.stream)
+        timer.device.record_event(timer.start, timer.stream)
+        work(timer.stream)
+        taken.append(timer.stopped_s())
+    return statistics.median(taken)
+
+
 def versus(
     gpu: "LocalGpu",
     problem: Problem,
@@ -137,8 +175,6 @@ class Bench:
 
     def __init__(self, gpu: "LocalGpu", problem: Problem, program: KernelProgram) -> None:
         """Draws, uploads, runs once and compares. Raises CandidateError, DeviceError."""
-        from tuner.targets.gpu.arrays import GpuProblemArrays
-
         self._gpu, self._problem = gpu, problem
         self._arrays = GpuProblemArrays(gpu.device, problem, np.random.default_rng(0))
         self.work = self.of(program)

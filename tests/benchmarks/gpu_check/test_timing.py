@@ -12,7 +12,7 @@ from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.ranking import LEAST_POINTS, PredictedTime, compared_pairs, drawn_points
 from benchmarks.gpu_check.stub_driver import StubDriver
-from benchmarks.gpu_check.timing import clocks_agree, same, versus
+from benchmarks.gpu_check.timing import clocks_agree, same, timed_after, versus
 from benchmarks.gpu_check.tuning import LEAST_SEARCH_S, PROBLEMS, joined, recompiled, share_s
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.gpu.scripted_device import ScriptedDevice
@@ -43,7 +43,7 @@ def test_without_a_clock_nothing_is_timed_and_the_same_code_takes_the_same_time(
         for device in devices:
             (check,) = part.checks(Bed(device, "sm_90"))
             assert check.ask().status == "skipped"
-    assert len(timing.checks(Bed(CUDA, "sm_90"))) == 6
+    assert len(timing.checks(Bed(CUDA, "sm_90"))) == 7
     one = timed(1.0, 1.0)
     assert same(one, timed(1.01, 1.01), 1.0, None).status == "passed"
     outcome = same(one, timed(1.1, 1.1), 1.0, None)
@@ -57,6 +57,7 @@ def test_without_a_clock_nothing_is_timed_and_the_same_code_takes_the_same_time(
 def test_events_must_agree_with_the_host(skew: float, status: str) -> None:
     device = ScriptedDevice()
     timer = GpuTimer(device, 0)
+    assert timed_after(timer, device.work(1e-3), 0.0, 2) == pytest.approx(1e-3)
     outcome = clocks_agree(timer, device.work(1e-3), lambda: skew * device.now_s)
     assert outcome.status == status
     assert [outcome.facts[name] for name in ("ratio", "events_s")] == pytest.approx([skew, 0.2])
