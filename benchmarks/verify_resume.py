@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -75,21 +76,30 @@ def verify_resume(
     file = (recording or Path(str(shipped))).absolute()
     started_s = time.monotonic()
     settings = settings_on(file, sampler, trials, seed)
+    ways: Any = (_checks, _line, _summary)
     if on_fleet:
         from benchmarks.fleet import verify_resume as fleet  # needs the extra "fleet"
 
-        numbers = ("--runs", str(runs), "--trials", str(trials), "--seed", str(seed))
-        chosen = (text for name in sampler for text in ("--sampler", name))
-        context.exit(fleet.main(("--file", str(file), *numbers, *chosen, *["--json"] * as_json)))
+        ways = (fleet.fleet_checks, fleet.fleet_line, fleet.fleet_summary)
+    checks_of, line_of, summary_of = ways
     checks = []
     click.echo(f"0/{runs} begins with runs that nothing happens to", err=True)
-    for number, check in enumerate(_checks(backends_of(context), file, settings, runs, seed), start=1):
+    for number, check in enumerate(checks_of(backends_of(context), file, settings, runs, seed), start=1):
         checks.append(check)
-        kills, unequal = count_text(check.kills, "time"), count_text(len(check.differences), "difference")
-        line = f"{check.sampler}: killed {kills}, {count_text(check.trials, 'trial')}, {unequal}"
-        click.echo("\n".join(wrapped([f"{number}/{runs} {line}"])), err=True)
-    _print(file, checks, time.monotonic() - started_s, as_json)
-    context.exit(FAILED if any(check.differences for check in checks) else DONE)
+        click.echo("\n".join(wrapped([f"{number}/{runs} {line_of(check)}"])), err=True)
+    seconds = time.monotonic() - started_s
+    counts, lines = summary_of(checks, seconds)
+    found = [difference for check in checks for difference in check.differences]
+    document = {
+        "recording": str(file),
+        "runs": len(checks),
+        **counts,
+        "samplers": sorted({check.sampler for check in checks}),
+        "seconds": seconds,
+        **run_difference_document(found),
+    }
+    print_found(as_json, document, f"recording    {file}", *lines, *run_difference_lines(found))
+    context.exit(DONE if all(check.is_exact for check in checks) else FAILED)
 
 
 def _checks(
@@ -105,24 +115,17 @@ def _checks(
             yield check_resume(settings[index], file, uninterrupted[index], database, rng)
 
 
-def _print(file: Path, checks: "list[ResumeCheck]", seconds: float, as_json: bool) -> None:
-    differences = [difference for check in checks for difference in check.differences]
-    document = {
-        "recording": str(file),
-        "runs": len(checks),
-        "kills": sum(check.kills for check in checks),
-        "trials": sum(check.trials for check in checks),
-        "samplers": sorted({check.sampler for check in checks}),
-        "seconds": seconds,
-    }
-    kills = count_text(sum(check.kills for check in checks), "time")
-    print_found(
-        as_json,
-        {**document, **run_difference_document(differences)},
-        f"recording    {file}",
+def _line(check: "ResumeCheck") -> str:
+    kills, unequal = count_text(check.kills, "time"), count_text(len(check.differences), "difference")
+    return f"{check.sampler}: killed {kills}, {count_text(check.trials, 'trial')}, {unequal}"
+
+
+def _summary(checks: "list[ResumeCheck]", seconds: float) -> tuple[dict[str, int], tuple[str, ...]]:
+    counts = {name: sum(getattr(check, name) for check in checks) for name in ("kills", "trials")}
+    kills = count_text(counts["kills"], "time")
+    return counts, (
         f"runs         {len(checks)}, killed {kills} by SIGKILL in {seconds:.0f} s",
-        f"trials       {document['trials']}, each compared with that of a run nobody killed",
-        *run_difference_lines(differences),
+        f"trials       {counts['trials']}, each compared with that of a run nobody killed",
     )
 
 
@@ -142,6 +145,11 @@ class ResumeCheck:
     kills: int  # kills of a living process
     trials: int
     differences: tuple[Difference, ...]  # from the uninterrupted run
+
+    @property
+    def is_exact(self) -> bool:
+        """Returns whether each trial is that of the uninterrupted run."""
+        return not self.differences
 
 
 def settings_on(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -> list[RunSettings]:

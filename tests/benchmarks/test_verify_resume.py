@@ -7,12 +7,14 @@ import pytest
 
 from benchmarks import verify_resume
 from benchmarks.fleet import verify_resume as on_fleet
+from benchmarks.fleet.fault_check import FleetCheck
 from benchmarks.verify_resume import ResumeCheck
 from tests.cli.conftest import Tuner, require
 from tests.fakes import children_of
 from tests.space.recorded import values
 from tests.trials import measurement, trial
 from tuner.core.errors import TunerError
+from tuner.core.runs import RunSettings
 from tuner.db.store import Store
 from tuner.results.differences import differences
 from tuner.targets.replay import ReplayEvaluator
@@ -78,19 +80,17 @@ def test_any_difference_exits_with_1_ctrl_c_is_none(tuner: Tuner, monkeypatch: p
 def test_fault_injection_on_a_fleet_gets_what_was_asked(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[tuple[str, ...]] = []
+    checked = []
 
-    def run(arguments: tuple[str, ...]) -> int:
-        started.append(arguments)
-        return 1
+    def checks(_backends: object, file: Path, settings: list[RunSettings], *numbers: int) -> list[FleetCheck]:
+        checked.append((file.name, [(each.sampler, each.trials) for each in settings], numbers))
+        return [FleetCheck("tpe", ("driver killed",), 1, (), 2, 0, 0, 0, "")]
 
-    monkeypatch.setattr(on_fleet, "main", run)
-    assert tuner(ON_FLEET, "--sampler", "tpe", "--json").code == 1
+    monkeypatch.setattr(on_fleet, "fleet_checks", checks)
+    done = tuner(ON_FLEET, "--sampler", "tpe", "--json")
+    assert (done.code, done.json["faults"], done.json["repeated"]) == (1, 1, 2)
     assert tuner(ON_FLEET, "--sampler", "guess").code == 2
-    (given,) = started
-    asked = on_fleet.arguments(given)
-    assert (asked.runs, asked.trials, asked.seed, asked.sampler, asked.json) == (1, 40, 0, ["tpe"], True)
-    assert asked.file.name == verify_resume.SHIPPED
+    assert checked == [(verify_resume.SHIPPED, [("tpe", 40)], (1, 0))]
 
 
 def test_a_child_that_fails_is_reported_with_its_last_words() -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import json
 import os
 import shutil
 import subprocess
@@ -23,7 +22,7 @@ from benchmarks.fleet.node_noise import row_of
 from benchmarks.fleet.processor_use import children_of, family_s, parent_of, processor_s, wakes
 from benchmarks.fleet.sleeping_nodes import sleeping_nodes, wait_until
 from benchmarks.fleet.small_disk import fill_disk, small_disk
-from benchmarks.fleet.verify_resume import main
+from tests.cli.conftest import Tuner
 from tests.fleet.conftest import LEASE_S, new_database
 from tests.fleet.recorded_runs import RECORDING, calm_trials, replayed
 from tests.fleet.values import work
@@ -39,7 +38,20 @@ from tuner.fleet.work import COMPILE, EVALUATE
 
 BEGAN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 DISK_KIB = 64
-WORDS = ("--runs", "1", "--sampler", "tpe", "--trials", "2", "--seed", "0", "--file", str(RECORDING))
+WORDS = (
+    "verify-resume",
+    "--fleet",
+    "--runs",
+    "1",
+    "--sampler",
+    "tpe",
+    "--trials",
+    "2",
+    "--seed",
+    "0",
+    "--file",
+    str(RECORDING),
+)
 
 
 @pytest.fixture
@@ -182,29 +194,24 @@ def test_a_check_is_exact_if_no_more_was_repeated_than_failed() -> None:
 @pytest.mark.postgres
 @pytest.mark.parametrize(("repeated", "code"), [(2, 0), (3, 1)])
 def test_what_became_of_runs_on_a_fleet_is_reported(
-    postgres_server: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    repeated: int,
-    code: int,
+    tuner: Tuner, postgres_server: str, monkeypatch: pytest.MonkeyPatch, repeated: int, code: int
 ) -> None:
     check = FleetCheck("tpe", ("driver killed", "database killed"), 2, (), repeated, 0, 0, 0, "")
     url = new_database(postgres_server)
     monkeypatch.setattr(verify_resume, "server", lambda: contextlib.nullcontext(url))
     monkeypatch.setattr(verify_resume, "check_fleet", lambda *_text: check)
-    assert main(WORDS) == code
-    out, err = capsys.readouterr()
-    assert "1/1 tpe: driver killed, database killed, 2 trials, 0 differences" in err
-    assert "runs         1 with 2 faults" in out
-    assert f"done again   {repeated} pieces" in out
-    assert main((*WORDS, "--json")) == code
-    assert json.loads(capsys.readouterr().out)["repeated"] == repeated
+    done = tuner(*WORDS)
+    assert done.code == code
+    assert "1/1 tpe: driver killed, database killed, 2 trials, 0 differences" in done.err
+    assert "runs         1 with 2 faults" in done.out
+    assert f"done again   {repeated} pieces" in done.out
 
 
 def test_a_machine_without_postgresql_says_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
+    tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:
     pytest.importorskip("procrastinate")
     monkeypatch.setattr(local_postgres, "PACKAGED", tmp_path)
-    assert main(WORDS) == 1
-    assert "error: no PostgreSQL server: found no initdb under" in capsys.readouterr().err
+    done = tuner(*WORDS)
+    assert done.code == 1
+    assert "error: no PostgreSQL server: found no initdb under" in done.err
