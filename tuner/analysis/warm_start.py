@@ -38,7 +38,10 @@ class TuningTask:
 def nearest_first(
     task: TuningTask, items: Iterable[Item], task_of: Callable[[Item], TuningTask]
 ) -> list[Item]:
-    """Returns the items sorted by the distance of their task from ``task``, the nearest first."""
+    """Returns the items sorted by the distance of their task from ``task``, the nearest first.
+
+    Items without a distance are left out: those of another operation, and a CPU's for a GPU or vice versa.
+    """
     apart = ((distance(task, task_of(item)), item) for item in items)
     known = [(far, item) for far, item in apart if far is not None]
     return [item for _, item in sorted(known, key=lambda pair: pair[0])]

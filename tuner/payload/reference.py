@@ -258,7 +258,11 @@ def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
 def draw(
     problem: Problem, base: BaseDraw, rng: np.random.Generator, into: tuple[Array, Array] | None = None
 ) -> Inputs:
-    """Returns ``base``, rows of A and columns of B times random factors, in ``into`` if given; a new bias."""
+    """Returns inputs made from ``base``: its rows of A and columns of B times random factors, and a new bias.
+
+    ``into``: arrays that A and B are written to, of the shapes and types in ``base``; None: new ones. The
+    bias is None for an epilogue without one.
+    """
     factors = I8_FACTORS if problem.dtype == "i8" else FACTORS
     rows = rng.choice(factors, problem.rows)
     columns = rng.choice(factors, (problem.batch, problem.sizes[1]))

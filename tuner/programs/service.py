@@ -188,7 +188,10 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
 
 @_as_failures()
 def find_fusions(request: ProgramRequest, cache: str) -> TunableFusions:
-    """Returns the tunable fusions of a program; ``cache``: what caches hold when a fusion is timed."""
+    """Returns the tunable fusions of a program, to be timed with CPU caches as ``cache`` says.
+
+    ``cache``: "warm", "weights-cold" or "cold". Raises CandidateError(BIND) for text that does not parse.
+    """
     return tunable_fusions(request.text, request.entry, cache, _compiler(request).machine)
 
 

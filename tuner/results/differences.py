@@ -162,7 +162,10 @@ FIRST = "first"  # the first stage that differs
 
 
 def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: int | None = None) -> list[str]:
-    """Returns a comparison of trials as lines, with the diffs of the stages ``shown`` (also "first")."""
+    """Returns a comparison of two trials as lines, with diffs of the stages that ``shown`` names.
+
+    "first" in ``shown`` means the first stage that differs; ``columns``: width to fit tables to, None: any.
+    """
     names = (f"trial {found.first.id}", f"trial {found.second.id}")
     facts = zip(_trial_facts(found.first), _trial_facts(found.second), strict=True)
     rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs]

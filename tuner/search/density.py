@@ -27,7 +27,10 @@ class RowSimilarity:
         self._rows = len(table.codes)
 
     def around(self, codes: Codes) -> npt.NDArray[np.int64]:
-        """Returns the density around ``codes``, per configuration; PRIOR: the uniform density."""
+        """Returns the kernel density of ``codes`` (one per column) at each row of the table, (rows,).
+
+        In fixed point: PRIOR (1024) stands for the uniform density.
+        """
         density = np.ones(self._rows)
         for table, column, code in zip(self._tables, self._codes, codes.tolist(), strict=True):
             density *= table[code].take(column, mode="wrap")

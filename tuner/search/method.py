@@ -34,7 +34,7 @@ from tuner.search.task import (
 class AbstractMethod(BaseSampler):
     """A search method, as an Optuna sampler: a subclass implements ``choose``, the next configuration.
 
-    Configurations that wait in the pool come before. A choice depends on the pool and on
+    Configurations that wait in the pool are proposed first. A choice depends on the pool and on
     ``np.random.default_rng((seed, number))`` alone. A pool belongs to one study.
     """
 

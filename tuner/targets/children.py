@@ -109,7 +109,11 @@ class ChildBinder:
         weakref.finalize(self, self.worker.kill)
 
     def bind(self, candidate: Candidate) -> Script:
-        """Returns a candidate's script as plain MLIR; raises CandidateError(BIND), also at a limit."""
+        """Returns a candidate's script as plain MLIR.
+
+        Raises CandidateError(BIND) where the template fails, exceeds the time limit or takes more than 1 GiB;
+        TunerError if the child process cannot start.
+        """
         script: Script = self.worker.call(CALL, candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
         return script
 

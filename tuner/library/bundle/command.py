@@ -104,7 +104,10 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
 
 
 def gpu_here() -> Gpu:
-    """Returns this machine's first GPU, with its functions; raises DeviceError without a GPU."""
+    """Returns this machine's first GPU, and functions that lock it, make an evaluator and time cuBLAS.
+
+    Raises DeviceError without a GPU.
+    """
     here = describe_gpu()
 
     def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:

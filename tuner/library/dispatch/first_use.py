@@ -135,7 +135,7 @@ LOCK_LIMIT_S = 2.0  # one timing by another process takes less; a run takes the 
 
 @dataclass(frozen=True)
 class BoundCandidate:
-    """A configuration as it is on one problem, with its script."""
+    """A candidate, and the text of its transform script for one problem."""
 
     candidate: Candidate
     script_text: str

@@ -95,13 +95,13 @@ class WeightTiles:
 
 
 def tile_load(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
-    """Creates the load of a tile from a place of a memref."""
+    """Creates the load of an AMX tile of type ``kind``; its first element is ``buffer[row, column]``."""
     segments = ir.DenseI32ArrayAttr.get([1, 2, 0])
     return value("x86.amx.tile_load", kind, buffer, row, column, operandSegmentSizes=segments)
 
 
 def tile_store(tile: Value, buffer: Value, row: Value, column: Value) -> None:
-    """Creates the store of a tile to a place of a memref."""
+    """Creates the store of an AMX ``tile`` to a 2-D memref, its first element to ``buffer[row, column]``."""
     segments = ir.DenseI32ArrayAttr.get([1, 2, 1, 0])
     create("x86.amx.tile_store", [], [buffer, row, column, tile], operandSegmentSizes=segments)
 

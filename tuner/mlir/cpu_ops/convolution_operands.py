@@ -62,7 +62,10 @@ def dot_product(left: Value, right: Value, before: Value) -> Value:
 
 
 def k_groups_in_steps(size: int) -> int:
-    """Returns the K groups of ``size`` channels, with zeros at the end to make equal steps of at most 16."""
+    """Returns how many K groups (pairs of channels) ``size`` >= 1 channels take, padded to equal steps.
+
+    It uses the fewest steps of at most 16 K groups: 70 channels are 35 K groups, so 3 steps of 12, 36 in all.
+    """
     steps = -(-paired(size) // K_GROUPS)
     return steps * -(-paired(size) // steps)
 

@@ -56,7 +56,11 @@ def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
 
 
 def choose_matrices(module: ir.Module) -> None:
-    """Makes each block of kernels with ``note_batches``' attributes compute the matrix of its z, in place."""
+    """Lets block z of each kernel compute part z % slices of matrix z / slices of a batch, in place.
+
+    Kernels are each ``llvm.func`` with the attributes of ``note_batches``, which are removed: call it after
+    the conversion to the LLVM and NVVM dialects.
+    """
     for function in walk(module, "llvm.func"):
         if BYTES in function.attributes:
             strides = tuple(ir.DenseI64ArrayAttr(function.attributes[BYTES]))

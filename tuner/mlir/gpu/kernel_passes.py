@@ -93,10 +93,10 @@ MONOTONIC, ACQ_REL = 2, 6  # LLVM's AtomicOrdering; the first is "relaxed" in PT
 
 
 def relax_unused_atomics(module: ir.Module) -> int:
-    """Gives each ``llvm.atomicrmw`` without a used result relaxed order at device scope; returns how many.
+    """Relaxes unused ``llvm.atomicrmw`` of acq_rel order without a syncscope; returns how many.
 
-    Upstream lowers ``memref.atomic_rmw`` to acquire-release order among all devices and the host, which costs
-    fences. Sums are read by a later kernel only; ptxas then emits ``RED``.
+    They become monotonic at device scope; any other order or scope is kept. Upstream lowers
+    ``memref.atomic_rmw`` to acquire-release order among all devices and the host, which costs fences. Sums are read by a later kernel only; ptxas then emits ``RED``.
 
         %old = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
       becomes

@@ -48,7 +48,10 @@ class DeviceViews:
         return self._views.get(value, value)
 
     def connect(self) -> None:
-        """Creates device views of views, and of what structured control flow forwards as extra iter_args."""
+        """Clones view ops with device operands, and passes device views to the iter_args added before.
+
+        Call it once, after ``set_root`` for all whole buffers.
+        """
         own = set(self._views.values())
         for op in list(structured_operations(self._block)):
             if op.name not in DERIVED or own & set(op.results):

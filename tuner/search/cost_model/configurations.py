@@ -201,7 +201,10 @@ def _read_cycles(wide: int, stride: int, width: int, *, is_row: int, capability:
 
 @dataclass(frozen=True)
 class SharedPath:
-    """What a warp costs per step along K: instructions, shared-memory cycles and wait cycles."""
+    """What a warp costs per single index of K, as arrays with one entry per configuration.
+
+    Instructions issued, cycles of the path to shared memory, and cycles of waiting for shared memory.
+    """
 
     issued: Counts
     memory: Counts

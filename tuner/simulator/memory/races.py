@@ -247,10 +247,11 @@ class SharedRaces:
     def async_read(
         self, lanes: Indices, cells: Indices, column: int, fenced: Array
     ) -> tuple[int, list[Unordered]]:
-        """Records a read of ``cells`` [cell] by the agent of clock ``column``, wgmma or a bulk store.
+        """Records a read of ``cells`` [cell] by an asynchronous agent (wgmma, bulk store) for ``lanes``.
 
-        Returns (time of the read in the agent's clock, unordered, unfenced and uninitialised accesses).
-        ``fenced`` holds the clock of the last proxy fence of each lane of all resident blocks.
+        ``column`` is the agent's clock; ``fenced`` [lane] holds the clock of each resident lane's last proxy
+        fence. Returns (time of the read in the agent's clock, list of the accesses that were uninitialised,
+        unordered after the write, or not fenced).
         """
         row = cells[None]
         found = self._uninitialised(row)

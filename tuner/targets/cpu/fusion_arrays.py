@@ -193,7 +193,11 @@ class FusionArrays:
             output.poison()
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
-        """Returns (256, 2) addresses for ``ThreadTeam.watch``; the first in memory that no kernel reads."""
+        """Returns (256, 2) addresses for ``ThreadTeam.watch``; ``calls`` is not used.
+
+        Column 0: memory that no kernel reads, so that no input changes. Column 1: the two highest bytes of
+        a random output element. Raises CandidateError(VERIFY) if no element can be marked.
+        """
         addresses = np.empty((MARKS, 2), np.uint64)
         addresses[:, 0] = self._other.ctypes.data
         places = self._number_places

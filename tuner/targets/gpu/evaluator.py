@@ -166,9 +166,11 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times work between two readings of the sensors, then verifies two more runs, of cuBLAS one.
+        """Times a program between two readings of the GPU's sensors; then verifies one more, untimed run.
 
-        The second run is on new inputs: a kernel that reuses the results of earlier inputs fails.
+        Except for cuBLAS, another run is verified on new inputs: a kernel that reuses the results of earlier
+        inputs fails. Raises CandidateError: VERIFY for a wrong result or impossible speed, MEASURE or RUN for
+        a device error.
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
