@@ -495,7 +495,8 @@ def _unknown(connection: Connection, table: type[Row], row_id: int) -> UsageErro
     low, high = connection.execute(sa.select(sa.func.min(table.id), sa.func.max(table.id))).one()
     noun = "campaign" if table is CampaignRow else table.__tablename__
     allowed = f"none: the database has no {noun}" if low is None else f"{low} to {high}"
-    return UsageError(f"{noun}: found {row_id}, allowed {allowed}")
+    hint = "tuner tune --shapes FILE stores one" if low is None and table is CampaignRow else ""
+    return UsageError(f"{noun}: found {row_id}, allowed {allowed}", hint)
 
 
 def _trials(session: Session, chosen: "AnySelect") -> tuple[StoredTrial, ...]:

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn, TextIO, cast, final
 import click
 
 from tuner.cli.completion import COMPLETION_VARIABLE, offer_completions
-from tuner.core.errors import TunerError, UsageError, defect_line, error_lines
+from tuner.core.errors import TunerError, UsageError, defect_line, error_lines, unknown_value
 from tuner.core.serialization import printable_lines, without_secrets
 from tuner.results.database_name import VARIABLE
 from tuner.results.output.formatting import one_line
@@ -141,6 +141,15 @@ class Commands(click.Group):
         if cmd_name in self.gone:
             raise UsageError(f"there is no command {cmd_name!r} any more", self.gone[cmd_name])
         return self.commands.get(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Returns the command that ``args`` begin with. Raises UsageError for an unknown name."""
+        if not ctx.resilient_parsing and not args[0].startswith("-") and not self.get_command(ctx, args[0]):
+            hint = unknown_value("command", args[0], self.list_commands(ctx)).hint
+            raise UsageError(f"there is no command {args[0]!r}", hint or f"{ctx.command_path} --help")
+        return super().resolve_command(ctx, args)
 
     def all_commands(self) -> dict[str, click.Command]:
         """Returns all commands by name, in the order of the help; imports those that were not imported."""

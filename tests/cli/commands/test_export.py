@@ -10,6 +10,7 @@ import pytest
 from tests.cli.conftest import Tuner, require
 from tests.cli.real import real_candidates
 from tests.db.values import time_again
+from tests.fakes import candidate
 from tests.library.values import product
 from tests.tuning import fakes
 from tuner.core.problem import Matmul, Problem
@@ -112,7 +113,7 @@ def test_a_prefix_of_names_in_c_is_checked_before_anything_is_written(tmp_path: 
 def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(tmp_path: Path) -> None:
     own = Tuner(tmp_path / "results.db", fakes.backends(bind=lambda *_: fakes.bind_with_custom_op))
     done = own.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
-    assert "portable  no: its script calls tuner.fast; the best one without:\n" in done.out
+    assert "portable  no: its script calls tuner.fast; one without, if any:\n" in done.out
     stock = own("export matmul 8x8x8 --stock")
     assert "tuner.fast" in own("export matmul 8x8x8").out
     require(stock.out, "// Run it by mlir-opt ", without="tuner.fast")
@@ -124,6 +125,11 @@ def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(tmp_path: Pat
     (phrase,) = re.findall(r"tuner (export --trial \d+ --stock -o) stock\.mlir", own("show run:1").out)
     assert own(*phrase.split(), str(tmp_path / "stock.mlir")).code == 0
     assert "tuner.fast" not in (tmp_path / "stock.mlir").read_text()
+    always = fakes.backends(bind=lambda *_: lambda _chosen: fakes.bind_with_custom_op(candidate(7)))
+    own = Tuner(tmp_path / "always.db", always)
+    own.done("tune matmul 8x8x8 --trials 1")
+    note = "note: no best.stock.mlir: every timed script of the problem calls ops of tuner\n"
+    assert note in own("export matmul 8x8x8 -o", str(tmp_path / "best.mlir")).err
 
 
 def test_a_failed_trial_has_no_time_to_export(tuner: Tuner) -> None:

@@ -74,7 +74,7 @@ def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
     trials = tuple(top_trial(number, measurement(1e-3 * (1 + 0.6 * number), 0.02)) for number in range(2))
     noisy, clear = answered(*trials, noise=0.7), answered(*trials)
     line, again = tied_lines(noisy, run())
-    assert line.startswith("unclear   this round of timing cannot separate it from 101 (+60.0%)")
+    assert line.startswith("unclear   this round of timing cannot separate it from trials 101 (+60.0%)")
     assert again == f"          on a quiet machine: tuner tune --resume {run().id} --retime"
     (unreliable,) = tied_lines(noisy, run(unreliable="load"))  # its badge has the command
     assert unreliable == line.replace(" (+60.0%)", "")
@@ -119,7 +119,7 @@ def test_without_a_baseline_only_the_speed_is_reported() -> None:
 
 def test_the_tied_are_listed_but_not_without_end_and_a_throttled_time_is_reported() -> None:
     text = lines(*(top_trial(number, measurement(1e-3 + number * 1e-8, 0.02)) for number in range(12)))
-    assert "tied      with 101, 102, 103" in text
+    assert "tied      with trials 101, 102, 103" in text
     assert "108 and 3 more: not shown to differ by more than noise; the simplest" in text
     state = GpuState(1.4e9, 2.6e9, 84.0, 700.0, ("power cap",))
     timed = replace(measurement(1e-3), conditions=Conditions(state, state))

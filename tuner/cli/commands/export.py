@@ -169,10 +169,17 @@ def export(
             stored = stock.trial
         other = None if stock is None or is_stock else stock.trial
         _write(backends, store, stored, form, output, as_json, other, constants=constants)
-        if stock is not None:
-            print(f"note: {stock_text(stock)}", file=sys.stderr)
+        _note_stock(stock, stored, form, output)
         if trial is None and not is_stock:
             print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
+
+
+def _note_stock(stock: "BestStock | None", trial: StoredTrial, form: str, output: Path | None) -> None:
+    if stock is not None:
+        print(f"note: {stock_text(stock)}", file=sys.stderr)
+    elif form == "script" and output is not None and custom_ops(trial.script_text):
+        why = "every timed script of the problem calls ops of tuner"
+        print(f"note: no {output.stem}.stock{output.suffix}: {why}", file=sys.stderr)
 
 
 def _best(

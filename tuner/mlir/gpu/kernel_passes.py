@@ -96,7 +96,8 @@ def relax_unused_atomics(module: ir.Module) -> int:
     """Relaxes unused ``llvm.atomicrmw`` of acq_rel order without a syncscope; returns how many.
 
     They become monotonic at device scope; any other order or scope is kept. Upstream lowers
-    ``memref.atomic_rmw`` to acquire-release order among all devices and the host, which costs fences. Sums are read by a later kernel only; ptxas then emits ``RED``.
+    ``memref.atomic_rmw`` to acquire-release order among all devices and the host, which costs fences. Sums
+    are read by a later kernel only; ptxas then emits ``RED``.
 
         %old = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
       becomes

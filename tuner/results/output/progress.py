@@ -173,14 +173,15 @@ def trial_line(event: events.TrialDone, settings: RunSettings) -> str:
     """Returns a progress line: numbers of trials, best time so far, estimated time left."""
     counts, total = event.counts, settings.trials
     done = event.number + 1
-    text = f"{done}{'' if total is None else f'/{total}'} trials: "
+    text = f"{count_text(done, 'trial') if total is None else f'{done}/{total} trials'}: "
     text += f"{measured_text(counts)}, {counts.failed} failed"
     if counts.reused:
         text += f", {counts.reused} reused (same code)"  # as that of a trial of this run or an earlier one
     if event.best is not None:
         assert event.best.median_s is not None
         best = _time_and_speed(event.best.problem, event.best.median_s)
-        text += f"; best {best}{_doubt(event.best_reliability)}"
+        # the reason is long, and in the result
+        text += f"; best {best}{' (unreliable)' if event.best_reliability.unreliable else ''}"
     left_s = time_left_s(event, settings)
     return text + (f"; {left_s:.0f} s left" if left_s else "")
 
@@ -249,7 +250,8 @@ class CampaignState:
         limits = self.campaign.settings
         of_all = "" if limits.trials is None else f"/{limits.trials}"
         timed = sum(best is not None for best in self.best)
-        text = f"{self.proposed}{of_all} trials: {timed} of {count_text(len(self.best), 'problem')} timed"
+        trials = f"{self.proposed}{of_all} trials" if of_all else count_text(self.proposed, "trial")
+        text = f"{trials}: {timed} of {count_text(len(self.best), 'problem')} timed"
         if self.total_s is not None:
             text += f"; total {seconds_text(self.total_s)}"
         of_budget = "" if limits.budget_s is None else f" of {limits.budget_s:.0f}"

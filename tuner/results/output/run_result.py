@@ -119,11 +119,11 @@ def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> l
     badge = unreliable_lines(run, selected.best)
     if badge or not selected.can_separate:
         return [
-            f"unclear   this round of timing cannot separate it from {', '.join(text)}{more}",
+            f"unclear   this round of timing cannot separate it from trials {', '.join(text)}{more}",
             *([] if badge else [_again_line(run, database_text)]),  # the badge has the command
         ]
     why = "not shown to differ by more than noise; the simplest script is taken"
-    return [f"tied      with {', '.join(text)}{more}: {why}"]
+    return [f"tied      with trials {', '.join(text)}{more}: {why}"]
 
 
 def best_text(best: StoredTrial, run: Run) -> str:
@@ -143,7 +143,7 @@ def portable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list
         is_users = any(each.name == name and each.path is not None for each in run.settings.strategies)
         says = "its script calls no op of tuner" if is_users else "stock mlir-opt runs its script"
         return [f"portable  yes: {says}"]
-    lines = [f"portable  no: its script calls {', '.join(ops)}; the best one without:"]
+    lines = [f"portable  no: its script calls {', '.join(ops)}; one without, if any:"]
     return [*lines, f"          tuner export --trial {best.id} --stock -o stock.mlir{database_text}"]
 
 
