@@ -93,10 +93,10 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
     wrong = "1 x verify: 3072 of 3072 elements are wrong; worst at [0, 0]: found nan"
     require(done.err, wrong, "baseline: not measured: ")
     (trial,) = Tuner(database, real_backends())("history --json").json
-    require_fields(trial, target="cuda:sm_90", machine="stub GPU 0", stage="verify")
+    require_fields(trial, target="cuda:sm_90a", machine="stub GPU 0", stage="verify")
     refused = run(database, "tune matmul 64x48x32 --target cuda:sm_80 --trials 1", **gpu)
     assert refused.code == 2
-    assert "cuda:sm_80: the GPU here is sm_90\nhint: --target cuda:sm_90, or simulator:sm_80\n" in refused.err
+    assert "cuda:sm_80: the GPU here is sm_90a\nhint: --target cuda:sm_90a, or simulator:sm_80\n" in refused.err
 
 
 # ``--cpu NAME``: code for another x86 processor, what is said of it, and what is refused.
