@@ -345,7 +345,10 @@ def BatchMatmul(  # noqa: N802 - as Matmul
 
 
 def dtype_name(dtype: object) -> str:
-    """Returns tuner's name ("f32") for a numpy dtype, a numpy scalar type, or a text such as "float32"."""
+    """Returns tuner's name ("f32") of a numpy dtype or scalar type, or of numpy's name for it ("float32").
+
+    Any other text is returned unchanged and unchecked. Raises UsageError for any other object.
+    """
     if isinstance(dtype, str):
         return NUMPY_NAMES.get(dtype, dtype)
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", "")

@@ -77,9 +77,10 @@ PLAIN = {  # field of TaskQuery -> the value for which no option is needed
 
 
 def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
-    """Returns the command that tunes a task's problem: ``tuner tune matmul 64x64x64 --dtype f64``.
+    """Returns a shell command that tunes the problem of ``task``: ``tuner tune matmul 64x64x64 --dtype f64``.
 
-    With an option for each value that is not the default; for a fusion it tunes a whole program.
+    Fields that are None or have their default give no option; a missing operation or shape is replaced by
+    an example. For a fusion: ``tuner tune PROGRAM.mlir``, where the user puts in the name of the program.
     """
     if task.fusion:
         return "tuner tune PROGRAM.mlir"  # a fusion is tuned with the program that it is a part of

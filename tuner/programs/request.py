@@ -58,10 +58,10 @@ SUBJECTS = ("payload: ", "host program: ")  # prefixes that the file's name repl
 
 
 def in_file(reason: str, name: str, text: str = "") -> str:
-    """Returns a message about a payload as compilers print it: "NAME:LINE:COLUMN: OPERATION: message".
+    """Returns a message about a payload in compilers' form: "NAME:LINE:COLUMN: OPERATION: message".
 
-    LINE:COLUMN is the first position in ``reason``, OPERATION what stands there, unless the message has the
-    operation already. Without a position: "NAME: message".
+    ``text``: MLIR of the payload. LINE:COLUMN is the first "line 8:3" in ``reason``; OPERATION is read from
+    ``text`` there, and left out if the message has it or ``text`` none. Without a position: "NAME: message".
     """
     position = POSITION.search(reason)
     if position is None:

@@ -131,7 +131,10 @@ class Expression:
             ) from None
 
     def undefined(self, values: "Mapping[str, Operand]") -> "Mask":
-        """Returns at which points a division by zero decides; ``values``: as of ``evaluate``."""
+        """Returns a mask of the points where the value is undefined, because of a division by zero.
+
+        ``values``: as for ``evaluate``, but unchecked: KeyError or TypeError for a missing or misused name.
+        """
         return evaluate(self.tree, values).undefined
 
     def require(self, known: Collection[str]) -> None:

@@ -86,7 +86,10 @@ def _by_torch_compile(options: dict[str, Any]) -> Runtime:
 
 
 def function_of(module: torch.nn.Module) -> Callable[..., Any]:
-    """Returns a function with a new code object: torch.compile gives up on one compiled too often."""
+    """Returns a function that calls ``module`` and has a code object of its own.
+
+    torch.compile limits recompilations per code object, so each module to compile needs a new one.
+    """
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         return module(*arguments, **keywords)

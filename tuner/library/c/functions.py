@@ -46,7 +46,7 @@ class CodeTarget:
 
     @property
     def bits(self) -> int:
-        """Returns the instruction sets as the number that C code compares; later ones are larger."""
+        """Returns ``needs`` as a bit mask (bit i: i-th key of BITS): a sort key, larger for newer sets."""
         return sum(1 << number for number, name in enumerate(BITS) if name in self.needs)
 
 

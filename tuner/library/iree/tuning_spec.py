@@ -117,7 +117,10 @@ class SpecEntry:
 
 
 def spec_text(entries: tuple[SpecEntry, ...], header: tuple[str, ...] = ()) -> str:
-    """Returns the tuning spec of entries, the first match of which wins; ``header`` are lines of comments."""
+    """Returns the text of an IREE tuning spec; of the entries that match an op, the first applies.
+
+    ``header``: lines of text without "//", which become comments at the top.
+    """
     comments = "".join(f"// {printable(' '.join(line.split()))}\n" for line in header)
     matchers = "".join(_matcher(number, entry) for number, entry in enumerate(entries))
     pairs = ",\n".join(f"      @match_{number} -> @apply_config" for number in range(len(entries)))

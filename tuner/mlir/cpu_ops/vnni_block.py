@@ -45,7 +45,10 @@ class KGroupProducts(Protocol):
         ...
 
     def start(self, strip: KGroupStrip, row: int) -> Value:
-        """Creates the vector that sums of a row of a strip start from."""
+        """Creates the initial accumulators of one row of C: a vector of ``lanes`` 32-bit sums.
+
+        ``row``: index within the strip, from 0.
+        """
         ...
 
     def of_b(self, elements: Value) -> Value:

@@ -25,15 +25,17 @@ B_OPERAND = 1  # of a matmul
 
 @dataclass(frozen=True, eq=False)
 class KGroupWeights:
-    """B of one matmul on buffers: panels of K groups, which are pairs of bf16 or quads of i8 of each column.
+    """B of one matmul, packed for VNNI: panels of ``columns`` columns, one below the other in ``memory``.
 
-    A weight that only matmuls read as B, by columns that begin a panel, is packed once by the caller::
+    A K group is 32 bits of one column: 2 bf16 or 4 i8 that are adjacent along K. A row of ``memory`` has one
+    K group of each column of a panel. A weight that is read only as B, from first columns of panels on, is
+    packed once by the caller::
 
         %w: memref<100x96xbf16> {tuner.weight}, read by columns 0 to 31, 32 to 63, 64 to 95
-      becomes, with 64 K groups for 100 rows
+      becomes, with 64 K groups per panel: 100 rows are 50 pairs, padded to a multiple of 16
         %w: memref<192x64xbf16> {tuner.depth = 32 : i64, tuner.interleave = 2 : i64, ...
 
-    Bytes may come with their sign bits flipped.
+    For vpdpbusd, i8 elements are stored with the sign bit flipped (128 added).
     """
 
     memory: Value  # memref<K groups of all panels x elements of a row of K groups>

@@ -66,7 +66,7 @@ class HostHeap:
             self.free(address)
 
     def take_freed(self) -> tuple[int, ...]:
-        """Returns the addresses of freed memory blocks that are still kept, for ``give_back``."""
+        """Returns the addresses of freed blocks and forgets them: the caller passes them to ``give_back``."""
         freed, self._freed = tuple(self._freed), []
         return freed
 

@@ -115,7 +115,11 @@ class AbstractReference(Protocol):
         """Returns whether this reference can execute a launch: its parameters are those that it expects."""
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
-        """Executes the launch on its original memory: sampled blocks first, others until ``is_late()``."""
+        """Computes the launch in its original memory; returns the values to compare with the simulator's.
+
+        Computes all blocks that the simulator ran, then the others, until ``is_late()`` returns True; a
+        reference that computes all blocks at once ignores ``is_late``.
+        """
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,10 +35,11 @@ def step_cycles(
     is_paired: npt.NDArray[np.bool_],
     registers: int,
 ) -> Counts:
-    """Returns the estimated cycles of one step along K on a register tile, per schedule.
+    """Returns the estimated cycles per step along K (one k) of a register tile, as an array over schedules.
 
-    With few steps per tile the next tile hides FMA latency. ``steps``: along K; ``is_paired``: LLVM loads two
-    elements of A at once; ``registers``: vector registers of the core.
+    The tile has ``rows`` rows by ``vectors`` vectors; ``lines``: cache lines touched per vector of B;
+    ``steps``: steps along K per tile, few of which let the next tile hide FMA latency; ``is_paired``: LLVM
+    loads two elements of A at once; ``registers``: vector registers of the core.
     """
     sums = rows * vectors
     tiles_under_way = np.maximum(1.0, WINDOW / np.maximum(1.0, steps * (sums + vectors)))

@@ -321,7 +321,11 @@ class Spaces:
     def store(
         self, lanes: Indices, addresses: Indices, space: str, values: Array, is_strong: bool = False
     ) -> None:
-        """Stores unsigned integers ``values`` [lane, element] at the lanes' addresses in ``space``."""
+        """Stores ``values`` [lane, element], unsigned integers, from each lane's byte address on.
+
+        ``space``: as in ``load``, but a store to "param" raises Fault. ``is_strong``: a strong operation of
+        the PTX memory model (.relaxed, .volatile, ...), for the race detection on global memory.
+        """
         for name, which, inner in _named(space, addresses):
             some = lanes[which]
             if name == "shared":
