@@ -96,7 +96,9 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
     require_fields(trial, target="cuda:sm_90a", machine="stub GPU 0", stage="verify")
     refused = run(database, "tune matmul 64x48x32 --target cuda:sm_80 --trials 1", **gpu)
     assert refused.code == 2
-    assert "cuda:sm_80: the GPU here is sm_90a\nhint: --target cuda:sm_90a, or simulator:sm_80\n" in refused.err
+    assert (
+        "cuda:sm_80: the GPU here is sm_90a\nhint: --target cuda:sm_90a, or simulator:sm_80\n" in refused.err
+    )
 
 
 # ``--cpu NAME``: code for another x86 processor, what is said of it, and what is refused.
