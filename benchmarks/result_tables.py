@@ -277,7 +277,7 @@ def _range(means: list[float]) -> str:
 def gpu_sentence() -> str:
     """Returns the README's sentence on GPUs: of the check on an H200, which tried one configuration."""
     rows = json.loads((RESULTS / "gpu_check_sm_90a.json").read_text())["rows"]
-    row = next(each for each in rows if each["part"] == "tuning" and each.get("ratio", 0) > 0)
+    row = next(each for each in rows if each["part"] == "tuning" and "ratio" in each)
     _, shape, dtype, *_ = row["problem"].split()
     return (
         "Kernels for NVIDIA GPUs are verified as PTX in a simulator; an H200 ran an untuned one, "

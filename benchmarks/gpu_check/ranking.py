@@ -9,7 +9,6 @@ import functools
 import itertools
 import math
 import multiprocessing
-import os
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -31,6 +30,7 @@ from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Effort
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul, Problem
+from tuner.runtime.cpu.host import usable_processors
 from tuner.search.cost_model.configurations import model_of
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
@@ -98,7 +98,7 @@ def compare(bed: Bed, strategy: str, problem: Problem, end_s: float, strategies:
 
 
 def drawn_points(bed: Bed, strategy: str, problem: Problem) -> Iterator[Drawn]:
-    """Yields random points that can be launched, compiled and predicted by processes beside this one."""
+    """Yields random points that can be launched, compiled and predicted by other processes."""
     allowed, rng = feasible_set(problem, strategy, bed.chip), np.random.default_rng(0)
     rows = [int(row) for row in rng.permutation(allowed.rows)[: 2 * POINTS]]
     points = [GpuPoint(problem, allowed.candidate(row), bed.chip) for row in rows]
@@ -113,7 +113,7 @@ def drawn_points(bed: Bed, strategy: str, problem: Problem) -> Iterator[Drawn]:
 
 @functools.cache
 def _processes() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(max(1, len(os.sched_getaffinity(0)) - 1), multiprocessing.get_context("spawn"))
+    return ProcessPoolExecutor(max(1, usable_processors().allowed - 1), multiprocessing.get_context("spawn"))
 
 
 def _drawn(bed: Bed, point: GpuPoint, by_knobs: float) -> Drawn | None:

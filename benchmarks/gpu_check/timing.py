@@ -115,8 +115,12 @@ def after_idleness(bed: Bed) -> CheckOutcome:
     """Times cuBLAS after pauses of the GPU, each followed by untimed runs: how long its clocks remember."""
     gpu, problem = bed.gpu(), Matmul(2 * SIZE, 2 * SIZE, 2 * SIZE, "f16")
     arrays = GpuProblemArrays(gpu.device, problem, np.random.default_rng(0))
-    work = LoadedCublas(Cublas(gpu.device, find_cublas()), problem).work(arrays.addresses)
-    with closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer:
+    with (
+        closing(Cublas(gpu.device, find_cublas())) as library,
+        closing(arrays),
+        closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer,
+    ):
+        work = LoadedCublas(library, problem).work(arrays.addresses)
         with closing(GraphStopwatch(timer, work)) as take:
             run_s = take(1)
         found = {

@@ -308,8 +308,6 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
     n = inputs.base.product.shape[1]  # the product is there before threads ask for it
     step = max(1, BLOCK_ELEMENTS // n)
     elements = (end - first) * n
-    if not elements:
-        return Verdict(-1.0, 0), "no elements"
 
     def compared(part: slice) -> list[tuple[float, int, int, float, int]]:
         """Returns each block's worst error, its place, what was expected there, and the number of errors."""
@@ -324,7 +322,7 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
         return blocks
 
     blocks = [*itertools.chain(*_by_rows(end - first, elements, compared))]
-    worst, row, column, wanted, _ = max(blocks, key=lambda block: (block[0], -block[1]))
+    worst, row, column, wanted, _ = max(blocks, key=lambda block: block[0])  # of equal ones the first
     found = widened(result[row : row + 1])[0, column]
     wrong = sum(block[-1] for block in blocks)
     text = f"worst at [{row}, {column}]: found {found:.9g}, expected {wanted:.9g}"
