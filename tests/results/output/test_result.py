@@ -129,7 +129,7 @@ def test_the_tied_are_listed_but_not_without_end_and_a_throttled_time_is_reporte
 def test_counts_and_a_run_that_found_nothing_report_what_became_of_trials() -> None:
     assert counts_text(COUNTS) == "12 trials: 9 measured, 3 failed, 4 of them reused (same code)"
     assert counts_text(Counts(1, 1)) == "1 trial: 1 measured, 0 failed"
-    assert counts_text(Counts(4, 1)) == "4 trials: 1 measured, 0 failed, 3 interrupted"
+    assert counts_text(Counts(4, 1)) == "4 trials: 1 measured, 0 failed, 3 without an outcome"
     assert failure_lines(TunedRun(run(), Counts(), None, 1.0), []) == ["no candidate was tried"]
     given = failure_lines(TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0), [("run: killed by SIGSEGV", 3)])
     assert given[0] == "no candidate worked: 3 trials: 0 measured, 3 failed"

@@ -227,8 +227,8 @@ def counts_text(counts: Counts) -> str:
     """Returns a run's trial counts as text: '4 trials: 3 measured, 1 failed, 2 of them reused (...)'."""
     text = f"{count_text(counts.proposed, 'trial')}: {measured_text(counts)}, {counts.failed} failed"
     ended = counts.measured + counts.verified + counts.compiled + counts.failed
-    if ended < counts.proposed:  # --resume goes on with them
-        text += f", {counts.proposed - ended} interrupted"
+    if ended < counts.proposed:  # under way in a run that goes on, else interrupted
+        text += f", {counts.proposed - ended} without an outcome"
     return text + (f", {counts.reused} of them reused (same code)" if counts.reused else "")
 
 
