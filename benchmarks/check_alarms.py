@@ -25,6 +25,7 @@ import tuner
 from benchmarks.busy_loops import spinning
 from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.slowed_code import calibrated, slowed
+from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
 from tuner.core.problem import Matmul, parse_shape
@@ -32,7 +33,7 @@ from tuner.db.store import Store
 from tuner.results.exported_trial import exported
 from tuner.results.regression.audit import EvaluationCase, evaluated, runner_of
 from tuner.results.regression.gate import SESSION_EFFORT
-from tuner.results.regression.script_check import CheckFinding, ScriptCheck, compared, limits_of
+from tuner.results.regression.script_check import CheckFinding, ScriptCheck, compared
 from tuner.space.scripts.header import ScriptProvenance, read_provenance, without_header
 from tuner.targets.registry import real_backends
 
@@ -138,7 +139,7 @@ def _rows(recordings: list[RecordedScript], kind: str, options: argparse.Namespa
                 assert current.artifact is not None
                 current = replace(current, artifact=slowed(current.artifact, recording.iterations))
             spare = real_backends().machine().physical_cores - recording.provenance.threads
-            limits = limits_of(options.max_slowdown)
+            limits = SlowdownLimits.up_to(options.max_slowdown)
             found = compared(runner, current, recording.provenance, limits, spare)
         seconds = time.monotonic() - started_s
         row = TimedCheck(recording.provenance.problem.shape, kind, found, seconds, os.getloadavg()[0])

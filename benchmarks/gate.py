@@ -1,4 +1,4 @@
-"""How often `tuner gate` detects real slowdowns, and how often it reports a slowdown of unchanged code.
+"""How often `tuner check --baseline` detects slowdowns, and reports some of unchanged code.
 
     python -m benchmarks.gate --json --output benchmarks/results/gate.json
 

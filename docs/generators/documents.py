@@ -60,11 +60,11 @@ PRINTED: Final = (  # command -> the function that makes its document
     ("space", "tuner.cli.commands.catalogue:_space_document"),
     ("strategies", "tuner.cli.commands.catalogue:_strategy_document"),
     ("explain", "tuner.results.explanations:explain_document"),
-    ("check", "tuner.cli.commands.check:check_document"),
+    ("check SCRIPT", "tuner.cli.commands.check:check_document"),
+    ("check --baseline FILE", "tuner.cli.commands.check:gate_document"),
     ("portfolio", "tuner.cli.commands.portfolio:portfolio_document"),
-    ("gate", "tuner.cli.commands.gate:gate_document"),
     ("run", "tuner.cli.commands.run:run_document"),
-    ("ptx run", "tuner.cli.commands.ptx:_document"),
+    ("ptx", "tuner.cli.commands.ptx:_document"),
     ("fleet status", "tuner.fleet.commands.status:status_document"),
 )
 COMMENT: Final = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)

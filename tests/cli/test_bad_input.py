@@ -28,7 +28,7 @@ MNK = "allowed MxNxK such as 512x512x512"
 SINCE = "allowed such as 2026-01-31"
 
 HOSTILE = "{{ cycler.__init__.__globals__.os.system('touch owned') }}"
-SEEDED = ("check x.mlir", "gate --baseline x.json", "audit", "ptx run x.ptx")
+SEEDED = ("check x.mlir", "check --baseline x.json", "check --best", "ptx x.ptx")
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_words_of_tune(tuner: Tuner) -> None:
         ("history --shape 512x512", f"shape: found '512x512', {MNK}: K missing"),
         ("history --runs --shape 8x0x8", "size n: found 0, allowed 1..2147483647"),
         ("history --op conv", "operation: found 'conv', allowed matmul, batch_matmul"),
-        ("audit --dtype ", "dtype: found '', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2"),
+        ("check --best --dtype ", "dtype: found '', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2"),
         ("history --runs --layout tt", "layout: found 'tt', allowed nn, nt, tn"),
         ("history --limit 0", "limit: found 0, allowed 1 or more"),
         ("report --limit 0", "limit: found 0, allowed 1 or more"),
@@ -213,9 +213,9 @@ def test_a_missing_database_of_the_environment_is_an_error(tmp_path: Path) -> No
 
 ASKING = [  # commands that create no database: they ask one, or need what it has
     *("history", "history --runs", "show 1", "show run:1", "show 1 --ablation", "show 1 --passes"),
-    *("diff 1 2", "explain 1", "export matmul 8x8x8", "report", "audit", "tune --resume 1"),
+    *("diff 1 2", "explain 1", "export matmul 8x8x8", "report", "check --best", "tune --resume 1"),
     *("db info", "db prune", "db backup copy.db", "bundle export -o x.bundle", "bundle import x.jsonl"),
-    *("space matmul 8x8x8 --suggest", "gate --baseline g.json --record best"),
+    *("space matmul 8x8x8 --suggest", "check --baseline g.json --record best"),
 ]
 
 
@@ -298,4 +298,4 @@ def test_an_empty_database_names_the_run_that_would_answer(tuner: Tuner, here: P
         assert said.endswith("\nhint: tuner tune matmul 9x9x9 --dtype f64 --db new.db\n")
     tune = "tuner tune matmul 512x512x512 --db new.db"
     assert tune in tuner("report --db new.db").out
-    assert tuner("gate --baseline g.json --record best --db new.db").err.endswith(f"\nhint: {tune}\n")
+    assert tuner("check --baseline g.json --record best --db new.db").err.endswith(f"\nhint: {tune}\n")

@@ -217,8 +217,8 @@ class Disturbed:
 
     def gate(self) -> str:
         file = str(self.tuner.database.parent / "gate.json")
-        self.tuner("gate --baseline", file, "--record", self.best)
-        return _all(self.tuner("gate --baseline", file))
+        self.tuner("check --baseline", file, "--record", self.best)
+        return _all(self.tuner("check --baseline", file))
 
 
 def _all(done: Done) -> str:
@@ -237,7 +237,7 @@ TEXTS: Mapping[str, tuple[Callable[[Disturbed], str], str]] = {
     "report": (Disturbed.page, "2.00x (2.00 .. 2.00)"),
     "export": (lambda run: run.script.read_text() if run.script.exists() else "", "ratio 2.000"),
     "export --stock": (lambda run: run.asked(f"export --trial {run.best} --stock"), "+100.0% time"),
-    "audit": (lambda run: run.asked("audit"), ""),
+    "check --best": (lambda run: run.asked("check --best"), ""),
     "gate": (Disturbed.gate, ""),
     "tune PROGRAM": (Disturbed.program, "gain    2.00 times as fast (95 % interval 2.00 .. 2.00)"),
     "check": (lambda run: _all(run.tuner("check", str(run.script))), "ratio     not distinguishable"),

@@ -59,15 +59,15 @@ DOCUMENTS: Mapping[str, str] = {
     "diff": "diff {best} {other} --json",
     "explain": "explain {best} --json",
     "portfolio": "portfolio 1 --configs 2 --json",
-    "audit": "audit --json",
+    "check --best": "check --best --json",
 }
 AS_TEXTS = {"report", "export"}  # commands whose pages and headers are among TEXTS
 # Commands that print no time of a kernel or a program.
 NO_TIMES = {
     *("strategies", "new-strategy", "space", "targets", "apply", "lower", "completion"),
-    *("ptx run", "bundle export", "bundle import"),
+    *("ptx", "bundle export", "bundle import"),
     *("fleet worker", "fleet status", "fleet drain", "fleet up", "fleet cancel"),
-    *("fleet script ssh", "fleet script slurm", "fleet script kubernetes", "library merge"),
+    *("fleet script ssh", "fleet script slurm", "fleet script kubernetes"),
     *("db info", "db upgrade", "db merge", "db backup", "db prune"),
 }
 # Module -> why a time is divided by another one there, although the module does not decide what may be said.
@@ -140,10 +140,10 @@ def _tuned(run: Disturbed) -> Any:
 def _gate(run: Disturbed, *options: str) -> Done:
     """Runs a gate whose code takes longer than the recorded one."""
     file = str(run.tuner.database.parent / "gate.json")
-    run.tuner("gate --baseline", file, "--record", run.best)
+    run.tuner("check --baseline", file, "--record", run.best)
     slower = fakes.changed_kind(run.tuner.backends.kinds["fake"], bind=lambda *_: _slower)
     backends = replace(run.tuner.backends, kinds={"fake": slower})
-    return replace(run.tuner, backends=backends)("gate", "--baseline", file, *options)
+    return replace(run.tuner, backends=backends)("check", "--baseline", file, *options)
 
 
 def _slower(chosen: Candidate) -> Script:
@@ -173,7 +173,7 @@ def _distilled(run: Disturbed) -> Any:
 MADE: Mapping[str, Callable[[Disturbed], Any]] = {
     "tune": _tuned,
     "check": lambda run: run.tuner("check", str(run.script), "--json").json,
-    "gate": lambda run: _gate(run, "--json").json,
+    "check --baseline": lambda run: _gate(run, "--json").json,
     "run": _ran,
     "portfolio -o": _distilled,
 }
@@ -230,7 +230,7 @@ TEXTS: Mapping[str, Callable[[Disturbed], str]] = {
     "export": lambda run: run.script.read_text(),
     "tune": lambda run: run.tuned.out + run.tuned.err,
     "check": lambda run: run.tuner("check", str(run.script)).out,
-    "gate": lambda run: _gate(run).out,
+    "check --baseline": lambda run: _gate(run).out,
     "C header": lambda run: ", ".join(writer.times(_entry(run))),
     "library": lambda run: header(document_of((_entry(run),), (None,)), "library.mlir", "MLIR 23"),
     "repr": lambda run: repr(_trials(run)[0]),

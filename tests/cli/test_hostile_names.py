@@ -105,7 +105,7 @@ QUERIES = (
         "export matmul 8x8x8",
         "export matmul 8x8x8 --format t4",
     ),
-    *("audit", "db info", "db prune", "tune matmul 8x8x8 --trials 3", "tune matmul 9x8x8 --trials 3"),
+    *("check --best", "db info", "db prune", "tune matmul 8x8x8 --trials 3", "tune matmul 9x8x8 --trials 3"),
 )
 
 

@@ -119,7 +119,7 @@ TYPED = (
     *("tune matmul 8x8x8 --trials 3", "space matmul 8x8x8", "show 1", "diff 1 2", "explain 1", "cancel 1"),
     *("export matmul 8x8x8", "merge none.db", "backup copy.db", "suggest matmul 8x8x8", "drain node"),
     *("worker --compile 1", "ssh host --compile 1", "slurm --compile 1", "import none.jsonl"),
-    *("kubernetes --compile 1 --image tuner", "gate --record 1 gate.json"),
+    *("kubernetes --compile 1 --image tuner", "check --record 1 gate.json"),
 )
 WORDS = {name: tuple(words) for name, *words in map(str.split, TYPED)}
 DATABASE_SECRETS_COMMANDS = tuple(
@@ -179,7 +179,7 @@ def test_no_command_prints_the_password_of_a_server_that_answers(
     address = f"{empty_schema(postgres_server)}&password={ENCODED}".replace("tuner@", f"tuner:{SECRET}@")
     tuner.done("tune matmul 8x8x8 --trials 3 --db", address)
     for options in DATABASE_SECRETS_COMMANDS:
-        if options[0] not in ("fleet", "gate"):
+        if options[0] != "fleet" and "--baseline" not in options:
             require_silent(tuner, *options, "--db", address)
     tuner.done("history --runs --json --db", address)
     assert "***" in tuner.done("db info --db", address).out
@@ -220,7 +220,14 @@ def test_examples_are_lines_to_copy() -> None:
 COLUMNS = 80
 ASKED = (
     *("history --runs", "history", "show 1", "show run:1", "show run:1 --ablation", "diff 1 2", "explain 1"),
-    *("audit", "gate --baseline gate.json", "space matmul 8x8x8", "strategies", "targets", "diff run:1 2"),
+    *(
+        "check --best",
+        "check --baseline gate.json",
+        "space matmul 8x8x8",
+        "strategies",
+        "targets",
+        "diff run:1 2",
+    ),
     *("explain matmul 8x8x8 fake(x=1)", "explain matmul 8x8x8 fake(x=1,comment=a)"),
 )
 
@@ -256,7 +263,7 @@ def test_every_table_fits_a_terminal_of_80_columns(
     tuned: Tuner, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tuned.done("tune matmul 16x8x8 --trials 1 --threads 2")
-    tuned.done("gate --record best --baseline gate.json")
+    tuned.done("check --record best --baseline gate.json")
     monkeypatch.setenv("TUNER_DB", str(tuned.database))
     with terminal(COLUMNS) as shown:
         for asked in ASKED:

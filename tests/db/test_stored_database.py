@@ -129,11 +129,11 @@ def test_a_run_is_tuned_asked_for_audited_gated_pruned_and_copied(url: str, tmp_
     assert len(tuner("history", "--json").json) == 20
     (best,) = tuner("history", "--best", "--shape", "8x8x8", "--json").json
     assert best["median_s"] == fakes.BEST_S
-    assert tuner("audit", "--json").json["flagged"] == 0
+    assert tuner("check --best", "--json").json["flagged"] == 0
     gate = str(tmp_path / "gate.json")
-    assert tuner("gate", "--baseline", gate, "--record", "best").code == 0
+    assert tuner("check", "--baseline", gate, "--record", "best").code == 0
     tuner.backends = changed(x=8)
-    assert tuner("gate", "--baseline", gate).code == 1
+    assert tuner("check", "--baseline", gate).code == 1
     assert tuner("db", "prune", "--json").json["trials"] > 0
     assert tuner("history", "--best", "--json").json == [best]
     copy = tmp_path / "copy.db"

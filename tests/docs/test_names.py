@@ -133,7 +133,14 @@ UNTRUSTED = " ".join((ROOT / "docs" / "guides" / "untrusted-scripts.md").read_te
 
 
 def test_each_kind_of_file_that_runs_code_is_named_as_an_exported_programs_object_file() -> None:
-    kinds = ("transform script", "`tuner gate`", "bundles", "exported programs", "databases", "rule files")
+    kinds = (
+        "transform script",
+        "`tuner check --baseline`",
+        "bundles",
+        "exported programs",
+        "databases",
+        "rule files",
+    )
     assert CODE.endswith(".o")
     in_process = "object file `tuner.load` and `tuner.torch.load` run in your process"
     require(UNTRUSTED, *kinds, in_process, f"hashes in `{DOCUMENT}` show damage")

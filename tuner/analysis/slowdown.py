@@ -50,18 +50,24 @@ RESOLVED = 0.03  # relative: what interleaved sessions can distinguish
 
 @dataclass(frozen=True)
 class SlowdownLimits:
-    """Relative slowdowns that decide, by the whole interval of what was measured (see ``finding_of``).
+    """Relative slowdowns that decide, by the whole interval of what was measured; the defaults accept 5 %.
 
-    Above ``tolerated``, and above the noise: slower. Below ``excluded``: not slower, however noisy.
+    Above ``tolerated``, and above the noise: slower. Below ``excluded``: not slower, however noisy. See
+    ``finding_of``.
     """
 
     tolerated: float = 0.02  # relative: another layout of equal code in memory makes such a difference
-    excluded: float = 0.05  # relative: once such a slowdown is excluded, no more sessions are needed
+    excluded: float = 0.035  # relative: once such a slowdown is excluded, no more sessions are needed
 
     @classmethod
-    def above(cls, tolerated: float) -> "SlowdownLimits":
-        """Returns the limits that flag what exceeds ``tolerated``; ``excluded`` is 3 points more."""
-        return cls(tolerated, tolerated + RESOLVED)
+    def up_to(cls, max_slowdown: float) -> "SlowdownLimits":
+        """Returns the limits for the largest slowdown that a user accepts (0.05 for 5 %).
+
+        ``tolerated``: 3 points less (RESOLVED), at least 2 %; ``excluded``: the middle of ``tolerated`` and
+        ``max_slowdown``, at most ``max_slowdown``.
+        """
+        tolerated = max(cls().tolerated, max_slowdown - RESOLVED)
+        return cls(tolerated, min(max_slowdown, (tolerated + max_slowdown) / 2))
 
 
 def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:

@@ -40,22 +40,18 @@ SUMMARIES: Final = {
     "Export": {
         "export:export": "Writes the best transform script of a problem, or that of a trial, or what "
         "--format names.",
-        "check:check": "Verifies an exported script and times it again; one without a recorded time is "
-        "verified only.",
-        "check:apply": "Applies a transform script of any origin to a payload and prints the result; - is "
+        "check:check": "Verifies an exported script, the best trials, or recorded kernels, and times them "
+        "again.",
+        "apply:apply": "Applies a transform script of any origin to a payload and prints the result; - is "
         "stdin.",
-        "export:library": "Works on libraries that 'tuner export --format library' wrote.",
-        "gate:audit": "Recompiles the best trials of this machine after an upgrade; verifies and times "
-        "changed code again.",
-        "gate:gate": "Compiles recorded kernels again and times them interleaved with their recorded code, "
-        "for CI.",
     },
     "Programs": {
         "run:run": "Compiles and runs an MLIR program of one or more operations; '-' reads the program from "
         "stdin.",
         "run:lower": "Prints an MLIR program after one step of its lowering for a GPU; '-' reads the program "
         "from stdin.",
-        "ptx:ptx": "Runs and checks PTX files without a GPU.",
+        "ptx:ptx": "Simulates a kernel of a PTX file; reports its instructions, shared-memory conflicts and "
+        "races.",
     },
     "Measure on other machines": {
         "bundle:bundle": "Carries compiled candidates to a machine with a GPU, and the results back.",
@@ -85,6 +81,9 @@ COMMANDS: Final[Sections] = tuple(
 
 main.add_sections(COMMANDS)
 main.gone = {
+    "audit": "tuner check --best",
+    "gate": "tuner check --baseline FILE",
+    "library": "tuner export --merge LIBRARY --merge LIBRARY -o FILE",
     "distill": "tuner portfolio CAMPAIGN --configs K -o FILE",
     "runs": "tuner history --runs",
     "record-space": "python -m benchmarks record-space, in a clone of the repository",

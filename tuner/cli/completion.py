@@ -154,7 +154,7 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "target": _targets,
     **dict.fromkeys(("strategy", "strategies"), _strategies),
     **dict.fromkeys(("run", "run_id", "resume"), _runs),
-    **dict.fromkeys(("trial", "recorded"), _trials),
+    **dict.fromkeys(("trial", "record"), _trials),
     **dict.fromkeys(("trial_or_run", "first", "second"), _trials_and_runs),
     # of ``tuner explain``
     "arguments": lambda context, start: (*((name, "") for name in OPERATIONS), *_trials(context, start)),

@@ -129,7 +129,7 @@ def require_same_code(run: Run, machine: Machine, compiler: Compiler) -> None:
         changes = ", ".join(run.compiler.changes_to(compiler))
         raise UsageError(
             f"run {run.id}: was made by another version of the compiler; changed: {changes}",
-            "start a new run, or time its best trial with this version: tuner audit",
+            "start a new run, or time its best trial with this version: tuner check --best",
         )
 
 

@@ -61,7 +61,7 @@ LATEST = [str(trial) for trial in range(20, 0, -1)]
         ("show run:", ["run:1"]),
         ("diff 2 1", [*LATEST[1:11], "1"]),
         ("explain 20", ["20"]),
-        ("gate --record ", LATEST),
+        ("check --record ", LATEST),
         ("show --db none.db ", []),
         ("show --db pyproject.toml ", []),
         ("tune --strategy m --space none.yaml --strategy ", [""]),  # a file, as a path is taken too

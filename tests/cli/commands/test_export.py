@@ -152,7 +152,7 @@ def test_the_export_of_a_shape_says_that_its_time_is_unreliable(tuned: Tuner) ->
     assert tuned("export --trial", str(trial), "--format", "source").err == ""
 
 
-# ``tuner export --format library``, ``apply --strict`` and ``library merge``, with real compilers.
+# ``tuner export --format library``, ``apply --strict`` and ``export --merge``, with real compilers.
 
 PROBLEM, OTHER = Matmul(64, 96, 33), Matmul(32, 64, 48)
 
@@ -241,7 +241,7 @@ def test_an_exported_script_is_no_library_and_names_what_it_is_for(tmp_path: Pat
 def test_only_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) -> None:
     other, output = tmp_path / "other", tmp_path / "merged.mlir"
     assert real("export --format library --run 1 -o", str(other)).code == 0
-    done = real("library merge", str(exported), str(other / "library.mlir"), "-o", str(output), "--json")
+    done = real("export --json --merge", str(exported), "--merge", f"{other}/library.mlir", "-o", str(output))
     assert done.json == {"files": [str(output)], "entries": 2, "compared": []}
     assert done.err == f"wrote {output}: 2 entries\n"
     program = write(tmp_path, product("one", OTHER).text, product("two", PROBLEM).text)
@@ -249,7 +249,8 @@ def test_only_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) 
     path = tmp_path / "best.mlir"
     path.write_text("module {\n}\n")
     message = "best.mlir: is not a library that 'tuner export --format library' wrote"
-    assert message in real.refused("library merge", str(path), str(path), "-o", str(tmp_path / "m.mlir"))
+    assert message in real.refused("export -o m.mlir --merge", str(path))
+    assert "cannot be combined with matmul" in real.refused("export --merge a.mlir matmul 8x8x8")
 
 
 @pytest.mark.mlir

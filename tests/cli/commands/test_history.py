@@ -136,7 +136,7 @@ def test_the_best_is_marked_and_why_the_first_by_time_is_not_it(tuned: Tuner) ->
     page = tuned.database.with_suffix(".html")
     assert tuned("report -o", str(page)).code == 0
     assert f"tuner export --trial {next_best['trial']} -o best.mlir" in page.read_text()
-    recorded = tuned("gate --baseline", str(tuned.database.with_suffix(".json")), "--record", "best")
+    recorded = tuned("check --baseline", str(tuned.database.with_suffix(".json")), "--record", "best")
     assert f": trial {next_best['trial']}" in recorded.err
 
 

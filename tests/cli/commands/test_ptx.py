@@ -19,16 +19,16 @@ def square(tmp_path: Path) -> str:
 
 def test_arrays_are_read_and_written_and_a_fault_is_a_line(tuner: Tuner, square: str, tmp_path: Path) -> None:
     saved, array = tmp_path / "out.npz", tmp_path / "x.npy"
-    done = tuner(f"ptx run --block 64 --arg f32[50]=range --arg u32=50 --save {saved}", square)
+    done = tuner(f"ptx --block 64 --arg f32[50]=range --arg u32=50 --save {saved}", square)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("square: 1 block, 22 warp instructions\n")  # (5 + 5 + 1) * 2
     with np.load(saved) as arrays:
         np.testing.assert_array_equal(arrays["arg0"], np.arange(50.0, dtype=np.float32) ** 2)
     np.save(array, np.full((2, 2), 3.0))
-    tuner.done(f"ptx run --block 4 --arg f32[4]=@{array} --arg u32=4 --save {saved}", square)
+    tuner.done(f"ptx --block 4 --arg f32[4]=@{array} --arg u32=4 --save {saved}", square)
     with np.load(saved) as arrays:
         assert arrays["arg0"].tolist() == [9.0] * 4
-    done = tuner("ptx run --block 64 --arg f32[50]=zeros --arg u32=64", square)
+    done = tuner("ptx --block 64 --arg f32[50]=zeros --arg u32=64", square)
     assert (done.code, done.out) == (1, "")
     assert "out of bounds: thread (50, 0, 0) of block (0, 0, 0): found 4 bytes at byte 200 of x" in done.err
 
@@ -36,14 +36,14 @@ def test_arrays_are_read_and_written_and_a_fault_is_a_line(tuner: Tuner, square:
 def test_conflicts_and_races_are_reported_and_a_race_fails(tuner: Tuner, tmp_path: Path) -> None:
     where = "--grid 2,2,1 --block 64,2 --shared 24576 --only 1,1"
     arrays = "--arg f16[128,64]=random --arg f16[64,128]=random --arg f32[128,128]=nan"
-    document = tuner.done(f"ptx run {where} {arrays} --json", str(DATA / "mma_f16.ptx")).json
+    document = tuner.done(f"ptx {where} {arrays} --json", str(DATA / "mma_f16.ptx")).json
     require_fields(document, kernel="matmul_kernel", blocks=1, conflict_ratio=1.0, races=[], benign=[])
     keys = {"line", "instruction", "wavefronts", "ideal_wavefronts", "ratio"}
     assert document["conflicts"][0].keys() == keys
     path = tmp_path / "racy.ptx"
     path.write_text((DATA / "transpose.ptx").read_text().replace("bar.sync \t0;", ""))
     text = "--grid 2,2 --block 32,8 --arg f32[64,64]=random --arg f32[64,64]=zeros"
-    assert "race in shared memory" in tuner.failed(f"ptx run {text}", str(path)).out
+    assert "race in shared memory" in tuner.failed(f"ptx {text}", str(path)).out
 
 
 def test_wrong_arguments_are_reported(tuner: Tuner, square: str) -> None:
@@ -62,12 +62,12 @@ def test_wrong_arguments_are_reported(tuner: Tuner, square: str) -> None:
         (("--kernel", "cube"), "found no kernel 'cube', allowed square"),
         (("--arg", "f32[4]=ones", "--arg", "u32=1", "--only", "1"), "blocks: found (1, 0, 0), allowed"),
     ):
-        assert message in tuner.refused("ptx run", square, *text), text
+        assert message in tuner.refused("ptx", square, *text), text
 
 
 def test_a_file_without_ptx_and_several_kernels_without_a_name_are_refused(tuner: Tuner, square: str) -> None:
     path = Path(square)
     path.write_text("module {}")
-    assert tuner.refused("ptx run", square) == "error: square.ptx:1: found 'module', allowed '.version'\n"
+    assert tuner.refused("ptx", square) == "error: square.ptx:1: found 'module', allowed '.version'\n"
     path.write_text(SQUARE + SQUARE[SQUARE.index(".visible") :].replace("square", "again"))
-    assert "kernels square, again\nhint: choose one with --kernel\n" in tuner.refused("ptx run", square)
+    assert "kernels square, again\nhint: choose one with --kernel\n" in tuner.refused("ptx", square)

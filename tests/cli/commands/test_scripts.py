@@ -134,33 +134,33 @@ def test_a_script_that_needs_another_machine_is_refused(tuned: Tuner, script: Pa
 @pytest.fixture
 def baseline(tuned: Tuner, tmp_path: Path) -> Path:
     file = tmp_path / "gate.json"
-    done = tuned.done("gate --baseline", str(file), "--record", "best")
+    done = tuned.done("check --baseline", str(file), "--record", "best")
     assert done.out == f"recorded 1 kernel; {file} has 1\n"
     return file
 
 
 def test_unchanged_code_passes_and_wrong_arguments_exit_with_2(tuned: Tuner, baseline: Path) -> None:
-    done = tuned.done("gate --baseline", str(baseline))
-    require(done.out, "### tuner gate: passed", "| matmul 8x8x8 f32 nn none fake | same code | - |")
+    done = tuned.done("check --baseline", str(baseline))
+    require(done.out, "### tuner check: passed", "| matmul 8x8x8 f32 nn none fake | same code | - |")
     empty = ("--summary", "")  # a variable of CI, elsewhere
-    assert tuned("gate --baseline", str(baseline), *empty).code == 0
+    assert tuned("check --baseline", str(baseline), *empty).code == 0
     for text, message in (
         (("--record", "first"), "ID: found 'first', allowed the number of a trial"),
         (("--max-slowdown", "much"), "max-slowdown: found 'much', allowed a percentage"),
     ):
-        assert message in tuned.refused("gate --baseline", str(baseline), *text)
+        assert message in tuned.refused("check --baseline", str(baseline), *text)
 
 
 def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_path: Path) -> None:
     tuned.backends = changed(x=8)
-    done = tuned.failed("gate --baseline", str(baseline), "--summary", str(tmp_path / "summary.md"))
-    assert "### tuner gate: 1 of 1 kernel stopped the gate" in done.out
+    done = tuned.failed("check --baseline", str(baseline), "--summary", str(tmp_path / "summary.md"))
+    assert "### tuner check: 1 of 1 kernel slower or failed" in done.out
     row = "| **slower** | +100.0% | +100.0% .. +100.0% | 0.0% | 1 ms | 2 ms | reliable |"
     assert row in done.out
     assert row in (tmp_path / "summary.md").read_text()
     assert "fake: slower, +100.0% time (99 % interval +100.0% .. +100.0%), 5 sessions" in done.err
-    assert tuned("gate --baseline", str(baseline), "--max-slowdown", "200%").code == 0
-    document = tuned("gate --baseline", str(baseline), "--json").json
+    assert tuned("check --baseline", str(baseline), "--max-slowdown", "200%").code == 0
+    document = tuned("check --baseline", str(baseline), "--json").json
     (entry,) = document["entries"]
     assert not document["passed"]
     require_fields(entry, status="slower", slowdown=pytest.approx(1.0), slowdown_unknown=None)
@@ -169,45 +169,45 @@ def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_
 
 def test_code_that_is_as_fast_has_no_ratio_and_a_reason_no_markdown(tuned: Tuner, baseline: Path) -> None:
     tuned.backends = changed(another=1)
-    (entry,) = tuned("gate --baseline", str(baseline), "--json").json["entries"]
+    (entry,) = tuned("check --baseline", str(baseline), "--json").json["entries"]
     require_fields(entry, status="not slower", slowdown=None, interval=[0.0, 0.0])
     assert entry["slowdown_unknown"].startswith("not distinguishable, the 99 % interval")
-    assert "| not slower | - | +0.0% .. +0.0% |" in tuned("gate --baseline", str(baseline)).out
+    assert "| not slower | - | +0.0% .. +0.0% |" in tuned("check --baseline", str(baseline)).out
     tuned.backends = changed(at="compile", deed="fail", note="|")
-    done = tuned.failed("gate --baseline", str(baseline))
+    done = tuned.failed("check --baseline", str(baseline))
     assert "- matmul 8x8x8 f32 nn none fake: fails at stage compile: fails at compile" in done.out
 
 
 def test_a_trial_takes_the_place_of_the_best(tuned: Tuner, baseline: Path) -> None:
     (trial,) = tuned("history --sort -median --limit 1 --json").json
-    done = tuned("gate --baseline", str(baseline), "--record", str(trial["trial"]), "--json")
+    done = tuned("check --baseline", str(baseline), "--record", str(trial["trial"]), "--json")
     assert done.json == {"file": str(baseline), "recorded": 1, "entries": 1}
     (entry,) = json.loads(baseline.read_text())["entries"]
     assert entry["measurement"]["median_s"] == trial["median_s"]
 
 
 def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -> None:
-    refused = tuner.refused("gate --record best --baseline", str(tmp_path / "gate.json"))
+    refused = tuner.refused("check --record best --baseline", str(tmp_path / "gate.json"))
     assert "record: nothing was timed on this machine\nhint: tuner tune" in refused
-    assert "cannot be read" in tuner.refused("gate --baseline", str(tmp_path / "gate.json"))
+    assert "cannot be read" in tuner.refused("check --baseline", str(tmp_path / "gate.json"))
     recording = files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
     text = ("matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "2", "--sampler", "random")
     assert tuner("tune", *text).code == 0
-    refused = tuner.refused("gate --record 1 --baseline", str(tmp_path / "gate.json"))
+    refused = tuner.refused("check --record 1 --baseline", str(tmp_path / "gate.json"))
     assert "trial 1: is a replay: nothing was timed" in refused
 
 
 def test_trials_of_another_machine_and_those_that_fail_are_not_recorded(tuned: Tuner, tmp_path: Path) -> None:
     elsewhere = fakes.backends(machine=lambda _target: fakes.OTHER_MACHINE)
-    refused = replace(tuned, backends=elsewhere).refused("gate --baseline gate.json --record 1")
+    refused = replace(tuned, backends=elsewhere).refused("check --baseline gate.json --record 1")
     assert refused.endswith(": trial 1: was timed on 'fake', this machine is 'another'\n")
     failing = replace(tuned, backends=changed(at="compile", deed="fail"))
     file = tmp_path / "gate.json"
-    done = failing.done("gate --record best --baseline", str(file))
+    done = failing.done("check --record best --baseline", str(file))
     assert done.out == f"recorded 0 kernels; {file} has 0\n"
     assert done.err.startswith("note: skipped trial ")
     (trial,) = tuned("history --sort median --limit 1 --json").json
-    assert failing("gate", "--baseline", str(file), "--record", str(trial["trial"])).code == 2
+    assert failing("check", "--baseline", str(file), "--record", str(trial["trial"])).code == 2
 
 
 def best_of(tuned: Tuner) -> int:
@@ -215,13 +215,13 @@ def best_of(tuned: Tuner) -> int:
 
 
 def test_bests_that_are_asked_for_and_hold_exit_with_0(tuned: Tuner) -> None:
-    done = tuned.done("audit")
+    done = tuned.done("check --best")
     assert "matmul 8x8x8 f32 nn none fake  unchanged: the same script and compiler" in done.out
     assert done.out.endswith("1 best audited, 0 flagged\n")
-    assert tuned("audit --shape 9x9x9").out == "0 bests audited, 0 flagged\n"
-    assert "max-slowdown: found 'much'" in tuned.refused("audit --max-slowdown much")
+    assert tuned("check --best --shape 9x9x9").out == "0 bests audited, 0 flagged\n"
+    assert "max-slowdown: found 'much'" in tuned.refused("check --best --max-slowdown much")
     tuned.backends = changed(comment="other")
-    document = tuned("audit --json").json
+    document = tuned("check --best --json").json
     (best,) = document["audited"]
     require_fields(best, status="same code", holds=True, recorded_s=1e-3, now_s=None)
     assert document["flagged"] == 0
@@ -230,7 +230,10 @@ def test_bests_that_are_asked_for_and_hold_exit_with_0(tuned: Tuner) -> None:
 def test_slower_code_is_flagged_and_told_as_stale(tuned: Tuner) -> None:
     tuned.backends = changed(x=9)
     best = best_of(tuned)
-    assert "slower: 5 ms, other code, recorded 1 ms in another session (run 2)" in tuned.failed("audit").out
+    assert (
+        "slower: 5 ms, other code, recorded 1 ms in another session (run 2)"
+        in tuned.failed("check --best").out
+    )
     assert "stale     slower in an audit: other code" in tuned("show", str(best)).out
     assert best_of(tuned) != best
     assert "  stale  " in tuned("history --run 1").out

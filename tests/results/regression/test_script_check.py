@@ -146,7 +146,7 @@ def test_noise_of_the_recorded_round_and_what_a_larger_limit_allows_are_no_slowd
     noisy = replace(provenance.round, noise=0.06)
     assert check(script, Day(kernel=1.05), round=noisy).finding is CheckFinding.CANNOT_TELL
     for kernel, finding in ((1.05, CheckFinding.NOT_SLOWER), (1.12, CheckFinding.SLOWER)):
-        found = checked(backends(Day(kernel=kernel)), provenance, text, script_check.limits_of(0.1))
+        found = checked(backends(Day(kernel=kernel)), provenance, text, SlowdownLimits.up_to(0.1))
         assert found.finding is finding
 
 
@@ -165,14 +165,14 @@ def test_a_limit_is_three_points_above_what_is_never_called_slower() -> None:
         *((0.05, (0.02, 0.035)), (0.1, (0.07, 0.085)), (0.03, (0.02, 0.025))),
         *((0.01, (0.02, 0.01)), (9.0, (8.97, 8.985))),
     ):
-        found = script_check.limits_of(max_slowdown)
+        found = SlowdownLimits.up_to(max_slowdown)
         assert (found.tolerated, found.excluded) == pytest.approx(limits)
 
 
 def test_what_lies_between_the_usual_limit_and_the_one_of_the_user_is_not_slower() -> None:
     small = PairedSlowdown(0.07, (0.06, 0.08), 0.01)
-    assert finding_of(small, LEAST_SESSIONS, SlowdownLimits.above(0.1)) is Finding.NOT_SLOWER
-    assert finding_of(small, LEAST_SESSIONS, SlowdownLimits.above(0.02)) is Finding.SLOWER
+    assert finding_of(small, LEAST_SESSIONS, SlowdownLimits.up_to(0.1)) is Finding.NOT_SLOWER
+    assert finding_of(small, LEAST_SESSIONS, SlowdownLimits.up_to(0.05)) is Finding.SLOWER
 
 
 def test_a_library_that_was_timed_alone_is_no_reference(tmp_path: Path) -> None:

@@ -1,212 +1,172 @@
-"""``tuner check`` and ``tuner apply``: verify and time a script, or apply a script or a library."""
+"""``tuner check``: whether a script, the best trials or recorded kernels are still correct and as fast."""
 
+import datetime
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuner.analysis.ratios import Comparable
+from tuner.analysis.slowdown import SlowdownLimits
 from tuner.cli.main import DONE, FAILED, UNDECIDED, screen_columns
-from tuner.cli.options import backends_of, json_option, parse_share, print_found, seed_option
+from tuner.cli.options import (
+    backends_of,
+    database_option,
+    json_option,
+    open_known_store,
+    parse_number,
+    parse_share,
+    print_found,
+    seed_option,
+)
+from tuner.cli.session import settings_given
 from tuner.core.errors import TunerError, UsageError, error_lines
-from tuner.core.processors import processor_of, require_instructions
-from tuner.core.serialization import encode, read_text_or_stdin, seconds_text
-from tuner.library.contraction_report import contraction_reports, payload_contractions
-from tuner.library.library import is_library, read_document
-from tuner.results.output.formatting import wrapped
-from tuner.results.regression.script_check import CheckFinding, checked, limits_of
-from tuner.runtime.workers.worker import call_in_child
-from tuner.space.scripts.header import MARK, read_provenance, without_header
-from tuner.space.scripts.requirements import instructions_needed
+from tuner.core.requests import tune_command
+from tuner.core.runs import TaskQuery, TrialQuery
+from tuner.core.serialization import read_text_or_stdin, seconds_text
+from tuner.results.best_trials import best_trials_here
+from tuner.results.output.files import write_atomically
+from tuner.results.output.formatting import count_text, one_line, table_lines, wrapped
+from tuner.results.past_runs import asked_query
+from tuner.results.regression.audit import audit
+from tuner.results.regression.gate import (
+    GateFile,
+    check_entry,
+    gate_file_bytes,
+    read_gate_file,
+    recorded_entry,
+)
+from tuner.results.regression.script_check import CheckFinding, checked
+from tuner.space.scripts.header import read_provenance, without_header
+from tuner.version import __version__
 
 if TYPE_CHECKING:
-    from tuner.core.machine import Machine
     from tuner.core.reliability import Reliability
-    from tuner.library.contraction_report import ContractionReport
+    from tuner.core.runs import StoredTrial
+    from tuner.db.store import Store
+    from tuner.results.regression.audit import Audited
+    from tuner.results.regression.gate import GateResult
     from tuner.results.regression.script_check import ScriptCheck
     from tuner.targets.backends import Backends
 
 
+BEST = "best"  # in place of a trial's number: all best trials of this machine
+NEEDED = {  # option -> the one that it goes with
+    **dict.fromkeys(("op", "shape", "dtype", "target"), "--best"),
+    **dict.fromkeys(("record", "summary"), "--baseline"),
+}
+
+
 @click.command()
-@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("script", required=False, type=click.Path(path_type=Path))
+@click.option("--best", is_flag=True, help="Check the best trials of this machine, as after an upgrade.")
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Check the kernels of this file, in CI for instance. It holds their code: use no untrusted file.",
+)
+@click.option(
+    "--record",
+    multiple=True,
+    metavar="ID",
+    help="Write this trial into the file of --baseline, or 'best': all best trials of this machine.",
+)
 @click.option(
     "--max-slowdown",
     default="5%",
     show_default=True,
     metavar="SHARE",
-    help="A slowdown of this size is found; see above.",
+    help="The slowdown that is not accepted; see above.",
+)
+@click.option("--op", metavar="OPERATION", help="Of --best: such as matmul.")
+@click.option("--shape", metavar="[Bx]MxNxK", help="Of --best.")
+@click.option("--dtype", metavar="DTYPE", help="Of --best.")
+@click.option("--target", help="Of --best: such as cpu, cuda, cuda:sm_90.")
+@click.option(
+    "--summary",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Of --baseline: write Markdown.",
 )
 @seed_option("Of the random inputs.")
+@database_option
 @json_option
 @click.pass_context
-def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as_json: bool) -> None:
-    """Verifies an exported script and times it again; one without a recorded time is verified only.
+def check(
+    context: click.Context,
+    /,
+    script: Path | None,
+    best: bool,
+    baseline: Path | None,
+    record: tuple[str, ...],
+    max_slowdown: str,
+    summary: Path | None,
+    seed: int,
+    database: str | None,
+    as_json: bool,
+    **conditions: object,
+) -> None:
+    """Verifies an exported script, the best trials, or recorded kernels, and times them again.
 
-    The code is timed in several sessions, interleaved with the baseline library and a reference kernel. The
-    script's header has their times from when it was recorded; the slowdown is relative to them, so the speed
-    of the machine today cancels.
+    SCRIPT is timed interleaved with the baseline library and a reference kernel. Its header has their times
+    from when it was recorded, so the speed of the machine today cancels; without a recorded time it is
+    verified only. --best compiles the best trials again: one whose code is unchanged keeps its time, changed
+    code is verified and timed in a new run, and the old time becomes stale. --baseline compiles recorded
+    kernels again and times changed code interleaved with the recorded code; --record writes the file.
 
-    A slowdown is tolerated up to --max-slowdown minus 3 percentage points, but at least up to 2 %. Exits with
-    0 where the script is correct and the confidence interval ends below the middle between the tolerated
-    slowdown and --max-slowdown (below --max-slowdown itself if that is less), or there is no time to compare;
-    with 1 where it is wrong, fails, or is slower: the whole interval lies above the tolerated slowdown and
-    above the noise; with 3 where it is correct and neither is shown: on a busy or another machine, or for
-    want of a reliable recorded time; also where it is for another processor and cannot run here.
+    Slower is what exceeds --max-slowdown minus 3 percentage points, but at least 2 %, and the noise, with its
+    whole confidence interval. --best compares with times of another day: there it is what exceeds
+    --max-slowdown.
 
-    Example: tuner check best.mlir --max-slowdown 10%
+    Exits with 0 where all is correct and no slowdown is shown; with 1 where a result is wrong, fails or is
+    slower; with 3 where a script is correct and a slowdown is neither shown nor ruled out: on a busy or
+    another machine, or for want of a reliable recorded time. Kernels of --baseline that are too noisy to
+    decide pass, with a note.
+
+    Example: tuner check best.mlir, or tuner check --baseline gate.json
     """
-    limits = limits_of(parse_share(max_slowdown))
+    _require_one_subject(context, script, is_best=best, has_baseline=baseline is not None)
+    backends, limit = backends_of(context), parse_share(max_slowdown)
+    limits = SlowdownLimits.up_to(limit)
+    if script is not None:
+        code = _check_script(backends, script, limits, seed, as_json=as_json)
+    elif baseline is None:
+        query = asked_query(operation=conditions.pop("op"), **conditions)
+        code = _check_best(backends, query, limit, seed, database, as_json=as_json)
+    elif record:
+        code = _record(backends, baseline, record, database, as_json=as_json)
+    else:
+        code = _check_baseline(backends, baseline, limits, summary, seed, as_json=as_json)
+    context.exit(code)
+
+
+def _require_one_subject(
+    context: click.Context, script: Path | None, *, is_best: bool, has_baseline: bool
+) -> None:
+    subjects = {"SCRIPT": script is not None, "--best": is_best, "--baseline": has_baseline}
+    given = [name for name, is_given in subjects.items() if is_given]
+    if len(given) != 1:
+        found = " and ".join(given) or "none"
+        raise UsageError(f"check: found {found}, allowed one of SCRIPT, --best and --baseline FILE")
+    for option in settings_given(context, {name for name, needed in NEEDED.items() if needed != given[0]}):
+        raise UsageError(f"{option} needs {NEEDED[option.lstrip('-')]}")
+
+
+def _check_script(
+    backends: "Backends", script: Path, limits: SlowdownLimits, seed: int, *, as_json: bool
+) -> int:
     text = read_text_or_stdin(script, "MLIR text")
     provenance = read_provenance(text, script.name)
-    result = checked(backends_of(context), provenance, without_header(text), limits, seed)
+    result = checked(backends, provenance, without_header(text), limits, seed)
     lines = wrapped(check_lines(result, provenance.median_s), screen_columns())
     document = check_document(result, provenance.median_s, provenance.time_reliability)
     print_found(as_json, document, *lines)
     if result.hint:
         print(error_lines("", result.hint), file=sys.stderr)
     is_undecided = result.finding in (CheckFinding.CANNOT_TELL, CheckFinding.COMPILED)
-    context.exit(DONE if result.finding.passes else UNDECIDED if is_undecided else FAILED)
-
-
-@click.command()
-@click.argument("script", type=click.Path(path_type=Path, allow_dash=True))
-@click.argument("payload", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--allow-effects", is_flag=True, help="Also passes that write files or start programs.")
-@click.option(
-    "--cpu", default="", metavar="NAME", help="The result is for this processor: sapphirerapids, znver4, ..."
-)
-@click.option("--strict", is_flag=True, help="Of a library: exit with 1 where it left a contraction alone.")
-@click.option(
-    "--debug-bind-trailing-args",
-    "trailing",
-    default="",
-    metavar="LIST",
-    help="Arguments of the entry after the first, as mlir-opt's option: linalg.matmul,^linalg.fill,#8;16.",
-)
-@json_option
-@click.pass_context
-def apply(
-    context: click.Context,
-    script: Path,
-    payload: Path | None,
-    allow_effects: bool,
-    cpu: str,
-    strict: bool,
-    trailing: str,
-    as_json: bool,
-) -> None:
-    """Applies a transform script of any origin to a payload and prints the result; - is stdin.
-
-    Without PAYLOAD, the schedules in a file are applied to its functions, one schedule after another.
-
-    A script runs passes by name. Those that write files, start programs or print are refused unless
-    --allow-effects says that the script is trusted. A script whose result needs instructions that this
-    machine does not have is refused, unless --cpu or the script's header names another processor.
-
-    Of a library of several schedules it lists each contraction of the payload on stderr: the entry that
-    took it, or why none did.
-
-    Example: tuner apply best.mlir best.source.mlir
-    """
-    if cpu:
-        processor_of(cpu)
-    if str(script) == str(payload) == "-":
-        raise UsageError("apply: only one of SCRIPT and PAYLOAD can be '-' (stdin)")
-    script_text = read_text_or_stdin(script, "MLIR text")
-    payload_text = script_text if payload is None else read_text_or_stdin(payload, "MLIR text")
-    backends = backends_of(context)
-    needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
-    if needs:
-        require_instructions(_result_machine(backends, cpu, script_text), needs, script.name)
-    if is_library(script_text):
-        if trailing:
-            raise UsageError(
-                f"--debug-bind-trailing-args: {script} is a library, whose entry takes the root alone"
-            )
-        reports = applied_library(backends, script_text, payload_text, script.name, as_json=as_json)
-        context.exit(FAILED if strict and not all(report.entry for report in reports) else DONE)
-    if strict:
-        raise UsageError(f"--strict: {script} is not a library", "tuner export --format library -o DIR")
-    arguments = tuple(trailing.split(",")) if trailing else ()
-    text = applied(
-        backends, script_text, payload_text, script.name, allows_effects=allow_effects, trailing=arguments
-    )
-    print_found(as_json, {"payload": text}, text.rstrip("\n"))
-
-
-def _result_machine(backends: "Backends", cpu: str, script_text: str) -> "Machine":
-    if cpu:
-        return processor_of(cpu).machine
-    if MARK in script_text:
-        target = read_provenance(script_text, "script").target
-        if target.is_on_cpu and target.detail:
-            return processor_of(target.detail).machine
-    return backends.machine()
-
-
-TIMEOUT_S = 60.0
-SHOWN = 3  # contractions of a payload in a message, which is one line
-
-
-def applied(
-    backends: "Backends",
-    script: str,
-    payload: str,
-    name: str,
-    *,
-    allows_effects: bool,
-    trailing: tuple[str, ...] = (),
-) -> str:
-    """Returns a payload after a script; both are MLIR text, ``name`` is the script's name for messages.
-
-    ``allows_effects`` and ``trailing`` are those of ``Apply``. Raises TunerError where the script fails; if
-    the payload lacks the script's contraction, the message names that and those of the payload.
-    """
-    try:
-        return backends.apply(script, payload, allows_effects, trailing)
-    except TunerError as error:
-        misfit = _misfit(script, payload, name)
-        if misfit:
-            hint = "tuner export --format library fits any number of contractions"
-            raise TunerError(misfit, hint) from error
-        raise
-
-
-def applied_library(
-    backends: "Backends", library: str, payload: str, name: str, *, as_json: bool
-) -> "tuple[ContractionReport, ...]":
-    """Applies a library to a payload; prints the result and a report per contraction; returns the reports."""
-    problems = tuple(entry.problem for entry in read_document(library, name).entries)
-    reports = call_in_child("apply", partial(contraction_reports, library, payload, problems), TIMEOUT_S)
-    text = backends.apply(library, payload)
-    for report in reports:
-        print(report.text, file=sys.stderr)
-    taken = sum(bool(report.entry) for report in reports)
-    print(f"{name}: took {taken} of {len(reports)} contractions", file=sys.stderr)
-    print_found(
-        as_json,
-        {"payload": text, "taken": taken, "contractions": [encode(report) for report in reports]},
-        text.rstrip("\n"),
-    )
-    return reports
-
-
-def _misfit(script: str, payload: str, name: str) -> str:
-    if MARK not in script:
-        return ""
-    provenance = read_provenance(script, name)
-    problem = provenance.problem.one
-    if not provenance.target.is_on_cpu or provenance.threads > 1:
-        return ""
-    wanted = f"linalg.matmul {problem.shape} {problem.stored_dtype} {problem.layout}"
-    reports = call_in_child("apply", partial(payload_contractions, payload), TIMEOUT_S)
-    if any(report.op == wanted and not report.reason for report in reports):
-        return ""
-    listed = ", ".join(f"{report.op} in @{report.function}" for report in reports[:SHOWN])
-    more = f" and {len(reports) - SHOWN} more" if len(reports) > SHOWN else ""
-    return f"{name}: is for {wanted}, the payload has {listed or 'no contraction'}{more}"
+    return DONE if result.finding.passes else UNDECIDED if is_undecided else FAILED
 
 
 def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
@@ -257,3 +217,193 @@ def _time_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
     elif compared.is_equal:
         lines.append(f"ratio     {compared.reason}, {check.sessions} sessions")
     return lines
+
+
+def _check_best(
+    backends: "Backends", query: TrialQuery, limit: float, seed: int, database: str | None, *, as_json: bool
+) -> int:
+    results = []
+    with open_known_store(database) as store:
+        for audited in audit(backends, store, query, limit, seed):
+            results.append(audited)
+            if not as_json:
+                click.echo("\n".join(wrapped([_audit_line(audited)], screen_columns())))
+    flagged = sum(not audited.status.holds for audited in results)
+    document = {"audited": [_document(each) for each in results], "flagged": flagged}
+    print_found(as_json, document, f"{count_text(len(results), 'best')} audited, {flagged} flagged")
+    return FAILED if flagged else DONE
+
+
+def _audit_line(audited: "Audited") -> str:
+    record = audited.trial.record
+    what = f"trial {audited.trial.id}  {record.problem.key} {record.target}"
+    now = "" if audited.now_s is None else f" {seconds_text(audited.now_s)},"
+    stored = "" if audited.run is None else f" (run {audited.run})"
+    return f"{what}  {audited.status.value}:{now} {one_line(audited.reason)}{stored}"
+
+
+def _document(audited: "Audited") -> dict[str, Any]:
+    record = audited.trial.record
+    return {
+        "trial": audited.trial.id,
+        "problem": record.problem.key,
+        "target": record.target.text,
+        "threads": audited.trial.threads,
+        "candidate": record.candidate.text,
+        "status": audited.status.value,
+        "holds": audited.status.holds,
+        "reason": audited.reason,
+        "reliability": audited.trial.reliability.text,  # of the recorded time
+        "recorded_s": audited.trial.best_s,
+        "now_s": audited.now_s,
+        "run": audited.run,
+    }
+
+
+def _check_baseline(
+    backends: "Backends",
+    file: Path,
+    limits: SlowdownLimits,
+    summary: Path | None,
+    seed: int,
+    *,
+    as_json: bool,
+) -> int:
+    results = []
+    for entry in read_gate_file(file).entries:
+        results.append(check_entry(backends, entry, limits, seed))
+        print(gate_line(results[-1]), file=sys.stderr)
+    found = tuple(results)
+    if summary is not None and summary != Path():  # empty where a variable of CI is not set
+        write_atomically(summary, f"{gate_markdown(found)}\n".encode())
+    columns = screen_columns()
+    lines = (gate_markdown(found),) if columns is None else gate_table(found, columns)
+    print_found(as_json, gate_document(found), *lines)
+    return DONE if all(result.status.passes for result in found) else FAILED
+
+
+def _record(
+    backends: "Backends", file: Path, arguments: tuple[str, ...], database: str | None, *, as_json: bool
+) -> int:
+    entries = {}
+    with open_known_store(database) as store:
+        for trial in _trials(backends, store, arguments):
+            try:
+                entries[trial.id] = recorded_entry(backends, store, trial)
+            except TunerError as error:
+                if str(trial.id) in arguments:
+                    raise
+                print(f"note: skipped {error}", file=sys.stderr)  # a best trial that no longer compiles
+    now = datetime.datetime.now(datetime.UTC)
+    earlier = read_gate_file(file) if file.exists() else GateFile(now, __version__, ())
+    content = earlier.with_entries(tuple(entries.values()))
+    write_atomically(file, gate_file_bytes(content))
+    for trial_id, entry in entries.items():
+        print(f"recorded {entry.key}: trial {trial_id}", file=sys.stderr)
+    print_found(
+        as_json,
+        {"file": str(file), "recorded": len(entries), "entries": len(content.entries)},
+        f"recorded {count_text(len(entries), 'kernel')}; {file} has {len(content.entries)}",
+    )
+    return DONE
+
+
+def _trials(backends: "Backends", store: "Store", arguments: tuple[str, ...]) -> "list[StoredTrial]":
+    trials: dict[int, StoredTrial] = {}
+    for text in arguments:
+        if text != BEST:
+            named = store.trial(parse_number(text))
+            trials[named.id] = named
+            continue
+        best = best_trials_here(store, backends, TrialQuery())
+        if not best:
+            raise UsageError("record: nothing was timed on this machine", tune_command(TaskQuery()))
+        trials |= {trial.id: trial for trial in best}
+    return list(trials.values())
+
+
+HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now", "reliable")
+SPARED = ("noise", "99 % interval")  # columns that a narrow terminal loses first
+
+
+def gate_markdown(results: "tuple[GateResult, ...]") -> str:
+    """Returns the results as Markdown: headline, a table line per kernel, reasons of those not timed."""
+    lines = [f"### tuner check: {_head(results)}", "", _piped(HEADER), f"|{'---|' * len(HEADER)}"]
+    for result in results:
+        status = result.status.value if result.status.passes else f"**{result.status.value}**"
+        lines.append(_piped((result.entry.key, status, *_times(result))))
+    reasons = [
+        f"- {result.entry.key}: {_escaped(result.reason)}" for result in results if result.slowdown is None
+    ]
+    return "\n".join([*lines, *([""] if reasons else []), *reasons])
+
+
+def gate_table(results: "tuple[GateResult, ...]", columns: int) -> list[str]:
+    """Returns the results as a table and a verdict line; reasons were printed while the gate ran."""
+    rows = [(result.entry.key, result.status.value, *_times(result)) for result in results]
+    return [*table_lines(HEADER, rows, columns, SPARED), f"check: {_head(results)}"]
+
+
+def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
+    """Returns the JSON document of ``tuner check --baseline``: whether all passed, an entry per kernel."""
+    passed = all(result.status.passes for result in results)
+    return {"passed": passed, "entries": [_entry_document(result) for result in results]}
+
+
+def gate_line(result: "GateResult") -> str:
+    """Returns the result of a kernel as a progress line: status, slowdown or why none is printed, reason."""
+    slowdown, compared = "", result.compared
+    if isinstance(compared, Comparable):
+        slowdown = f" {compared.longer_text},"
+    elif result.slowdown is not None:
+        slowdown = f" {result.reliability.text if result.reliability.unreliable else compared.reason},"
+    return f"{result.entry.key}: {result.status.value},{slowdown} {result.reason}"
+
+
+def _head(results: "tuple[GateResult, ...]") -> str:
+    stopped = sum(not result.status.passes for result in results)
+    return f"{stopped} of {count_text(len(results), 'kernel')} slower or failed" if stopped else "passed"
+
+
+def _piped(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _times(result: "GateResult") -> tuple[str, ...]:
+    slowdown = result.slowdown
+    if slowdown is None or result.then_s is None or result.now_s is None:
+        return ("-",) * 6
+    low, high = slowdown.interval
+    compared = result.compared
+    longer = compared.longer_percent_text if isinstance(compared, Comparable) else "-"
+    noise = (longer, f"{low:+.1%} .. {high:+.1%}", f"{slowdown.noise:.1%}")
+    return (*noise, seconds_text(result.then_s), seconds_text(result.now_s), result.reliability.word)
+
+
+def _escaped(text: str) -> str:
+    # a reason may quote untrusted text: Markdown's special characters are escaped
+    return "".join(f"\\{sign}" if sign in "\\`*_|<>[]#" else sign for sign in one_line(text))
+
+
+def _entry_document(result: "GateResult") -> dict[str, Any]:
+    entry, slowdown, compared = result.entry, result.slowdown, result.compared
+    return {
+        "problem": entry.problem.key,
+        "target": entry.target.text,
+        "threads": entry.threads,
+        "candidate": entry.candidate.text,
+        "status": result.status.value,
+        "passed": result.status.passes,
+        "reason": result.reason,
+        "slowdown": compared.longer if isinstance(compared, Comparable) else None,
+        "slowdown_unknown": None if isinstance(compared, Comparable) else compared.reason,
+        "interval": None if slowdown is None else list(slowdown.interval),
+        "noise": None if slowdown is None else slowdown.noise,
+        "sessions": result.sessions,
+        "then_s": result.then_s,
+        "now_s": result.now_s,
+        "reliability": result.reliability.text,
+        "recorded_s": entry.measurement.median_s,  # alone, when the file was written
+        "recorded_machine": entry.machine,
+        "recorded_compiler": entry.compiler,
+    }

@@ -1,4 +1,4 @@
-"""``tuner export``, of one problem or of several, and ``tuner library``, for libraries of schedules."""
+"""``tuner export``, of one problem or of several."""
 
 import json
 import sys
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.analysis.ratios import ratio_document
-from tuner.cli.main import Commands
 from tuner.cli.options import (
     backends_of,
     database_option,
@@ -102,12 +101,20 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
 @click.option(
     "--prefix", help="Of format c: what the names of functions and files begin with; tuner unless given."
 )
+@click.option(
+    "--merge",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="LIBRARY",
+    help="Write one library with the entries of these of format library, of one machine; repeatable.",
+)
 @database_option
 @json_option
 @click.pass_context
 def export(
     context: click.Context,
     /,
+    merge: tuple[Path, ...],
     trial: int | None,
     runs: tuple[int, ...],
     campaign: int | None,
@@ -134,10 +141,15 @@ def export(
 
     A format of several problems writes the best trial of each problem that fits the options that were
     typed, or of the runs of --run or --campaign, into a folder: tuner export --format library -o DIR. Format
-    t4 with --run or --campaign writes all trials of each run, a file per run.
+    t4 with --run or --campaign writes all trials of each run, a file per run. Where two libraries of --merge
+    have a schedule for the same contraction, both are timed interleaved here, and the faster one stays.
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
+    if merge:
+        _refuse_options_with_merge(context)
+        export_merged(merge, output, as_json=as_json)
+        return
     form = form or ("json" if as_json else "script")
     if constants and form != "script":
         raise UsageError(f"--constants cannot be combined with --format {form}", "--format script")
@@ -172,6 +184,15 @@ def export(
         _note_stock(stock, stored, form, output)
         if trial is None and not is_stock:
             print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
+
+
+def _refuse_options_with_merge(context: click.Context) -> None:
+    given = [context.params["operation"]] if context.params["operation"] else []
+    given += settings_given(context, context.params.keys() - {"merge", "output", "as_json", "debug"})
+    if given:
+        raise UsageError(
+            f"--merge cannot be combined with {given[0]}", "--merge LIBRARY --merge LIBRARY -o FILE"
+        )
 
 
 def _note_stock(stock: "BestStock | None", trial: StoredTrial, form: str, output: Path | None) -> None:
@@ -319,26 +340,13 @@ def export_runs_as_t4(
         print_json({"format": "t4", "files": [str(path) for path in paths], "runs": listed})
 
 
-@click.group(cls=Commands)
-def library() -> None:
-    """Works on libraries that 'tuner export --format library' wrote.
-
-    Example: tuner library merge mine/library.mlir yours/library.mlir -o library.mlir
-    """
-
-
-@library.command()
-@click.argument("libraries", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Write to this file.")
-@json_option
-def merge(libraries: tuple[Path, ...], output: Path, as_json: bool) -> None:
+def export_merged(libraries: tuple[Path, ...], output: Path | None, *, as_json: bool) -> None:
     """Writes the library that has the entries of several libraries of one machine.
 
-    Where two have a schedule for the same contraction, both are timed interleaved on this machine, and the
-    faster one stays.
-
-    Example: tuner library merge mine/library.mlir yours/library.mlir -o library.mlir
+    Where two have a schedule for the same contraction, both are timed interleaved, and the faster one stays.
     """
+    if output is None:
+        raise UsageError("--merge: writes a library", "-o FILE")
     whole = merged(tuple(LibraryText(str(path), read_text(path, "MLIR text")) for path in libraries))
     write_atomically(output, whole.text.encode())
     for duel in whole.duels:

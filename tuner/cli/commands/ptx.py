@@ -10,7 +10,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.cli.main import DONE, FAILED, Commands
+from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import json_option, print_found, seed_option
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.serialization import read_text_or_stdin
@@ -29,15 +29,7 @@ if TYPE_CHECKING:
 CONFLICTS_SHOWN = 8
 
 
-@click.group(cls=Commands)
-def ptx() -> None:
-    """Runs and checks PTX files without a GPU.
-
-    Example: tuner ptx run --help
-    """
-
-
-@ptx.command()
+@click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--kernel", metavar="NAME", help="Entry to run. Default: the only one.")
 @click.option("--grid", default="1,1,1", show_default=True, metavar="X,Y,Z", help="Blocks.")
@@ -52,7 +44,7 @@ def ptx() -> None:
 @click.option("--save", type=click.Path(path_type=Path), help="Write the arrays after the run to this .npz.")
 @json_option
 @click.pass_context
-def run(
+def ptx(
     context: click.Context,
     file: Path,
     kernel: str | None,
@@ -71,7 +63,7 @@ def run(
     Exits with 1 when it races or does what has no defined result. Contents of arrays are random, zeros, ones,
     range, nan, a number or @FILE.npy.
 
-    Example: tuner ptx run axpy.ptx --grid 8 --block 128 --arg f32[1024]=random --arg f32[1024]=zeros
+    Example: tuner ptx axpy.ptx --grid 8 --block 128 --arg f32[1024]=random --arg f32[1024]=zeros
     """
     try:
         module = parse(read_text_or_stdin(file, "PTX text"), file.name)

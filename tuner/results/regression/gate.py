@@ -120,7 +120,7 @@ def gate_file_bytes(file: GateFile) -> bytes:
 
 def read_gate_file(path: Path) -> GateFile:
     """Reads a gate file. Raises UsageError for an unreadable file, an empty one and wrong values."""
-    head = parsed(read_text(path, "a file of tuner gate", FILE_LIMIT_BYTES), f"{path}")
+    head = parsed(read_text(path, "a file of tuner check", FILE_LIMIT_BYTES), f"{path}")
     require_format(head, FORMAT, VERSION, f"{path}")
     entries = head.get("entries")
     if not isinstance(entries, list) or not entries:
@@ -139,7 +139,7 @@ def _unpacked(packed: bytes, place: str) -> bytes:
     try:
         content = unpacking.decompress(base64.b64decode(packed, validate=True), CODE_LIMIT_BYTES)
     except (binascii.Error, zlib.error) as error:
-        raise UsageError(f"{place}: found damaged code ({error}), allowed what tuner gate wrote") from error
+        raise UsageError(f"{place}: found damaged code ({error}), allowed what --record wrote") from error
     if not unpacking.eof:
         raise UsageError(f"{place}: found code cut off or above {CODE_LIMIT_BYTES} bytes, allowed it whole")
     return content

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from tuner.analysis.ratios import Comparable, NotComparable, comparison, session_comparison
 from tuner.analysis.slowdown import (
     LEAST_SESSIONS,
-    RESOLVED,
     Finding,
     PairedSlowdown,
     RelativeSlowdown,
@@ -80,16 +79,6 @@ class _Session:
     kernel: Measurement | None  # None: the kernel failed
     times: RoundTimes | None
     objection: str  # why the session's times cannot be relied on; "" where they can
-
-
-def limits_of(max_slowdown: float) -> SlowdownLimits:
-    """Returns the limits of a check for the largest slowdown that a user accepts (0.05 for 5 %).
-
-    ``tolerated``: 3 points less (RESOLVED), at least 2 %; ``excluded``: the middle of ``tolerated`` and
-    ``max_slowdown``, at most ``max_slowdown``.
-    """
-    tolerated = max(SlowdownLimits().tolerated, max_slowdown - RESOLVED)
-    return SlowdownLimits(tolerated, min(max_slowdown, (tolerated + max_slowdown) / 2))
 
 
 def checked(

@@ -1,0 +1,163 @@
+"""``tuner apply``: a transform script, or a library of schedules, on a payload."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.main import DONE, FAILED
+from tuner.cli.options import backends_of, json_option, print_found
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.processors import processor_of, require_instructions
+from tuner.core.serialization import encode, read_text_or_stdin
+from tuner.library.contraction_report import contraction_reports, payload_contractions
+from tuner.library.library import is_library, read_document
+from tuner.runtime.workers.worker import call_in_child
+from tuner.space.scripts.header import MARK, read_provenance
+from tuner.space.scripts.requirements import instructions_needed
+
+if TYPE_CHECKING:
+    from tuner.core.machine import Machine
+    from tuner.library.contraction_report import ContractionReport
+    from tuner.targets.backends import Backends
+
+
+@click.command()
+@click.argument("script", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("payload", required=False, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--allow-effects", is_flag=True, help="Also passes that write files or start programs.")
+@click.option(
+    "--cpu", default="", metavar="NAME", help="The result is for this processor: sapphirerapids, znver4, ..."
+)
+@click.option("--strict", is_flag=True, help="Of a library: exit with 1 where it left a contraction alone.")
+@click.option(
+    "--debug-bind-trailing-args",
+    "trailing",
+    default="",
+    metavar="LIST",
+    help="Arguments of the entry after the first, as mlir-opt's option: linalg.matmul,^linalg.fill,#8;16.",
+)
+@json_option
+@click.pass_context
+def apply(
+    context: click.Context,
+    script: Path,
+    payload: Path | None,
+    allow_effects: bool,
+    cpu: str,
+    strict: bool,
+    trailing: str,
+    as_json: bool,
+) -> None:
+    """Applies a transform script of any origin to a payload and prints the result; - is stdin.
+
+    Without PAYLOAD, the schedules in a file are applied to its functions, one schedule after another.
+
+    A script runs passes by name. Those that write files, start programs or print are refused unless
+    --allow-effects says that the script is trusted. A script whose result needs instructions that this
+    machine does not have is refused, unless --cpu or the script's header names another processor.
+
+    Of a library of several schedules it lists each contraction of the payload on stderr: the entry that
+    took it, or why none did.
+
+    Example: tuner apply best.mlir best.source.mlir
+    """
+    if cpu:
+        processor_of(cpu)
+    if str(script) == str(payload) == "-":
+        raise UsageError("apply: only one of SCRIPT and PAYLOAD can be '-' (stdin)")
+    script_text = read_text_or_stdin(script, "MLIR text")
+    payload_text = script_text if payload is None else read_text_or_stdin(payload, "MLIR text")
+    backends = backends_of(context)
+    needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
+    if needs:
+        require_instructions(_result_machine(backends, cpu, script_text), needs, script.name)
+    if is_library(script_text):
+        if trailing:
+            raise UsageError(
+                f"--debug-bind-trailing-args: {script} is a library, whose entry takes the root alone"
+            )
+        reports = applied_library(backends, script_text, payload_text, script.name, as_json=as_json)
+        context.exit(FAILED if strict and not all(report.entry for report in reports) else DONE)
+    if strict:
+        raise UsageError(f"--strict: {script} is not a library", "tuner export --format library -o DIR")
+    arguments = tuple(trailing.split(",")) if trailing else ()
+    text = applied(
+        backends, script_text, payload_text, script.name, allows_effects=allow_effects, trailing=arguments
+    )
+    print_found(as_json, {"payload": text}, text.rstrip("\n"))
+
+
+def _result_machine(backends: "Backends", cpu: str, script_text: str) -> "Machine":
+    if cpu:
+        return processor_of(cpu).machine
+    if MARK in script_text:
+        target = read_provenance(script_text, "script").target
+        if target.is_on_cpu and target.detail:
+            return processor_of(target.detail).machine
+    return backends.machine()
+
+
+TIMEOUT_S = 60.0
+SHOWN = 3  # contractions of a payload in a message, which is one line
+
+
+def applied(
+    backends: "Backends",
+    script: str,
+    payload: str,
+    name: str,
+    *,
+    allows_effects: bool,
+    trailing: tuple[str, ...] = (),
+) -> str:
+    """Returns a payload after a script; both are MLIR text, ``name`` is the script's name for messages.
+
+    ``allows_effects`` and ``trailing`` are those of ``Apply``. Raises TunerError where the script fails; if
+    the payload lacks the script's contraction, the message names that and those of the payload.
+    """
+    try:
+        return backends.apply(script, payload, allows_effects, trailing)
+    except TunerError as error:
+        misfit = _misfit(script, payload, name)
+        if misfit:
+            hint = "tuner export --format library fits any number of contractions"
+            raise TunerError(misfit, hint) from error
+        raise
+
+
+def applied_library(
+    backends: "Backends", library: str, payload: str, name: str, *, as_json: bool
+) -> "tuple[ContractionReport, ...]":
+    """Applies a library to a payload; prints the result and a report per contraction; returns the reports."""
+    problems = tuple(entry.problem for entry in read_document(library, name).entries)
+    reports = call_in_child("apply", partial(contraction_reports, library, payload, problems), TIMEOUT_S)
+    text = backends.apply(library, payload)
+    for report in reports:
+        print(report.text, file=sys.stderr)
+    taken = sum(bool(report.entry) for report in reports)
+    print(f"{name}: took {taken} of {len(reports)} contractions", file=sys.stderr)
+    print_found(
+        as_json,
+        {"payload": text, "taken": taken, "contractions": [encode(report) for report in reports]},
+        text.rstrip("\n"),
+    )
+    return reports
+
+
+def _misfit(script: str, payload: str, name: str) -> str:
+    if MARK not in script:
+        return ""
+    provenance = read_provenance(script, name)
+    problem = provenance.problem.one
+    if not provenance.target.is_on_cpu or provenance.threads > 1:
+        return ""
+    wanted = f"linalg.matmul {problem.shape} {problem.stored_dtype} {problem.layout}"
+    reports = call_in_child("apply", partial(payload_contractions, payload), TIMEOUT_S)
+    if any(report.op == wanted and not report.reason for report in reports):
+        return ""
+    listed = ", ".join(f"{report.op} in @{report.function}" for report in reports[:SHOWN])
+    more = f" and {len(reports) - SHOWN} more" if len(reports) > SHOWN else ""
+    return f"{name}: is for {wanted}, the payload has {listed or 'no contraction'}{more}"
