@@ -4,12 +4,12 @@ import time
 from dataclasses import dataclass
 
 from tuner.core.candidate import Candidate
-from tuner.core.errors import CandidateError
+from tuner.core.errors import CandidateError, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
 from tuner.space.scripts.strategy import Binder, load_strategy
-from tuner.targets.gpu.compiler import GpuCompiler, require_ptxas
+from tuner.targets.gpu.compiler import GpuCompiler, Ptxas, find_ptxas
 
 TENSOR_CORES, CUDA_CORES, HOPPER = "matmul_gpu_mma_sync", "matmul_gpu_simt", "matmul_gpu_wgmma"
 Knob = int | str
@@ -124,6 +124,14 @@ class Built:
     def compile_s(self) -> float:
         """Returns the seconds of all stages."""
         return sum(seconds for _, seconds in self.stage_s)
+
+
+def require_ptxas() -> Ptxas:
+    """Returns the installed ptxas; raises UsageError without one, or for one that cannot run."""
+    found = find_ptxas()
+    if found is None:
+        raise UsageError("ptxas: missing", "pip install nvidia-cuda-nvcc")
+    return found
 
 
 class Builder:

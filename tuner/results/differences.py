@@ -1,9 +1,8 @@
 """Differences between two trials, or between two runs that should be equal, as values, lines and JSON."""
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tuner.analysis.ratios import Comparable, NotComparable, between_trials
 from tuner.analysis.selected_result import timed
@@ -63,19 +62,6 @@ def _run_facts(trials: tuple[StoredTrial, ...]) -> dict[int, dict[str, object]]:
             "final": trial.final,
         }
     return facts
-
-
-SHOWN = 10  # differences
-
-
-def run_difference_lines(found: "Sequence[Difference]") -> list[str]:
-    """Returns the number of differences between two runs' trials, and the first 10 of them, as lines."""
-    return [f"differences  {len(found)}", *(f"  {each.text}" for each in found[:SHOWN])]
-
-
-def run_difference_document(found: "Sequence[Difference]") -> dict[str, Any]:
-    """Returns JSON of the differences between two runs' trials: their number, and the text of each."""
-    return {"differences": len(found), "found": [each.text for each in found]}
 
 
 CONTEXT_LINES = 2  # around a change

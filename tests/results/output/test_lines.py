@@ -24,7 +24,6 @@ from tuner.core.reliability import unreliable
 from tuner.core.runs import Counts, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
 from tuner.results import explanations
-from tuner.results.differences import SHOWN, Difference, run_difference_document, run_difference_lines
 from tuner.results.explanations import FailedOp, explain_document, explain_lines
 from tuner.results.output import formatting, progress
 from tuner.results.output.files import write_atomically, write_folder
@@ -179,16 +178,6 @@ def test_cold_time_sensors_clocks_and_slowdowns_are_reported_where_there_are_any
         "throttled by power cap: the GPU can be faster than this time",
     ]
     assert len(gpu_lines(measured(None, Conditions(COOL, COOL, Span(2, None, None))))) == 1
-
-
-def test_all_differences_are_counted_and_the_first_ones_shown() -> None:
-    found = [Difference(number, "row", "1", "2") for number in range(SHOWN + 2)]
-    lines = run_difference_lines(found)
-    assert lines[:2] == [f"differences  {SHOWN + 2}", "  trial 0: row: 1 in the first run, 2 in the second"]
-    assert len(lines) == 1 + SHOWN
-    assert run_difference_lines([]) == ["differences  0"]
-    document = run_difference_document(found)
-    assert (document["differences"], len(document["found"])) == (SHOWN + 2, SHOWN + 2)
 
 
 def of_knobs(number: int, **knobs: Value) -> StoredTrial:

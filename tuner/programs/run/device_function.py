@@ -168,12 +168,8 @@ class DeviceFunction(LoadedCode):
         Example:
             >>> import numpy as np
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> twice = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
+            >>> payload = f"!t = tensor<4xf32> {twice}"
             >>> program = tuner.compile_program(payload, target="simulator")
             >>> program(np.ones(4, np.float32))
             array([2., 2., 2., 2.], dtype=float32)

@@ -101,12 +101,8 @@ class FusedFunction(AbstractHostProgram):
         Example:
             >>> import numpy as np
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> twice = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
+            >>> payload = f"!t = tensor<4xf32> {twice}"
             >>> program = tuner.compile_program(payload, target="cpu")
             >>> x = np.ones(4, np.float32)
             >>> program.run([x.ctypes.data])
@@ -154,12 +150,8 @@ class FusedFunction(AbstractHostProgram):
         Example:
             >>> import numpy as np
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> twice = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
+            >>> payload = f"!t = tensor<4xf32> {twice}"
             >>> program = tuner.compile_program(payload, target="cpu")
             >>> program.repeat_fusion(program.prepare(np.ones(4, np.float32)), 0, 3)
         """
@@ -186,12 +178,8 @@ class FusedFunction(AbstractHostProgram):
             >>> import tempfile
             >>> from pathlib import Path
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> twice = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
+            >>> payload = f"!t = tensor<4xf32> {twice}"
             >>> program = tuner.compile_program(payload, target="cpu")
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     program.export(f"{folder}/twice")
@@ -318,12 +306,8 @@ def load(folder: str | Path, threads: int | None = None) -> FusedFunction:
         >>> import tempfile
         >>> import numpy as np
         >>> import tuner
-        >>> payload = '''
-        ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-        ...   %y = arith.addf %x, %x : tensor<4xf32>
-        ...   return %y : tensor<4xf32>
-        ... }
-        ... '''
+        >>> twice = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
+        >>> payload = f"!t = tensor<4xf32> {twice}"
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     tuner.compile_program(payload, target="cpu").export(f"{folder}/twice")
         ...     program = tuner.load(f"{folder}/twice")

@@ -256,15 +256,6 @@ def find_ptxas() -> Ptxas | None:
     return None if tool is None else ask_ptxas(tool)
 
 
-def require_ptxas() -> Ptxas:
-    """Returns the installed ptxas; raises UsageError without one, or for one that cannot run."""
-    found = find_ptxas()
-    if found is None:
-        wheels = " or ".join(DISTRIBUTIONS["ptxas"])
-        raise UsageError(f"ptxas: missing on PATH and in {wheels}", "pip install nvidia-cuda-nvcc")
-    return found
-
-
 def ask_ptxas(tool: Tool) -> Ptxas:
     """Finds an executable's version and chips; raises UsageError if it cannot run or is not ptxas."""
     try:
