@@ -3,8 +3,6 @@
 import os
 import signal
 import sys
-from types import FrameType
-from typing import NoReturn
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 STANDARD_STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # in the order of their descriptors
@@ -61,11 +59,7 @@ def _exit_on_interrupts(before: object) -> None:
     # Ctrl-C ends the process at once, where Python would print a traceback; nothing is lost here. A process
     # that ignores it, such as one in the background of a shell's script, goes on to do so.
     if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end)
-
-
-def _end(_number: int, _frame: FrameType | None) -> NoReturn:
-    os._exit(INTERRUPTED)
+        signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(INTERRUPTED))
 
 
 def exit_on_dropped_interrupts() -> None:

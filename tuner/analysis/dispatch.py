@@ -63,7 +63,8 @@ def ranked_columns(
 
 def by_model(matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int]) -> tuple[int, ...]:
     """Returns columns ordered by model cost, corrected by the residuals of similar problems; best first."""
-    like = [_kind(problem) == _kind(asked.problem) for problem in matrix.problems]
+    kind, *kinds = (replace(each, sizes=(1, 1, 1), batch=1) for each in (asked.problem, *matrix.problems))
+    like = [each == kind for each in kinds]
     octaves = octaves_of((*matrix.problems, asked.problem))
     known = KnownTimes(matrix.model_costs()[like], matrix.times()[like], octaves[:-1][like])
     expected = corrected_scores(known, np.array(asked.costs, np.float64), octaves[-1], WIDTH)
@@ -104,10 +105,6 @@ def fastest_counts(matrix: TimeMatrix) -> tuple[int, ...]:
     rows = np.isfinite(times).any(axis=1)
     counts = np.bincount(times[rows].argmin(axis=1), minlength=len(matrix.columns))
     return tuple(int(count) for count in counts)
-
-
-def _kind(problem: Problem) -> Problem:
-    return replace(problem, sizes=(1, 1, 1), batch=1)
 
 
 @dataclass(frozen=True)

@@ -93,10 +93,6 @@ def _these(words: Iterable[str]) -> Offers:
     return lambda _context, _start: ((word, "") for word in words)
 
 
-def _cpus(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
-    return ((name, each.product) for name, each in PROCESSORS.items())
-
-
 def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
     from tuner.targets.registry import KINDS  # not at start-up
 
@@ -150,7 +146,8 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "cache": _these(CACHES),
     "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
     "chip": _these(CHIPS),
-    **dict.fromkeys(("cpu",), _cpus),  # the option: another machine's processor
+    # the option: another machine's processor
+    "cpu": lambda _context, _start: ((name, each.product) for name, each in PROCESSORS.items()),
     "target": _targets,
     **dict.fromkeys(("strategy", "strategies"), _strategies),
     **dict.fromkeys(("run", "run_id", "resume"), _runs),

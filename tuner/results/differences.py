@@ -155,7 +155,8 @@ def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: in
     names = (f"trial {found.first.id}", f"trial {found.second.id}")
     facts = zip(_trial_facts(found.first), _trial_facts(found.second), strict=True)
     rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs]
-    rows += [(name, _value(ours), _value(theirs)) for name, ours, theirs in found.knobs]
+    knobs = [[NONE if each is None else f"{each}" for each in knob] for knob in found.knobs]
+    rows += [(name, ours, theirs) for name, ours, theirs in knobs]
     lines = table_lines(("", *names), rows, columns)
     lines += [] if found.knobs else ["knobs     the same"]
     lines.append(f"change    {_change_text(found)}")
@@ -209,10 +210,6 @@ def _trial_facts(trial: StoredTrial) -> Iterator[tuple[str, str]]:
     yield "interval", interval_text(timed(trial).interval_s) if has_interval else NONE
     kernels = (line.removeprefix("kernel").strip() for line in resources_lines(record.resources))
     yield "resources", "; ".join(kernels) or NONE
-
-
-def _value(value: object) -> str:
-    return NONE if value is None else str(value)
 
 
 def _change_text(found: TrialDifference) -> str:

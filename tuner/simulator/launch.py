@@ -323,40 +323,7 @@ Turns: TypeAlias = Generator[Pause, None, Simulation]  # a launch; at each yield
 
 
 def simulate(
-    ptx: str,
-    kernel: str,
-    grid: Index3,
-    block: Index3,
-    arguments: tuple[Argument, ...],
-    dynamic_shared_bytes: int = 0,
-    blocks: tuple[Index3, ...] | None = None,
-    schedule_seed: int | None = None,
-) -> Simulation:
-    """Executes one launch of a kernel on numpy arrays, and returns counts, bank conflicts and hazards.
-
-    Args:
-    - ptx, kernel: the PTX text, and the name of one of its kernels.
-    - grid, block: thread blocks of the grid, and threads of a block, along x, y and z.
-    - arguments: one per parameter. Arrays must be C-contiguous, and the kernel changes them in place; a
-      ``Pointer`` points into an array; numbers are converted to the parameter's type; bytes are passed
-      unchanged; a ``TensorMap`` stands for a CUtensorMap.
-    - dynamic_shared_bytes: dynamic shared memory of each block.
-    - blocks: the thread blocks (x, y, z) to execute, with all blocks of their clusters; None: the whole grid.
-    - schedule_seed: seed of a random schedule of threads; None: a fixed schedule. Vector clocks find
-      races that this schedule does not show.
-
-    Raises SimulationError for a fault (``kind`` holds the defect) and for text that is not PTX,
-    UnsupportedInstruction for an instruction that is not simulated, UsageError for an unknown kernel and a
-    launch that does not fit the kernel.
-    """
-    module = parse(ptx)
-    return simulate_module(
-        module, kernel, grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed
-    )
-
-
-def simulate_module(
-    module: PtxModule,
+    ptx: str | PtxModule,
     kernel: str,
     grid: Index3,
     block: Index3,
@@ -366,11 +333,26 @@ def simulate_module(
     schedule_seed: int | None = None,
     variables: ModuleVariables | None = None,
 ) -> Simulation:
-    """Executes one launch of a kernel, as ``simulate`` does, of a PTX module that is already parsed.
+    """Executes one launch of a kernel on numpy arrays, and returns counts, bank conflicts and hazards.
 
-    ``variables`` holds the bytes of the module's variables by name, which the launch changes in place; None:
-    their initial bytes (``first_content``).
+    Args:
+    - ptx, kernel: PTX text or a parsed module, and the name of one of its kernels.
+    - grid, block: thread blocks of the grid, and threads of a block, along x, y and z.
+    - arguments: one per parameter. Arrays must be C-contiguous, and the kernel changes them in place; a
+      ``Pointer`` points into an array; numbers are converted to the parameter's type; bytes are passed
+      unchanged; a ``TensorMap`` stands for a CUtensorMap.
+    - dynamic_shared_bytes: dynamic shared memory of each block.
+    - blocks: the thread blocks (x, y, z) to execute, with all blocks of their clusters; None: the whole grid.
+    - schedule_seed: seed of a random schedule of threads; None: a fixed schedule. Vector clocks find
+      races that this schedule does not show.
+    - variables: bytes of the module's variables by name, which the launch changes in place; None: their
+      initial bytes (``first_content``).
+
+    Raises SimulationError for a fault (``kind`` holds the defect) and for text that is not PTX,
+    UnsupportedInstruction for an instruction that is not simulated, UsageError for an unknown kernel and a
+    launch that does not fit the kernel.
     """
+    module = parse(ptx) if isinstance(ptx, str) else ptx
     entry = kernel_of(module, kernel)
     check_launch(entry, grid, block, arguments)
     prepared = prepare(module, entry)
@@ -395,7 +377,7 @@ class PreparedKernel:
         schedule_seed: int | None = None,
         variables: ModuleVariables | None = None,
     ) -> Simulation:
-        """Executes one launch that ``check_launch`` accepts, as ``simulate_module`` does; changes arrays.
+        """Executes one launch that ``check_launch`` accepts, as ``simulate`` does; changes arrays.
 
         Raises SimulationError for a fault, also where threads wait for ever for what none of them writes,
         UsageError for an argument that does not fit its parameter or a block outside of the grid.

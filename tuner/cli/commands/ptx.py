@@ -16,7 +16,7 @@ from tuner.core.errors import UsageError, unknown_value
 from tuner.core.serialization import read_text_or_stdin
 from tuner.programs.arguments import read_npy
 from tuner.results.output.formatting import count_text
-from tuner.simulator.launch import simulate_module
+from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError
 from tuner.simulator.ptx.parser import parse
 
@@ -73,7 +73,7 @@ def ptx(
         raise
     rng = np.random.default_rng(seed)
     values = tuple(parse_argument(text, rng) for text in arguments)
-    found = simulate_module(
+    found = simulate(
         module,
         kernel or _only_kernel(module),
         parse_sizes(grid, "grid"),

@@ -227,7 +227,8 @@ def use_private_memory(module: ir.Module) -> int:
 def _move_to_local_memory(function: Op) -> int:
     name = name_of(function)
     block = function.regions[0].blocks[0]
-    allocations = [*_own(function, "memref.alloc"), *_own(function, "memref.alloca")]
+    found = [*walk(function, "memref.alloc"), *walk(function, "memref.alloca")]
+    allocations = [op for op in found if not is_workgroup(op.results[0].type)]
     _require_small(name, allocations)
     for op in allocations:
         if _is_in_loop(op):
@@ -242,10 +243,6 @@ def _move_to_local_memory(function: Op) -> int:
     for op in allocations:  # last: the memory of another one may have been created before it
         op.erase()
     return len(allocations)
-
-
-def _own(function: Op, kind: str) -> list[Op]:
-    return [op for op in walk(function, kind) if not is_workgroup(op.results[0].type)]
 
 
 def _require_small(kernel: str, allocations: list[Op]) -> None:

@@ -370,7 +370,8 @@ def apply(op: Op, operands: list[Number]) -> Number:
     if name in CONVERSIONS or name in INTEGER_CONVERSIONS:
         return _converted(op, _bounded(operands[0]), element)
     if name in POWERS:
-        return _power(_bounded(operands[0]), _bounded(operands[1]))
+        base, power = _bounded(operands[0]), _bounded(operands[1]).value  # the power is taken as exact
+        return function(lambda x: np.power(x, power), lambda x, y: power * y / x)(base)
     if name == "math.fma":
         x, y, z = map(_bounded, operands)
         return add(multiply(x, y), z)
@@ -440,9 +441,3 @@ def _of_integers(name: str, operands: list[Number], element: str) -> Number:
         raise UsageError(f"fusion: found {name} of i1, allowed {', '.join(sorted(LOGIC))}")
     a, b = map(_truth, operands)
     return Truth(LOGIC[name](a.value, b.value), a.is_uncertain | b.is_uncertain)
-
-
-def _power(x: Bounded, y: Bounded) -> Bounded:
-    """Returns x**y; the exponent is taken as exact."""
-    power = function(lambda base: np.power(base, y.value), lambda base, z: y.value * z / base)
-    return power(x)

@@ -166,7 +166,8 @@ def crop_negative_padding(function: Op) -> None:
         is_negative = any(width < 0 and width != DYNAMIC for width in low + high)
         if not is_negative or not source.type.has_static_shape:
             continue
-        offsets, ends = _cropped(low), _cropped(high)
+        cropped = [0 if width == DYNAMIC else max(-width, 0) for width in low + high]
+        offsets, ends = cropped[: len(low)], cropped[len(low) :]
         widths = zip(source.type.shape, offsets, ends, strict=True)
         sizes = [size - begin - end for size, begin, end in widths]
         with pad.location, ir.InsertionPoint(pad):
@@ -181,10 +182,6 @@ def crop_negative_padding(function: Op) -> None:
             )
         pad.attributes[LOW] = _widths(each if each == DYNAMIC else max(each, 0) for each in low)
         pad.attributes[HIGH] = _widths(each if each == DYNAMIC else max(each, 0) for each in high)
-
-
-def _cropped(widths: list[int]) -> list[int]:
-    return [0 if width == DYNAMIC else max(-width, 0) for width in widths]
 
 
 def _widths(numbers: Iterable[int]) -> ir.Attribute:

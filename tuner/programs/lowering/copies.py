@@ -38,7 +38,7 @@ def copy_by_contiguous_parts(function: Op) -> None:
         if not _has_gaps(target, source):
             continue
         with op.location, ir.InsertionPoint(op):
-            if _is_on_device(target) and _is_on_device(source):
+            if all(op_of(root, "gpu.alloc") for buffer in (target, source) for root in roots_of(buffer)):
                 building.copy(source, target)
             else:
                 _copy_in_parts(target, source, partial(_copy_part, "gpu.memcpy", ()))
@@ -117,10 +117,6 @@ def _has_gaps(target: Value, source: Value) -> bool:
 
 def _is_ranked(*buffers: Value) -> bool:
     return all(isinstance(each.type, ir.MemRefType) for each in buffers)
-
-
-def _is_on_device(buffer: Value) -> bool:
-    return all(op_of(root, "gpu.alloc") is not None for root in roots_of(buffer))
 
 
 def move_pointers_of_copies(module: ir.Module) -> int:

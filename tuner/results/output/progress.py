@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from tuner.core.errors import error_lines
 from tuner.core.problem import Problem
 from tuner.core.records import Record
-from tuner.core.reliability import Reliability
 from tuner.core.requests import Campaign
 from tuner.core.runs import RunSettings
 from tuner.core.serialization import seconds_text
@@ -132,7 +131,9 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
         case events.BaselineMeasured(baseline, trust):
             assert settings is not None
             reached = _time_and_speed(settings.problem, baseline.measurement.median_s)
-            return f"baseline: {baseline.name} {reached}{_doubt(trust)}"
+            # not unreliable is unknown here: noise is measured at the end
+            doubt = f", {trust.text}" if trust.unreliable else ""
+            return f"baseline: {baseline.name} {reached}{doubt}"
         case events.BaselineFailed(reason):
             return f"baseline: not measured: {reason}"
         case events.RemeasurementStarted(trials):
@@ -188,10 +189,6 @@ def trial_line(event: events.TrialDone, settings: RunSettings) -> str:
 
 def _time_and_speed(problem: Problem, median_s: float) -> str:
     return f"{seconds_text(median_s)} ({speed_text(gflop_per_s(problem, median_s))})"
-
-
-def _doubt(trust: Reliability) -> str:
-    return f", {trust.text}" if trust.unreliable else ""  # else unknown: noise is measured at the end
 
 
 def time_left_s(event: events.TrialDone, settings: RunSettings) -> float | None:
