@@ -48,6 +48,7 @@ from tuner.tuning.run_steps import (
     choose_top_trials,
     evaluated_s,
     final_effort,
+    in_flight_s,
     noise_of,
     remeasure_top_trials,
     reserved_s,
@@ -253,6 +254,18 @@ def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement() -> None:
         (5.0, 1, 8, 2.0),  # the search gets three fifths at least
     ):
         assert reserved_s(budget_s, problems, top_trials) == pytest.approx(seconds)
+
+
+def test_a_search_ends_in_time_for_the_trials_in_flight() -> None:
+    progress = Progress(())
+    assert in_flight_s((progress,)) == 0.0
+    for number in range(5):
+        progress.propose(number, number)
+    assert in_flight_s((progress,)) == 0.0  # the pace is not known
+    for number in range(2):
+        progress.take(number, replace(SLOW, stage_s=(("compile", 9.0), ("measure", 0.5))))
+    assert in_flight_s((progress,)) == pytest.approx(0.5 * (3 + 1))
+    assert in_flight_s((progress, Progress(()))) == pytest.approx(0.5 * (3 + 1))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from tuner.tuning.events import (
     Observer,
     RunEvent,
 )
-from tuner.tuning.run_steps import RunSteps, final_effort, is_spent, reserved_s
+from tuner.tuning.run_steps import RunSteps, final_effort, in_flight_s, is_spent, reserved_s
 from tuner.tuning.session import EARLY_STOPPED
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 
@@ -93,6 +93,8 @@ class CampaignSession:
             )
             for place, run in enumerate(campaign.runs)
         )
+        by_dtype = {each.run.settings.problem.dtype: each for each in self._steps}
+        self._reserved_s += sum(each.roofline_s for each in by_dtype.values())
         self._scheduler = Scheduler(plan.pool, campaign.settings.seed, campaign.settings.floors_s)
         self._taken = [0] * len(campaign.runs)  # trials of each run
         self._least_s: list[float | None] = [None] * len(campaign.runs)
@@ -187,6 +189,7 @@ class CampaignSession:
         if proposed < len(self._stored):
             return False
         spent_s = self._searched_s() + self._reserved_s
+        spent_s += in_flight_s([each.progress for each in self._steps])
         return self._interruption.is_asked or is_spent(self._campaign.settings, proposed, spent_s)
 
     def _start(self, number: int, runners: tuple[AbstractRunner, ...]) -> _Started | None:

@@ -1,6 +1,7 @@
 """The steps that runs and campaigns share: propose, store, resume, re-measure; each stores what it did."""
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,7 @@ class Progress:
         self.trial_ids = {each.number: each.id for each in stored}  # by trial number
         self.counts = Counts(proposed=len(stored))
         self.best: Record | None = None
+        self.ended = 0  # trials that have ended in this session, or in earlier ones
         self.evaluated_s = 0.0  # of this session: the measuring worker's time for its trials
 
     def propose(self, number: int, trial_id: int) -> None:
@@ -83,6 +85,7 @@ class Progress:
             self.best = record
         self.counts = with_outcome(self.counts, record)
         is_new = not self._known.get(number, False)
+        self.ended += 1
         self.evaluated_s += evaluated_s(record) if is_new else 0.0
         return is_new
 
@@ -118,6 +121,7 @@ COMPILED_AGAIN_S = 1.5  # until the top trials of a problem are compiled and loa
 OTHERS_TIMED = 4  # next to the top trials: the library, the fastest again and at other alignments
 UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
 MOST_RESERVED = 0.4  # of a budget
+ROOFLINE_S = 2.0  # until a child process has measured a roofline
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,13 @@ class Remeasurement:
     def host(self) -> HostConditions | None:
         """Returns the load while trials were interleaved; None: no times, a GPU, or a replay."""
         return self.times[0][1].host if self.times else None
+
+
+def in_flight_s(sessions: Sequence[Progress]) -> float:
+    """Returns the seconds until the trials in flight, and one more, end at the pace of those before."""
+    ended = sum(each.ended for each in sessions)
+    pace_s = sum(each.evaluated_s for each in sessions) / ended if ended else 0.0
+    return pace_s * (1 + sum(each.counts.proposed for each in sessions) - ended)
 
 
 def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: float) -> bool:
@@ -375,6 +386,12 @@ class RunSteps:
         baseline = self._timed_baseline()
         if baseline is not None:
             self._store.set_baseline(self.run.id, baseline)
+
+    @property
+    def roofline_s(self) -> float:
+        """Returns the seconds that the roofline will take: none where a run on the machine has one."""
+        is_known = self._store.known_roofline(self.run.id) is not None
+        return 0.0 if is_known or not self._source.is_timed() else ROOFLINE_S
 
     def measure_roofline(self) -> None:
         """Measures and stores the machine's roofline, unless a run on the machine has one."""

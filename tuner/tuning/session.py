@@ -13,7 +13,14 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.interface import MeasurementBackend
 from tuner.tuning.events import Interruption, Observer
 from tuner.tuning.request import searched_s
-from tuner.tuning.run_steps import ReplayingSampler, RunSteps, final_effort, is_spent, reserved_s
+from tuner.tuning.run_steps import (
+    ReplayingSampler,
+    RunSteps,
+    final_effort,
+    in_flight_s,
+    is_spent,
+    reserved_s,
+)
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:
@@ -101,6 +108,7 @@ class TuningSession:
         self._before_s = before_s
         self._reserved_s = before_s + (reserved_s(run.settings.budget_s) if source.is_timed() else 0.0)
         self._steps = RunSteps(run, stored, source, store, interruption, observe)
+        self._reserved_s += self._steps.roofline_s
         self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
         self._searched_before_s = searched_s(run)
         self._stored_s = self._elapsed_before_s
@@ -158,7 +166,7 @@ class TuningSession:
     def _is_over(self, proposed: int) -> bool:
         if proposed < len(self._stored):
             return False
-        spent_s = self._searched_s() + self._reserved_s
+        spent_s = self._searched_s() + self._reserved_s + in_flight_s((self._steps.progress,))
         return self._interruption.is_asked or is_spent(self._settings, proposed, spent_s)
 
     def _propose(self, number: int, row: int, candidate: Candidate) -> None:
