@@ -36,7 +36,15 @@ WITHOUT_HEADER = ("knob", "without", *GAIN_HEADER)
 STRATEGY_HEADER = ("strategy", "trials", "failed", "best", "timed", *GAIN_HEADER[1:])
 GAIN_LINE = (
     "gain      how much slower the best trial is that holds a knob where the search began; in the second "
-    "table, that of all without the knob's best value; '-': fewer than 3 such trials"
+    "table, that of all without the knob's best value; in the last, that of a strategy; '-': fewer than 3 "
+    "such trials"
+)
+P_VALUE_LINE = (
+    "p-value   how likely as many trials, drawn at random, have no faster best: below 0.05 the gain is "
+    "hardly chance, near 1 it shows nothing"
+)
+IMPORTANCE_LINE = (
+    "importance: a knob's share of what distinguishes the fastest tenth from all trials (PED-ANOVA)"
 )
 SPARED = ("timed", "failed")  # columns of the table of strategies that a narrow terminal loses first
 
@@ -60,13 +68,15 @@ def ablation_lines(
     strategies = table_lines(STRATEGY_HEADER, [*map(strategy_row, ablation.strategies)], columns, SPARED)
     if isinstance(ablation, TooFew):
         why = ablation.reason.removeprefix("ablation: ")
-        explained = (f"ablation  run {run.id}: {why} to compare knobs", *badge)
+        gain = "gain      how much slower the best trial of a strategy is than the best of all"
+        explained = (f"ablation  run {run.id}: {why} to compare knobs", gain, P_VALUE_LINE, *badge)
         return [*wrapped(explained, columns), "", *strategies]
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
     explained = (
         f"ablation  run {run.id}: {ablation.measured} measured trials of {ablation.strategy}{noise}",
         GAIN_LINE,
-        "p-value   that of a knob without any effect; importance: PED-ANOVA",
+        P_VALUE_LINE,
+        IMPORTANCE_LINE,
         *badge,
     )
     return [

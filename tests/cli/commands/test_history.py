@@ -17,6 +17,7 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
+from tuner.results.output.tables import BEST_MARK, STOPPED_MARK
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
@@ -26,8 +27,12 @@ from tuner.targets.registry import real_backends
 
 def test_every_trial_is_in_the_table_in_json_and_in_csv(tuned: Tuner) -> None:
     done = tuned.done("history")
-    header, *rows, shared = done.out.splitlines()
+    header, *rows, shared, marks = done.out.splitlines()
     assert (len(rows), "GFLOP/s" in header) == (20, True)
+    assert marks == f"{BEST_MARK}; {STOPPED_MARK}"
+    unmarked = tuned("history --limit 1").out
+    assert BEST_MARK not in unmarked
+    assert STOPPED_MARK not in unmarked
     assert shared == "in every row: run 1, problem matmul 8x8x8 f32, target fake, threads 1"
     trials = tuned("history --json").json
     assert tuned("history --format json").json == trials
@@ -308,6 +313,10 @@ def test_the_ablation_of_a_run_in_tables(tuned: Tuner) -> None:
     for number in headers:
         assert sorted(line.split()[0] for line in lines[number + 1 : number + 3]) == ["comment", "x"]
     assert lines[-1].split()[:3] == ["fake", "20", "0"]
+    legend = {line.split()[0].strip(":") for line in lines[: headers[0]] if line}
+    columns = {"gain", "p-value", "importance"}
+    assert columns <= legend
+    assert columns <= set(lines[headers[0]].split())
 
 
 @pytest.mark.parametrize("options", ["run:1", "1", "--run 1"])

@@ -91,6 +91,9 @@ def test_the_answer_is_compared_with_the_limits_of_the_machine() -> None:
         (Roofline(2e12, 1e11, "measured by FMA"), "(2000 GFLOP/s and 100.0 GB/s, measured)"),
     ):
         assert text in lines(top_trial(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
+    disturbed = run(baseline_s=None, unreliable="load", roofline=limits)
+    said = "roofline  no share, as the time is unreliable; 1 thread can do 2000 GFLOP/s and 100.0 GB/s"
+    assert said in lines(top_trial(0, measurement(1e-3)), of=disturbed)
 
 
 def test_what_the_cache_holds_is_not_moved() -> None:

@@ -249,7 +249,7 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
     who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
     if distrust(run, best):
-        return f"{who} can do {limits}"
+        return f"no share, as the time is unreliable; {who} can do {limits}"
     return f"{roofline.share(*reached):.1%} of what {who} can do ({limits})"
 
 

@@ -77,6 +77,8 @@ HISTORY_HEADER = (
 MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
 SPARED = ("GFLOP/s", "threads", "run", "target")  # columns that a narrow terminal loses first
 REASON_LIMIT = 60  # characters of a failure in a table
+BEST_MARK = "best: the trial that its run selected"
+STOPPED_MARK = "> TIME: timing it ended early, as even its fastest sample took that long"
 
 
 def history_table(
@@ -100,6 +102,9 @@ def history_table(
         header, *rows = [(*row[:at], name, *row[at:]) for name, row in cells]
     header, rows, shared = varying_columns(header, rows, MAY_BE_SHARED)
     below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
+    marks = [BEST_MARK] * any(trial.id in best for trial in trials)
+    marks += [STOPPED_MARK] * any(trial.early_stopped is not None for trial in trials)
+    below += ["; ".join(marks)] * bool(marks)
     return [*table_lines(header, rows, columns, SPARED), *wrapped([*shared, *below], columns)]
 
 
