@@ -5,8 +5,10 @@ import shlex
 import sqlite3
 from pathlib import Path
 
+import click
 import pytest
 
+from docs.generators.commands import all_commands
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
@@ -92,6 +94,19 @@ def test_a_help_shows_the_values_that_are_allowed(tuned: Tuner) -> None:
         for option in options:
             (shown,) = re.findall(rf"--{option} \[([\w|]+)\]", text)
             assert f"found 'x', allowed {shown.replace('|', ', ')}" in tuned(f"{command} --{option} x").err
+
+
+def test_no_option_takes_the_next_one_for_its_value(tuner: Tuner) -> None:
+    for (_tuner, *names), command in all_commands():
+        for option in command.params:
+            if isinstance(option, click.Option) and not isinstance(command, click.Group):
+                for name in option.opts:
+                    done = tuner(" ".join(names), name, "--debug=1", "--help")
+                    said = f"error: {name} needs a value, found the option --debug=1\n"
+                    assert (said in done.err) != (option.is_flag or option.count), (names, name)
+    line = "error: --output-dtype needs a value, found the option --trials\nhint: tuner tune --help\n"
+    assert refused(tuner, "tune matmul 64x64x64 --output-dtype --trials 4") == line
+    tuner.done("history --sort -median --limit 1")  # a value that begins with - and is no option
 
 
 def test_a_script_without_a_sequence_is_refused(tuner: Tuner, tmp_path: Path) -> None:

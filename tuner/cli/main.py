@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import itertools
 import os
 import re
 import sys
@@ -145,11 +146,17 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Returns the command that ``args`` begin with. Raises UsageError for an unknown name."""
+        """Returns the command that ``args`` begin with, and the others.
+
+        Raises UsageError for an unknown name, and for an option that another follows in place of its value.
+        """
         if not ctx.resilient_parsing and not args[0].startswith("-") and not self.get_command(ctx, args[0]):
             hint = unknown_value("command", args[0], self.list_commands(ctx)).hint
             raise UsageError(f"there is no command {args[0]!r}", hint or f"{ctx.command_path} --help")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            _require_values(command, rest, f"{ctx.command_path} {name} --help")
+        return name, command, rest
 
     def all_commands(self) -> dict[str, click.Command]:
         """Returns all commands by name, in the order of the help; imports those that were not imported."""
@@ -196,6 +203,20 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             code = INTERRUPTED
         sys.exit(code)
+
+
+def _require_values(command: click.Command, arguments: Sequence[str], hint: str) -> None:
+    # click takes the next option for the value, and complains about what follows; --name=--value still works
+    options = {name: each for each in command.params for name in (*each.opts, *each.secondary_opts)}
+    given = iter(arguments)
+    for name in given:
+        option = options.get(name)
+        if name == "--":
+            return
+        if isinstance(option, click.Option) and not option.is_flag and not option.count:
+            for value in itertools.islice(given, option.nargs):
+                if value.startswith("-") and value.partition("=")[0] in options:
+                    raise UsageError(f"{name} needs a value, found the option {value}", hint)
 
 
 def _run(group: Commands, arguments: list[str], obj: object, began_s: float) -> int:
