@@ -14,6 +14,7 @@ from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.db.store import Store
 from tuner.targets import children
+from tuner.targets.registry import real_backends
 
 SPACE = """
 strategies:
@@ -201,6 +202,19 @@ def test_a_database_refuses(tuned: Tuner, here: Path) -> None:
     ):
         refused = tuned.refused(options.replace("=", " "))
         assert refused.startswith(f"error: {line.replace('{folder}', str(here))}"), options
+
+
+def test_a_file_that_is_missing_names_the_file_that_was_meant(tuned: Tuner, here: Path) -> None:
+    tuned.backends = real_backends()
+    for name in ("kernel.x", "kernel.pt2"):
+        (here / name).write_text("")
+    for options in (
+        *("check kernl.x", "apply kernl.x -", "run ./kernl.x", "lower kernl.x --to ptx", "ptx kernl.x"),
+        *("check --baseline kernl.x", "tune ./kernl.x", "bundle import kernl.x"),
+        *("export --merge kernl.x -o x", "space matmul 8x8x8 --space kernl.x", "tune ./kernl.x --target cpu"),
+        *("tune matmul 8x8x8 --target replay:kernl.x", "run kernl.pt2"),
+    ):
+        assert re.search(r"did you mean (/.*/)?kernel\.(x|pt2)\?\n$", tuned.refused(options)), options
 
 
 @pytest.mark.parametrize(

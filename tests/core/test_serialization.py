@@ -222,6 +222,25 @@ def test_what_is_no_text_is_refused(tmp_path: Path, name: str, content: bytes | 
         serialization.read_text(tmp_path / name, "MLIR text")
 
 
+def test_the_most_similar_name_next_to_a_missing_file_is_its_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("best.mlir", "best.source.mlir", "results.csv", "sub/rows.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    for missing, hint in (
+        ("bets.mlir", "did you mean best.mlir?"),
+        ("./best.sorce.mlir", "did you mean best.source.mlir?"),
+        ("sub/row.csv", "did you mean sub/rows.csv?"),
+        *(("other.yaml", ""), ("none/best.mlir", ""), ("results.csv", "")),
+    ):
+        assert serialization.similar_file_hint(Path(missing)) == hint, missing
+    with pytest.raises(UsageError) as caught:
+        serialization.read_text(Path("bets.mlir"), "MLIR text")
+    assert caught.value.hint == "did you mean best.mlir?"
+
+
 @given(st.text())
 @example("two\nlines\n")
 @example("a\ttab")

@@ -100,5 +100,5 @@ def test_a_wrong_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "wrong.pt2").write_text("nothing")
     with pytest.raises(UsageError, match=r"wrong\.pt2: \w+: "):
         model_text(str(tmp_path / "wrong.pt2"))
-    with pytest.raises(UsageError, match="there is no such file"):
+    with pytest.raises(UsageError, match="cannot be read \\(No such file"):
         model_text(str(tmp_path / "none.pt2"))

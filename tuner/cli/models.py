@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.cli.options import MODEL_FUNCTION, is_model
 from tuner.core.errors import Stage, TunerError, UsageError, failing_at
 from tuner.core.programs import ProgramBaseline
-from tuner.core.serialization import read_text_or_stdin
+from tuner.core.serialization import read_text_or_stdin, unreadable
 from tuner.programs.request import ProgramRequest
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.registry import real_backends
@@ -73,8 +73,10 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
     """Returns a model's module and example inputs, () for an exported program, which contains its inputs."""
     match = MODEL_FUNCTION.fullmatch(name)
     path = Path(match[1] if match else name)
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no such file")
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise unreadable(path, error, "a PyTorch model") from error
     try:
         import torch
     except ModuleNotFoundError as error:

@@ -126,13 +126,15 @@ NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90
 
 def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageError:
     """Returns the UsageError for ``found``, not in ``allowed``; its hint names the nearest allowed value."""
+    near, listed = nearest(str(found), allowed), ", ".join(allowed) or "none"
+    return UsageError(f"{what}: found {found!r}, allowed {listed}", f"did you mean {near}?" if near else "")
+
+
+def nearest(found: str, names: Collection[str]) -> str:
+    """Returns the name that is most like ``found``; "" where none is near."""
     import difflib
 
-    near = difflib.get_close_matches(str(found), allowed, n=1, cutoff=NEAR)
-    listed = ", ".join(allowed) or "none"
-    return UsageError(
-        f"{what}: found {found!r}, allowed {listed}", *(f"did you mean {each}?" for each in near)
-    )
+    return "".join(difflib.get_close_matches(found, names, n=1, cutoff=NEAR))
 
 
 def error_lines(message: str, hint: str = "") -> str:

@@ -3,8 +3,10 @@
 JSON follows the annotations of frozen dataclasses; a wrong value is refused with its place in the JSON.
 """
 
+import contextlib
 import datetime
 import enum
+import itertools
 import json
 import re
 import sys
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 from urllib.parse import unquote
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, nearest
 
 MASK: Final = "***"
 # of parameters; passfile and sslkey name files
@@ -374,6 +376,24 @@ def printable(text: str) -> str:
 LIMIT_BYTES = 64 << 20  # of a script or payload
 
 
+NAMES_LIMIT = 2000  # names of a folder that a missing file's name is compared with
+
+
+def similar_file_hint(path: Path) -> str:
+    """Returns "did you mean FILE?" for a missing file or folder: the most similar name next to it; or ""."""
+    near = ""
+    with contextlib.suppress(OSError):  # its folder is missing, too
+        names = [each.name for each in itertools.islice(path.parent.iterdir(), NAMES_LIMIT)]
+        near = "" if path.exists() else nearest(path.name, names)
+    return f"did you mean {path.with_name(near)}?" if near else ""
+
+
+def unreadable(path: Path, error: OSError, allowed: str) -> UsageError:
+    """Returns the UsageError for a file that cannot be read; ``allowed``: what the file should be."""
+    line = f"{path}: cannot be read ({error.strerror or error}), expected {allowed}"
+    return UsageError(line, similar_file_hint(path))
+
+
 def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
     """Returns the text of a UTF-8 file; ``allowed``: what the file should be, for messages.
 
@@ -383,7 +403,7 @@ def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
         with path.open("rb") as file:
             content = file.read(limit_bytes + 1)  # /dev/zero has no end
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}), expected {allowed}") from error
+        raise unreadable(path, error, allowed) from error
     return _decoded_text(str(path), content, allowed, limit_bytes)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tuner.core.errors import UsageError
 from tuner.core.gpu_code import BufferType, ScalarType, ValueType
+from tuner.core.serialization import similar_file_hint
 from tuner.payload.reference import Array
 from tuner.programs.run.marshalling import dtype_of
 
@@ -34,7 +35,7 @@ def read_npy(path: Path, place: str) -> Array:
             found = np.load(path, mmap_mode="r", allow_pickle=False)
     except UNREADABLE as error:
         line = (str(error) or type(error).__name__).splitlines()[0]
-        raise UsageError(f"{place}: cannot be read as .npy: {line}") from error
+        raise UsageError(f"{place}: cannot be read as .npy: {line}", similar_file_hint(path)) from error
     if not isinstance(found, np.ndarray):
         raise UsageError(f"{place}: several arrays in one file: save one as .npy")
     return found

@@ -177,7 +177,7 @@ def test_a_folder_without_a_program_is_refused(folder: Path, tmp_path: Path) -> 
     with pytest.raises(UsageError, match=r"nothing: program\.json is missing: it is no program"):
         load(tmp_path / "nothing")
     (folder / CODE).unlink()
-    with pytest.raises(UsageError, match=r"code\.o: cannot be read: No such file or directory"):
+    with pytest.raises(UsageError, match=r"code\.o: cannot be read \(No such file or directory\)"):
         load(folder)
 
 

@@ -34,7 +34,7 @@ from tuner.core.remote_results import (
     why_no_baseline,
     why_no_verdict,
 )
-from tuner.core.serialization import decode, encode, parsed, require_format
+from tuner.core.serialization import decode, encode, parsed, require_format, unreadable
 
 # Reads and writes a bundle: a zip file with a manifest, and texts and machine code named by their hash.
 #
@@ -104,7 +104,7 @@ def read_bundle(path: Path) -> Bundle:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise UsageError(f"{path}: is not a whole bundle of {BUNDLE_FORMAT} ({error})") from error
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror or error}), expected a bundle") from error
+        raise unreadable(path, error, "a bundle") from error
 
 
 def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
@@ -239,9 +239,7 @@ def read_results(path: Path) -> RemoteResults:
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: is not text; it must be a file of {RESULTS_FORMAT}") from error
     except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be read ({error.strerror or error}), expected results of tuner measure"
-        ) from error
+        raise unreadable(path, error, "results of tuner measure") from error
     whole = text[: text.rfind("\n") + 1]  # a rest was being written when its process ended
     results: RemoteResults | None = None
     for number, line in enumerate(whole.splitlines(), 1):

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import TensorType
 from tuner.core.programs import CompiledFusion
+from tuner.core.serialization import similar_file_hint, unreadable
 from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, aligned_bytes, require_processor
 from tuner.version import __version__
 
@@ -145,7 +146,8 @@ def _type_of(document: Mapping[str, Any]) -> TensorType:
 def _document(folder: Path) -> Mapping[str, Any]:
     path = folder / DOCUMENT
     if not path.exists():
-        raise UsageError(f"{folder}: {DOCUMENT} is missing: it is no program that tuner has exported")
+        line = f"{folder}: {DOCUMENT} is missing: it is no program that tuner has exported"
+        raise UsageError(line, similar_file_hint(folder))
     with _named(path):
         document = dict(json.loads(_read(path)))
         recorded = document.pop(HASH)
@@ -168,7 +170,7 @@ def _read(path: Path, recorded: str | None = None) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+        raise unreadable(path, error, "a part of the program") from error
     if recorded is not None:
         _require_hash(path, hashlib.sha256(content).hexdigest(), recorded)
     return content

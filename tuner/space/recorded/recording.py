@@ -22,7 +22,7 @@ from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
-from tuner.core.serialization import LARGEST, quoted
+from tuner.core.serialization import LARGEST, quoted, unreadable
 from tuner.space.enumeration import Rows
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
@@ -52,7 +52,7 @@ def open_recorded(path: Path) -> RecordedFile:
         with path.open("rb") as file:
             content = _limited(path, file.read(BYTES_LIMIT + 1))  # a device may be endless
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+        raise unreadable(path, error, "recorded results") from None
     document = _parsed(path, _unpacked(path, content))
     if not isinstance(document, dict):
         raise UsageError(f"{path}: is JSON but no object; allowed are T4 or a Kernel Tuner cache")
