@@ -24,6 +24,7 @@ from tests.cli import command_lines
 from tests.cli.conftest import Tuner, require_fields
 from tests.core.test_serialization import ENCODED, FORMS, SECRET
 from tests.db.conftest import empty_schema
+from tests.db.test_groups import RESULT, begin_campaign
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.commands.report import HOST, listening, serve
@@ -35,6 +36,8 @@ from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import Matmul
 from tuner.core.programs import KernelTime, ProgramTimes
+from tuner.core.reliability import unreliable
+from tuner.db.store import Store
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.targets.registry import real_backends
@@ -117,7 +120,7 @@ def test_a_line_with_a_defect_or_without_json_is_found(tuner: Tuner, monkeypatch
 # Words with which a command comes as far as its database:
 TYPED = (
     *("tune matmul 8x8x8 --trials 3", "space matmul 8x8x8", "show 1", "diff 1 2", "explain 1", "cancel 1"),
-    *("export matmul 8x8x8", "merge none.db", "backup copy.db", "suggest matmul 8x8x8", "drain node"),
+    *("export matmul 8x8x8", "merge none.db", "backup copy.db", "drain node"),
     *("worker --compile 1", "ssh host --compile 1", "slurm --compile 1", "import none.jsonl"),
     *("kubernetes --compile 1 --image tuner", "check --record 1 gate.json"),
 )
@@ -143,6 +146,7 @@ def require_silent(tuner: Tuner, *options: str) -> None:
 def test_all_commands_with_a_database_are_looked_at() -> None:
     words = {word for options in DATABASE_SECRETS_COMMANDS for word in options}
     assert {"tune", "history", "report", "export", "merge", "worker"} <= words
+    assert set(WORDS) <= {names[-1] for names, _ in all_commands()}  # none that is gone
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -228,6 +232,7 @@ ASKED = (
         "targets",
         "diff run:1 2",
     ),
+    "show campaign:1",
     *("explain matmul 8x8x8 fake(x=1)", "explain matmul 8x8x8 fake(x=1,comment=a)"),
 )
 
@@ -264,6 +269,9 @@ def test_every_table_fits_a_terminal_of_80_columns(
 ) -> None:
     tuned.done("tune matmul 16x8x8 --trials 1 --threads 2")
     tuned.done("check --record best --baseline gate.json")
+    with Store.open(str(tuned.database)) as store:
+        disturbed = replace(RESULT, left_out=("g1 " * 40,), reliability=unreliable("load " * 40))
+        store.set_program_result(begin_campaign(store), disturbed)
     monkeypatch.setenv("TUNER_DB", str(tuned.database))
     with terminal(COLUMNS) as shown:
         for asked in ASKED:
@@ -271,7 +279,7 @@ def test_every_table_fits_a_terminal_of_80_columns(
                 main(asked.split(), obj=fakes.backends())
     lines = b"".join(shown).decode().splitlines()
     assert [line for line in lines if len(line) > COLUMNS and "tuner " not in line] == []
-    assert "not shown for want of width: failed (--json prints all)" in lines
+    assert "not shown for want of width: failed, GFLOP/s, begun (--json prints all)" in lines
     assert len(tuned("history").out.splitlines()[0]) > COLUMNS  # to a pipe
 
 

@@ -82,8 +82,8 @@ def show_campaign(campaign: int, database: str | None, as_json: bool) -> None:
         tuned = tuned_campaign(store, campaign)
     result = tuned.campaign.result
     lines = campaign_lines(tuned, screen_columns(), database_text(database))
-    program = [] if result is None else ["", *stored_program_lines(result, screen_columns())]
-    print_found(as_json, shown_campaign_document(tuned), *lines, *program)
+    lines += [] if result is None else ["", *stored_program_lines(result, screen_columns())]
+    print_found(as_json, shown_campaign_document(tuned), *wrapped(lines, screen_columns()))
 
 
 def show_stored(

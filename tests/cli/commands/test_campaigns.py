@@ -177,7 +177,7 @@ def test_wrong_arguments_are_refused(finished: Tuner, arguments: str, message: s
 def test_a_campaign_that_is_not_finished_is_refused(finished: Tuner) -> None:
     with Store.open(str(finished.database)) as store:
         store.set_campaign_status(1, "interrupted")
-    done = finished("portfolio 1 --configs 2")
+    done = finished("portfolio campaign:1 --configs 2")
     assert done.code == 2
     assert "campaign 1: is interrupted" in done.err
 

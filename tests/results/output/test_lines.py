@@ -111,6 +111,13 @@ def test_long_cells_go_on_in_the_next_line_and_a_column_that_can_be_spared_goes_
     assert table_lines(HEADER, ROWS, WIDE - 4, ("nothing", "share"))[-1] == NOTE
 
 
+def test_a_column_is_no_narrower_than_its_longest_word_where_another_can_be() -> None:
+    header, row = ("id", "reliability", "operations", "knobs"), ("1", "unreliable", "add " * 9, "x=1 " * 9)
+    lines = table_lines(header, [row], 45)
+    assert lines[0].split() == [*header]
+    assert max(map(len, lines)) <= 45
+
+
 def test_words_are_broken_before_a_line_is_too_long_and_numbers_never() -> None:
     for columns in (80, 60, 40, 26):
         rows = [("123456789", "x" * 100, "y" * 30), ("2", "z", "")]
@@ -152,6 +159,7 @@ def test_lines_of_a_summary_end_at_80_columns_below_their_text_or_where_the_term
     line = "word " * 30
     assert max(map(len, wrapped([line], 40))) <= 40
     assert wrapped([line], None) == [line]
+    assert wrapped(["a", "", "b"]) == ["a", "", "b"]
 
 
 COOL = GpuState(1.98e9, 2.619e9, 41.0, 120.4)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.options import (
+    RunOrCampaign,
     backends_of,
     database_option,
     json_option,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("campaign", type=click.IntRange(min=1))
+@click.argument("campaign", type=RunOrCampaign())
 @click.option("--configs", type=int, required=True, metavar="K", help="Number of configurations.")
 @click.option("--stock", is_flag=True, help="Only configurations whose scripts stock mlir-opt runs.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Rule file to write: mm.rule.yaml.")
@@ -58,7 +59,7 @@ def portfolio(
     With -o it writes a rule file: the configurations, and their times on the problems. tuner.matmul(a, b,
     rule="mm.rule.yaml") serves shapes by it, those never tuned too, on this machine.
 
-    Example: tuner portfolio 1 --configs 8 -o mm.rule.yaml
+    Example: tuner portfolio campaign:1 --configs 8 -o mm.rule.yaml
     """
     with open_existing_store(database) as store:
         found = _measured(store, backends_of(context), campaign, configs, stock)

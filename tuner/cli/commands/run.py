@@ -169,7 +169,8 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **options: Any)
         print(report.printed, end="")
         lines = wrapped([*matmuls, *report_lines(request.target, report)], screen_columns())
         if request.is_explained:
-            lines += explained_lines(report, payload, database_text(options["database"]))
+            explained = explained_lines(report, payload, database_text(options["database"]))
+            lines += wrapped(explained, screen_columns())
         print("\n".join(lines))
     context.exit(DONE if report.is_right else FAILED)
 
@@ -238,8 +239,7 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
     """Returns the fusions of a program on the host as a table, and the command that tunes the program."""
     if not report.fusions:
         why = report.why_no_fusions or "none were asked for"
-        line = f"whole   no fusions, all of it runs as loops and kernels of matmuls: {why}"
-        return wrapped([line], screen_columns())
+        return [f"whole   no fusions, all of it runs as loops and kernels of matmuls: {why}"]
     lines = fusion_lines(report.fusions, screen_columns())
     if all(each.fusion.origin in (TUNED, LOOPS) for each in report.fusions):
         return lines

@@ -235,11 +235,7 @@ def _require_types_of_payload(context: click.Context, names: tuple[str, ...]) ->
 
 def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) -> int:
     """Prints the result of a tuned program; returns the exit code."""
-    lines = program_lines(tuned)
-    is_wrapped = tuned.campaign is None  # tables fit already
-    print_found(
-        as_json, program_document(tuned), *(wrapped(lines, screen_columns()) if is_wrapped else lines)
-    )
+    print_found(as_json, program_document(tuned), *wrapped(program_lines(tuned), screen_columns()))
     if tuned.is_interrupted and tuned.campaign is not None:
         campaign = tuned.campaign.campaign.id
         print_interrupted(f"tuner tune --resume campaign:{campaign}{database_text(database)}")

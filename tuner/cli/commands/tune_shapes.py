@@ -30,6 +30,7 @@ from tuner.cli.session import (
 from tuner.core.errors import UsageError
 from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.results.database_name import database_text
+from tuner.results.output.formatting import wrapped
 from tuner.results.output.program_tables import campaign_document, campaign_lines
 from tuner.results.output.progress import campaign_progress
 from tuner.tuning.campaign import begin_campaign, campaign_settings, resume_campaign
@@ -116,7 +117,8 @@ def _session(work: Any) -> "TunedCampaign":
 
 def _print(tuned: "TunedCampaign", as_json: bool, database: str | None, *, is_on_fleet: bool) -> int:
     named = database_text(database)
-    print_found(as_json, campaign_document(tuned), *campaign_lines(tuned, screen_columns(), named))
+    lines = wrapped(campaign_lines(tuned, screen_columns(), named), screen_columns())
+    print_found(as_json, campaign_document(tuned), *lines)
     if tuned.is_interrupted:
         on_fleet = " --fleet" * is_on_fleet
         print_interrupted(f"tuner tune --resume campaign:{tuned.campaign.id}{on_fleet}{named}")

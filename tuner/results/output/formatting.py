@@ -63,8 +63,9 @@ def varying_columns(
 
 def _widths(cells: Sequence[Row], columns: int | None) -> list[int]:
     widths = _least(cells, None)
-    for limit in (TEXT_COLUMNS, WORD_COLUMNS):
-        least = _least(cells, limit)
+    texts, broken = _least(cells, TEXT_COLUMNS), _least(cells, WORD_COLUMNS)
+    words = [max(map(len, " ".join(column).split()), default=0) for column in zip(*cells, strict=True)]
+    for least in (texts, [*map(min, texts, words)], broken):
         while columns is not None and _total(widths) > columns:
             widest = max(
                 range(len(widths)), key=lambda column: (widths[column] > least[column], widths[column])
@@ -193,4 +194,6 @@ def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list
         return [*lines]
     wrapper = textwrap.TextWrapper(columns, break_long_words=False, break_on_hyphens=False)
     wrapper.subsequent_indent = " " * SUMMARY_INDENT
-    return [part for line in lines for part in ([line] if COMMAND.search(line) else wrapper.wrap(line))]
+    return [
+        part for line in lines for part in ([line] if COMMAND.search(line) else wrapper.wrap(line) or [""])
+    ]

@@ -128,7 +128,7 @@ FUSIONS_HEADER: Row = (
     "strategy and knobs",
 )
 BEFORE = FUSIONS_HEADER.index("before")
-FUSIONS_SPARED = ("before", "kind")  # columns that a narrow terminal loses first
+FUSIONS_SPARED = ("before", "kind", "schedule", "roofline")  # columns that a narrow terminal loses first
 
 
 def fusion_table(fusions: tuple[ExplainedFusion, ...]) -> tuple[Row, ...]:
