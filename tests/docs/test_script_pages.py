@@ -39,15 +39,23 @@ def exported(problem: Problem, machine: Machine, text: str) -> str:
     return with_knob_options(binder.bind(candidate).text, candidate, binder, space)
 
 
-def test_the_page_has_every_line_of_scripts_for_cpus_and_gpus_and_those_of_the_readme() -> None:
+def test_the_page_has_every_line_of_scripts_for_cpus_and_gpus() -> None:
     cpu, gpu = PAGE.split("## A script for a GPU")
     assert shown(cpu) == exported(Matmul(512, 512, 512), AVX512, f"matmul_cpu_packed({ON_CPU})")
     assert shown(gpu) == exported(Matmul(256, 256, 256, "f16"), GPU, f"matmul_gpu_mma_sync({ON_GPU})")
+
+
+def test_the_lines_of_the_readme_are_of_one_script_before_and_after_its_tuning() -> None:
     readme = blocks_of((ROOT / "README.md").read_text())
-    given, first = (block.text.splitlines() for block in readme if block.language == "mlir")
-    assert set(given) <= set((ROOT / "examples" / "matmul_knobs.mlir").read_text().splitlines())
-    assert len(first) > 5
-    assert set(first) <= set(shown(PAGE).splitlines())
+    before, after = (block.text.splitlines() for block in readme if block.language == "mlir")
+    script, problem = ROOT / "examples" / "matmul_knobs.mlir", Matmul(128, 128, 128)
+    assert set(before) <= set(script.read_text().splitlines())
+    candidate = parse_candidate("matmul_knobs(outer_loop=1, tile_m=4, tile_n=32, unroll_k=2)")
+    strategy, variables = load_strategy(candidate.strategy, script), variables_of(problem, AVX512, 1)
+    bound = Binder((strategy,), problem, variables, 1).bind(candidate).text
+    assert set(after) <= set(bound.splitlines())
+    names = [re.findall(r'knob<"(\w+)">', "\n".join(lines)) for lines in (before, after)]
+    assert names == [["tile_m", "tile_n"]] * 2
 
 
 # What templates see, no more and no less.
