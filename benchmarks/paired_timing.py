@@ -44,13 +44,7 @@ class Contest:
 class KernelRival:
     """Serves samples of one kernel, in a child process."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        script: str,
-        threads: int,
-        pin_to: tuple[int, ...],
-    ) -> None:
+    def __init__(self, problem: Problem, script: str, threads: int, pin_to: tuple[int, ...]) -> None:
         self._problem = problem
         self._evaluator = CpuEvaluator(threads, pin_to)
         self._loaded = self._evaluator.load(problem, CpuCompiler().compile(problem, Script.of(script)))

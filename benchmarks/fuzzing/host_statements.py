@@ -73,10 +73,7 @@ def _kernel(writer: ProgramWriter, scope: list[MemrefVariable], _: int) -> None:
 
 def multiply(writer: ProgramWriter, source: MemrefVariable, target: MemrefVariable) -> None:
     """Writes ``target = source / 2 + target / 4``, without the last term in half of the cases."""
-    body = [
-        f"%x = memref.load {source.name}[%bx, %tx] : {source.type}",
-        "%y = arith.mulf %x, %scale : f32",
-    ]
+    body = [f"%x = memref.load {source.name}[%bx, %tx] : {source.type}", "%y = arith.mulf %x, %scale : f32"]
     if writer.flag():
         body += [
             f"%z = memref.load {target.name}[%bx, %tx] : {target.type}",

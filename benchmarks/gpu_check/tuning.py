@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 SQUARE = (4096, 4096, 4096)
-PROBLEMS = (
-    *(Matmul(*SQUARE, dtype) for dtype in ("f16", "bf16", "tf32", "f32")),
-    Matmul(5376, 2048, 5376),
-)
+PROBLEMS = (*(Matmul(*SQUARE, dtype) for dtype in ("f16", "bf16", "tf32", "f32")), Matmul(5376, 2048, 5376))
 SEARCH_SHARE = (
     0.5  # of a problem's seconds; the rest: cuBLAS twice, final re-measurement, roofline, float64 reference
 )

@@ -71,9 +71,7 @@ def test_tensors_of_inference_mode_are_taken(program: TensorProgram, is_inside: 
         assert program(X).is_inference() == is_inside
 
 
-def test_parameters_without_gradients_and_harmless_subclasses_are_taken(
-    program: TensorProgram,
-) -> None:
+def test_parameters_without_gradients_and_harmless_subclasses_are_taken(program: TensorProgram) -> None:
     with torch.no_grad():
         assert torch.equal(program(nn.Parameter(X)), program(X))
     with pytest.raises(UsageError, match="autograd is not supported"):

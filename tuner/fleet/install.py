@@ -66,11 +66,7 @@ def _grant(connection: "Connection", role: str) -> None:
         if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
             _create(connection, role)
         for rights, table in GRANTS:
-            statement = sql.SQL("GRANT {} ON {} TO {}").format(
-                sql.SQL(rights),
-                sql.Identifier(table),
-                name,
-            )
+            statement = sql.SQL("GRANT {} ON {} TO {}").format(sql.SQL(rights), sql.Identifier(table), name)
             connection.execute(statement)
         schema = connection.execute("SELECT current_schema()").fetchone()
         assert schema is not None

@@ -144,10 +144,7 @@ class ReconnectingSession:
         self._connection: Connection | None = None
 
     async def ask(
-        self,
-        question: "Callable[Concatenate[Connection, P], Reply]",
-        *args: P.args,
-        **named: P.kwargs,
+        self, question: "Callable[Concatenate[Connection, P], Reply]", *args: P.args, **named: P.kwargs
     ) -> Reply:
         """Returns ``question(connection, ...)``, repeated while the server is away, else TunerError."""
         work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731

@@ -1,13 +1,4 @@
 """Whole MLIR programs: compile, run, compare, time and tune."""
 
 # What other packages may import; the rest is internal.
-__all__ = [
-    "arguments",
-    "compile",
-    "fusion_schedules",
-    "lowering",
-    "request",
-    "run",
-    "service",
-    "tuning",
-]
+__all__ = ["arguments", "compile", "fusion_schedules", "lowering", "request", "run", "service", "tuning"]

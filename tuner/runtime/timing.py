@@ -96,10 +96,7 @@ def measure(
 
 
 def measure_together(
-    repeats: tuple[Repeat, ...],
-    effort: Effort,
-    rng: np.random.Generator,
-    clock: Clock = time.perf_counter,
+    repeats: tuple[Repeat, ...], effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
 ) -> tuple[Measurement, ...]:
     """As ``measure_together_by``, of functions that run an action n times, by this process's clock."""
     return measure_together_by(tuple(stopwatch_of(repeat, clock) for repeat in repeats), effort, rng)

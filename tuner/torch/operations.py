@@ -215,12 +215,7 @@ for _operation in OPERATIONS:
 
 
 def _product(
-    name: str,
-    a: torch.Tensor,
-    b: torch.Tensor,
-    bias: torch.Tensor | None,
-    *,
-    is_transposed: bool = False,
+    name: str, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, *, is_transposed: bool = False
 ) -> torch.Tensor:
     columns = b.shape[0] if is_transposed else b.shape[1]
     element = _element(name, a, b, *_listed(bias))

@@ -13,14 +13,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.interface import MeasurementBackend
 from tuner.tuning.events import Interruption, Observer
 from tuner.tuning.request import searched_s
-from tuner.tuning.run_steps import (
-    ReplayingSampler,
-    RunSteps,
-    final_effort,
-    in_flight_s,
-    is_spent,
-    reserved_s,
-)
+from tuner.tuning.run_steps import ReplayingSampler, RunSteps, final_effort, in_flight_s, is_spent, reserved_s
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:

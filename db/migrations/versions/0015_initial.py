@@ -246,11 +246,7 @@ sa.Table(
     required("told", MOMENT),
 )
 sa.Table(
-    "fleet_blob",
-    TABLES,
-    key("sha256", TEXT),
-    required("body", BYTES),
-    required("stored", MOMENT, index=True),
+    "fleet_blob", TABLES, key("sha256", TEXT), required("body", BYTES), required("stored", MOMENT, index=True)
 )
 sa.Table(
     "fleet_work",

@@ -85,10 +85,7 @@ NEEDED = {  # option -> the one that it goes with
 @click.option("--dtype", metavar="DTYPE", help="Of --best.")
 @click.option("--target", help="Of --best: such as cpu, cuda, cuda:sm_90.")
 @click.option(
-    "--summary",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Of --baseline: write Markdown.",
+    "--summary", type=click.Path(path_type=Path), metavar="FILE", help="Of --baseline: write Markdown."
 )
 @seed_option("Of the random inputs.")
 @database_option

@@ -6,14 +6,7 @@ from typing import Any
 import click
 
 from tuner.cli.main import screen_columns
-from tuner.cli.options import (
-    EPILOGUE,
-    LAYOUT,
-    database_option,
-    json_option,
-    open_known_store,
-    print_json,
-)
+from tuner.cli.options import EPILOGUE, LAYOUT, database_option, json_option, open_known_store, print_json
 from tuner.cli.session import settings_given
 from tuner.core.errors import UsageError
 from tuner.core.requests import nothing_matches, tune_command

@@ -48,12 +48,7 @@ from tuner.results.database_name import database_text
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, wrapped
 from tuner.results.output.json_documents import problem_document, trial_document, tune_document
-from tuner.results.output.program_tables import (
-    baseline_document,
-    explained_document,
-    fusion_lines,
-    ops_text,
-)
+from tuner.results.output.program_tables import baseline_document, explained_document, fusion_lines, ops_text
 from tuner.targets.backends import named_target, resolve_target
 
 if TYPE_CHECKING:

@@ -107,10 +107,7 @@ class StagedStores:
         top, left = calculate("addi", as_i32(corner[0]), above), as_i32(corner[1])
         row = as_index(calculate("addi", top, calculate("shrui", lane, 2)))
         column = value(
-            "arith.addi",
-            row.type,
-            corner[1],
-            as_index(calculate("muli", calculate("andi", lane, 3), 2)),
+            "arith.addi", row.type, corner[1], as_index(calculate("muli", calculate("andi", lane, 3), 2))
         )
         count = plan.b.rows // BOX_COLUMNS
         for number in range(plan.fragments * count):

@@ -189,12 +189,7 @@ def form_fusions(
 
 
 def _grown(
-    root: Op,
-    kinds: dict[Op, OpKind],
-    epilogues: Collection[Op],
-    fused: Collection[Op],
-    *,
-    keeps_forks: bool,
+    root: Op, kinds: dict[Op, OpKind], epilogues: Collection[Op], fused: Collection[Op], *, keeps_forks: bool
 ) -> Members:
     kind = kinds[root]
     if kind.kind not in (ELEMENTWISE, ROWS):

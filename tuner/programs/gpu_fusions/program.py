@@ -246,12 +246,7 @@ class DeviceTarget:
 
 
 def compile_for_device(
-    program: FusedProgram,
-    weights: Sequence[Array],
-    entry: str,
-    target: DeviceTarget,
-    *,
-    is_checked: bool,
+    program: FusedProgram, weights: Sequence[Array], entry: str, target: DeviceTarget, *, is_checked: bool
 ) -> DeviceProgram:
     """Compiles a program of fusions in the current MLIR context.
 

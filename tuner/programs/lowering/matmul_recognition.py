@@ -7,14 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from tuner.core.errors import CandidateError, Stage, UsageError, failing_at
-from tuner.core.problem import (
-    BATCH_MATMUL,
-    MATMUL,
-    NamedProblem,
-    Problem,
-    distinct_problems,
-    narrow_output,
-)
+from tuner.core.problem import BATCH_MATMUL, MATMUL, NamedProblem, Problem, distinct_problems, narrow_output
 from tuner.core.serialization import read_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, aliases_of, last_of, origins_of

@@ -273,11 +273,7 @@ def _input(registers: list[Array], layout: str) -> Array:
     return (lines.swapaxes(1, 2) if layout == "col" else lines).astype(np.float64)
 
 
-TILES: dict[str, Callable[[Operands], Step]] = {
-    "load": load_tile,
-    "store": store_tile,
-    "mma": multiply_tiles,
-}
+TILES: dict[str, Callable[[Operands], Step]] = {"load": load_tile, "store": store_tile, "mma": multiply_tiles}
 
 
 def wmma(operands: Operands) -> Step:

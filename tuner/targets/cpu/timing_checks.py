@@ -70,11 +70,7 @@ class PlacedOperands:
         self.operands = [tuple(placed_copy(each, offset) for each in operands) for offset in self.offsets]
 
     def times(
-        self,
-        team: ThreadTeam,
-        calls: tuple[PartitionCalls, ...],
-        effort: Effort,
-        rng: np.random.Generator,
+        self, team: ThreadTeam, calls: tuple[PartitionCalls, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[OffsetTime, ...]:
         """Times ``calls`` per offset, interleaved; raises CandidateError(VERIFY) where C differs."""
 

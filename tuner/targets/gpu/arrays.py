@@ -146,11 +146,7 @@ class GpuProblemArrays:
     """A problem's arrays in device memory: A, B[, bias], and C between guard bands; with host copies."""
 
     def __init__(
-        self,
-        device: AbstractDevice,
-        problem: Problem,
-        rng: np.random.Generator,
-        compare: Compare = compare,
+        self, device: AbstractDevice, problem: Problem, rng: np.random.Generator, compare: Compare = compare
     ) -> None:
         """Draws inputs and allocates device memory. Raises CandidateError(RUN) where the GPU lacks memory."""
         self.problem = problem

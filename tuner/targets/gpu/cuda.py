@@ -22,13 +22,7 @@ from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.protocol import GPU_CALLS, Factory, Limits
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
-from tuner.targets.children import (
-    bind,
-    child_runner,
-    child_runners,
-    measure_gpu_roofline,
-    plan,
-)
+from tuner.targets.children import bind, child_runner, child_runners, measure_gpu_roofline, plan
 from tuner.targets.cpu.target import host_machine
 from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, time_cublas_in_child
 from tuner.targets.interface import (
