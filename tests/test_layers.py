@@ -34,7 +34,7 @@ INSIDE_LIMIT = 120  # imports of tuner inside of functions: for start-up, or of 
 FACE_LIMIT = 15  # names that a package shows to others, in ``__all__`` of its ``__init__``
 CORE_LIMIT = 19  # core is values: each of its modules is for everybody
 # Of ``tuner.torch``, whose ``__all__`` is the Python API: modules that the command line calls in a child.
-TORCH_FACE = ("baselines", "export", "lowering", "program")
+TORCH_FACE = ("baselines", "eager_parts", "export", "lowering", "program")
 # Loaded by the command line inside of functions: nobody else imports the fleet.
 EXTENSION = ("cli", "fleet")
 # Part of a package -> all that it may import of others, where that is less than its layer allows.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuner.cli.options import MODEL_FUNCTION, is_model
 from tuner.core.errors import Stage, TunerError, UsageError, failing_at
-from tuner.core.programs import ProgramBaseline
+from tuner.core.programs import EAGER, ProgramBaseline
 from tuner.core.serialization import read_text_or_stdin, unreadable
 from tuner.programs.request import ProgramRequest
 from tuner.runtime.workers.worker import call_in_child
@@ -32,9 +32,13 @@ def model_baselines_in_child(request: ProgramRequest) -> tuple[ProgramBaseline, 
 
 
 def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
-    """Returns the baselines of a model, timed in this process, with the schedules of the database."""
+    """Returns the baselines of a model, timed in this process, with the schedules of the database.
+
+    Large fusions that are slower than their operators in eager mode follow, if eager mode is a baseline.
+    """
     from tuner.programs.compile import compile_program  # not at start-up
     from tuner.torch.baselines import example_of, timed_baselines  # not at start-up
+    from tuner.torch.eager_parts import compared_with_eager  # not at start-up
     from tuner.torch.export import export_module  # not at start-up
     from tuner.torch.program import TensorProgram  # not at start-up
 
@@ -44,7 +48,10 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
         threads = request.options.threads
         function: Any = compile_program(exported.text, target="cpu", db=request.database, threads=threads)
     program = TensorProgram(function, exported)
-    return timed_baselines(program, example_of(module, arguments, {}), request.baselines, threads)
+    example = example_of(module, arguments, {})
+    found = compared_with_eager(module, example, program) if EAGER in request.baselines else None
+    timed = timed_baselines(program, example, request.baselines, threads)
+    return (*timed, *(() if found is None else found.baselines))
 
 
 EXPORT_TIMEOUT_S = 600.0

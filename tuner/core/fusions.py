@@ -158,6 +158,7 @@ WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the 
 PACKINGS_COMMENT = "// packings: "
 UNSIGNED_SUFFIX = "u"  # of the sizes of a packing of unsigned bytes: 64x4x64u
 RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
+SOURCE = "node "  # begins the location of an operation that comes from a node of a graph; its name follows
 ROOT_ATTRIBUTE = "root"  # of the last operation of a fusion, whose tiles the schedule fuses the others into
 CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a fusion
 
@@ -204,6 +205,7 @@ class Fusion:
     outputs: tuple[View, ...]
     ops: tuple[str, ...]  # names of the payload's operations, in order: ("linalg.matmul", "arith.addf")
     reason: str = ""  # of a fusion of kind LOOPS: why no schedule is for it
+    sources: tuple[str, ...] = ()  # nodes of a graph that its operations come from, by their locations
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,17 @@ class ProgramBaseline:
     reason: str = ""  # why it was not timed, or has no ratio; "" where it has one
     # of the times, and so of the ratio; an older tuner stored none
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)
+    part: str = ""  # operators and fusions that were timed alone: "max_pool2d (g2)"; "": the whole program
+
+    @property
+    def is_faster(self) -> bool:
+        """True if the baseline is faster than the program by more than noise, in times that are reliable."""
+        return self.speed is not None and self.reliability.is_reliable and self.speed.high < 1
+
+    @property
+    def title(self) -> str:
+        """Returns the name, and the part of the program that was timed: "eager, max_pool2d (g2)"."""
+        return f"{self.name}, {self.part}" if self.part else self.name
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
+from tuner.core.fusions import Fusion
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compiler import CompiledProgram, payload_text
@@ -22,7 +23,7 @@ from tuner.programs.request import (
     program_support,
 )
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.programs.service import NAME, compile_and_check
+from tuner.programs.service import NAME, compile_and_check, formed_fusions
 from tuner.results.database_name import naming_database
 from tuner.runtime.workers.protocol import CALL, ServiceSpec
 from tuner.runtime.workers.worker import MEMORY_BYTES, Worker
@@ -152,6 +153,11 @@ def call_in_kept_child(work: Callable[[], Value]) -> Value:
     worker = CHILDREN.of_this_thread()
     value: Value = worker.call(CALL, work, stage=Stage.COMPILE, timeout_s=TIMEOUT_S)
     return value
+
+
+def fusions_in_child(text: str) -> tuple[Fusion, ...]:
+    """Returns the fusions that a payload becomes on this processor; () where it is compiled as a whole."""
+    return call_in_kept_child(partial(formed_fusions, text))
 
 
 def called(work: Callable[[], Value]) -> Value:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, failing_at
+from tuner.core.fusions import Fusion
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.problem import Problem
@@ -19,6 +20,8 @@ from tuner.programs.comparison import compare, compare_printed, outputs
 from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
 from tuner.programs.fusion_schedules import TunableFusions, fusion_schedules, tunable_fusions
+from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.lowering.device import text_after
 from tuner.programs.request import Comparison, LoweringStep, ProgramReport, ProgramRequest
 from tuner.programs.run.host_function import HostFunction, check_host_code
@@ -193,6 +196,13 @@ def find_fusions(request: ProgramRequest, cache: str) -> TunableFusions:
     ``cache``: "warm", "weights-cold" or "cold". Raises CandidateError(BIND) for text that does not parse.
     """
     return tunable_fusions(request.text, request.entry, cache, _compiler(request).machine)
+
+
+@_as_failures()
+def formed_fusions(text: str) -> tuple[Fusion, ...]:
+    """Returns the fusions that a payload becomes on this processor; () where it is compiled as a whole."""
+    formed = fuse_program(text, multiplies_pairs=real_backends().machine().multiplies_pairs)
+    return () if isinstance(formed, NotFused) else formed.program.fusions
 
 
 @_as_failures()

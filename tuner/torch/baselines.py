@@ -174,7 +174,7 @@ def timed_baselines(
     """Returns times of baselines, interleaved with the program on ``threads``, or why one cannot run."""
     if not names:
         return ()
-    with _threads(threads), torch.no_grad():
+    with on_threads(threads), torch.no_grad():
         calls = {name: made(partial(RUNTIMES[name], example, threads)) for name in names}
         running = {name: call for name, call in calls.items() if not isinstance(call, NotRun)}
         ours = partial(program, *example.arguments, **example.keywords)
@@ -209,7 +209,8 @@ def compared_baseline(
 
 
 @contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
+def on_threads(count: int) -> Iterator[None]:
+    """Context manager in which PyTorch has ``count`` threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

@@ -10,14 +10,16 @@ import torch
 
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType
-from tuner.core.programs import ALL, ExplainedFusion, chosen_baselines, loops_note
+from tuner.core.programs import ALL, EAGER, NONE, ExplainedFusion, chosen_baselines, loops_note
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import compile_program
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.fused_program import load as load_arrays
 from tuner.programs.tuning import store_result, tune_text
+from tuner.results.output.program_tables import losses
 from tuner.torch.baselines import example_of, timed_baselines
+from tuner.torch.eager_parts import EagerComparison, compared_with_eager, with_fallback
 from tuner.torch.export import ExportedModule, Output, export_module
 from tuner.torch.guards import ModuleWeights
 from tuner.torch.program import TensorProgram, torch_type
@@ -32,6 +34,7 @@ def compile(  # noqa: A001 - as torch.compile
     *,
     db: str | Path | None = None,
     threads: int = 1,
+    fallback: str = NONE,
 ) -> TensorProgram:
     """Compiles a module for the shapes and types of example inputs; nothing is tuned.
 
@@ -46,10 +49,13 @@ def compile(  # noqa: A001 - as torch.compile
         db: path or URL of a results database, whose best trials schedule the fusions; None:
             that of ``TUNER_DB``, else the user's own, if there is one.
         threads: that the program runs on, 1 to 256, whatever ``torch.set_num_threads`` was given.
+        fallback: "eager" keeps operators in PyTorch whose fusions are slower there by more than noise, where
+            that makes a call faster: each large fusion is timed, which takes some seconds. "none": no.
 
     Returns:
         The program, which is called like the module. A warning says which operations are scalar loops where
-        these are estimated to take more than a tenth of the time.
+        these are estimated to take more than a tenth of the time, and which operators run in PyTorch;
+        a program with such operators is not exported.
 
     Raises:
         UsageError: torch.export or torch-mlir refuses the module, or an argument is wrong.
@@ -63,17 +69,30 @@ def compile(  # noqa: A001 - as torch.compile
         >>> torch.allclose(program(torch.ones(3, 4)), module(torch.ones(3, 4)), atol=1e-6)
         True
     """
+    _require_fallback(fallback)
     exported = export_module(module, arguments, keywords)
     weights = ModuleWeights(module)
     function: Any = compile_program(exported.text, target="cpu", db=db, threads=threads)
+    program, notes = TensorProgram(function, exported, weights), []
     if isinstance(function, FusedFunction):
-        _warn(module, [ExplainedFusion(each) for each in function.code.fusions])
-    return TensorProgram(function, exported, weights)
+        notes.append(loops_note([ExplainedFusion(each) for each in function.code.fusions]))
+    if fallback == EAGER:
+        found = compared_with_eager(module, example_of(module, arguments, keywords or {}), program)
+        program, note = with_fallback(program, found, db, threads)
+        notes.append(note)
+    _warn(module, notes)
+    return program
 
 
-def _warn(module: Any, fusions: Sequence[ExplainedFusion]) -> None:
-    note = loops_note(fusions)
-    if note:  # 4: the caller of ``compile`` or ``tune``, which ``typed_arguments`` wraps
+def _require_fallback(fallback: str) -> None:
+    if fallback not in (NONE, EAGER):
+        raise UsageError(f"fallback: found {fallback!r}, allowed {NONE}, {EAGER}")
+
+
+def _warn(module: Any, notes: Sequence[str]) -> None:
+    for note in filter(
+        None, notes
+    ):  # 4: the caller of ``compile`` or ``tune``, which ``typed_arguments`` wraps
         warnings.warn(f"{type(module).__name__}: {note}", stacklevel=4)
 
 
@@ -140,6 +159,7 @@ def tune(
     db: str | Path | None = None,
     observe: CampaignObserver = ignore_campaign,
     threads: int = 1,
+    fallback: str = NONE,
 ) -> TensorProgram:
     """Tunes a module for the shapes and types of example inputs, on this processor; returns the program.
 
@@ -161,11 +181,13 @@ def tune(
         db: path or URL of the results database; None: the default one.
         observe: called with each event of the tuning (``tuner.tuning.events``).
         threads: that the program runs on, 1 to 256; its fusions are tuned on one thread each.
+        fallback: "eager" keeps operators in PyTorch whose tuned fusions are slower there, as in ``compile``.
 
     Returns:
         The program, which is called like the module; ``program.tuned`` has the times of its fusions, the gain
         over the untuned program, and ``baselines``: how many times as fast it is as eager and torch.compile,
-        or why no ratio may be printed.
+        or why no ratio may be printed, and each large fusion that is slower than its operators in eager mode.
+        A warning names what is slower than eager mode.
 
     Raises:
         UsageError: torch.export or torch-mlir refuses the module, it has no fusions to tune, or an argument
@@ -186,6 +208,7 @@ def tune(
         >>> [(each.name, each.call_s.median > 0) for each in program.tuned.baselines]
         [('eager', True)]
     """
+    _require_fallback(fallback)
     names = chosen_baselines(baseline)
     exported = export_module(module, arguments, keywords)
     weights = ModuleWeights(module)
@@ -208,7 +231,16 @@ def tune(
     function: Any = compile_program(exported.text, target="cpu", db=tuned.request.database, threads=threads)
     program = TensorProgram(function, exported, weights)
     example = example_of(module, arguments, keywords or {})
-    program.tuned = replace(tuned, baselines=timed_baselines(program, example, names, threads))
+    found = EagerComparison(None)
+    if EAGER in (*names, fallback):
+        found = compared_with_eager(module, example, program)
+    baselines = (*timed_baselines(program, example, names, threads), *found.baselines)
+    program.tuned = replace(tuned, baselines=baselines)
     store_result(program.tuned)
-    _warn(module, tuned.fusions)
+    notes = [loops_note(tuned.fusions)]
+    notes += [f"slower {clause}" for clause in losses([each for each in baselines if each.name == EAGER])]
+    if fallback == EAGER:
+        program, note = with_fallback(program, found, tuned.request.database, threads)
+        notes.append(note)
+    _warn(module, notes)
     return program

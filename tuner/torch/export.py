@@ -79,14 +79,9 @@ def export_module(
     Raises UsageError for a module that torch.export or torch-mlir refuses, that changes its state, or whose
     results would differ from PyTorch's.
     """
-    require_modes(default_dtype())
-    require_no_transforms()
-    program = module
+    program = exported_graph(module, arguments, keywords)
     with TRACING, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
-        if not isinstance(program, torch.export.ExportedProgram):
-            own = _own_tensors(arguments, keywords or {})
-            program = _unless_refused(partial(torch.export.export, program, *own))
         _require_followed(program)
         shared = _shared(program)
         # of the operations that torch-mlir lowers; changes of buffers are then results
@@ -116,6 +111,22 @@ def export_module(
         tuple((at, each.arg.value) for at, each in enumerate(inputs) if not _is_tensor(each)),
         shared,
     )
+
+
+def exported_graph(
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    arguments: tuple[Any, ...] = (),
+    keywords: Mapping[str, Any] | None = None,
+) -> torch.export.ExportedProgram:
+    """Returns the graph of a module's own operators; raises UsageError for a module that is refused."""
+    require_modes(default_dtype())
+    require_no_transforms()
+    if isinstance(module, torch.export.ExportedProgram):
+        return module
+    with TRACING, warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        own = _own_tensors(arguments, keywords or {})
+        return _unless_refused(partial(torch.export.export, module, *own))
 
 
 def _own_tensors(

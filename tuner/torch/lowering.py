@@ -44,6 +44,11 @@ def lower_in_child(text: str) -> str:
     return _lowered(text, lambda module: call_in_kept_child(partial(lower, module)))
 
 
+def lower_with_locations(text: str) -> str:
+    """Lowers as ``lower_in_child``; the result has the locations of the nodes that operations come from."""
+    return _lowered(text, lambda module: call_in_kept_child(partial(lower, module, has_locations=True)))
+
+
 def lower_in_process(text: str) -> str:
     """Returns a module lowered as ``lower_in_child`` does, in this process, which a crash would end."""
     return _lowered(text, lower)
@@ -57,8 +62,8 @@ def _lowered(text: str, lower_module: Callable[[str], str]) -> str:
         raise UsageError(f"torch-mlir refuses the module: {error.reason}") from error
 
 
-def lower(text: str) -> str:
-    """Lowers torch-mlir's dialect to linalg without locations; raises CandidateError(BIND)."""
+def lower(text: str, *, has_locations: bool = False) -> str:
+    """Lowers torch-mlir's dialect to linalg, by default without locations; raises CandidateError(BIND)."""
     bindings = torch_pass_bindings()
     ir = bindings.ir
     with ir.Context() as context:
@@ -70,7 +75,7 @@ def lower(text: str) -> str:
         except ir.MLIRError as error:
             raise CandidateError(Stage.BIND, first_line(error)) from error
         _require_exact_integers(ir, module)
-        return str(module.operation.get_asm())
+        return str(module.operation.get_asm(enable_debug_info=has_locations))
 
 
 def _require_exact_integers(ir: Any, module: Any) -> None:

@@ -1,6 +1,7 @@
 """Calls a compiled PyTorch module without copies: inputs are passed by address, results view its arrays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch.autograd import forward_ad
 
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType, number_type
+from tuner.core.gpu_code import DeviceProgram
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
@@ -32,6 +34,45 @@ ADDRESS_OF = torch.Tensor.data_ptr
 INTEGER_OF_BYTES = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
+Tensors = Sequence[torch.Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class TensorPart:
+    """Some operators of a module: a program, or PyTorch's own; with names of what it reads and returns."""
+
+    call: Callable[[tuple[torch.Tensor, ...]], Tensors]
+    reads: tuple[str, ...]
+    returns: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PartedFunction:
+    """A module as parts that run one after the other, some of them by PyTorch's own operators."""
+
+    program: DeviceProgram  # the types of arguments and results
+    inputs: tuple[str, ...]
+    parts: tuple[TensorPart, ...]
+    results: tuple[str, ...]
+    held: Mapping[str, torch.Tensor]  # results that depend on weights alone
+    why_no_fusions: str  # which operators run in PyTorch
+
+    def __call__(self, tensors: Tensors) -> list[torch.Tensor]:
+        """Runs the parts; results share no memory with arguments, weights or each other."""
+        values = dict(zip(self.inputs, tensors, strict=True))
+        for part in self.parts:
+            returned = part.call(tuple([values[name] for name in part.reads]))
+            values.update(zip(part.returns, returned, strict=True))
+        taken = {each.untyped_storage().data_ptr() for each in tensors}
+        found = []
+        for name in self.results:
+            result = self.held[name] if name in self.held else values[name]
+            address = result.untyped_storage().data_ptr()
+            found.append(result.clone() if name in self.held or address in taken else result)
+            taken.add(address)
+        return found
+
+
 class TensorProgram:
     """A compiled module that is called like the module, for the shapes and types of its example inputs.
 
@@ -40,7 +81,7 @@ class TensorProgram:
 
     def __init__(
         self,
-        function: FusedFunction | HostFunction,
+        function: FusedFunction | HostFunction | PartedFunction,
         exported: ExportedModule,
         weights: ModuleWeights | None = None,
     ) -> None:
@@ -56,6 +97,7 @@ class TensorProgram:
         self._fits, self._fits_inside, self._fits_in_inference = tensor_checks(self._expected)
         self._count = len(self._expected)
         self._run = function.run if isinstance(function, FusedFunction) else None
+        self._parts = function if isinstance(function, PartedFunction) else None
         results = function.code.results if isinstance(function, FusedFunction) else function.program.results
         elements = (each.element for each in results)
         self._conversions = tuple(map(_conversion_of, elements, exported.result_types))
@@ -122,12 +164,24 @@ class TensorProgram:
         if 0 in addresses:  # right only for tensors without elements
             for tensor, name in zip(tensors, self._exported.names, strict=True):
                 require_memory(tensor, name)
+        if self._parts is not None:
+            return self._parts(tensors)
         if self._run is not None:
             arrays = self._run(addresses)
         else:
-            results = self.function(*(_array(each) for each in tensors))
+            results: Any = self.function(*(array_of(each) for each in tensors))
             arrays = list(results) if isinstance(results, tuple) else [results]
         return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
+
+    def with_parts(self, function: PartedFunction) -> "TensorProgram":
+        """Returns a program of the same module that runs ``function``."""
+        program = TensorProgram(function, self._exported, self._weights)
+        program.tuned = self.tuned
+        return program
+
+    def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Returns the tensors of a call that ``run`` takes; UsageError for another structure."""
+        return self._exported.tensors_of(arguments, keywords)
 
     def stale(self) -> tuple[str, ...]:
         """Returns the names of the module's weights that were changed after the program was compiled.
@@ -168,14 +222,15 @@ def torch_type(element: str) -> torch.dtype:
     return found
 
 
-def _types_of(function: FusedFunction | HostFunction) -> tuple[TensorType, ...]:
+def _types_of(function: FusedFunction | HostFunction | PartedFunction) -> tuple[TensorType, ...]:
     if isinstance(function, FusedFunction):
         return function.code.arguments
     kinds = function.program.arguments
     return tuple(TensorType(tuple(int(size) for size in kind.shape), kind.element) for kind in kinds)  # type: ignore[union-attr,arg-type]
 
 
-def _array(tensor: torch.Tensor) -> Any:
+def array_of(tensor: torch.Tensor) -> Any:
+    """Returns a numpy array of the memory of a tensor."""
     if tensor.dtype is torch.bfloat16:
         import ml_dtypes
 

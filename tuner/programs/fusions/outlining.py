@@ -4,6 +4,7 @@ The text is canonical: operations in the order of a depth-first walk from the ro
 their first use, values renumbered. Identical fusions have identical texts, in whichever program they are.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tuner.core.fusions import (
@@ -11,6 +12,7 @@ from tuner.core.fusions import (
     FUSION_ENTRY,
     LOOPS,
     ROOT_ATTRIBUTE,
+    SOURCE,
     WEIGHT_ATTRIBUTE,
     Fusion,
     View,
@@ -44,6 +46,7 @@ from tuner.programs.fusions.views import memref_type
 
 FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
 DEDUPLICATE = "builtin.module(cse)"
+NAMED_SOURCE = re.compile(rf'"{SOURCE}(\w+)"')
 
 
 def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[int]) -> Fusion:
@@ -51,6 +54,7 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
 
     ``places``: where the values that it reads and writes lie; ``weights``: numbers of the weights' buffers.
     """
+    sources = tuple({name: None for op in members.ops for name in NAMED_SOURCE.findall(str(op.location))})
     outputs = [each for each in members.root.results if list(each.uses)] or list(members.root.results)[:1]
     function, inputs = _tensor_function(members, outputs)
     inputs = _fuse(function, inputs, members, len(outputs))
@@ -58,7 +62,7 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
     outs = [places[value] for value in outputs]
     text = _memref_text(function, ins, outs, frozenset(weights))
     names = tuple(name for op in members.ops for name in _names_in(op))
-    return Fusion(members.kind, text, tuple(ins), tuple(outs), names, reason=members.reason)
+    return Fusion(members.kind, text, tuple(ins), tuple(outs), names, members.reason, sources)
 
 
 def _tensor_function(members: Members, outputs: Sequence[Value]) -> tuple[TensorPayload, list[Value]]:

@@ -82,9 +82,9 @@ def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
         speed = ratio_of(each)
         compared = f"no ratio: {_why_no_ratio(each)}" if speed is None else faster_text(speed)
         if each.call_s is None:
-            rows.append((each.name, "-", "-", f"not compared: {each.reason}"))
+            rows.append((each.title, "-", "-", f"not compared: {each.reason}"))
         else:
-            rows.append((each.name, seconds_text(each.call_s.median), each.reliability.word, compared))
+            rows.append((each.title, seconds_text(each.call_s.median), each.reliability.word, compared))
     return tuple(rows)
 
 
@@ -96,6 +96,7 @@ def baseline_document(each: ProgramBaseline) -> Document:
     speed = ratio_of(each)
     return {
         "name": each.name,
+        "part": each.part or None,
         "call_s": None if each.call_s is None else each.call_s.median,
         "reliability": None if each.call_s is None else each.reliability.text,
         "speedup": None if speed is None else speed.median,
@@ -111,11 +112,10 @@ def ratio_of(each: ProgramBaseline) -> MedianInterval | None:
 
 def losses(baselines: Sequence[ProgramBaseline]) -> list[str]:
     """Returns a clause for each baseline that is faster than the program by more than noise."""
-    pairs = ((each, ratio_of(each)) for each in baselines)
     return [
-        f"than {each.name}: {faster_text(speed)}"
-        for each, speed in pairs
-        if speed is not None and speed.high < 1
+        f"than {each.title}: {faster_text(each.speed)}"
+        for each in baselines
+        if each.is_faster and each.speed is not None
     ]
 
 

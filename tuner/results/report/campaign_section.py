@@ -141,6 +141,7 @@ def _baseline_bars(result: ProgramResult) -> tuple[Bar, ...]:
     timed = [
         (each.name, each.call_s.median, speed.median)
         for each in result.baselines
+        if not each.part
         if each.call_s is not None and (speed := ratio_of(each)) is not None
     ]
     if not timed:

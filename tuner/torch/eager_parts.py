@@ -1,0 +1,375 @@
+"""Finds fusions that are slower than their operators in eager mode, and keeps such operators in PyTorch.
+
+The operations of a fusion have the names of the graph's nodes that they come from as locations. Fusions that
+follow each other and share a node are a region, with all of its nodes: a convolution with its padding, batch
+norm and ReLU. A region is timed next to its nodes in eager mode, alone, on one thread, with warm caches.
+"""
+
+import contextlib
+import math
+import operator
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.fusions import SOURCE, Fusion
+from tuner.core.programs import ALL, EAGER, LOOPS_LEAST_S, LOOPS_LIMIT, ProgramBaseline
+from tuner.programs.compile import compile_program, fusions_in_child
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.runtime.timing import Call, before_slice_of, interleaved_times
+from tuner.torch.baselines import AGAIN, OURS, Example, compared_baseline, on_threads
+from tuner.torch.export import export_module, exported_graph
+from tuner.torch.lowering import lower_with_locations
+from tuner.torch.program import PartedFunction, TensorPart, TensorProgram, Tensors, array_of
+
+TRACE = "stack_trace"  # of a node: torch-mlir makes locations of it
+REGION_SECONDS = 0.3  # of rounds of one region
+PROGRAM_SECONDS = 1.5  # of rounds of whole programs
+LEAST_SLICE_S = 1e-4  # a fusion is repeated so long: the call from Python takes some microseconds
+SHOWN_OPS = 3
+PART = "part"
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleGraph:
+    """The operators of a module as nodes, and the tensors of an example call."""
+
+    program: torch.export.ExportedProgram
+    tensors: tuple[torch.Tensor, ...]  # arguments of the example call, for ``inputs``
+    inputs: tuple[Node, ...]
+    weights: dict[Node, torch.Tensor]
+    constants: frozenset[Node]  # nodes that depend on weights alone
+    nodes: tuple[Node, ...]  # the others that compute something, in order
+    results: tuple[Node, ...]
+
+    @classmethod
+    def of(cls, program: torch.export.ExportedProgram, tensors: tuple[torch.Tensor, ...]) -> "ModuleGraph":
+        """Takes an exported graph; raises UsageError for one with graphs inside, such as of autocast."""
+        by_name = {node.name: node for node in program.graph.nodes}
+        weights, inputs = {}, []
+        for spec in program.graph_signature.input_specs:
+            node = by_name.get(spec.arg.name)
+            held = {**program.state_dict, **program.constants}.get(spec.target)
+            if isinstance(held, torch.Tensor):
+                weights[node] = held
+            elif type(spec.arg).__name__ == "TensorArgument":
+                inputs.append(node)
+        constants: set[Node] = set()
+        nodes = []
+        for node in program.graph.nodes:
+            if node.op == "placeholder" or node.op == "output":
+                continue
+            if node.op != "call_function" or not _is_operator(node):
+                raise UsageError(f"{node.target} has a graph of its own")
+            is_constant = all(each in weights or each in constants for each in node.all_input_nodes)
+            constants.update([node] if is_constant else [])
+            nodes += [] if is_constant else [node]
+        specs = program.graph_signature.output_specs
+        results = tuple(
+            by_name[each.arg.name] for each in specs if type(each.arg).__name__ == "TensorArgument"
+        )
+        return cls(program, tensors, tuple(inputs), weights, frozenset(constants), tuple(nodes), results)
+
+    def piece(self, nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Any, tuple[Node, ...]]:
+        """Returns a module that computes ``outputs`` by ``nodes``, with copies of weights, and what it takes.
+
+        What the module takes is a tensor for each of the returned nodes; it returns a tuple.
+        """
+        graph, root, known = torch.fx.Graph(), torch.nn.Module(), dict[Node, Node]()
+        own = {*nodes, *self.weights, *self.constants}
+        read = [each for node in (*nodes, *outputs) for each in (*node.all_input_nodes, node)]
+        reads = tuple(dict.fromkeys(each for each in read if each not in own))
+        for node in reads:
+            known[node] = graph.placeholder(node.name)
+
+        def copied(node: Node) -> Node:
+            if node not in known and node in self.weights:
+                name = f"weight_{len(known)}"
+                root.register_buffer(name, self.weights[node].detach().clone())
+                known[node] = graph.get_attr(name)
+            elif node not in known:
+                known[node] = graph.node_copy(node, copied)
+            return known[node]
+
+        for node in nodes:
+            copied(node)
+        graph.output(tuple(copied(node) for node in outputs))
+        return torch.fx.GraphModule(root, graph), reads
+
+    def values(self, wanted: Sequence[Node]) -> dict[Node, torch.Tensor]:
+        """Returns the tensors of nodes in the example call, computed in eager mode."""
+        module, reads = self.piece(self.nodes, wanted)
+        given = dict(zip(self.inputs, self.tensors, strict=True))
+        return dict(zip(wanted, module(*[given[node] for node in reads]), strict=True))
+
+
+def _is_operator(node: Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) or node.target is operator.getitem  # noqa: SLF001
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Fusions, by their numbers, and the nodes of the graph that these compute."""
+
+    fusions: tuple[int, ...]
+    nodes: tuple[Node, ...]
+
+    @property
+    def ops(self) -> str:
+        """Returns the names of the operators but for views: "conv2d, batch_norm, relu and 2 more"."""
+        computing = [node for node in self.nodes if not _is_view(node)] or self.nodes
+        names = [*dict.fromkeys(_base(node) for node in computing)]
+        more = f" and {len(names) - SHOWN_OPS} more" if len(names) > SHOWN_OPS else ""
+        return ", ".join(names[:SHOWN_OPS]) + more
+
+    @property
+    def text(self) -> str:
+        """Returns operators and fusions: "max_pool2d (g2)"."""
+        first, last = self.fusions[0], self.fusions[-1]
+        return f"{self.ops} ({f'g{first}' if first == last else f'g{first} .. g{last}'})"
+
+
+def _is_view(node: Node) -> bool:
+    return node.target is operator.getitem or any(each.alias_info for each in node.target._schema.returns)  # noqa: SLF001
+
+
+def _base(node: Node) -> str:
+    return str(getattr(node.target, "__name__", node.target)).partition(".")[0]
+
+
+def regions_of(graph: ModuleGraph, fusions: Sequence[Fusion]) -> tuple[Region, ...]:
+    """Returns the regions of a program; a node without a fusion, such as a view, goes where it is read."""
+    firsts = _first_fusions(fusions)
+    places: dict[str, int] = {}  # by the name of a node: the first fusion of its region
+    for fusion, first in zip(fusions, firsts, strict=True):
+        for name in fusion.sources:
+            places.setdefault(name, first)
+    for nodes, neighbours in ((graph.nodes[::-1], "users"), (graph.nodes, "all_input_nodes")):
+        for node in nodes:
+            near = (places[each.name] for each in getattr(node, neighbours) if each.name in places)
+            if node.name not in places and (found := next(near, None)) is not None:
+                places[node.name] = found
+    return tuple(
+        Region(
+            tuple(number for number, of_one in enumerate(firsts) if of_one == first),
+            tuple(node for node in graph.nodes if places.get(node.name) == first),
+        )
+        for first in dict.fromkeys(firsts)
+    )
+
+
+def _first_fusions(fusions: Sequence[Fusion]) -> list[int]:
+    """Returns for each fusion the number of the first one of its region."""
+    firsts = [*range(len(fusions))]
+    for writer, readers in _readers(fusions).items():
+        sources = {*fusions[writer].sources}
+        # a copy, which comes from no node, belongs to what reads it first
+        for reader in readers if sources else readers[:1]:
+            if not sources or sources & {*fusions[reader].sources}:
+                low, high = sorted((firsts[writer], firsts[reader]))
+                firsts = [low if first == high else first for first in firsts]
+    return firsts
+
+
+def _readers(fusions: Sequence[Fusion]) -> dict[int, list[int]]:
+    """Returns for each fusion those that read what it writes."""
+    readers: dict[int, list[int]] = {}
+    writers: dict[int, list[int]] = {}  # by buffer
+    for number, fusion in enumerate(fusions):
+        for view in fusion.inputs:
+            for writer in writers.get(view.buffer, ()):
+                readers.setdefault(writer, []).append(number)
+        for view in fusion.outputs:
+            writers.setdefault(view.buffer, []).append(number)
+    return readers
+
+
+def sourced_fusions(program: torch.export.ExportedProgram) -> tuple[Fusion, ...]:
+    """Returns the fusions of an exported graph, with the names of its nodes as their sources."""
+    traces = [(node, node.meta.get(TRACE)) for node in program.graph.nodes]
+    try:
+        for node, _ in traces:
+            node.meta[TRACE] = f'File "{SOURCE}{node.name}", line 1, in forward'
+        text = export_module(program, lower=lower_with_locations).text
+    finally:
+        for node, trace in traces:
+            node.meta[TRACE] = trace
+    return fusions_in_child(text)
+
+
+@dataclass(frozen=True, eq=False)
+class EagerComparison:
+    """A program's regions that are slower than their operators in eager mode, each with its measurement."""
+
+    graph: ModuleGraph | None  # None: the operators cannot be run one by one
+    slower: tuple[tuple[Region, ProgramBaseline], ...] = ()
+    why_unknown: str = ""  # why regions were not compared, or why there is no graph
+
+    @property
+    def baselines(self) -> tuple[ProgramBaseline, ...]:
+        """Returns the measurements of the slower regions."""
+        return tuple(each for _, each in self.slower)
+
+
+def compared_with_eager(
+    module: torch.nn.Module | torch.export.ExportedProgram, example: Example, program: TensorProgram
+) -> EagerComparison:
+    """Times each region of a tenth of a program's time, or more, next to its operators in eager mode."""
+    graph = None
+    try:
+        exported = exported_graph(module, example.arguments, example.keywords)
+        graph = ModuleGraph.of(exported, program.tensors_of(example.arguments, example.keywords))
+        if not isinstance(program.function, FusedFunction):
+            raise UsageError(program.why_no_fusions)
+        fusions = sourced_fusions(exported)
+        if [each.ops for each in fusions] != [each.ops for each in program.function.code.fusions]:
+            raise UsageError("its fusions are others than those of the graph")
+    except (UsageError, CandidateError) as error:
+        return EagerComparison(graph, why_unknown=str(error))
+    with on_threads(1), torch.no_grad():
+        return EagerComparison(graph, tuple(_slower(program.function, graph, regions_of(graph, fusions))))
+
+
+def _slower(
+    function: FusedFunction, graph: ModuleGraph, regions: Sequence[Region]
+) -> Iterator[tuple[Region, ProgramBaseline]]:
+    call = function.prepare(*map(array_of, graph.tensors))
+    function.repeat(call, 1)  # fills the arena, which each fusion alone then reads
+
+    def run(region: Region, times: int) -> None:
+        for number in region.fusions:
+            function.repeat_fusion(call, number, times)
+
+    times_s = [_least_s(partial(run, region, 1)) for region in regions]
+    least_s = max(LOOPS_LEAST_S, LOOPS_LIMIT * sum(times_s))
+    for region, time_s in zip(regions, times_s, strict=True):
+        if time_s < least_s or not region.nodes:
+            continue
+        own = {*region.nodes}
+        outputs = [node for node in region.nodes if node in graph.results or not own.issuperset(node.users)]
+        operators, reads = graph.piece(region.nodes, [each for each in outputs if _is_tensor(each)])
+        values = graph.values(reads)
+        repeats = math.ceil(LEAST_SLICE_S / time_s)
+        ours: Call = partial(run, region, repeats)
+        eager: Call = partial(operators.forward, *[values[node] for node in reads])
+        timed = interleaved_times({OURS: ours, EAGER: eager, AGAIN: ours}, REGION_SECONDS)
+        alone, again = (tuple(each / repeats for each in timed[name]) for name in (OURS, AGAIN))
+        compared = compared_baseline(EAGER, timed[EAGER], alone, again)
+        if compared.is_faster:
+            yield region, replace(compared, part=region.text)
+
+
+def _is_tensor(node: Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _least_s(run: Callable[[], object]) -> float:
+    run()
+    times_s = []
+    for _ in range(3):
+        start = time.perf_counter()
+        run()
+        times_s.append(time.perf_counter() - start)
+    return min(times_s)
+
+
+def with_fallback(
+    program: TensorProgram, comparison: EagerComparison, db: str | Path | None, threads: int
+) -> tuple[TensorProgram, str]:
+    """Returns the program with operators in PyTorch where that makes a call faster, and a line that says so.
+
+    Tried are the operators of ``comparison.slower`` in PyTorch, and all of them.
+    Where neither is faster by more than noise, the program is returned as it is, with "".
+    """
+    graph = comparison.graph
+    if graph is None:
+        return program, f"no operator was kept in PyTorch: {comparison.why_unknown}"
+    candidates: dict[str, tuple[frozenset[Node], str]] = {ALL: (frozenset(graph.nodes), "all operators")}
+    if comparison.slower:
+        nodes = frozenset(node for region, _ in comparison.slower for node in region.nodes)
+        candidates[PART] = (nodes, "; ".join(region.text for region, _ in comparison.slower))
+    made = {}
+    for name, (nodes, text) in candidates.items():
+        with contextlib.suppress(UsageError, CandidateError):  # what is left may not compile by itself
+            made[name] = parted(program, graph, nodes, text, partial(_compiled, db=db, threads=threads))
+    ours = partial(program.run, graph.tensors)
+    calls: dict[str, Call] = {OURS: ours, AGAIN: ours}
+    calls |= {name: partial(each.run, graph.tensors) for name, each in made.items()}
+    with on_threads(threads), torch.no_grad():
+        timed = interleaved_times(calls, PROGRAM_SECONDS, before_slice=before_slice_of(threads))
+    found = [compared_baseline(name, timed[name], timed[OURS], timed[AGAIN]) for name in made]
+    speeds = {each.name: each.speed.median for each in found if each.is_faster and each.speed is not None}
+    if not speeds:
+        return program, ""
+    best = min(speeds, key=lambda name: speeds[name])
+    why = f" ({comparison.why_unknown})" if comparison.why_unknown else ""
+    line = f"in PyTorch: {candidates[best][1]}{why}; a call takes {speeds[best]:.2f} of the time"
+    return made[best], line
+
+
+def _compiled(
+    module: torch.nn.Module, tensors: tuple[torch.Tensor, ...], db: str | Path | None, threads: int
+) -> TensorProgram:
+    exported = export_module(module, tensors)
+    function: Any = compile_program(exported.text, target="cpu", db=db, threads=threads)
+    return TensorProgram(function, exported)
+
+
+def parted(
+    program: TensorProgram,
+    graph: ModuleGraph,
+    in_torch: frozenset[Node],
+    text: str,
+    compiled: Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram],
+) -> TensorProgram:
+    """Returns a program that runs the nodes ``in_torch`` by PyTorch, the others by what ``compiled`` makes.
+
+    ``text`` names the operators in PyTorch. Raises UsageError and CandidateError where a part does not
+    compile.
+    """
+    levels: dict[Node, int] = {}  # odd: in PyTorch; a part reads what parts of lower levels return
+    for node in graph.nodes:
+        own = node
+        while own.target is operator.getitem:  # several results of an operator are no tensor
+            own = own.all_input_nodes[0]
+        least = max((levels[each] for each in node.all_input_nodes if each in levels), default=0)
+        levels[node] = least + (least % 2 != (own in in_torch))
+    parts = []
+    for level in sorted({*levels.values()}):
+        nodes = [node for node in graph.nodes if levels[node] == level]
+        outputs = [
+            node
+            for node in nodes
+            if node in graph.results or any(levels.get(user, level) != level for user in node.users)
+        ]
+        module, reads = graph.piece(nodes, outputs)
+        call: Callable[[tuple[torch.Tensor, ...]], Tensors] = partial(_called, module.forward)
+        if level % 2 == 0 and not all(map(_is_view, nodes)):
+            values = graph.values(reads)
+            call = compiled(module, tuple(values[node] for node in reads)).run
+        parts.append(
+            TensorPart(call, tuple(each.name for each in reads), tuple(each.name for each in outputs))
+        )
+    known = [node for node in graph.results if node not in levels and node not in graph.inputs]
+    module, _ = graph.piece((), known)
+    held = dict(zip((node.name for node in known), module.forward(), strict=True))
+    function = PartedFunction(
+        program.function.program,
+        tuple(node.name for node in graph.inputs),
+        tuple(parts),
+        tuple(node.name for node in graph.results),
+        held,
+        f"in PyTorch: {text}",
+    )
+    return program.with_parts(function)
+
+
+def _called(function: Callable[..., Tensors], tensors: tuple[torch.Tensor, ...]) -> Tensors:
+    return function(*tensors)
