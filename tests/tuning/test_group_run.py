@@ -21,10 +21,12 @@ from tuner.core.requests import CampaignMember, CampaignSettings
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.results.campaign_matrix import FAILED, NOT_TRIED, TIMED, campaign_matrix
+from tuner.results.output.program_tables import campaign_lines
 from tuner.search.cost_model.configurations import model_of
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
+from tuner.tuning import campaign
 from tuner.tuning.campaign import MissingCell, begin_campaign, measure_cells, resume_campaign
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
 from tuner.tuning.events import CampaignEvent, CampaignStarted, Interruption, RunEvent, TrialDone
@@ -74,6 +76,26 @@ def test_all_problems_share_one_budget_and_each_is_an_ordinary_run(store: Store)
     assert repr(found) == f"TunedCampaign(1: 3 problems, done, 15 trials; {seconds})"
     assert 0 < sum(each.seconds for each in found.runs) <= found.campaign.seconds
     assert 0 < found.campaign.search_s <= found.campaign.seconds
+
+
+def test_a_search_ends_where_nothing_is_left_to_gain_says_so_and_goes_on_if_asked(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "_floors_s", lambda *_: (0.0,) * len(PROBLEMS))  # as of fusions
+    whole = fakes.plan({"x": tuple(range(60))})
+    found = begun(store, 10_000, plan=whole)
+    assert found.campaign.status == "done"
+    assert found.ended_early.startswith("nothing is left to gain: what has gained 1% in its last 16 trials")
+    assert f"early     {found.ended_early}" in campaign_lines(found)
+    first = [each.run for each in store.campaign_proposals(1)][: len(PROBLEMS)]
+    assert len({*first}) == len(PROBLEMS)  # first configurations of all
+    assert len(PROBLEMS) + 16 < found.trials < 60 * len(PROBLEMS)
+    assert resumed(store, plan=whole).trials == found.trials  # it is done
+    more = resumed(store, RunLimit(trials=found.trials + 5), plan=whole)
+    assert (more.trials, more.ended_early) == (found.trials + 5, "")
+    store.set_campaign_status(1, "interrupted")
+    store.extend_campaign(1, found.trials + 8, None)
+    assert resumed(store, plan=whole).trials == found.trials + 8  # as it was extended before
 
 
 def test_the_pool_comes_from_first_points_and_seeds_and_is_stored(store: Store) -> None:

@@ -34,11 +34,12 @@ class ColumnPool:
         return [column for column, each in enumerate(self.candidates[problem]) if each == candidate]
 
 
-# Every problem gets ROUNDS trials. Then the next trial goes where it promises to save most time, as in TVM's
-# task scheduler (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762,
-# section 6), weighted by how often a problem occurs, and by how far its time is from the least that a
-# roofline allows. Within a problem, configurations of the pool are tried in the order of the corrected cost
-# model; where the pool ends, the run's own sampler proposes.
+# Every problem gets ROUNDS trials; where a roofline says the least times, as of fusions, one: its first
+# configuration. Then the next trial goes where it promises to save most time, as in TVM's task scheduler
+# (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762, section 6), weighted
+# by how often a problem occurs, and by how far its time is from the least. Within a problem, configurations
+# of the pool are tried in the order of the corrected cost model; where the pool ends, the run's own sampler
+# proposes.
 
 # The worst efficiency with 3, 4 and 5 rounds is .88, .92 and .92, after 15 % of all trials in the replay of
 # benchmarks/results/many_shapes_replay.json
@@ -47,6 +48,9 @@ POOL_TRIALS = 16  # of a problem: from then on the sampler proposes every second
 EXPLORED = 0.05  # share of trials that go to a random problem
 WINDOW = 3  # trials over which the latest gain is counted
 LEAST_LEFT = 0.05  # share of a time that a trial may save, also where the roofline allows no shorter time
+QUIET = 16  # trials without a gain of SMALL after which a problem gets none while others still gain
+SMALL = 0.01  # of a time
+REST = 0.05  # of the time of all problems: if those that still gain can save no more, the search ends
 LATEST = 0.2  # weight of the latest gain; the rest is the time left divided by the number of trials
 
 
@@ -68,7 +72,8 @@ class Scheduler:
         """``floors_s``: seconds of each problem, of a roofline; (): unknown, all time could be saved."""
         if floors_s and len(floors_s) != len(pool.problems):
             raise ValueError(f"floors_s: found {len(floors_s)}, allowed {len(pool.problems)}")
-        self._floors_s = floors_s or (0.0,) * len(pool.problems)
+        self._has_floors = bool(floors_s)
+        self._floors_s = np.array(floors_s or (0.0,) * len(pool.problems), np.float64)
         self._pool = pool
         self._seed = seed
         size = (len(pool.problems), len(pool.columns))
@@ -103,6 +108,24 @@ class Scheduler:
     def end_sampler(self, problem: int) -> None:
         self._is_exhausted[problem] = True
 
+    @property
+    def has_nothing_left(self) -> bool:
+        """True if problems that still gain could save REST of the time of all at most; needs a roofline."""
+        least_s = np.array([times[-1] if times else np.inf for times in self._least_s])
+        is_open = np.array([not self._is_quiet(problem) for problem in range(len(least_s))])
+        if not self._has_floors or not np.isfinite(least_s[is_open]).all():
+            return False
+        counts = np.array(self._pool.counts, np.float64)
+        whole_s = counts[np.isfinite(least_s)] @ least_s[np.isfinite(least_s)]
+        left_s = np.maximum(least_s[is_open] - self._floors_s[is_open], 0.0)
+        return bool(counts[is_open] @ left_s <= REST * whole_s)
+
+    def _is_quiet(self, problem: int) -> bool:
+        times_s = self._least_s[problem]
+        if self._is_exhausted[problem] and not self._is_open[problem].any():
+            return True
+        return len(times_s) > QUIET and not times_s[-1] < (1 - SMALL) * times_s[-1 - QUIET]
+
     def _next_problem(self, rng: np.random.Generator) -> int | None:
         left = [
             problem
@@ -112,8 +135,10 @@ class Scheduler:
         if not left:
             return None
         fewest = min(left, key=lambda problem: self._taken[problem])
-        if self._taken[fewest] < ROUNDS:
+        if self._taken[fewest] < (1 if self._has_floors else ROUNDS):
             return fewest
+        if self._has_floors:
+            left = [problem for problem in left if not self._is_quiet(problem)] or left
         if rng.random() < EXPLORED:
             return int(rng.choice(left))
         gains = self._gains()

@@ -138,7 +138,10 @@ def resume_campaign(
         store.extend_campaign(campaign_id, limit.trials, limit.budget_s)
     plan = _campaign_plan(members, plans, campaign.settings.columns, machine)
     store.set_campaign_status(campaign_id, "running")
-    return _session(store.campaign(campaign_id), plan, stored, source, backends, store, interruption, observe)
+    return _session(
+        *(store.campaign(campaign_id), plan, stored, source, backends, store, interruption, observe),
+        ends_early=limit is None,  # else more is asked for, whether there is something to gain or not
+    )
 
 
 def _session(
@@ -151,6 +154,8 @@ def _session(
     interruption: Interruption,
     observe: CampaignObserver,
     began_s: float | None = None,
+    *,
+    ends_early: bool = True,
 ) -> TunedCampaign:
     def observe_first(event: Event) -> None:
         observe(RunEvent(0, event, len(stored), campaign.seconds))
@@ -158,7 +163,10 @@ def _session(
     observe(CampaignStarted(campaign, len(stored)))
     observe_load(campaign.runs[0], source, backends, observe_first)
     before_s = 0.0 if began_s is None else time.monotonic() - began_s
-    return CampaignSession(campaign, plan, stored, source, store, interruption, observe, before_s).run()
+    session = CampaignSession(
+        *(campaign, plan, stored, source, store, interruption, observe, before_s), ends_early=ends_early
+    )
+    return session.run()
 
 
 @contextlib.contextmanager

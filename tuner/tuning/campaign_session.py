@@ -3,12 +3,12 @@
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.analysis.scheduler import ColumnPool, Scheduler
+from tuner.analysis.scheduler import QUIET, REST, SMALL, ColumnPool, Scheduler
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import AbstractRunner, AbstractSampler, Effort
 from tuner.core.machine import Machine, Roofline
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
+NOTHING_LEFT = (
+    f"nothing is left to gain: what has gained {SMALL:.0%} in its last {QUIET} trials, or had fewer, "
+    f"could save {REST:.0%} of the time at most"
+)
 TOP_TRIALS_OF_CAMPAIGN = 4  # of each problem: it has some eight trials, a run of its own a hundred
 
 
@@ -62,7 +66,11 @@ class CampaignSession:
         interruption: Interruption,
         observe: CampaignObserver,
         before_s: float = 0.0,  # seconds of the command before this session, which its budget includes
+        *,
+        ends_early: bool = True,  # where nothing is left to gain; False: the campaign was extended
     ) -> None:
+        self._ends_early = ends_early
+        self._ended = ""
         self._campaign = campaign
         self._plan = plan
         self._stored = stored
@@ -110,7 +118,7 @@ class CampaignSession:
                 runner.close()
             self._store.set_campaign_status(self._campaign.id, status)
             self._store_seconds()
-        return tuned_campaign(self._store, self._campaign.id)
+        return replace(tuned_campaign(self._store, self._campaign.id), ended_early=self._ended)
 
     def _observer(self, place: int) -> Observer:
         def observe(event: Event) -> None:
@@ -181,10 +189,16 @@ class CampaignSession:
 
     def _is_over(self, proposed: int) -> bool:
         if proposed < len(self._stored):
+            # an earlier session went on here: it was asked for more
+            self._ends_early = self._ends_early and not self._scheduler.has_nothing_left
             return False
         spent_s = self._searched_s() + self._reserved_s
         spent_s += in_flight_s([each.progress for each in self._steps])
-        return self._interruption.is_asked or is_spent(self._campaign.settings, proposed, spent_s)
+        if self._interruption.is_asked or is_spent(self._campaign.settings, proposed, spent_s):
+            self._ended = ""
+            return True
+        self._ended = NOTHING_LEFT if self._ends_early and self._scheduler.has_nothing_left else ""
+        return bool(self._ended)
 
     def _start(self, number: int, runners: tuple[AbstractRunner, ...]) -> _Started | None:
         chosen = self._stored_trial(number) if number < len(self._stored) else self._next_trial(number)

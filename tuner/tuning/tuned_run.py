@@ -67,6 +67,7 @@ class TunedCampaign:
 
     campaign: Campaign
     runs: tuple[TunedRun, ...]  # in the order of the problems
+    ended_early: str = ""  # why the search ended before its limits, in the session that ended it
 
     def __repr__(self) -> str:
         """Returns one line: number of problems, status, trials, total time of all problems."""

@@ -27,10 +27,12 @@ def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_te
     rows = [_campaign_row(each, count, None if doubt else total_s) for each, count in counted]
     calls = sum(tuned.counts)
     spent = f"{count_text(tuned.trials, 'trial')} in {tuned.campaign.seconds:.0f} s"
+    early = [f"early     {tuned.ended_early}"] if tuned.ended_early else []
     total = "unknown: a problem has no time" if total_s is None else seconds_text(total_s)
     return [
         *table_lines(CAMPAIGN_HEADER, rows, columns, CAMPAIGN_SPARED),
         f"campaign  {tuned.campaign.id}: {count_text(len(tuned.runs), 'problem')}, {spent}",
+        *early,
         f"total     {total}{doubt} for {count_text(calls, 'call')}, each problem as often as it occurs",
         f"next      tuner history --run {tuned.runs[0].run.id}{database_text}",
     ]
