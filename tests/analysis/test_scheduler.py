@@ -143,7 +143,8 @@ def test_trials_go_where_times_are_far_from_the_roofline() -> None:
 
 def searched(time: Time, floors_s: tuple[float, ...], counts: tuple[int, ...] = (1, 1, 1)) -> list[int]:
     """Returns the problems of trials until nothing is left to gain, at most 400."""
-    scheduler, found = Scheduler(replace(POOL, counts=counts), 0, floors_s), []
+    scheduler = Scheduler(replace(POOL, counts=counts), 0, floors_s)
+    found: list[int] = []
     while not scheduler.has_nothing_left and len(found) < 400:
         problem = instance(NextTrial, scheduler.suggest(len(found))).problem
         candidate = Candidate.of("s", {"x": 1000 + len(found)})

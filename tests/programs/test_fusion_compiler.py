@@ -24,7 +24,16 @@ from tuner.core.errors import UsageError
 from tuner.core.fusions import CONTRACTION
 from tuner.core.machine import Machine
 from tuner.core.problem import WARM, Problem
-from tuner.core.programs import FIRST, LOOPS, NEAREST, TUNED, ExplainedFusion, FusionSchedule, loops_note
+from tuner.core.programs import (
+    FIRST,
+    LOOPS,
+    NEAREST,
+    TUNED,
+    ExplainedFusion,
+    FusionSchedule,
+    loops_note,
+    no_schedules,
+)
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.programs import fusion_compiler
 from tuner.programs.fusion_compiler import compile_fusions, schedule_fusion, with_shares
@@ -191,17 +200,17 @@ def test_the_first_schedule_that_compiles_is_used_and_two_products_of_one_a_coun
 
     broken = FusionSchedule(CANDIDATE, BROKEN, TUNED, 1)
 
-    def two(problem: Problem) -> Iterator[FusionSchedule]:
+    def two(problem: Problem, _threads: int) -> Iterator[FusionSchedule]:
         yield broken
         yield FusionSchedule(CANDIDATE, first_script(problem).text, NEAREST, 2)
 
     machine = describe_machine()
     assert schedule_fusion(rows, machine, two).summary.origin == NEAREST
-    assert schedule_fusion(rows, machine, lambda _problem: iter([broken])).summary.origin == FIRST
+    assert schedule_fusion(rows, machine, lambda _problem, _threads: iter([broken])).summary.origin == FIRST
     formed = fuse_program(text_beside(__file__, "PRODUCTS_OF_ONE_A"))
     assert isinstance(formed, FormedProgram)
     (pair,) = formed.program.fusions
-    summary = schedule_fusion(pair, describe_machine(), lambda _problem: iter(())).summary
+    summary = schedule_fusion(pair, describe_machine(), no_schedules).summary
     assert summary.flop == 2 * 2 * 8 * 32 * 16
 
 

@@ -29,16 +29,21 @@ def problems(rows: int = 8, hidden: int = 32) -> tuple[Problem, ...]:
 
 
 def store_trial(
-    store: Store, problem: Problem, candidate: Candidate, median_s: float | None, machine: str = MACHINE.name
+    store: Store,
+    problem: Problem,
+    candidate: Candidate,
+    median_s: float | None,
+    machine: str = MACHINE.name,
+    threads: int = 1,
 ) -> int:
     """Stores a run with one trial; without a time it failed. Returns the trial's id."""
-    run = begin(store, replace(SETTINGS, problem=problem), replace(MACHINE, name=machine))
+    run = begin(store, replace(SETTINGS, problem=problem, threads=threads), replace(MACHINE, name=machine))
     result = Failure(Stage.RUN, "timed out") if median_s is None else timed(median_s)
     return add(store, run, 0, replace(outcome(result, SCRIPT), candidate=candidate), SCRIPT)
 
 
-def found(store: Store, problem: Problem) -> list[FusionSchedule]:
-    return list(fusion_schedules(store, MACHINE, problem))
+def found(store: Store, problem: Problem, threads: int = 1) -> list[FusionSchedule]:
+    return list(fusion_schedules(store, MACHINE, problem, threads))
 
 
 def test_nothing_is_suggested_by_no_run_another_machine_or_sizes_that_are_far(store: Store) -> None:
@@ -65,6 +70,23 @@ def test_times_with_the_same_caches_count_first(store: Store) -> None:
     assert (cold.origin, cold.candidate) == (TUNED, LARGE)  # better than nothing
     store_trial(store, replace(problem, cache=WEIGHTS_COLD), SMALL, 1e-6)
     assert found(store, replace(problem, cache=WEIGHTS_COLD))[0].candidate == SMALL
+
+
+def test_times_on_the_nearest_number_of_threads_count_first(store: Store) -> None:
+    problem, other = (
+        problems()[0],
+        fusion_problems(program_text().replace("maximumf %sum", "minimumf %sum"))[0],
+    )
+    for of in (problem, other):  # itself, and the same contraction
+        store_trial(store, of, SMALL, 1e-6)
+        store_trial(store, of, LARGE, 2e-6, threads=4)
+    for of in (problem, problems()[0]):
+        assert [found(store, of, threads)[0].candidate for threads in (1, 3, 4)] == [SMALL, LARGE, LARGE]
+        chosen = [dict(found(store, of, threads)[1].candidate.choices)["panel"] for threads in (1, 4)]
+        assert chosen == [16, 32]
+    near = problems(rows=4, hidden=40)[1]
+    store_trial(store, near, ROWS, 1e-6, threads=8)
+    assert found(store, problems()[1])[0].candidate == ROWS  # better than nothing
 
 
 def test_the_same_contraction_with_another_epilogue_lends_its_configuration(store: Store) -> None:

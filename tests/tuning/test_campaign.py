@@ -23,7 +23,7 @@ from tests.tuning.test_group_run import limits, members
 from tests.tuning.test_resume import KilledError, Life, MortalStore
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.fusions import CONTRACTION
+from tuner.core.fusions import CONTRACTION, threads_in
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Machine
 from tuner.core.problem import WEIGHTS_COLD, NamedProblem, Problem
@@ -32,6 +32,8 @@ from tuner.core.requests import CampaignProposal, RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.mlir.fusions import fusion_arguments
+from tuner.programs.compile import compile_program
+from tuner.programs.tuning import tune_text
 from tuner.results.differences import differences
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.targets.backends import Backends
@@ -226,6 +228,29 @@ def test_kernels_of_a_campaign_are_divided_among_threads(tmp_path: Path) -> None
             assert {each.threads for each in timed} == {THREADS}
             splits = {dict(each.record.candidate.choices)["split"] for each in timed}
             assert splits & {"n", "m"}, splits
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_fusions_that_a_program_divides_are_tuned_on_its_threads_and_others_on_one(tmp_path: Path) -> None:
+    usable = real_candidates().processors().usable
+    if usable < THREADS:
+        pytest.skip(f"{usable} processor, {THREADS} threads")
+    text, database = program_text(64, 256, 256), str(tmp_path / "results.db")
+    with brief_remeasurement():
+        tuned = tune_text(text, trials=6, workers=1, database=database, threads=THREADS)
+    assert tuned.campaign is not None
+    with Store.open(database) as store:
+        runs = [each.run for each in tuned.campaign.runs]
+        assert [run.settings.threads for run in runs] == [THREADS, 1, THREADS]
+        for run in runs:
+            trials = [each for each in store.trials(TrialQuery(run=run.id)) if each.best_s is not None]
+            assert trials, [each.record.outcome for each in store.trials(TrialQuery(run=run.id))]
+            assert {threads_in(each.script_text) for each in trials} == {run.settings.threads}
+    for threads in (1, THREADS):
+        program: Any = compile_program(text, target="cpu", db=database, threads=threads)
+        fusions = [(each.origin, each.is_divided) for each in program.code.fusions]
+        assert fusions == [("tuned", threads > 1), ("tuned", False), ("tuned", threads > 1)]
 
 
 def hanging() -> Backends:

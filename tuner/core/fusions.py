@@ -156,6 +156,8 @@ ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", 
 FUSION_ENTRY = "group"  # name of a fusion's function
 WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the same numbers at each call
 PACKINGS_COMMENT = "// packings: "
+THREADS_COMMENT = "// threads: "
+THREADS_LINE = re.compile(rf"^{THREADS_COMMENT}(\d+)$", re.MULTILINE)
 UNSIGNED_SUFFIX = "u"  # of the sizes of a packing of unsigned bytes: 64x4x64u
 RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
 SOURCE = "node "  # begins the location of an operation that comes from a node of a graph; its name follows
@@ -278,6 +280,17 @@ def packings_in(code: str) -> tuple[WeightPacking | None, ...]:
     if not line.startswith(PACKINGS_COMMENT):
         return ()
     return tuple(_packing(text) for text in line.removeprefix(PACKINGS_COMMENT).split())
+
+
+def threads_comment(threads: int) -> str:
+    """Returns a comment line for a fusion's script or code that is divided among threads; "" for one."""
+    return f"{THREADS_COMMENT}{threads}\n" if threads > 1 else ""
+
+
+def threads_in(text: str) -> int:
+    """Returns the number of threads that a line of a fusion's script or code names; 1 without such a line."""
+    match = THREADS_LINE.search(text)
+    return int(match[1]) if match else 1
 
 
 def _packing_text(packing: WeightPacking | None) -> str:

@@ -96,10 +96,11 @@ def loops_note(fusions: Sequence[ExplainedFusion]) -> str:
     return f"{in_loops_s / whole_s:.0%} of the time ({how}) is scalar loops, for want of a schedule: {names}"
 
 
-Schedules = Callable[[Problem], Iterator[FusionSchedule]]  # the best first; a script may fail to compile
+# (problem, threads that it is divided among) -> the best first; a script may fail to compile
+Schedules = Callable[[Problem, int], Iterator[FusionSchedule]]
 
 
-def no_schedules(_problem: Problem) -> Iterator[FusionSchedule]:
+def no_schedules(_problem: Problem, _threads: int) -> Iterator[FusionSchedule]:
     """Returns no schedule for any fusion: each gets its first configuration."""
     return iter(())
 

@@ -163,6 +163,11 @@ def useful_threads(fusion: CompiledFusion, threads: int) -> int:
     return threads if estimated_s(fusion) >= LEAST_S else 1
 
 
+def threads_of(fusion: Fusion, problem: Problem, threads: int) -> int:
+    """Returns the number of threads that a scheduled fusion of a program on ``threads`` is divided among."""
+    return useful_threads(replace(_summary(fusion, "", problem), origin=FIRST), threads)
+
+
 @dataclass(frozen=True)
 class ScheduledFusion:
     """The code of a fusion, and what reports print about the fusion."""
@@ -186,10 +191,11 @@ def schedule_fusion(
     except UsageError as error:
         return _as_loops(fusion, str(error), threads)
     summary, reason = _summary(fusion, "", problem), no_strategy(problem, machine)
-    for candidate, script, origin in _scripts(problem, machine, schedules):
+    share = threads_of(fusion, problem, threads)
+    for candidate, script, origin in _scripts(problem, machine, schedules, share):
         summary = replace(summary, strategy=candidate.strategy, knobs=candidate.choices, origin=origin)
         try:
-            code = _compiled(problem.fusion, script, useful_threads(summary, threads))
+            code = _compiled(problem.fusion, script, share)
         except CandidateError as error:
             reason = str(error)
             continue
@@ -198,9 +204,9 @@ def schedule_fusion(
 
 
 def _scripts(
-    problem: Problem, machine: Machine, schedules: Schedules
+    problem: Problem, machine: Machine, schedules: Schedules, threads: int
 ) -> Iterator[tuple[Candidate, str, str]]:
-    for each in schedules(problem):
+    for each in schedules(problem, threads):
         yield each.candidate, each.script, each.origin
     first = first_configuration(problem, machine)
     if first is not None:

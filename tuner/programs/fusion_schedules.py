@@ -1,9 +1,10 @@
 """The fusions of a program that can be tuned, and the schedules that stored trials suggest for them."""
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,15 +38,23 @@ class TunableFusions:
     problems: tuple[NamedProblem, ...] = ()
     left_out: tuple[str, ...] = ()  # a line for each fusion that is not tuned
     why_none: str = ""  # why the program is not compiled as fusions
+    divided: tuple[Problem, ...] = ()  # those that the program divides among its threads; others run on one
     seconds: float = 0.0  # that it took to find them
 
+    def threads_of(self, problem: Problem, threads: int) -> int:
+        """Returns the number of threads on which a fusion of a program on ``threads`` is tuned."""
+        return threads if problem in self.divided else 1
 
-def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) -> TunableFusions:
+
+def tunable_fusions(
+    text: str, entry: str | None, cache: str, machine: Machine, threads: int = 1
+) -> TunableFusions:
     """Returns the fusions of a payload that a strategy supports and whose results can be verified.
 
     ``entry`` None: ``main``, or the only public function; ``cache``: one of ``tuner.core.problem.CACHES``.
     Raises CandidateError(BIND) for text that does not parse.
     """
+    from tuner.programs.fusion_compiler import threads_of  # loads MLIR
     from tuner.programs.fusions.payload import NotFused  # loads MLIR
     from tuner.programs.fusions.pipeline import fuse_program  # loads MLIR
 
@@ -55,6 +64,7 @@ def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) 
     known: dict[tuple[str, str], Problem | str] = {}  # by kind and text of a fusion
     found: list[NamedProblem] = []
     left_out: list[str] = []
+    divided: dict[Problem, None] = {}
     for number, fusion in enumerate(formed.program.fusions):
         key = (fusion.kind, fusion.text)
         if key not in known:
@@ -62,9 +72,11 @@ def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) 
         problem, name = known[key], f"g{number}"
         if isinstance(problem, Problem):
             found.append(NamedProblem(replace(problem, cache=cache), name))
+            if threads_of(fusion, problem, threads) > 1:
+                divided[found[-1].problem] = None
         else:
             left_out.append(f"{name} {', '.join(dict.fromkeys(fusion.ops))}: {problem}")
-    return TunableFusions(distinct_problems(tuple(found)), tuple(left_out))
+    return TunableFusions(distinct_problems(tuple(found)), tuple(left_out), divided=tuple(divided))
 
 
 def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
@@ -87,7 +99,8 @@ def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
 #
 # First the best schedule of the fusion itself; then of the same contraction with another epilogue, or of the
 # plain matmul of the same sizes; then of the fusion of the same kind with the nearest sizes, if these are
-# near. Only trials that were timed on the same class of machine count.
+# near. Only trials that were timed on the same class of machine count, and those on the nearest number of
+# threads first: the code is as right on any other.
 
 CPU = "cpu"
 NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run may have none that fits
@@ -100,41 +113,75 @@ OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with an
 PLAIN_MATMUL = re.compile(rf"linalg\.matmul \{{{CONTRACTION_ATTRIBUTE}, {ROOT_ATTRIBUTE}\}}")
 
 
-def fusion_schedules(store: "Store", machine: Machine, problem: Problem) -> Iterator[FusionSchedule]:
-    """Yields schedules for a fusion, the best first, from the trials of a database, timed on ``machine``."""
+def fusion_schedules(
+    store: "Store", machine: Machine, problem: Problem, threads: int
+) -> Iterator[FusionSchedule]:
+    """Yields schedules for a fusion that is divided among ``threads``, the best first.
+
+    They are those of trials of a database that were timed on ``machine``.
+    """
+    there = _Trials(store, machine, threads)
     states = (problem.cache, *(each for each in CACHES if each != problem.cache))
     problems = tuple(replace(problem, cache=each) for each in states)
-    tuned = next((found for one in problems if (found := _best(store, TaskQuery.of(one), machine))), None)
+    tuned = next((found for one in problems if (found := there.best(TaskQuery.of(one)))), None)
     if tuned is not None:
-        candidate = tuned.record.candidate
-        yield FusionSchedule(candidate, tuned.script_text, TUNED, tuned.id)
+        yield FusionSchedule(tuned.record.candidate, tuned.script_text, TUNED, tuned.id)
     if problem.operation in (CONTRACTION, CONVOLUTION):
-        yield from _of_same_contraction(store, machine, problem)
-    yield from _of_nearest(store, machine, problem)
+        yield from _of_same_contraction(there, problem)
+    yield from _of_nearest(there, problem)
 
 
-def _of_same_contraction(store: "Store", machine: Machine, problem: Problem) -> Iterator[FusionSchedule]:
-    query = RunQuery(_task(problem, machine, shape=problem.shape, dtype=problem.dtype))
-    runs = [run for run in store.matching_runs(query) if _is_same(run.settings.problem, problem)]
-    trials = [best for run in runs if (best := _best_of_run(store, run)) is not None]
+@dataclass(frozen=True)
+class _Trials:
+    """The trials of a database on one machine, for fusions that are divided among some threads."""
+
+    store: "Store"
+    machine: Machine
+    threads: int
+
+    def best(self, task: TaskQuery) -> StoredTrial | None:
+        asked = replace(task, target=CPU, machine=self.machine.name)
+        found = best_results(self.store, TrialQuery(asked), is_measured_there)
+        ranked = ((self.octaves(group.threads), each.rank, each) for group, each in found.items())
+        return min(ranked, key=lambda each: each[:2])[2].best if found else None
+
+    def best_of_run(self, run: Run) -> StoredTrial | None:
+        found = best_results(self.store, TrialQuery(run=run.id), is_measured_there)
+        return next((each.best for each in found.values()), None)
+
+    def runs(self, problem: Problem, **narrower: Any) -> list[Run]:
+        """Returns the runs of other fusions of the kind, those of the nearest number of threads first."""
+        task = TaskQuery(operation=problem.operation, target=CPU, machine=self.machine.name, **narrower)
+        runs = self.store.matching_runs(RunQuery(task))
+        others = [run for run in runs if run.settings.problem.fusion != problem.fusion]
+        return sorted(others, key=lambda run: self.octaves(run.settings.threads))
+
+    def octaves(self, threads: int) -> float:
+        return abs(math.log2(max(threads, 1) / self.threads))
+
+
+def _of_same_contraction(there: _Trials, problem: Problem) -> Iterator[FusionSchedule]:
+    runs = there.runs(problem, shape=problem.shape, dtype=problem.dtype)
+    same = [run for run in runs if _is_same(run.settings.problem, problem)]
+    trials = [(there.octaves(run.settings.threads), best) for run in same if (best := there.best_of_run(run))]
     if trials:
-        trial = min(trials, key=lambda each: (each.best_s, each.id))
-        yield from _projected(trial, trial.record.candidate, problem, machine, SAME_CONTRACTION)
+        _, trial = min(trials, key=lambda each: (each[0], each[1].best_s, each[1].id))
+        yield from _projected(trial, trial.record.candidate, problem, there.machine, SAME_CONTRACTION)
         return
     if not PLAIN_MATMUL.search(problem.fusion) or problem.batch > 1:
         return
     plain = TaskQuery(
-        operation=MATMUL, shape=problem.shape, dtype=problem.dtype, layout="nn", epilogue="none"
-    )
-    matmul = _best(store, plain, machine)
+        operation=MATMUL, shape=problem.shape, dtype=problem.dtype, layout="nn", epilogue="none", threads=1
+    )  # those of several threads have partitions, which a fusion has not
+    matmul = there.best(plain)
     if matmul is not None:
         choices = {OF_MATMULS.get(name, name): value for name, value in matmul.record.candidate.choices}
         candidate = Candidate.of(PACKED if facts_of(problem.fusion).weights > 0 else DIRECT, choices)
-        yield from _projected(matmul, candidate, problem, machine, SAME_CONTRACTION)
+        yield from _projected(matmul, candidate, problem, there.machine, SAME_CONTRACTION)
 
 
-def _of_nearest(store: "Store", machine: Machine, problem: Problem) -> Iterator[FusionSchedule]:
-    task = TuningTask(problem, machine, threads=1)
+def _of_nearest(there: _Trials, problem: Problem) -> Iterator[FusionSchedule]:
+    task = TuningTask(problem, there.machine, threads=1)
 
     def task_of(run: Run) -> TuningTask:
         return TuningTask(run.settings.problem, run.machine, threads=1)
@@ -143,36 +190,20 @@ def _of_nearest(store: "Store", machine: Machine, problem: Problem) -> Iterator[
         octaves = distance(task, task_of(run))
         return octaves is not None and octaves <= NEAR_OCTAVES
 
-    runs = store.matching_runs(RunQuery(_task(problem, machine)))
-    near = [run for run in runs if run.settings.problem.fusion != problem.fusion and is_near(run)]
+    near = [run for run in there.runs(problem) if is_near(run)]
     for run in nearest_first(task, near, task_of)[:NEAREST_RUNS]:
-        trial = _best_of_run(store, run)
+        trial = there.best_of_run(run)
         if trial is not None:
-            schedules = tuple(_projected(trial, trial.record.candidate, problem, machine, NEAREST))
+            schedules = tuple(_projected(trial, trial.record.candidate, problem, there.machine, NEAREST))
             if schedules:
                 yield from schedules
                 return
 
 
-def _task(problem: Problem, machine: Machine, **narrower: str) -> TaskQuery:
-    return TaskQuery(operation=problem.operation, target=CPU, machine=machine.name, threads=1, **narrower)
-
-
-def _best(store: "Store", task: TaskQuery, machine: Machine) -> StoredTrial | None:
-    asked = replace(task, target=CPU, machine=machine.name, threads=1)
-    found = best_results(store, TrialQuery(asked), is_measured_there)
-    return min(found.values(), key=lambda each: each.rank).best if found else None
-
-
-def _best_of_run(store: "Store", run: Run) -> StoredTrial | None:
-    found = best_results(store, TrialQuery(run=run.id), is_measured_there)
-    return next((each.best for each in found.values()), None)
-
-
 def _is_same(other: Problem, problem: Problem) -> bool:
     pair = [facts_of(each.fusion) for each in (problem, other)]
     ours, theirs = [(each.loops, each.contractions, each.weights, each.dimensions) for each in pair]
-    return other.fusion != problem.fusion and ours == theirs
+    return ours == theirs
 
 
 def _projected(

@@ -195,7 +195,8 @@ def find_fusions(request: ProgramRequest, cache: str) -> TunableFusions:
 
     ``cache``: "warm", "weights-cold" or "cold". Raises CandidateError(BIND) for text that does not parse.
     """
-    return tunable_fusions(request.text, request.entry, cache, _compiler(request).machine)
+    threads = min(request.options.threads, real_backends().processors().usable)
+    return tunable_fusions(request.text, request.entry, cache, _compiler(request).machine, threads)
 
 
 @_as_failures()

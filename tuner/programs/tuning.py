@@ -33,7 +33,7 @@ from tuner.results.best_trials import best_result
 from tuner.results.database_name import which_database
 from tuner.targets.backends import Backends
 from tuner.targets.registry import real_backends
-from tuner.tuning.campaign import RequestOf, begin_campaign, campaign_settings
+from tuner.tuning.campaign import begin_campaign, campaign_settings
 from tuner.tuning.events import CampaignObserver, Interruption, Observer, ignore_campaign
 from tuner.tuning.run import begin
 from tuner.tuning.tuned_run import TunedCampaign, TunedRun
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 PROBLEMS_TIMEOUT_S = 60.0
 RUN_TIMEOUT_S = 600.0
+RequestOnThreads = Callable[[Problem, int], RunRequest]  # takes a fusion and its number of threads
 SettingsOf = Callable[[Problem], RunSettings]  # raises UsageError for a problem that no strategy supports
 
 
@@ -277,19 +278,24 @@ class FusionTuning:
         self,
         request: ProgramRequest,
         found: TunableFusions,
-        request_of: RequestOf,
+        request_of: RequestOnThreads,
         source: str,
         program: ProgramSource | None = None,
     ) -> TunedProgram:
         """Tunes the fusions; then runs the program, compares it and times it against the untuned one.
 
-        ``request_of`` returns the request of a run of one fusion; ``source`` names the program in the
-        campaign; ``program`` is where it comes from, for ``tuner tune --resume``. After an interruption the
-        result has no report; after a failing run it has the reason. Raises UsageError for wrong limits and
-        options.
+        ``request_of`` returns the request of a run of one fusion, given its problem and the number of threads
+        that the program divides it among; ``source`` names the program in the campaign; ``program`` is where
+        it comes from, for ``tuner tune --resume``. After an interruption the result has no report; after a
+        failing run it has the reason. Raises UsageError for wrong limits and options.
         """
         began_s = time.monotonic()
-        settings, members = campaign_settings(found.problems, request_of, self.backends, source)
+        threads = min(request.options.threads, self.backends.processors().usable)
+
+        def request_of_one(problem: Problem) -> RunRequest:
+            return request_of(problem, found.threads_of(problem, threads))
+
+        settings, members = campaign_settings(found.problems, request_of_one, self.backends, source)
         budget_s = campaign_budget_s(settings.budget_s, found.seconds)
         settings = replace(settings, program=program, budget_s=budget_s)
         tuned = begin_campaign(settings, members, self.backends, self.store, self.interruption, self.observe)
@@ -371,15 +377,21 @@ def tune_text(
         database: path or URL of the results database; None: the default one.
         source: name of the program, stored with the runs.
         observe: called with each event.
-        threads: the number that the program is timed on in the end; each fusion is tuned on one thread.
+        threads: of the program; a fusion that the program divides is tuned on all of them, others on one.
 
     Raises UsageError for a program that has no fusions to tune, with the reason, and for wrong limits.
     """
     from tuner.results.database import open_or_create  # loads SQLAlchemy
 
-    def request_of(problem: "Problem") -> RunRequest:
+    def request_of(problem: "Problem", threads: int) -> RunRequest:
         return RunRequest(
-            problem, CPU, trials=trials, budget_s=budget_s, seed=seed, workers=workers, warm_start=False
+            *(problem, CPU),
+            threads=threads,
+            trials=trials,
+            budget_s=budget_s,
+            seed=seed,
+            workers=workers,
+            warm_start=False,
         )
 
     request = ProgramRequest(

@@ -56,10 +56,12 @@ def child_runners(children: Children) -> RunnersFactory:
             for order, each in zip(orders, how, strict=True)
         ]
         memory_bytes = max(each.limits.memory_bytes for each in made)
+        # fusions of one thread run on a team of several, too
+        most, _ = max(zip(made, how, strict=True), key=lambda pair: pair[1].threads)
         exclusive = TimingLock(made[0].device, holder_text(orders[0].problem), how[0].report_waiting)
         processes = RunnerProcesses(
             compile_spec(made[0].compiler),
-            evaluation_spec(made[0].evaluator, made[0].environment),
+            evaluation_spec(most.evaluator, most.environment),
             how[0].workers,
             replace(made[0].limits, memory_bytes=memory_bytes),
             exclusive.held,

@@ -180,7 +180,7 @@ def tune(
             "torch.compile" (with eager) or "none". Compiling by torch.compile takes a minute or so.
         db: path or URL of the results database; None: the default one.
         observe: called with each event of the tuning (``tuner.tuning.events``).
-        threads: that the program runs on, 1 to 256; its fusions are tuned on one thread each.
+        threads: that the program runs on, 1 to 256; a fusion that it divides is tuned on all of them.
         fallback: "eager" keeps operators in PyTorch whose tuned fusions are slower there, as in ``compile``.
 
     Returns:

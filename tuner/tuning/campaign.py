@@ -64,7 +64,7 @@ def begin_campaign(
 ) -> TunedCampaign:
     """Tunes many problems under one budget: stores a new campaign, works until its end, returns it.
 
-    ``members``: each problem once, of one target, seed, threads and workers; ``columns`` are chosen here.
+    ``members``: each problem once, of one target, seed and workers; ``columns`` are chosen here.
     ``began_s``: when the command began, by the monotonic clock; a budget counts from there. Raises
     UsageError, before anything is stored, for what cannot be tuned on this machine.
     """
@@ -74,7 +74,7 @@ def begin_campaign(
         replace(each, settings=replace(each.settings, first=(), trials=None, budget_s=None))
         for each in members
     )
-    common = members[0].settings
+    common = max((each.settings for each in members), key=lambda each: each.threads)
     source = backends.measurement_of_run(common)
     if source.needs_local_resources:
         require_workers(common.workers, backends.machine())
@@ -112,7 +112,7 @@ def resume_campaign(
     campaign = store.campaign(campaign_id)
     if campaign.status == "done" and limit is None:
         return tuned_campaign(store, campaign_id)
-    common = campaign.runs[0].settings
+    common = max((run.settings for run in campaign.runs), key=lambda each: each.threads)
     require_runs_here(common.target, backends, "tuner tune --shapes FILE")
     source = backends.measurement_of_run(common)
     machine = machine_of_run(common, source, backends)
@@ -196,17 +196,17 @@ def _floors_s(
 ) -> tuple[float, ...]:
     if not all(each.settings.problem.fusion for each in members):
         return ()  # times of other problems are far from their roofline, all alike
-    rooflines: dict[str, Roofline] = {}  # by dtype
+    rooflines: dict[tuple[str, int], Roofline] = {}  # by dtype and number of threads
     floors_s = []
     for each in members:
-        problem = each.settings.problem
+        problem, threads = each.settings.problem, each.settings.threads
         try:
-            if problem.dtype not in rooflines:
+            if (problem.dtype, threads) not in rooflines:
                 with interruption.waiting():
-                    rooflines[problem.dtype] = source.roofline(problem, each.settings.threads)
+                    rooflines[problem.dtype, threads] = source.roofline(problem, threads)
         except TunerError:
             return ()
-        roofline = rooflines[problem.dtype]
+        roofline = rooflines[problem.dtype, threads]
         floors_s.append(roofline.least_s(problem.flop, problem.bytes, machine.l3_bytes))
     return tuple(floors_s)
 

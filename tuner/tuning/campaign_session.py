@@ -140,7 +140,7 @@ class CampaignSession:
         self._search_ended_s = time.monotonic()
         if self._interruption.is_asked:
             return "interrupted"
-        rooflines: dict[str, Roofline] = {}  # by dtype
+        rooflines: dict[tuple[str, int], Roofline] = {}  # by dtype and number of threads
         for place, (steps, runner) in enumerate(zip(self._steps, runners, strict=True)):
             effort = self._final_effort(place)
             if not steps.has_round() and steps.remeasure_top_trials(runner, effort, TOP_TRIALS_OF_CAMPAIGN):
@@ -158,15 +158,15 @@ class CampaignSession:
             left_s = (budget_s - used_s) / (problems - place)
         return final_effort(self._searched_s() / problems, left_s, TOP_TRIALS_OF_CAMPAIGN)
 
-    def _bound_by_roofline(self, steps: RunSteps, known: dict[str, Roofline]) -> None:
-        dtype = steps.run.settings.problem.dtype
-        if dtype in known:
-            steps.set_roofline(known[dtype])
+    def _bound_by_roofline(self, steps: RunSteps, known: dict[tuple[str, int], Roofline]) -> None:
+        key = (steps.run.settings.problem.dtype, steps.run.settings.threads)
+        if key in known:
+            steps.set_roofline(known[key])
             return
         steps.bound_by_roofline()
         roofline = self._store.run(steps.run.id).roofline
         if roofline is not None:
-            known[dtype] = roofline
+            known[key] = roofline
 
     def _search(self, runners: tuple[AbstractRunner, ...]) -> None:
         """Proposes and finishes in a fixed order, so that a resumed campaign proposes the same.

@@ -9,13 +9,13 @@ import pytest
 
 from tests import byte_group_texts as byte_texts
 from tests.group_runs import as_problem
-from tests.op_group_problems import first_script, fusion_problems
+from tests.op_group_problems import first_script, fusion_problems, program_text
 from tests.targets.cpu.test_evaluator import COMPILER, CPU, POINTS, QUICK, point_of
 from tests.targets.evaluation import fails, rng
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import WeightPacking, packings_comment
-from tuner.core.interfaces import Artifact
+from tuner.core.fusions import WeightPacking, packings_comment, packings_in, threads_comment, threads_in
+from tuner.core.interfaces import Artifact, Script
 from tuner.core.problem import ALIGNMENTS, CACHES, COLD, WARM, WEIGHTS_COLD, Matmul, Problem
 from tuner.core.records import Measurement
 from tuner.mlir import transform
@@ -29,7 +29,7 @@ from tuner.targets.cpu import timing_checks
 from tuner.targets.cpu.baseline import BaselineService, InterleavedBaselineService
 from tuner.targets.cpu.blas import CompiledLibraryMatmul, openblas_code
 from tuner.targets.cpu.callables import load_callable
-from tuner.targets.cpu.evaluator import LoadedKernel
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.fusion_arrays import FusionArrays
 
 pytestmark = pytest.mark.mlir
@@ -227,6 +227,30 @@ def test_first_scripts_of_a_program_are_verified_and_timed(place: int, cache: st
     assert CPU.measure(problem, loaded, QUICK, rng()).median_s > 0
     assert len(CPU.measure_together(problem, (loaded, loaded), QUICK, rng())) == 2
     assert CPU.load_baselines(problem, rng()) == ()
+
+
+@pytest.mark.parametrize("cache", [WARM, WEIGHTS_COLD])
+def test_a_script_for_two_threads_is_verified_and_timed_on_two(cache: str) -> None:
+    problem = replace(fusion_problems(program_text(16, 24, 64))[0], cache=cache)
+    script = Script.of(threads_comment(2) + first_script(problem).text)
+    artifact = COMPILER.compile(problem, script)
+    assert (threads_in(artifact.host_code), packings_in(artifact.host_code)[1] is not None) == (2, True)
+    alone = COMPILER.compile(problem, first_script(problem))
+    assert (threads_in(alone.host_code), alone.sha256 == artifact.sha256) == (1, False)
+    with pytest.raises(CandidateError, match="script wants 2 threads, allowed 1"):
+        CpuEvaluator(1).load(problem, artifact)
+    loaded = CPU.load(problem, artifact)
+    assert CPU.verify(problem, loaded, rng()).elements == 16 * 64
+    assert CPU.measure(problem, loaded, QUICK, rng()).median_s > 0
+    arrays = arrays_of(problem)
+    prepared, team = loaded.fusion_calls(arrays), ThreadTeam(1)
+    assert len(prepared.calls) == 2
+    arrays.poison()
+    team.repeat(prepared.calls[1:], 1)  # each computes its share alone
+    with pytest.raises(CandidateError, match="512 of 1024 elements are wrong"):
+        arrays.evaluate()
+    team.repeat(prepared.calls[:1], 1)
+    arrays.evaluate()
 
 
 def test_a_weight_that_a_script_packs_is_packed() -> None:

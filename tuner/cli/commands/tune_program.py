@@ -46,6 +46,7 @@ from tuner.tuning.request import run_settings
 
 if TYPE_CHECKING:
     from tuner.core.problem import Problem
+    from tuner.core.requests import RunRequest
     from tuner.core.runs import RunSettings
     from tuner.db.store import Store
     from tuner.programs.fusion_schedules import TunableFusions
@@ -128,7 +129,7 @@ def _tuned_fusions(
     name = str(context.params["operation"])
     cache = str(context.params["cache"]) if is_typed(context, "cache") else WEIGHTS_COLD
     of_runs = {key: given for key, given in options.items() if key not in (*OF_ONE_RUN, "baseline")}
-    of_runs["threads"] = 1  # fusions are tuned on one thread, and run on as many as the request has
+    of_runs.pop("threads")  # of each fusion: one, or as many as the program has
     interruption = Interruption()
     with open_store(database) as store, ended_by_signals(interruption), campaign_progress() as observe:
         tuning = FusionTuning(
@@ -149,7 +150,10 @@ def _tuned_fusions(
         source = ProgramSource(
             payload, request.entry, request.arguments, cache, baselines, request.options.threads
         )
-        request_of = partial(run_request, **of_runs, warm_start=False)
+
+        def request_of(problem: "Problem", threads: int) -> "RunRequest":
+            return run_request(problem, **of_runs, threads=threads, warm_start=False)
+
         return tuning.tune(request, found, request_of, Path(name).name, source)
 
 

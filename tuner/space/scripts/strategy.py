@@ -14,7 +14,7 @@ import jinja2.sandbox
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, defect_line, reason_of
-from tuner.core.fusions import facts_of
+from tuner.core.fusions import facts_of, threads_comment
 from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem
 from tuner.core.serialization import read_text
@@ -84,7 +84,7 @@ class Binder:
             text = self._render(strategy, candidate)
         else:
             text = self._schedules[strategy.name].select(candidate)
-        return Script.of(text)
+        return Script.of(threads_comment(self.threads if self.problem.fusion else 1) + text)
 
     @cached_property
     def _schedules(self) -> "dict[str, Schedule]":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import final
 
 from tuner.core.errors import CandidateError, Stage, failing_at, reason_of
-from tuner.core.fusions import packings_comment
+from tuner.core.fusions import packings_comment, threads_comment, threads_in
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.problem import Problem
 from tuner.core.processors import missing_on, processor_of, refusal
@@ -42,8 +42,10 @@ class CpuCompiler(AbstractCompiler):
         self._context = self._context or transform.new_context()
         with self._context, bindings.ir.Location.unknown():
             if problem.fusion:
-                compiled = compile_fusion(problem.fusion, script.text, emulates=self._emulates)
-                code = packings_comment(compiled.packings) + compiled.llvm_text
+                threads = threads_in(script.text)
+                compiled = compile_fusion(problem.fusion, script.text, threads, emulates=self._emulates)
+                divided = threads_comment(threads) if compiled.is_divided else ""
+                code = packings_comment(compiled.packings) + divided + compiled.llvm_text
                 lowering.reject_unjittable(code)
                 digest = hashlib.sha256(code.encode()).hexdigest()
                 return Artifact(code, digest, (), (("lower", time.perf_counter() - start),))

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError
-from tuner.core.fusions import FUSION_ENTRY, WeightPacking, packings_in
+from tuner.core.fusions import FUSION_ENTRY, WeightPacking, packings_in, threads_in
 from tuner.core.interfaces import (
     AbstractBaselineSource,
     AbstractEvaluator,
@@ -63,10 +63,11 @@ class LoadedKernel:
     code: JittedModule
     partitions: tuple[Partition, ...]
     packings: tuple[WeightPacking | None, ...] = ()  # of a fusion: how it reads each input
+    threads: int = 1  # that a fusion is divided among
 
     def fusion_calls(self, arrays: FusionArrays) -> PartitionCalls:
-        """Returns the call that runs a fusion on its arrays, in the caller's thread."""
-        return arrays.calls(self.code.addresses[FUSION_ENTRY], self.packings)
+        """Returns the calls, one per thread, that run a fusion on its arrays."""
+        return arrays.calls(self.code.addresses[FUSION_ENTRY], self.packings, self.threads)
 
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
         """Returns the calls, one per thread partition, that run the kernel on the arrays A, B[, bias], C."""
@@ -103,15 +104,16 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
         """Raises CandidateError(LOAD), also for too many partitions, and instructions missing here."""
         code, partitions = artifact.host_code, artifact.partitions
-        if len(partitions) > self._threads:
-            line = f"script wants {len(partitions)} threads, allowed {self._threads}"
+        threads = threads_in(code) if problem.fusion else len(partitions)
+        if threads > self._threads:
+            line = f"script wants {threads} threads, allowed {self._threads}"
             raise CandidateError(Stage.LOAD, line)
         needs = instructions_needed(code)  # to compile those that are missing would end the process
         reason = refusal(self._described_machine(), needs) if needs else ""
         if reason:
             raise CandidateError(Stage.LOAD, reason)
         if problem.fusion:
-            return LoadedKernel(JittedModule(code, (FUSION_ENTRY,)), partitions, packings_in(code))
+            return LoadedKernel(JittedModule(code, (FUSION_ENTRY,)), partitions, packings_in(code), threads)
         functions = tuple({partition.called for partition in partitions})
         return LoadedKernel(JittedModule(code, functions), partitions)
 

@@ -137,17 +137,21 @@ class FusionArrays:
     def operands(self) -> tuple[Array, ...]:
         return tuple(each.memory for each in self._arrays)
 
-    def calls(self, function: int, packings: Packings) -> PartitionCalls:
-        """Returns calls of the packed wrapper ``function``; each reads the next copy of the weights."""
+    def calls(self, function: int, packings: Packings, threads: int = 1) -> PartitionCalls:
+        """Returns a call of the packed wrapper ``function`` per thread; each reads the next copy of weights.
+
+        A function of several threads takes a thread's number and the number of threads after the arrays.
+        """
         blocks = self._packed(packings)
-        arguments = tuple(PackedArguments(*self._addresses(block)) for block in blocks)
         weights = tuple(array for block in blocks for array in block)
-        if len(arguments) == 1:
-            call, keeps = (function, arguments[0].address), object()
-        else:
-            rotated = RotatedCalls(function, arguments)
-            call, keeps = rotated.call, rotated
-        return PartitionCalls((call,), (), (self._arrays, arguments, blocks, keeps), weights)
+        calls, keeps = [], []
+        for thread in range(threads):
+            share = (thread, threads) if threads > 1 else ()
+            arguments = tuple(PackedArguments(*self._addresses(block), *share) for block in blocks)
+            rotated = RotatedCalls(function, arguments) if len(arguments) > 1 else None
+            calls.append(rotated.call if rotated else (function, arguments[0].address))
+            keeps.append((arguments, rotated))
+        return PartitionCalls(tuple(calls), (), (self._arrays, blocks, keeps), weights)
 
     def fill(self, rng: np.random.Generator) -> None:
         self._use(self._draws[int(rng.integers(DRAWS))])
