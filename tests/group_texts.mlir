@@ -73,6 +73,25 @@
     %s = arith.addf %x0, %o : f32
     linalg.yield %s : f32
 } -> {each}
+// ----- row_means
+%z = arith.constant 0.0 : f32
+%third = arith.constant 3.0 : f32
+%e = tensor.empty() : {each}
+%f = linalg.fill ins(%z : f32) outs(%e : {each}) -> {each}
+%sum = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]} ins(%a_t : {whole})
+    outs(%f : {each}) {
+  ^bb0(%x0: f32, %o: f32):
+    %s = arith.addf %x0, %o : f32
+    linalg.yield %s : f32
+} -> {each}
+%r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]} ins(%sum : {each})
+    outs(%out_t : {each}) attrs = {root} {
+  ^bb0(%x0: f32, %o: f32):
+    %q = arith.divf %x0, %third : f32
+    linalg.yield %q : f32
+} -> {each}
 // ----- narrow_rows
 %z = arith.constant 0.0 : f32
 %c1 = arith.constant 1.0 : f32

@@ -146,6 +146,28 @@ def of_rows(part: str, rows: int, columns: int, output: Shape, element: str = "f
     return fusion([Argument("a", shape, element)], Argument("out", output, element), body)
 
 
+# Rows as columns: of ``outer`` matrices, reduced over their first dimension.
+COLUMNS = {
+    "(i, j) -> (i, j)": "(b, j, i) -> (b, j, i)",
+    "(i, j) -> (i)": "(b, j, i) -> (b, i)",
+    "(i) -> (i)": "(b, i) -> (b, i)",
+    '["parallel", "reduction"]': '["parallel", "reduction", "parallel"]',
+    '["parallel", "parallel"]': '["parallel", "parallel", "parallel"]',
+    '["parallel"]': '["parallel", "parallel"]',
+}
+
+
+def of_columns(part: str, outer: int, rows: int, columns: int) -> str:
+    """Returns a part that ``of_rows`` takes, for each column of matrices."""
+    element = "bf16" if part == "narrow_rows" else "f32"
+    shape, each = (outer, rows, columns), (outer, columns)
+    body = filled(__file__, part, whole=tensor(shape, element), each=tensor(each))
+    for row, column in COLUMNS.items():
+        body = body.replace(row, column)
+    output = Argument("out", each if part in ("row_sums", "row_means") else shape, element)
+    return fusion([Argument("a", shape, element)], output, body)
+
+
 def softmax(rows: int, columns: int) -> str:
     """Returns the softmax of each row: the maximum subtracted, exp, divided by the sum."""
     return of_rows("softmax", rows, columns, (rows, columns))
@@ -154,6 +176,11 @@ def softmax(rows: int, columns: int) -> str:
 def row_sums(rows: int, columns: int) -> str:
     """Returns the sum of each row: the root is the reduction."""
     return of_rows("row_sums", rows, columns, (rows,))
+
+
+def row_means(rows: int, columns: int) -> str:
+    """Returns a third of the sum of each row: the root has a number for each row."""
+    return of_rows("row_means", rows, columns, (rows,))
 
 
 def narrow_rows(rows: int, columns: int) -> str:

@@ -81,10 +81,15 @@ def number_type(dtype: str) -> NumberType:
 #                                     tuner.copy = 0 : i64, tuner.loops = array<i64: 128, 1024>,
 #                                     tuner.transposed = 0 : i64, tuner.weights = 1 : i64}
 #
+# Rows that are reduced over another loop than the root's last one also have the loops of the reductions,
+# ``tuner.rows = array<i64: 16, 64, 256>``, and which one is reduced over, ``tuner.reduced = 1 : i64``.
+#
+# A fusion whose operands have other elements in between along the last loop has ``tuner.strided = 1 : i64``.
 # A convolution also has ``tuner.dimensions = "nfHW"``, what the loops of its last operation go through, and
 # ``tuner.channels = 64 : i64``, over which it sums; its step along a row is read from the convolution itself.
 
 CHANNELS, DIMENSIONS = ("tuner.channels", "tuner.dimensions")
+REDUCED, ROWS_ATTRIBUTE, STRIDED = ("tuner.reduced", "tuner.rows", "tuner.strided")
 HASH_DIGITS = 12  # of a text's SHA-256 in the key of a problem
 BYTES, CONTRACTIONS, COPY, LOOPS_ATTRIBUTE, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
     *("tuner.bytes", "tuner.contractions", "tuner.copy"),
@@ -108,13 +113,20 @@ class FusionFacts:
     dimensions: str = ""
     channels: int = 0  # of a convolution: that are summed up; 1 of a depthwise one
     stride: int = 0  # of a convolution: pixels of the input from one pixel of a row of the output to the next
+    strided: int = 0  # 1 where elements of an operand are not adjacent along its last dimension; else 0
+    reduced: int = 0  # of ``rows``: the loop that is reduced over
+    # Extents of the loops of reductions; () where these are the root's and the last one is reduced over.
+    rows: tuple[int, ...] = ()
 
     def variables(self) -> tuple[tuple[str, int | str], ...]:
         """Returns the (name, value) pairs that constraints and templates may use."""
         return (
             ("loops", len(self.loops)),
             ("inner_rows", self.loops[-2] if len(self.loops) > 1 else 1),
-            *((name, getattr(self, name)) for name in ("contractions", "weights", "transposed", "copy")),
+            *(
+                (name, getattr(self, name))
+                for name in ("contractions", "weights", "transposed", "copy", "strided")
+            ),
             *((name, getattr(self, name)) for name in ("dimensions", "channels", "stride")),
         )
 
@@ -122,20 +134,26 @@ class FusionFacts:
 @lru_cache(maxsize=256)
 def facts_of(text: str) -> FusionFacts:
     """Returns what the attributes of a fusion's function say; without attributes, no loops and zeros."""
-    extents = re.search(rf"{re.escape(LOOPS_ATTRIBUTE)} = array<i64(?:: ([0-9, ]+))?>", text)
+    loops, rows = [_extents(attribute, text) for attribute in (LOOPS_ATTRIBUTE, ROWS_ATTRIBUTE)]
     numbers = {}
-    for attribute in (BYTES, CHANNELS, CONTRACTIONS, COPY, TRANSPOSED, WEIGHTS):
+    for attribute in (BYTES, CHANNELS, CONTRACTIONS, COPY, REDUCED, STRIDED, TRANSPOSED, WEIGHTS):
         match = re.search(rf"{re.escape(attribute)} = (\d+)", text)
         numbers[attribute.removeprefix("tuner.")] = int(match[1]) if match else 0
     letters = re.search(rf'{re.escape(DIMENSIONS)} = "(\w*)"', text)
     strides = re.search(r"strides = dense<\[?([0-9, ]+)\]?>", text)
     row_stride = int(strides[1].split(",")[-1]) if strides else 1
     return FusionFacts(
-        loops=tuple(int(each) for each in (extents[1] or "").split(",") if each) if extents else (),
+        loops=loops,
+        rows=rows,
         dimensions=letters[1] if letters else "",
         stride=row_stride if letters else 0,
         **numbers,
     )
+
+
+def _extents(attribute: str, text: str) -> tuple[int, ...]:
+    found = re.search(rf"{re.escape(attribute)} = array<i64: ([0-9, ]+)>", text)
+    return tuple(int(each) for each in found[1].split(",")) if found else ()
 
 
 @lru_cache(maxsize=256)
@@ -148,7 +166,7 @@ CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (
     "contraction",  # matmul or batch_matmul, or two of one A, with the elementwise consumers
     "convolution",  # with the elementwise consumers
     "attention",  # a contraction, rows of its result, a contraction whose A they are, elementwise consumers
-    "rows",  # reductions over the last dimension, and elementwise operations over the same rows
+    "rows",  # reductions over one dimension, and elementwise operations over the same rows
     "elementwise",  # one or more elementwise operations of one shape; transposes, paddings, copies
     "loops",  # what no schedule is for: scalar loops
 )

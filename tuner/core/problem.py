@@ -220,7 +220,7 @@ class Problem:
         Returns:
             Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue. Of a
             fusion also what ``tuner.core.fusions`` reads from its text: loops, inner_rows, contractions,
-            weights, transposed, copy, dimensions, channels, stride.
+            weights, transposed, copy, strided, dimensions, channels, stride.
 
         Raises:
             Nothing: a problem is checked when it is built.

@@ -19,8 +19,11 @@ from tuner.core.fusions import (
     LOOPS,
     LOOPS_ATTRIBUTE,
     NUMBER_TYPES,
+    REDUCED,
     ROOT_ATTRIBUTE,
     ROWS,
+    ROWS_ATTRIBUTE,
+    STRIDED,
     TRANSPOSED,
     WEIGHT_ATTRIBUTE,
     WEIGHTS,
@@ -40,6 +43,7 @@ from tuner.mlir.transform import parse
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 # Elementwise producers become part of their consumer. The pass fuses reshapes badly: a fusion has none.
 FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
+REDUCTION = "#linalg.iterator_type<reduction>"
 STORE = "bufferization.materialize_in_destination"
 
 
@@ -79,8 +83,28 @@ def annotate_facts(module: ir.Module) -> None:
         form = convolution_form(named[0])
         summed = 1 if form.is_depthwise else named[0].operands[1].type.shape[form.weights.index("c")]
         found |= {DIMENSIONS: ir.StringAttr.get(form.output), CHANNELS: ir.IntegerAttr.get(wide, summed)}
+    reductions = [op for op in walk(function, "linalg.generic") if REDUCTION in iterators(op)]
+    if reductions and not contractions(function):
+        rows, reduced = loop_extents(reductions[0]), iterators(reductions[0]).index(REDUCTION)
+        if rows != extents or reduced != len(rows) - 1:
+            found |= {
+                ROWS_ATTRIBUTE: ir.DenseI64ArrayAttr.get(list(rows)),
+                REDUCED: ir.IntegerAttr.get(wide, reduced),
+            }
+    if any(_is_strided(each.type, len(extents)) for each in function.regions[0].blocks[0].arguments):
+        found[STRIDED] = ir.IntegerAttr.get(wide, 1)
     for name, attribute in found.items():
         function.attributes[name] = attribute
+
+
+def _is_strided(argument: ir.MemRefType, loops: int) -> bool:
+    strides, _ = ir.MemRefType(argument).get_strides_and_offset()
+    return len(strides) == loops > 0 and strides[-1] != 1
+
+
+def iterators(op: Op) -> list[str]:
+    """Returns the types of the loops of a ``linalg.generic``."""
+    return [str(each) for each in ir.ArrayAttr(op.attributes["iterator_types"])]
 
 
 def contractions(function: Op) -> list[Op]:
@@ -319,8 +343,9 @@ def fusion_problem(fusion: Fusion) -> Problem:
 
     Sizes: of a contraction (m, n, k) and its batch; of an attention those of its scores, which are queries,
     keys and the width that is summed up; of a convolution (filters of a group, pixels of an image
-    of the output, elements that are summed up for each), and images times groups; of rows (all rows, columns,
-    1); of an elementwise operation (elements but for the last dimension, last dimension, 1).
+    of the output, elements that are summed up for each), and images times groups; of rows, by the loops of
+    their reductions, and of an elementwise operation (elements but for the last dimension, last dimension,
+    1).
 
     Raises UsageError for a fusion that no schedule is for, of dynamic sizes, or whose text does not parse.
     """
@@ -347,7 +372,8 @@ def fusion_problem(fusion: Fusion) -> Problem:
     if fusion.kind == CONVOLUTION:
         batch, (m, n, k) = convolution
         return Problem(CONVOLUTION, (m, n, k), dtype, batch=batch, fusion=text)
-    loops = facts_of(text).loops or (1,)
+    facts = facts_of(text)
+    loops = facts.rows or facts.loops or (1,)
     return Problem(fusion.kind, (prod(loops[:-1]), loops[-1], 1), dtype, fusion=text)
 
 

@@ -144,7 +144,7 @@ def test_each_processor_has_a_first_one_for_bytes_or_none(sizes: Sizes, batch: i
     assert (found[0].strategy if found else "") == strategy
 
 
-ROWS: list[Callable[[int, int], str]] = [texts.softmax, texts.row_sums, texts.narrow_rows]
+ROWS: list[Callable[[int, int], str]] = [texts.softmax, texts.row_sums, texts.row_means, texts.narrow_rows]
 ROWS += [functools.partial(texts.layer_norm, statistics=each) for each in ("f64", "f32")]
 ROWS += [functools.partial(texts.layer_norm, statistics="f32", has_mean=False)]
 
@@ -154,6 +154,17 @@ ROWS += [functools.partial(texts.layer_norm, statistics="f32", has_mean=False)]
 @given(SIZES, st.integers(1, 300), st.sampled_from(ROWS), st.integers(0, 9))
 def test_rows_are_right(rows: int, columns: int, text: Callable[[int, int], str], number: int) -> None:
     require_right("rows", text(rows, columns), "rows_cpu", number)
+
+
+@pytest.mark.slow
+@FEW
+@given(
+    st.sampled_from(["softmax", "row_sums", "row_means", "narrow_rows"]),
+    st.tuples(st.integers(1, 3), st.integers(2, 90), st.integers(2, 300)),  # sizes of 1 are folded before
+    st.integers(0, 9),
+)
+def test_columns_are_right(part: str, sizes: Sizes, number: int) -> None:
+    require_right("rows", texts.of_columns(part, *sizes), "rows_cpu", number)
 
 
 @pytest.mark.slow
@@ -203,6 +214,15 @@ def test_softmax_keeps_infinities_and_nan_as_numpy_does(script_of: str) -> None:
     rows[3, 76] = np.inf
     script = schedule if script_of == "schedule" else None
     assert error_of(problem.fusion, script, np.random.default_rng(0), [rows]) <= 1
+
+
+def test_a_softmax_of_columns_keeps_infinities_and_nan() -> None:
+    problem = as_problem("rows", texts.of_columns("softmax", 2, 5, 77))
+    numbers = np.random.default_rng(1).standard_normal((2, 5, 77)).astype(np.float32)
+    numbers[0, 3, 0], numbers[0, :, 76] = -np.inf, -np.inf
+    numbers[1, 4, 40], numbers[1, 0, 41] = np.nan, np.inf
+    script = present(default_script(problem, HERE)).text
+    assert error_of(problem.fusion, script, np.random.default_rng(0), [numbers]) <= 1
 
 
 @pytest.mark.drawn(2)

@@ -2,7 +2,7 @@
 
 A fusion is a root and the producers that only the fusion reads, found backwards from the root: at most one
 contraction, or two matmuls of one A, with the elementwise operations after it (the epilogue); or rows,
-reductions over the last dimension and elementwise operations over the same rows. One transpose joins the
+reductions over one dimension and elementwise operations over the same rows. One transpose joins the
 elementwise operations that read its result.
 
 Elementwise producers of a contraction never join it: they would be computed again for each tile. A GPU can
@@ -34,6 +34,7 @@ from tuner.programs.fusions.operations import (
     FILL,
     MATMULS,
     OpKind,
+    all_but,
     defining,
     dimensions,
     is_free,
@@ -159,11 +160,22 @@ class _Growing:
     kind: str
     ops: tuple[Op, ...]
     domain: tuple[int, ...]  # sizes of the loops around the fusion
+    reduced: int  # the loop of rows that reductions go through; before a reduction has joined, a guess
     keeps_forks: bool = False
 
     @property
     def is_reduced(self) -> bool:
         return any(is_reduction(op) for op in self.ops)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Returns whether no operation computes one number for each row."""
+        return all(maps_of(op)[0].n_dims == len(self.domain) for op in self.ops)
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Returns the sizes of the loops around a row."""
+        return tuple(self.domain[each] for each in all_but(self.reduced, len(self.domain)))
 
 
 def form_fusions(
@@ -176,6 +188,10 @@ def form_fusions(
     """
     order = {op: number for number, op in enumerate(ops)}
     kinds = {op: kind_of(op) for op in computed}
+    if keeps_forks:  # a kernel of rows reads them along the last dimension
+        for op, kind in kinds.items():
+            if kind.kind == ROWS and kind.reduced != len(kind.domain) - 1:
+                kinds[op] = OpKind(LOOPS, kind.domain, reason="reduces other than the last dimension")
     epilogues = _epilogues(kinds)
     fused: set[Op] = set()
     fusions = []
@@ -194,11 +210,17 @@ def _grown(
     kind = kinds[root]
     if kind.kind not in (ELEMENTWISE, ROWS):
         return Members(kind.kind, (root,), kind.reason)
-    alone = _Growing(kind.kind, (root,), kind.domain, keeps_forks)
-    fusion = _with_producers(alone, kinds, fused, takes_rows=True)
+    rank = len(kind.domain)
+    rows = [each for each in kinds.values() if each.kind == ROWS and len(each.domain) == rank]
+    guesses = dict.fromkeys((max(rank - 1, 0), *(each.reduced for each in rows)))
+    for reduced in (kind.reduced,) if kind.kind == ROWS else guesses:
+        alone = _Growing(kind.kind, (root,), kind.domain, reduced, keeps_forks)
+        fusion = _with_producers(alone, kinds, fused, takes_rows=True)
+        if fusion.kind != ELEMENTWISE:
+            break
     if fusion.kind == ROWS:  # what can be a contraction's epilogue is left to the contraction's fusion
-        others = {op for op in fusion.ops if op != root and op in epilogues}
-        fusion = _with_producers(alone, kinds, {*fused, *others}, takes_rows=True) if others else fusion
+        ends = {op for op in fusion.ops if op != root and op in epilogues}
+        fusion = _with_producers(alone, kinds, {*fused, *ends}, takes_rows=True) if ends else fusion
     else:  # no reduction has joined: one number per row would be computed again for each element
         fusion = _with_producers(alone, kinds, fused, takes_rows=False)
     return Members(fusion.kind, fusion.ops)
@@ -256,7 +278,7 @@ def _joined(fusion: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _
             and producer.operands[0] == others[0].operands[0]
         )
         return replace(fusion, kind=kind.kind, ops=ops) if fusion.kind == ELEMENTWISE or is_pair else None
-    if not all(_is_read_by_rows(value, op) for op in fusion.ops):
+    if not all(_is_read_by_rows(value, op, fusion) for op in fusion.ops):
         return None
     if fusion.kind in WITH_EPILOGUE:
         fits = kind.kind == ELEMENTWISE and kind.domain == fusion.domain
@@ -267,10 +289,11 @@ def _joined(fusion: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _
         return replace(fusion, ops=ops) if fits else None
     if kind.kind == ROWS:
         # it reduces the rows of the fusion, or rows of which the fusion so far has one number each
-        fits = kind.domain == fusion.domain or (kind.domain[:-1] == fusion.domain and not fusion.is_reduced)
-        is_taken = fits and (takes_rows or fusion.is_reduced)
-        return replace(fusion, kind=ROWS, ops=ops, domain=kind.domain) if is_taken else None
-    fits = kind.domain == fusion.domain or (takes_rows and kind.domain == fusion.domain[:-1])
+        joined = replace(fusion, kind=ROWS, ops=ops, domain=kind.domain, reduced=kind.reduced)
+        is_wider = joined.rows == fusion.domain and fusion.is_uniform and not fusion.is_reduced
+        fits = is_wider or (kind.domain == fusion.domain and kind.reduced == fusion.reduced)
+        return joined if fits and (takes_rows or fusion.is_reduced) else None
+    fits = kind.domain == fusion.domain or (takes_rows and kind.domain == fusion.rows)
     return replace(fusion, ops=ops) if fits else None
 
 
@@ -279,10 +302,11 @@ def _is_read_in_place(value: Value, user: Op) -> bool:
     return all(mapping is not None and is_identity(mapping) for mapping in _maps(value, user))
 
 
-def _is_read_by_rows(value: Value, user: Op) -> bool:
+def _is_read_by_rows(value: Value, user: Op, fusion: _Growing) -> bool:
     # an element, or a number per row, for each iteration
     return all(
-        mapping is not None and dimensions(mapping) == tuple(range(len(mapping.results)))
+        mapping is not None
+        and (is_identity(mapping) or dimensions(mapping) == all_but(fusion.reduced, mapping.n_dims))
         for mapping in _maps(value, user)
     )
 

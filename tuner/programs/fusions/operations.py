@@ -204,6 +204,7 @@ class OpKind:
 
     kind: str  # one of tuner.core.fusions.KINDS
     domain: tuple[int, ...] = ()  # iterations of each loop; of named contractions the result's shape
+    reduced: int = 0  # of ROWS: the loop that is reduced over
     reason: str = ""  # of LOOPS: why no schedule is for the operation
 
 
@@ -212,17 +213,20 @@ def kind_of(op: Op) -> OpKind:
     if op.name in MATMULS or op.name in CONVOLUTIONS:
         reason = _wrong_element(op)
         kind = CONTRACTION if op.name in MATMULS else CONVOLUTION
-        return OpKind(LOOPS, (), reason) if reason else OpKind(kind, tuple(op.results[0].type.shape))
+        if reason:
+            return OpKind(LOOPS, reason=reason)
+        return OpKind(kind, tuple(op.results[0].type.shape))
     if op.name != GENERIC:
-        return OpKind(LOOPS, (), f"no schedule is for {op.name}")
+        return OpKind(LOOPS, reason=f"no schedule is for {op.name}")
     sizes = loop_sizes(op)
     reason = _wrong_element(op)
     wrong = next((each.name for each in body_of(op) if not each.name.startswith(COMPUTING)), None)
     if not reason:
         reason = f"no schedule is for {wrong} in a linalg.generic" if wrong else _wrong_loops(op)
     if reason:
-        return OpKind(LOOPS, sizes, reason)
-    return OpKind(ELEMENTWISE if all(is_parallel(op)) else ROWS, sizes)
+        return OpKind(LOOPS, sizes, reason=reason)
+    parallel = is_parallel(op)
+    return OpKind(ELEMENTWISE, sizes) if all(parallel) else OpKind(ROWS, sizes, parallel.index(False))
 
 
 def _wrong_element(op: Op) -> str:
@@ -239,11 +243,16 @@ def _wrong_loops(op: Op) -> str:
     if all(parallel):
         is_plain = all(is_identity(each) for each in outputs)
         return "" if is_plain else "a result is written in another order than that of the loops"
-    if parallel.count(False) > 1 or parallel[-1]:
-        return "reduces other than the last dimension"
-    if any(dimensions(each) != tuple(range(len(parallel) - 1)) for each in outputs):
+    if parallel.count(False) > 1:
+        return "reduces dimensions that are not adjacent"
+    if any(dimensions(each) != all_but(parallel.index(False), len(parallel)) for each in outputs):
         return "a reduction's result is not one number for each row"
     return "" if is_straight(op) else "a reduction reads a transposed operand"
+
+
+def all_but(loop: int, count: int) -> tuple[int, ...]:
+    """Returns the numbers of ``count`` loops, in order, without one."""
+    return tuple(each for each in range(count) if each != loop)
 
 
 def is_reduction(op: Op) -> bool:

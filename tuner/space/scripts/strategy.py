@@ -103,7 +103,8 @@ class Binder:
         variables = dict(self.variables)
         names: dict[str, Any] = variables | _element_names(self.problem, variables) | dict(candidate.choices)
         if self.problem.fusion:
-            names["extents"] = list(facts_of(self.problem.fusion).loops)
+            facts = facts_of(self.problem.fusion)
+            names |= {"extents": list(facts.loops), "rows": list(facts.rows), "reduced": facts.reduced}
         return names | {
             "panels": partitions,
             "sequences": "\n".join(guard(self.problem, each) for each in functions.values()),
