@@ -31,6 +31,8 @@ ONES = torch.ones(4, 4096).half()  # sums of more than 2048 need f32
 LONG = torch.linspace(-2, 3, 4 * 70).reshape(4, 70)
 LONG[1, 40], LONG[2, 9], LONG[3, 5], LONG[3, 66] = NAN, INF, -INF, INF
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.5, 1e-40, 3e38, -3e38, 100.0, -100.0, INF, -INF, NAN])
+CUBE = torch.linspace(-3, 3, 5 * 6 * 70).reshape(5, 6, 70)
+CUBE[4, 5, 3], CUBE[0, 5, 0], CUBE[1, 5, 1] = NAN, INF, -INF
 GRID = torch.linspace(-4, 4, 36).reshape(4, 9)
 ROWS = [[1, NAN, 3, NAN], [2, 5, 5, -INF], [INF, INF, -1, 0], [-INF, -INF, NAN, INF], [-0.0, 0, -0.0, 0]]
 HOLES = torch.tensor(ROWS)
@@ -60,6 +62,11 @@ def compared_wrapped(x: Any) -> tuple[Any, ...]:
 
 def narrow_sums(x: Any) -> tuple[Any, ...]:
     return x.norm(dim=1), F.normalize(x), F.avg_pool2d(x.reshape(1, 4, 64, 64), 64)
+
+
+def reduced(x: Any) -> tuple[Any, ...]:
+    sums = x.sum((0, 2)), x.mean((0, 2), keepdim=True), x.mean(1), x.norm(dim=0), x[..., 1:].mean(-1)
+    return *sums, x.amax((0, 2)), x.amin(1), x.softmax(1), x.log_softmax(0), x.logsumexp(1)
 
 
 def shifts(x: Any) -> tuple[Any, ...]:
@@ -124,6 +131,11 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "remainders of floats": (lambda x: (torch.fmod(x, 0.1), torch.fmod(x, x.flip(0))), SPECIAL),
     "closeness": (lambda x: (torch.isclose(x, x.flip(0)), torch.isclose(x, x, equal_nan=True)), SPECIAL),
     "norms and pools of f16": (narrow_sums, ONES),
+    "reductions over other dimensions": (reduced, CUBE),
+    "group norms": (
+        lambda x: (F.group_norm(x, 2, x[0, 0, :4], x[1, 1, :4]), F.instance_norm(x)),
+        CUBE[:, :4].contiguous(),
+    ),
     "batch norm": (torch.nn.BatchNorm1d(9).eval(), GRID),
 }
 

@@ -3,10 +3,11 @@
 torch-mlir 20261001 exports GELU by tanh with 0.797724 for the square root of 2 / pi, which is 0.797885;
 clamp, hardtanh, hardsigmoid, minimum, maximum and isclose lose NaN; comparisons with a Python number are in
 float64; one_hot of a number that is no class is zeros; a reciprocal asserts that no element is zero;
-cumulative sums become operations of a dialect that MLIR does not have; convolutions of volumes have no
-schedule, and transposed ones multiply zeros. Sums, means, norms and average pools of bf16 and f16 are
-computed in that type, where sums of 512 numbers lose most of their bits, and each step of GELU is rounded;
-PyTorch computes these in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart
+cumulative sums become operations of a dialect that MLIR does not have; convolutions of volumes, pooling, and
+sums over dimensions that are not adjacent have no schedule; transposed convolutions multiply zeros; the
+variance of a group norm is of f64. Sums, means, norms and average pools of bf16 and f16 are computed in that
+type, where sums of 512 numbers lose most of their bits, and each step of GELU is rounded; PyTorch computes
+these in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart
 in torch-mlir: fusions read i8 again where both operands of a matmul were extended to i32.
 """
 
@@ -20,6 +21,7 @@ import torch
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.convolutions import convolution
+from tuner.torch.pooling import adaptive_average_pool, average_pool, max_pool
 
 GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
 ATEN = torch.ops.aten
@@ -31,9 +33,9 @@ SHIFTS = (
 )
 COMPUTED_IN_F32 = (
     *(ATEN.elu.default, ATEN.leaky_relu.default, ATEN.sigmoid.default),
-    *(ATEN.mean.dim, ATEN.mean.default, ATEN.sum.dim_IntList, ATEN.sum.default),
-    *(ATEN.linalg_vector_norm.default, ATEN.avg_pool2d.default, ATEN.avg_pool3d.default),
+    *(ATEN.mean.default, ATEN.sum.default, ATEN.linalg_vector_norm.default),
 )
+POOLS = {"max_pool": max_pool, "avg_pool": average_pool, "adaptive_avg_pool": adaptive_average_pool}
 NARROW = (torch.float16, torch.bfloat16)
 
 
@@ -52,11 +54,20 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.reciprocal.default: _reciprocal,
         ATEN.cumsum.default: _cumulative_sum,
         ATEN.convolution.default: convolution,
+        **{
+            getattr(ATEN, f"{name}{dims}d").default: pool(dims)
+            for name, pool in POOLS.items()
+            for dims in (1, 2, 3)
+        },
         ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
         ATEN.div.Tensor_mode: _rounded_quotient,
         ATEN.floor_divide.default: partial(_rounded_quotient, rounding_mode="floor"),
         **{each: _of_narrow_floats(each) for each in (ATEN.mul.Tensor, ATEN.div.Tensor)},
         **{each: _in_f32(each) for each in COMPUTED_IN_F32},
+        **{each: _by_runs(each) for each in (ATEN.mean.dim, ATEN.sum.dim_IntList, ATEN.amax.default)},
+        ATEN.amin.default: _by_runs(ATEN.amin.default),
+        ATEN.group_norm.default: _group_norm,
+        ATEN.instance_norm.default: _instance_norm,
         **{each: _shifted(each) for each in SHIFTS},
         **dict.fromkeys((ATEN.fmod.Scalar, ATEN.fmod.Tensor), _fmod),
         **dict.fromkeys((ATEN.remainder.Scalar, ATEN.remainder.Tensor), _remainder),
@@ -222,6 +233,29 @@ def _in_f32(operation: Any) -> Callable[..., Any]:
     return computed
 
 
+def _by_runs(reduction: Any) -> Callable[..., Any]:
+    """Returns a reduction that reduces each run of adjacent dimensions on its own, the last one first.
+
+    A schedule is for one run. Sums of narrow floats are of f32, and rounded once.
+    """
+
+    def computed(x: torch.Tensor, dim: Any = (), keepdim: bool = False, **keywords: Any) -> Any:
+        narrow = NotImplemented
+        if reduction in (ATEN.mean.dim, ATEN.sum.dim_IntList):
+            narrow = _in_f32(reduction)(x, dim, keepdim, **keywords)
+        dims = sorted(each % max(x.dim(), 1) for each in dim or ())
+        first = [each for each in dims if each - 1 not in dims]
+        if narrow is not NotImplemented or len(first) < 2 or not x.is_floating_point():
+            return narrow
+        for start in reversed(first):
+            run = [each for each in dims if each >= start]
+            dims = [each for each in dims if each < start]
+            x = reduction(x, run, keepdim, **keywords)
+        return x
+
+    return computed
+
+
 def _gelu(x: torch.Tensor, approximate: str = "none") -> Any:
     if approximate == "none":  # torch-mlir's is right for what is not narrow
         return ATEN.gelu.default(x.float()).to(x.dtype) if x.dtype in NARROW else NotImplemented
@@ -364,6 +398,37 @@ def _rms_norm(
     least = torch.finfo(wide.dtype).eps if eps is None else eps
     normalized = wide * torch.rsqrt((wide * wide).mean(dims, keepdim=True) + least)
     return (normalized if weight is None else normalized * weight).to(x.dtype)
+
+
+def _group_norm(
+    x: torch.Tensor,
+    groups: int,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    eps: float = 1e-5,
+    _cudnn_enabled: bool = True,
+) -> Any:
+    """Scales and shifts each channel by one number, as PyTorch does; torch-mlir's variance is of f64."""
+    if not x.numel():
+        return NotImplemented
+    wide, channels = _wide(x), x.shape[1]
+    rows = wide.reshape(x.shape[0], groups, -1)
+    mean = rows.mean(-1, keepdim=True)
+    centred = rows - mean
+    scale = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + eps)
+    scale = scale.expand(-1, -1, channels // groups)
+    scale = scale if weight is None else scale * _wide(weight).reshape(groups, -1)
+    shift = -mean * scale
+    shift = shift if bias is None else shift + _wide(bias).reshape(groups, -1)
+    scale, shift = (each.reshape(*x.shape[:2], *[1] * (x.dim() - 2)) for each in (scale, shift))
+    return (wide * scale + shift).to(x.dtype)
+
+
+def _instance_norm(x: torch.Tensor, weight: Any, bias: Any, *statistics: Any) -> Any:
+    mean, _, is_of_input, _, eps, _ = statistics
+    if mean is not None or not is_of_input:
+        return NotImplemented
+    return _group_norm(x, x.shape[1], weight, bias, eps)
 
 
 def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) -> Any:

@@ -1,0 +1,175 @@
+"""Pooling as elementwise operations on shifted slices, one dimension after the other, which become vectors.
+
+    max_pool1d(x, 3, stride=2, padding=1)
+  becomes
+    y = pad(x, (1, 1), value=-inf)
+    max(max(y[..., 0:-2:2], y[..., 1:-1:2]), y[..., 2::2])
+
+A window of 3 x 3 so takes 4 operations for each element, not 8. The last dimension is the last, since the
+elements of its slices are not adjacent.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import torch
+from torch.nn.functional import pad
+
+ATEN = torch.ops.aten
+SLICES_LIMIT = (
+    16  # of one dimension: each is an operand of the operation, which the compiler's time grows with
+)
+NARROW = (torch.float16, torch.bfloat16)
+Combine = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """Windows along one dimension of ``size`` elements."""
+
+    size: int
+    window: int
+    stride: int
+    padding: int  # on each side
+    dilation: int
+    rounds_up: bool
+
+    @property
+    def reach(self) -> int:
+        """Returns the number of elements from the first of a window to the last one."""
+        return self.dilation * (self.window - 1) + 1
+
+    @property
+    def count(self) -> int:
+        """Returns the number of windows; each begins in the input or in the padding before it."""
+        rest = self.size + 2 * self.padding - self.reach
+        count = rest // self.stride + 1
+        begins_inside = count * self.stride < self.size + self.padding
+        return count + (self.rounds_up and rest % self.stride > 0 and begins_inside)
+
+    @property
+    def margins(self) -> tuple[int, int]:
+        """Returns the elements to add before and after; after: negative for elements that no window reads."""
+        return self.padding, (self.count - 1) * self.stride + self.reach - self.size - self.padding
+
+    def divisors(self, *, counts_padding: bool) -> torch.Tensor:
+        """Returns how many elements an average of each window divides by."""
+        starts = torch.arange(self.count) * self.stride - self.padding
+        ends = (starts + self.window).clamp(max=self.size + self.padding)
+        if counts_padding:
+            return ends - starts
+        return ends.clamp(max=self.size) - starts.clamp(min=0)
+
+
+def _windows(
+    x: torch.Tensor, window: list[int], stride: list[int], padding: list[int], dilation: list[int], up: bool
+) -> list[_Windows]:
+    dims = len(window)
+    steps, margins, gaps = (
+        [*each] * (dims if len(each) == 1 else 1) for each in (stride or window, padding, dilation)
+    )
+    given = zip(x.shape[-dims:], window, steps, margins, gaps, strict=True)
+    return [_Windows(size, width, step, margin, gap, up) for size, width, step, margin, gap in given]
+
+
+def max_pool(dims: int) -> Callable[..., Any]:
+    """Returns the decomposition of ``aten.max_pool1d``, ``max_pool2d`` or ``max_pool3d``: NaN is greatest.
+
+    The decomposition is NotImplemented for integers and for windows of more than SLICES_LIMIT elements along
+    a dimension.
+    """
+
+    def computed(
+        x: torch.Tensor,
+        kernel_size: list[int],
+        stride: Any = (),
+        padding: Any = (0,),
+        dilation: Any = (1,),
+        ceil_mode: bool = False,
+    ) -> Any:
+        window = [*kernel_size] * (dims if len(kernel_size) == 1 else 1)
+        windows = _windows(x, window, stride, padding, dilation, ceil_mode)
+        if not x.is_floating_point() or max(window) > SLICES_LIMIT:
+            return NotImplemented
+        return _pooled(x, windows, -math.inf, _greater)
+
+    return computed
+
+
+def average_pool(dims: int) -> Callable[..., Any]:
+    """Returns the decomposition of ``aten.avg_pool1d``, ``avg_pool2d`` or ``avg_pool3d``; sums are of f32.
+
+    The decomposition leaves to torch-mlir integers and windows of more than SLICES_LIMIT elements along a
+    dimension; these, too, are of f32.
+    """
+
+    def computed(
+        x: torch.Tensor,
+        kernel_size: list[int],
+        stride: Any = (),
+        padding: Any = (0,),
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Any:
+        window = [*kernel_size] * (dims if len(kernel_size) == 1 else 1)
+        windows = _windows(x, window, stride, padding, [1], ceil_mode)
+        if not x.is_floating_point():
+            return NotImplemented
+        if max(window) > SLICES_LIMIT:
+            rest = (ceil_mode, count_include_pad, *(() if dims == 1 else (divisor_override,)))
+            return (
+                getattr(ATEN, f"avg_pool{dims}d")(x.float(), window, stride, padding, *rest).to(x.dtype)
+                if x.dtype in NARROW
+                else NotImplemented
+            )
+        wide = x.float() if x.dtype in NARROW else x
+        sums = _pooled(wide, windows, 0.0, torch.add)
+        if divisor_override is not None:
+            return (sums / divisor_override).to(x.dtype)
+        if all(max(each.margins) <= each.padding * count_include_pad for each in windows):
+            return (sums / math.prod(window)).to(x.dtype)
+        counts = [each.divisors(counts_padding=count_include_pad).to(sums.dtype) for each in windows]
+        return (sums / reduce(lambda one, other: one.unsqueeze(-1) * other, counts)).to(x.dtype)
+
+    return computed
+
+
+def adaptive_average_pool(dims: int) -> Callable[..., Any]:
+    """Returns the decomposition of ``aten.adaptive_avg_pool1d``, ``2d`` or ``3d`` of equal windows.
+
+    The decomposition is NotImplemented where windows differ, and where there is one window.
+    """
+    of_windows = average_pool(dims)
+
+    def computed(x: torch.Tensor, output_size: list[int]) -> Any:
+        sizes = list(zip(x.shape[-dims:], output_size, strict=True))
+        if math.prod(output_size) <= 1 or any(size % count for size, count in sizes):
+            return NotImplemented
+        return of_windows(x, [size // count for size, count in sizes])
+
+    return computed
+
+
+def _greater(most: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    wide, other = (each.float() if each.dtype in NARROW else each for each in (x, most))
+    return torch.where((wide > other) | (wide != wide), wide, other).to(x.dtype)
+
+
+def _pooled(x: torch.Tensor, windows: list[_Windows], outside: float, combine: Combine) -> torch.Tensor:
+    margins = [margin for each in reversed(windows) for margin in each.margins]
+    if any(margin > 0 for margin in margins):
+        x = pad(x, [max(margin, 0) for margin in margins], value=outside)
+    slices = [x]
+    for dim, each in enumerate(windows, x.dim() - len(windows)):
+        end = (each.count - 1) * each.stride + 1
+        starts = range(0, each.reach, each.dilation)
+        slices = [
+            ATEN.slice.Tensor(one, dim, start, start + end, each.stride) for one in slices for start in starts
+        ]
+        if each.stride < each.window or len(slices) * each.window > SLICES_LIMIT:
+            slices = [reduce(combine, slices)]
+    return reduce(combine, slices)
