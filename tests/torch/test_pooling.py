@@ -82,4 +82,5 @@ def test_pools_run_by_schedules(name: str, dtype: Any) -> None:
     function = program.function
     assert isinstance(function, FusedFunction)
     assert all(each.strategy for each in function.code.fusions)
-    torch.testing.assert_close(program(x), module(x), equal_nan=True)
+    expected = module(x.double()).to(dtype)  # PyTorch averages volumes of bf16 in bf16
+    torch.testing.assert_close(program(x), expected, equal_nan=True)

@@ -4,11 +4,11 @@ torch-mlir 20261001 exports GELU by tanh with 0.797724 for the square root of 2 
 clamp, hardtanh, hardsigmoid, minimum, maximum and isclose lose NaN; comparisons with a Python number are in
 float64; one_hot of a number that is no class is zeros; a reciprocal asserts that no element is zero;
 cumulative sums become operations of a dialect that MLIR does not have; convolutions of volumes, pooling, and
-sums over dimensions that are not adjacent have no schedule; transposed convolutions multiply zeros; the
-variance of a group norm is of f64. Sums, means, norms and average pools of bf16 and f16 are computed in that
-type, where sums of 512 numbers lose most of their bits, and each step of GELU is rounded; PyTorch computes
-these in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart
-in torch-mlir: fusions read i8 again where both operands of a matmul were extended to i32.
+sums over dimensions that are not adjacent have no schedule; transposed convolutions multiply zeros. Sums,
+means, norms and average pools of bf16 and f16 are computed in that type, where sums of 512 numbers lose most
+of their bits, and each step of GELU is rounded; PyTorch computes these in f32 and rounds once. A product of
+i8 into i32 (``torch._int_mm``) has no counterpart in torch-mlir: fusions read i8 again where both operands of
+a matmul were extended to i32.
 """
 
 import math
@@ -66,8 +66,6 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         **{each: _in_f32(each) for each in COMPUTED_IN_F32},
         **{each: _by_runs(each) for each in (ATEN.mean.dim, ATEN.sum.dim_IntList, ATEN.amax.default)},
         ATEN.amin.default: _by_runs(ATEN.amin.default),
-        ATEN.group_norm.default: _group_norm,
-        ATEN.instance_norm.default: _instance_norm,
         **{each: _shifted(each) for each in SHIFTS},
         **dict.fromkeys((ATEN.fmod.Scalar, ATEN.fmod.Tensor), _fmod),
         **dict.fromkeys((ATEN.remainder.Scalar, ATEN.remainder.Tensor), _remainder),
@@ -398,37 +396,6 @@ def _rms_norm(
     least = torch.finfo(wide.dtype).eps if eps is None else eps
     normalized = wide * torch.rsqrt((wide * wide).mean(dims, keepdim=True) + least)
     return (normalized if weight is None else normalized * weight).to(x.dtype)
-
-
-def _group_norm(
-    x: torch.Tensor,
-    groups: int,
-    weight: torch.Tensor | None = None,
-    bias: torch.Tensor | None = None,
-    eps: float = 1e-5,
-    _cudnn_enabled: bool = True,
-) -> Any:
-    """Scales and shifts each channel by one number, as PyTorch does; torch-mlir's variance is of f64."""
-    if not x.numel():
-        return NotImplemented
-    wide, channels = _wide(x), x.shape[1]
-    rows = wide.reshape(x.shape[0], groups, -1)
-    mean = rows.mean(-1, keepdim=True)
-    centred = rows - mean
-    scale = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + eps)
-    scale = scale.expand(-1, -1, channels // groups)
-    scale = scale if weight is None else scale * _wide(weight).reshape(groups, -1)
-    shift = -mean * scale
-    shift = shift if bias is None else shift + _wide(bias).reshape(groups, -1)
-    scale, shift = (each.reshape(*x.shape[:2], *[1] * (x.dim() - 2)) for each in (scale, shift))
-    return (wide * scale + shift).to(x.dtype)
-
-
-def _instance_norm(x: torch.Tensor, weight: Any, bias: Any, *statistics: Any) -> Any:
-    mean, _, is_of_input, _, eps, _ = statistics
-    if mean is not None or not is_of_input:
-        return NotImplemented
-    return _group_norm(x, x.shape[1], weight, bias, eps)
 
 
 def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) -> Any:
