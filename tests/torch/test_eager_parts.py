@@ -83,6 +83,10 @@ def test_the_nodes_of_each_fusion_are_known_and_each_node_is_in_one_region(
     assert any("scaled_dot_product_attention" in text for text in texts)
 
 
+def compile_part(module: Any, tensors: tuple[Any, ...]) -> Any:
+    return tuner.torch.compile(module, tensors)
+
+
 def in_torch_of(graph: ModuleGraph, *names: str) -> frozenset[Any]:
     return frozenset(node for node in graph.nodes if any(name in node.name for name in names))
 
@@ -94,10 +98,7 @@ def in_torch_of(graph: ModuleGraph, *names: str) -> frozenset[Any]:
 def test_a_module_in_parts_is_right_as_a_whole_and_shares_no_memory(
     network: Any, program: Any, graph: ModuleGraph, names: tuple[str, ...], count: int
 ) -> None:
-    def compiled(module: Any, tensors: tuple[Any, ...]) -> Any:
-        return tuner.torch.compile(module, tensors)
-
-    split = parted(program, graph, in_torch_of(graph, *names), "some", compiled)
+    split = parted(program, graph, in_torch_of(graph, *names), "some", compile_part)
     function: Any = split.function
     assert len(function.parts) == count
     x = X.flip(3).contiguous()
@@ -113,6 +114,26 @@ def test_a_module_in_parts_is_right_as_a_whole_and_shares_no_memory(
         split(x[..., :4])
     with pytest.raises(UsageError, match="only a program of fusions is exported: in PyTorch: some"):
         split.export("nowhere")
+
+
+def test_an_operator_that_writes_in_place_is_replaced_by_one_that_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class InPlace(nn.Module):
+        def forward(self, x: Any) -> tuple[Any, ...]:
+            y = x @ x.t()
+            before = y.cumsum(1)  # reads what the next line changes
+            return y.relu_() @ x, before
+
+    module, x = InPlace(), torch.linspace(-1, 1, 64).reshape(8, 8)
+    program = tuner.torch.compile(module, (x,))
+    monkeypatch.setattr(eager_parts, "_slower", lambda *_: iter(()))
+    graph = compared_with_eager(module, Example(module, (x,), {}), program).graph
+    assert graph is not None
+    assert [node.name for node in graph.nodes if "relu_" in str(node.target)] == []
+    split = parted(program, graph, in_torch_of(graph, "cumsum"), "cumsum", compile_part)
+    for one, other in zip(split(x), module(x), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
 
 def test_weights_of_operators_in_torch_are_copies_whose_changes_are_named(network: Any) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import math
 import operator
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +26,7 @@ from tuner.programs.compile import compile_program, fusions_in_child
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.torch.baselines import AGAIN, OURS, Example, compared_baseline, on_threads
-from tuner.torch.export import export_module, exported_graph
+from tuner.torch.export import TRACING, export_module, exported_graph
 from tuner.torch.lowering import lower_with_locations
 from tuner.torch.program import PartedFunction, TensorPart, TensorProgram, Tensors, array_of
 
@@ -191,6 +192,16 @@ def _readers(fusions: Sequence[Fusion]) -> dict[int, list[int]]:
     return readers
 
 
+def functional_graph(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """Returns a graph without operators that write into their inputs, which parts would not respect."""
+    nodes = [node for node in program.graph.nodes if node.op == "call_function" and _is_operator(node)]
+    if not any(node.target is not operator.getitem and node.target._schema.is_mutable for node in nodes):  # noqa: SLF001
+        return program
+    with TRACING, warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # of torch about its own code
+        return program.run_decompositions({})
+
+
 def sourced_fusions(program: torch.export.ExportedProgram) -> tuple[Fusion, ...]:
     """Returns the fusions of an exported graph, with the names of its nodes as their sources."""
     traces = [(node, node.meta.get(TRACE)) for node in program.graph.nodes]
@@ -224,7 +235,7 @@ def compared_with_eager(
     """Times each region of a tenth of a program's time, or more, next to its operators in eager mode."""
     graph = None
     try:
-        exported = exported_graph(module, example.arguments, example.keywords)
+        exported = functional_graph(exported_graph(module, example.arguments, example.keywords))
         graph = ModuleGraph.of(exported, program.tensors_of(example.arguments, example.keywords))
         if not isinstance(program.function, FusedFunction):
             raise UsageError(program.why_no_fusions)
