@@ -63,6 +63,7 @@ __all__ = [
     "passmanager",
     "pattern_rewrites",
     "torch_importer",
+    "torch_importer_bindings",
     "torch_pass_bindings",
     "transform",
 ]
@@ -89,6 +90,14 @@ def torch_importer() -> Any:
     from torch_mlir import fx
 
     return fx
+
+
+def torch_importer_bindings() -> tuple[Any, Any]:
+    """Returns torch_mlir's ``ir`` and the module of its importer, with its tables of types."""
+    from torch_mlir import ir as torch_ir
+    from torch_mlir.extras import fx_importer
+
+    return torch_ir, fx_importer
 
 
 def torch_pass_bindings() -> Any:

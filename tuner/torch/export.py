@@ -12,11 +12,12 @@ from torch._dynamo.convert_frame import compile_lock
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
-from tuner.mlir.bindings import torch_importer
+from tuner.programs.lowering.resources import joined_payload
 from tuner.runtime.process_locks import free_in_forks
 from tuner.torch.decompositions import decompositions
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
-from tuner.torch.lowering import INTEGERS, first_line, fold_uniform, lower_in_child, promote_unsigned
+from tuner.torch.importer import import_program
+from tuner.torch.lowering import first_line, fold_uniform, lower_in_child, promote_unsigned
 
 TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
 # process-wide on purpose: torch.export keeps what it traces in variables of its modules, and torch.compile
@@ -97,8 +98,8 @@ def export_module(
         outputs = _outputs(program)
         _drop_constants(program)
         types, result_types = _types(program)
-        raw = _by_torch_mlir(program)
-    text = lower(raw)
+        imported = import_program(program)
+    text = joined_payload(lower(imported.text), imported.weights)
     call = program.call_spec
     return ExportedModule(
         text,
@@ -212,30 +213,6 @@ def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ..
     if any(each.is_complex for each in results):
         raise UsageError("a result of complex numbers is not supported")
     return tuple(named[name] for name in inputs), results
-
-
-def _by_torch_mlir(program: torch.export.ExportedProgram) -> str:
-    importer = torch_importer()
-    for node in program.graph.nodes:
-        if _is_of_integers(node):  # torch-mlir takes this line as the location of the node's operations
-            trace = node.meta.get("stack_trace") or ""
-            node.meta["stack_trace"] = f'{trace}\nFile "{INTEGERS}{node.target}", line 1,'
-    try:
-        module = importer.export_and_import(
-            program, output_type="raw", func_name="main", decomposition_table={}
-        )
-        return str(module.operation.get_asm(enable_debug_info=True))
-    except Exception as error:  # torch-mlir, too
-        raise UsageError(f"torch-mlir refuses the module: {first_line(error)}") from error
-
-
-def _is_of_integers(node: torch.fx.Node) -> bool:
-    values = [each.meta.get("val") for each in (*node.all_input_nodes, node)]
-    tensors = [
-        each for value in values for each in _pytree.tree_leaves(value) if isinstance(each, torch.Tensor)
-    ]
-    is_whole = not any(each.is_floating_point() or each.is_complex() for each in tensors)
-    return node.op == "call_function" and is_whole and bool(tensors)
 
 
 def _require_pure(program: torch.export.ExportedProgram) -> None:

@@ -22,7 +22,7 @@ from tuner.mlir.ir.reading import (
     walk_ops,
     walk_where,
 )
-from tuner.programs.lowering.resources import SECTION, resource_sizes
+from tuner.programs.lowering.resources import RESOURCE, SECTION, resource_sizes
 
 MAIN = "main"  # the function that mlir-runner runs
 
@@ -73,8 +73,6 @@ def hide_others(module: ir.Module, entry: str) -> None:
 
 
 NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a function: PTX ISA, identifiers; . becomes $
-# A constant whose data follow the module: 'dense_resource<name>' in it, and 'name: "0x...' after it
-RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
 RESOURCE_ATTRIBUTES = (("arith.constant", "value"), ("memref.global", "initial_value"))  # op, attribute
 # Measured on one core of a Zen 5: 20,000 operations take 40 s (elementwise) to 90 s (products) to compile as
 # fusions. As a whole LLVM's time grows with their square: 1,000 take 35 s, 2,000 two minutes.

@@ -24,6 +24,9 @@ from tuner.core.numpy_types import DTYPES
 SECTION = "\n{-#"  # where the data begin
 VALUE = '"0x'  # how the data of a constant begin
 NAME = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"{}:,]+)\s*:\s*$')  # the name in front of the data
+# A constant whose data follow the module: 'dense_resource<name>' in it, and 'name: "0x...' after it
+RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
+PREFIX = "08000000"  # the alignment of the data, which nobody reads
 ALIGNMENT_BYTES = 4  # size of the number, the alignment of the data, that stands in front of them
 
 
@@ -42,6 +45,15 @@ def split_payload(text: str) -> SplitPayload:
         return SplitPayload(text, {})
     digits = {name: section[start:end] for name, start, end in _places(section)}
     return SplitPayload(module, {name: _content(name, each) for name, each in digits.items()})
+
+
+def joined_payload(text: str, resources: Mapping[str, bytes]) -> str:
+    """Returns MLIR text followed by the data of those constants that it names: ``split_payload`` undone."""
+    named = set(RESOURCE.findall(text))
+    values = ",\n".join(
+        f'{name}: {VALUE}{PREFIX}{data.hex()}"' for name, data in resources.items() if name in named
+    )
+    return f"{text}{SECTION}\ndialect_resources: {{ builtin: {{\n{values}\n}} }}\n#-}}\n" if values else text
 
 
 def resource_sizes(text: str) -> dict[str, int]:

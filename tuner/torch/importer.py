@@ -1,0 +1,83 @@
+"""Imports an exported program into torch-mlir's dialect: text that names weights, and their bytes."""
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from tuner.core.errors import UsageError
+from tuner.mlir.bindings import torch_importer, torch_importer_bindings
+from tuner.torch.lowering import INTEGERS, RESOURCES, first_line
+
+
+@dataclass(frozen=True)
+class ImportedProgram:
+    """A module in torch-mlir's dialect, and the bytes of its constants by the names in its text."""
+
+    text: str
+    weights: dict[str, bytes]
+
+
+def import_program(program: torch.export.ExportedProgram) -> ImportedProgram:
+    """Imports a program; raises UsageError for what torch-mlir has no form of."""
+    importer, literals = torch_importer(), _Literals()
+    for node in program.graph.nodes:
+        if _is_of_integers(node):  # torch-mlir takes this line as the location of the node's operations
+            trace = node.meta.get("stack_trace") or ""
+            node.meta["stack_trace"] = f'{trace}\nFile "{INTEGERS}{node.target}", line 1,'
+    try:
+        module = importer.export_and_import(
+            program, output_type="raw", func_name="main", decomposition_table={}, hooks=literals
+        )
+        text = module.operation.get_asm(enable_debug_info=True, large_resource_limit=0)
+    except Exception as error:  # torch-mlir, too
+        raise UsageError(f"torch-mlir refuses the module: {first_line(error)}") from error
+    return ImportedProgram(str(text).partition(RESOURCES)[0], literals.weights)
+
+
+class _Literals:
+    """Makes the constants of weights, of which torch-mlir would make lists of Python numbers: 12 s of 11 M."""
+
+    def __init__(self) -> None:
+        self.weights: dict[str, bytes] = {}
+        # by memory, shape, strides and type; a tensor that is kept keeps its memory
+        self._known: dict[tuple[Any, ...], tuple[torch.Tensor, Any]] = {}
+
+    def prepare_module(self, _module: Any) -> None:
+        """Does nothing: part of torch-mlir's interface of hooks."""
+
+    def resolve_input(self, _importer: Any, _value: Any, _info: Any) -> None:
+        """Returns None, for torch-mlir's way, which asks ``resolve_literal``."""
+
+    def resolve_literal(self, importer: Any, literal: Any, _info: Any) -> Any:
+        """Returns the constant of a tensor of several elements; None for others, which torch-mlir makes."""
+        ir, tables = torch_importer_bindings()
+        is_array = isinstance(literal, torch.Tensor) and literal.numel() != 1
+        if not is_array or tables.TORCH_DTYPE_TO_NPY_TYPE.get(literal.dtype) is None:
+            return None
+        key = (literal.data_ptr(), literal.shape, literal.stride(), literal.dtype)
+        if key not in self._known:
+            ordered = literal.contiguous()  # has no ``numpy()`` here: torch-mlir imports under fake tensors
+            content = ctypes.string_at(ordered.data_ptr(), ordered.numel() * ordered.element_size())
+            name = f"torch_tensor_{'_'.join(map(str, literal.shape))}_{literal.dtype}"
+            of_type = tables.create_mlir_tensor_type(literal)
+            attribute = ir.DenseResourceElementsAttr.get_from_buffer(content, name, of_type)
+            # MLIR has added a number to a name that it knew
+            self.weights[str(attribute).partition("<")[2].rpartition("> : ")[0]] = content
+            self._known[key] = literal, attribute
+        type_ = importer._cc.tensor_to_vtensor_type(literal)  # noqa: SLF001 - as torch-mlir's own converter
+        operation = ir.Operation.create(
+            "torch.vtensor.literal", results=[type_], attributes={"value": self._known[key][1]}
+        )
+        return operation.result
+
+
+def _is_of_integers(node: torch.fx.Node) -> bool:
+    values = [each.meta.get("val") for each in (*node.all_input_nodes, node)]
+    tensors = [
+        each for value in values for each in _pytree.tree_leaves(value) if isinstance(each, torch.Tensor)
+    ]
+    is_whole = not any(each.is_floating_point() or each.is_complex() for each in tensors)
+    return node.op == "call_function" and is_whole and bool(tensors)
