@@ -63,9 +63,10 @@ pytest_runtest_call = pytest_runtest_setup  # a fixture or the test itself may n
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_timing_locks(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Each process of the tests, with what it starts, waits for no kernel of another one."""
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Each process of the tests, with what it starts, waits for no kernel and reads no code of others."""
     os.environ[FOLDER_VARIABLE] = str(tmp_path_factory.mktemp("locks"))
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("caches"))
 
 
 @pytest.fixture

@@ -134,9 +134,9 @@ def test_a_crash_or_hang_is_an_error(payload: str, reason: str, monkeypatch: pyt
 
 def test_programs_of_a_thread_share_a_child() -> None:
     tuner.compile_program(RIGHT, "simulator").close()
-    child = compile_child.CHILDREN.of_this_thread().child
+    child = compile_child.CHILDREN.of_this_thread().first.child
     tuner.compile_program(RIGHT, "cpu").close()
-    assert compile_child.CHILDREN.of_this_thread().child is child is not None
+    assert compile_child.CHILDREN.of_this_thread().first.child is child is not None
 
 
 @pytest.mark.slow
@@ -146,10 +146,10 @@ def test_a_forked_process_compiles_with_a_child_of_its_own() -> None:
         return True
 
     assert compiles()
-    child = compile_child.CHILDREN.of_this_thread().child
+    child = compile_child.CHILDREN.of_this_thread().first.child
     assert in_child(compiles)
     assert compiles()
-    assert compile_child.CHILDREN.of_this_thread().child is child is not None
+    assert compile_child.CHILDREN.of_this_thread().first.child is child is not None
 
 
 def square(n: int, more: str = "") -> str:

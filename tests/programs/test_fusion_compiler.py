@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -234,7 +235,8 @@ PROGRAMS = {
 @cache
 def divided(name: str, threads: int) -> FusedFunction:
     """Returns a program whose fusions are all divided between threads; an attention is one fusion."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setenv("XDG_CACHE_HOME", folder)  # code that depends on the patches is kept by nobody
         patch.setattr(fusion_compiler, "LEAST_S", 0.0)
         patch.setattr(formation, "LEAST_KEYS", 1)
         patch.setattr(formation, "LEAST_SCORES", 1)
@@ -335,7 +337,10 @@ def test_a_program_of_one_thread_is_loaded_for_one(tmp_path: Path) -> None:
         tuner.load(tmp_path / "two", threads=0)
 
 
-def test_fusions_of_little_work_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fusions_of_little_work_are_left_to_one_thread(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(fusion_compiler, "LEAST_S", 15e-6)
     found = compiled(PROGRAMS["rows"], threads=2)
     assert (found.code.threads, [each.is_divided for each in found.code.fusions]) == (1, [False])

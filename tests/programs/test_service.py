@@ -132,8 +132,11 @@ def test_a_chain_of_a_thousand_operations_becomes_fusions_and_is_right() -> None
     assert np.array_equal(program(start, np.ones((8, 16), np.float32)), start + 1000)
 
 
-def test_operations_that_read_no_reshape_are_not_traced_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operations_that_read_no_reshape_are_not_traced_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Each trace is up to 100 operations long."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     traced: list[object] = []
     monkeypatch.setattr("tuner.programs.fusions.producer_shapes._ends_contraction", traced.append)
     request = ProgramRequest(text_beside(__file__, "ARITHMETIC"), TARGETS["cpu"])

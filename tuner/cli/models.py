@@ -36,7 +36,7 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
 
     Large fusions that are slower than their operators in eager mode follow, if eager mode is a baseline.
     """
-    from tuner.programs.compile import compile_program  # not at start-up
+    from tuner.programs.compile import compile_on_host  # not at start-up
     from tuner.torch.baselines import example_of, timed_baselines  # not at start-up
     from tuner.torch.eager_parts import compared_with_eager  # not at start-up
     from tuner.torch.export import export_module  # not at start-up
@@ -46,7 +46,7 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
         module, arguments = read_model(request.model)
         exported = export_module(module, arguments)
         threads = request.options.threads
-        function: Any = compile_program(exported.text, target="cpu", db=request.database, threads=threads)
+        function: Any = compile_on_host(exported.payload, db=request.database, threads=threads)
     program = TensorProgram(function, exported)
     example = example_of(module, arguments, {})
     found = compared_with_eager(module, example, program) if EAGER in request.baselines else None

@@ -1,19 +1,24 @@
 """``tuner.compile_program``: makes a Python function of an MLIR function, compiled in a child process."""
 
 import atexit
+import contextlib
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
 from tuner.core.fusions import Fusion
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
+from tuner.programs.children import CompilingChildren
 from tuner.programs.compiler import CompiledProgram, payload_text
 from tuner.programs.execution import host_function
+from tuner.programs.lowering.resources import SplitPayload, joined_payload, split_payload, without_data
 from tuner.programs.request import (
     DeviceOptions,
     Form,
@@ -23,10 +28,14 @@ from tuner.programs.request import (
     program_support,
 )
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.programs.service import NAME, compile_and_check, formed_fusions
+from tuner.programs.service import (
+    NAME,
+    compile_and_check,
+    formed_fusions,
+    kept_program,
+    work_of_missing_fusions,
+)
 from tuner.results.database_name import naming_database
-from tuner.runtime.workers.protocol import CALL, ServiceSpec
-from tuner.runtime.workers.worker import MEMORY_BYTES, Worker
 from tuner.targets import registry
 from tuner.targets.backends import resolve_target
 
@@ -135,7 +144,14 @@ def compile_in_child(request: ProgramRequest) -> CompiledProgram:
 
     Raises UsageError for the user's mistakes, CandidateError as ``call_in_kept_child``.
     """
+    module = without_data(request.text)
+    kept = kept_program(replace(request, text=module), lambda: split_payload(request.text).resources)
+    if kept is not None:
+        return kept
     try:
+        if request.target.is_on_cpu:
+            children = CHILDREN.of_this_thread()
+            children.compile_fusions(work_of_missing_fusions(request), TIMEOUT_S)
         return call_in_kept_child(partial(compile_and_check, request))
     except CandidateError as error:
         failure = error.failure
@@ -145,14 +161,31 @@ def compile_in_child(request: ProgramRequest) -> CompiledProgram:
         raise CandidateError(failure.stage, crash + failure.reason) from error
 
 
+def compile_on_host(
+    payload: SplitPayload, *, db: str | Path | None = None, threads: int = 1
+) -> "FusedFunction | HostFunction":
+    """Compiles a payload for the CPU; arguments, result and errors as of ``compile_program``."""
+    from tuner.results.database import known_url  # loads SQLAlchemy
+
+    options = ProgramOptions(threads=threads)
+    target = TargetName("cpu")
+    options.require_suiting(target, registry.real_backends())
+    with naming_database(db):
+        request = ProgramRequest(payload.text, target, None, options, database=known_url(db))
+    with named_in_errors("payload", payload.text):
+        kept = kept_program(request, lambda: payload.resources)
+        if kept is None:
+            text = joined_payload(payload.text, payload.resources)
+            kept = compile_in_child(replace(request, text=text))
+    return host_function(kept)
+
+
 def call_in_kept_child(work: Callable[[], Value]) -> Value:
     """Calls ``work``, a ``partial`` of an importable function, in the calling thread's kept child process.
 
     Raises CandidateError where it fails, crashes or takes more than 600 s.
     """
-    worker = CHILDREN.of_this_thread()
-    value: Value = worker.call(CALL, work, stage=Stage.COMPILE, timeout_s=TIMEOUT_S)
-    return value
+    return CHILDREN.of_this_thread().call(work, Stage.COMPILE, TIMEOUT_S)
 
 
 def fusions_in_child(text: str) -> tuple[Fusion, ...]:
@@ -160,25 +193,34 @@ def fusions_in_child(text: str) -> tuple[Fusion, ...]:
     return call_in_kept_child(partial(formed_fusions, text))
 
 
-def called(work: Callable[[], Value]) -> Value:
-    """Returns what ``work`` returns: the service of the child process."""
-    return work()
+@contextlib.contextmanager
+def children_in_background() -> Iterator[Callable[[], None]]:
+    """Context manager: gives a function that starts the calling thread's child process, and helpers of it.
+
+    The function does not wait. The helpers compile fusions of the program that is compiled in the context,
+    and end with it.
+    """
+    children = CHILDREN.of_this_thread()
+    try:
+        yield children.start
+    finally:
+        children.end_helpers()
 
 
 class _Children(threading.local):
     """The child process of each thread that compiles programs; the child process ends with its thread."""
 
     def __init__(self) -> None:
-        self._worker: Worker | None = None
+        self._children: CompilingChildren | None = None
         self._owner = 0  # process id: a process that was forked has no child of its parent's
 
-    def of_this_thread(self) -> Worker:
-        if self._worker is None or self._owner != os.getpid():
-            worker, owner = Worker(ServiceSpec(NAME, called), MEMORY_BYTES), os.getpid()
-            self._worker, self._owner = worker, owner
+    def of_this_thread(self) -> CompilingChildren:
+        if self._children is None or self._owner != os.getpid():
+            children, owner = CompilingChildren(NAME), os.getpid()
+            self._children, self._owner = children, owner
             # a process that is forked later must not end the child of its parent
-            atexit.register(lambda: worker.kill() if os.getpid() == owner else None)
-        return self._worker
+            atexit.register(lambda: children.close() if os.getpid() == owner else None)
+        return self._children
 
 
 # process-wide on purpose: the next program of a thread reuses the thread's child process

@@ -1,6 +1,6 @@
 """Compiles a payload, as fusions or as a whole, for GPU, simulator or host, and counts its device work."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +33,7 @@ from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport
 
 if TYPE_CHECKING:
+    from tuner.programs.fusion_compiler import FusionTask
     from tuner.programs.run.fused_code import FusedImage
 
 # Operations that compute nothing: a program of these alone needs no device
@@ -47,7 +48,6 @@ class CompiledProgram:
 
     code: DeviceProgram
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
-    text: str  # the payload
     image: "FusedImage | None" = None  # the program as fusions, on the host
     why_no_fusions: str = ""  # why a program is not compiled as fusions; "" where that was not asked
 
@@ -126,7 +126,7 @@ class ProgramCompiler:
                 payload = _read(text, entry)
                 chosen = self._scripts(problems_of(payload), scripts)
                 code = lower_host_program(payload, chosen, is_checked=is_checked)
-                return CompiledProgram(code, tuple(chosen), text, why_no_fusions=reason)
+                return CompiledProgram(code, tuple(chosen), why_no_fusions=reason)
             made, chip = self.kernels(text, entry, scripts), chip_of(self.machine.chip)
             names = frozenset(matmul.name for matmul in made.matmuls)
             reference = reference_kernels(made.payload.module, names) if keeps_kernels else ""
@@ -134,7 +134,7 @@ class ProgramCompiler:
             module, name = made.payload.module, made.payload.entry
             code = lower_device_program(module, name, chip, options, assemble, is_checked=is_checked)
             code = replace(code, reference=reference, matmuls=made.matmuls if keeps_kernels else ())
-            return CompiledProgram(code, made.problems, text, why_no_fusions=reason)
+            return CompiledProgram(code, made.problems, why_no_fusions=reason)
 
     def kernels(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
@@ -156,7 +156,7 @@ class ProgramCompiler:
     def _compile_device_fusions(
         self, text: str, entry: str | None, options: DeviceOptions, *, is_checked: bool
     ) -> "CompiledProgram | str":
-        from tuner.programs.fusion_compiler import entry_name, initialized  # loads pydantic
+        from tuner.programs.fusion_compiler import initialized  # loads pydantic
 
         chip = chip_of(self.machine.chip)
         used: dict[Problem, None] = {}
@@ -175,13 +175,40 @@ class ProgramCompiler:
             if all(MOVING.issuperset(fusion.ops) for fusion in formed.program.fusions):
                 return "nothing is computed: the host copies what is copied"
             weights = initialized(formed.program, formed.weights)
-            name = entry_name(text, entry)
-            code = compile_for_device(formed.program, weights, name, target, is_checked=is_checked)
+            code = compile_for_device(formed.program, weights, formed.entry, target, is_checked=is_checked)
         except CandidateError as error:
             return error.reason  # compiled as a whole, it is refused with the same or a better message
         except RecursionError:
             return TOO_DEEP
-        return CompiledProgram(code, tuple(used), text)
+        return CompiledProgram(code, tuple(used))
+
+    def missing_fusions(self, text: str, entry: str | None, threads: int) -> "tuple[FusionTask, ...]":
+        """Returns the fusions of a program on the host that are to be compiled; () where nothing can be."""
+        from tuner.programs.fusion_compiler import missing_fusions  # loads pydantic
+
+        if self.support.has_device:
+            return ()
+        try:
+            return missing_fusions(text, entry, self.machine, self.schedules, threads)
+        except (CandidateError, RecursionError):  # whoever compiles the program says why
+            return ()
+
+    def kept_program(
+        self, text: str, entry: str | None, threads: int, resources: Callable[[], Mapping[str, bytes]]
+    ) -> CompiledProgram | None:
+        """Returns a program of fusions on the host if nothing of it is to be compiled, else None.
+
+        ``text`` is the payload without ``resources``, the data of its constants.
+        """
+        from tuner.programs.fusion_compiler import kept_program  # loads pydantic
+
+        if self.support.has_device:
+            return None
+        try:
+            image = kept_program(text, entry, self.machine, self.schedules, threads, resources)
+        except CandidateError:  # whoever compiles the program says why
+            return None
+        return None if image is None else CompiledProgram(image.code.program, (), image)
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
         from tuner.programs.fusion_compiler import compile_fusions  # loads pydantic
@@ -196,7 +223,7 @@ class ProgramCompiler:
             return TOO_DEEP
         if isinstance(image, NotFused):
             return image.reason
-        return CompiledProgram(image.code.program, (), text, image)
+        return CompiledProgram(image.code.program, (), image)
 
     def _scripts(
         self, problems: tuple[Problem, ...], given: Mapping[Problem, Script] | None

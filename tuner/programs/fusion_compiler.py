@@ -1,9 +1,10 @@
 """Compiles a payload as fusions: schedules, threads, machine code, packed weights; and times each fusion."""
 
+import contextlib
 import ctypes
 import functools
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusions import LOOPS as LOOPS_KIND
 from tuner.core.fusions import FusedProgram, Fusion, FusionCode
+from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -25,6 +27,7 @@ from tuner.core.programs import (
     PRODUCTS,
     CompiledFusion,
     ExplainedFusion,
+    FusionSchedule,
     Schedules,
     estimated_s,
     no_schedules,
@@ -37,21 +40,29 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.mlir.cpu.lowering import DECLARATION, compile_fusion
 from tuner.mlir.cpu.pipeline import cpu_compiler
+from tuner.mlir.effects.op_effects import C_INTERFACE
 from tuner.mlir.fusions import fusion_problem
-from tuner.programs.fusions.hoisting import INIT, init_parts
+from tuner.programs.fusions.hoisting import INIT, InitPart, init_parts
 from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
 from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.fusions.operations import arithmetic_of
 from tuner.programs.fusions.payload import NotFused
-from tuner.programs.fusions.pipeline import fuse_program
-from tuner.programs.lowering.entry import entry_of
+from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.lowering.host import lower_host_program
 from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices, read_program
 from tuner.programs.lowering.resources import split_payload
 from tuner.programs.request import ProgramOptions
-from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage, packed_block, weight_plan
+from tuner.programs.run.fused_code import (
+    PROGRAM_ENTRY,
+    FusedCode,
+    FusedImage,
+    WeightPlan,
+    packed_block,
+    weight_plan,
+)
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.watched_times import host_watch, interleaved, reliability_of
+from tuner.runtime.compiled_files import CompiledFiles, compiled_files
 from tuner.runtime.cpu.roofline import measure_roofline
 from tuner.space.scripts.choice import first_configuration, no_strategy
 from tuner.targets.cpu.compiler import write_object
@@ -176,6 +187,33 @@ class ScheduledFusion:
     summary: CompiledFusion
 
 
+@dataclass(frozen=True)
+class FusionTask:
+    """A fusion to be compiled by a schedule; by its first configuration, or as loops, where that is None."""
+
+    fusion: Fusion
+    machine: Machine
+    schedule: FusionSchedule | None
+    threads: int
+
+    @property
+    def key(self) -> str:
+        """Returns the key of the compiled fusion in ``CompiledFiles``."""
+        fusion, schedule = self.fusion, self.schedule
+        types = tuple(view.type for view in (*fusion.inputs, *fusion.outputs))
+        content = (fusion.kind, fusion.text, fusion.ops, fusion.reason, types, _moved_bytes(fusion))
+        given = () if schedule is None else (schedule.candidate, schedule.script, schedule.origin)
+        return CompiledFiles.key("fusion", content, given, self.machine, self.threads)
+
+
+def compile_task(task: FusionTask) -> ScheduledFusion:
+    """Compiles a fusion, or reads it from ``compiled_files``.
+
+    Raises CandidateError where its schedule does not compile, or without one, where it cannot become loops.
+    """
+    return compiled_files().kept(task.key, lambda: _made(task))
+
+
 def schedule_fusion(
     fusion: Fusion, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
 ) -> ScheduledFusion:
@@ -184,33 +222,54 @@ def schedule_fusion(
     Without a strategy or a working script the fusion becomes scalar loops; the summary says why. Raises
     CandidateError for a fusion that cannot be lowered to loops either.
     """
+    for task in _tasks(fusion, machine, schedules, threads):
+        try:
+            return compile_task(task)
+        except CandidateError:
+            if task.schedule is None:
+                raise
+    raise AssertionError("the last task has no schedule")
+
+
+def _tasks(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int) -> Iterator[FusionTask]:
+    if schedules is not no_schedules and fusion.kind != LOOPS_KIND:
+        with contextlib.suppress(UsageError):  # no schedule is for it
+            problem = compiled_files().kept(_problem_key(fusion), lambda: fusion_problem(fusion))
+            for schedule in schedules(problem, threads_of(fusion, problem, threads)):
+                yield FusionTask(fusion, machine, schedule, threads)
+    yield FusionTask(fusion, machine, None, threads)
+
+
+def _made(task: FusionTask) -> ScheduledFusion:
+    fusion, machine, schedule = task.fusion, task.machine, task.schedule
     if fusion.kind == LOOPS_KIND:
-        return _as_loops(fusion, fusion.reason, threads)
+        return _as_loops(fusion, fusion.reason, task.threads)
     try:
         problem = fusion_problem(fusion)
     except UsageError as error:
-        return _as_loops(fusion, str(error), threads)
-    summary, reason = _summary(fusion, "", problem), no_strategy(problem, machine)
-    share = threads_of(fusion, problem, threads)
-    for candidate, script, origin in _scripts(problem, machine, schedules, share):
-        summary = replace(summary, strategy=candidate.strategy, knobs=candidate.choices, origin=origin)
-        try:
-            code = _compiled(problem.fusion, script, share)
-        except CandidateError as error:
-            reason = str(error)
-            continue
-        return ScheduledFusion(code, replace(summary, is_divided=code.is_divided))
-    return _as_loops(fusion, reason, threads)
-
-
-def _scripts(
-    problem: Problem, machine: Machine, schedules: Schedules, threads: int
-) -> Iterator[tuple[Candidate, str, str]]:
-    for each in schedules(problem, threads):
-        yield each.candidate, each.script, each.origin
+        return _as_loops(fusion, str(error), task.threads)
+    if schedule is not None:
+        return _by_script(task, problem, schedule.candidate, schedule.script, schedule.origin)
     first = first_configuration(problem, machine)
-    if first is not None:
-        yield first[0], first[1].text, FIRST
+    if first is None:
+        return _as_loops(fusion, no_strategy(problem, machine), task.threads)
+    try:
+        return _by_script(task, problem, first[0], first[1].text, FIRST)
+    except CandidateError as error:
+        return _as_loops(fusion, str(error), task.threads)
+
+
+def _by_script(
+    task: FusionTask, problem: Problem, candidate: Candidate, script: str, origin: str
+) -> ScheduledFusion:
+    summary = _summary(task.fusion, "", problem)
+    summary = replace(summary, strategy=candidate.strategy, knobs=candidate.choices, origin=origin)
+    code = _compiled(problem.fusion, script, threads_of(task.fusion, problem, task.threads))
+    return ScheduledFusion(code, replace(summary, is_divided=code.is_divided))
+
+
+def _moved_bytes(fusion: Fusion) -> int:
+    return sum(view.type.bytes for view in {*fusion.inputs, *fusion.outputs})
 
 
 def _summary(fusion: Fusion, reason: str, problem: Problem | None = None) -> CompiledFusion:
@@ -230,7 +289,7 @@ def _summary(fusion: Fusion, reason: str, problem: Problem | None = None) -> Com
         reason=reason,
         element=element,
         flop=flop,
-        moved_bytes=sum(view.type.bytes for view in {*fusion.inputs, *fusion.outputs}),
+        moved_bytes=_moved_bytes(fusion),
     )
 
 
@@ -274,13 +333,112 @@ def compile_fusions(
 
     Raises CandidateError for text that does not parse.
     """
-    formed = fuse_program(text, entry, multiplies_pairs=machine.multiplies_pairs)
+    split = split_payload(text)
+    formed = _formed(split.text, entry, machine)
     if isinstance(formed, NotFused):
         return formed
+    formed.with_data(split.resources)  # raises where data are missing, before anything is compiled
     try:
         fusions = _scheduled(formed.program.fusions, machine, schedules, threads)
     except CandidateError as error:
         return NotFused(error.reason)
+    key = _linked_key(formed, fusions, machine, threads)
+    made = compiled_files().kept(key, lambda: _linked(formed, fusions, machine, threads))
+    return made if isinstance(made, NotFused) else _with_weights(formed, made, split.resources)
+
+
+def kept_program(
+    text: str,
+    entry: str | None,
+    machine: Machine,
+    schedules: Schedules,
+    threads: int,
+    resources: Callable[[], Mapping[str, bytes]],
+) -> FusedImage | None:
+    """Returns the program of ``compile_fusions`` if ``compiled_files`` has all its parts, else None.
+
+    Nothing is compiled, so no child process is needed. ``text`` is the payload without ``resources``, the
+    data of its constants. Raises CandidateError where data are missing or do not fit.
+    """
+    files = compiled_files()
+    formed = files.read(_formed_key(text, entry, machine))
+    if not isinstance(formed, FormedText):
+        return None
+    known: dict[tuple[str, str], ScheduledFusion] = {}
+    for fusion in formed.program.fusions:
+        if (fusion.kind, fusion.text) not in known:
+            is_asked = schedules is not no_schedules and fusion.kind != LOOPS_KIND
+            if is_asked and files.read(_problem_key(fusion)) is None:
+                return None
+            found = files.read(next(_tasks(fusion, machine, schedules, threads)).key)
+            if found is None:
+                return None
+            known[fusion.kind, fusion.text] = found
+    fusions = tuple(known[fusion.kind, fusion.text] for fusion in formed.program.fusions)
+    made = files.read(_linked_key(formed, fusions, machine, threads))
+    init = files.read(_init_key(formed.program.init)) if formed.program.init else ()
+    if not isinstance(made, LinkedProgram) or init is None or not all(each.is_compiled for each in init):
+        return None
+    return _with_weights(formed, made, resources())
+
+
+def _formed_key(text: str, entry: str | None, machine: Machine) -> str:
+    return CompiledFiles.key("fusions of a program", text, entry, machine.multiplies_pairs)
+
+
+def _problem_key(fusion: Fusion) -> str:
+    return CompiledFiles.key("problem", fusion.kind, fusion.text)
+
+
+def _init_key(text: str) -> str:
+    return CompiledFiles.key("init", text)
+
+
+def _linked_key(
+    formed: FormedText, fusions: tuple[ScheduledFusion, ...], machine: Machine, threads: int
+) -> str:
+    return CompiledFiles.key("program", formed.entry, formed.program, fusions, machine, threads)
+
+
+def _with_weights(formed: FormedText, made: "LinkedProgram", resources: Mapping[str, bytes]) -> FusedImage:
+    weights = initialized(formed.program, formed.with_data(resources).weights)
+    return FusedImage(made.code, packed_block(made.plan, weights), made.plan)
+
+
+def missing_fusions(
+    text: str, entry: str | None, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
+) -> tuple[FusionTask, ...]:
+    """Returns the fusions that ``compile_fusions`` would compile, with the first schedule of each.
+
+    Those of equal text are one; those that ``compiled_files`` has are left out, and all where that folder
+    cannot be written. ``text`` is the payload without data of constants. Raises as ``compile_fusions``.
+    """
+    files, formed = compiled_files(), _formed(text, entry, machine)
+    if isinstance(formed, NotFused) or files.read(_formed_key(text, entry, machine)) is None:
+        return ()
+    distinct = {(each.kind, each.text): each for each in reversed(formed.program.fusions)}
+    firsts = (next(_tasks(each, machine, schedules, threads)) for each in reversed(distinct.values()))
+    return tuple(each for each in firsts if files.read(each.key) is None)
+
+
+def _formed(text: str, entry: str | None, machine: Machine) -> FormedText | NotFused:
+    return compiled_files().kept(
+        _formed_key(text, entry, machine),
+        lambda: form_text(text, entry, multiplies_pairs=machine.multiplies_pairs),
+    )
+
+
+@dataclass(frozen=True)
+class LinkedProgram:
+    """The machine code of a program of fusions, and how its weights are packed."""
+
+    code: FusedCode
+    plan: WeightPlan
+
+
+def _linked(
+    formed: FormedText, fusions: tuple[ScheduledFusion, ...], machine: Machine, threads: int
+) -> LinkedProgram | NotFused:
     codes = [each.code for each in fusions]
     try:
         memory = memory_plan(formed.program)
@@ -296,7 +454,7 @@ def compile_fusions(
     features = (INSTRUCTION_SET_FEATURES[each] for each in needs if each in INSTRUCTION_SET_FEATURES)
     llvm_text = linked(places, codes, ProcessorLevel(level_name, ",".join(features)))
     code = FusedCode(
-        entry=entry_name(text, entry),
+        entry=formed.entry,
         arguments=formed.program.arguments,
         results=formed.program.results,
         arena_bytes=places.memory.arena_bytes,
@@ -305,23 +463,16 @@ def compile_fusions(
         needs=needs,
         compiler=cpu_compiler().fingerprint,
         fusions=tuple(each.summary for each in fusions),
-        object_code=_object_code(llvm_text),
+        object_code=_object_code(llvm_text, PROGRAM_ENTRY),
         threads=threads if any(code.is_divided for code in codes) else 1,
         asserts=any(code.asserts for code in codes),
     )
-    weights = initialized(formed.program, formed.weights)
-    return FusedImage(code, packed_block(places.weights, weights), places.weights)
-
-
-def entry_name(text: str, entry: str | None) -> str:
-    """Returns the name of the function of a payload that runs; ``entry`` as for ``compile_fusions``."""
-    with transform.new_context(), ir.Location.unknown():
-        return entry_of(transform.parse(split_payload(text).text, "payload"), entry)
+    return LinkedProgram(code, places.weights)
 
 
 def _scheduled(
     fusions: tuple[Fusion, ...], machine: Machine, schedules: Schedules, threads: int
-) -> list[ScheduledFusion]:
+) -> tuple[ScheduledFusion, ...]:
     known: dict[tuple[str, str], ScheduledFusion] = {}  # fusions of equal text are compiled once
     for fusion in fusions:
         if (fusion.kind, fusion.text) not in known:
@@ -330,28 +481,59 @@ def _scheduled(
             except CandidateError as error:
                 reason = f"{', '.join(dict.fromkeys(fusion.ops))}: {error.reason}"
                 raise CandidateError(error.stage, reason) from error
-    return [known[fusion.kind, fusion.text] for fusion in fusions]
+    return tuple(known[fusion.kind, fusion.text] for fusion in fusions)
 
 
-def _object_code(llvm_text: str) -> bytes:
+def _object_code(llvm_text: str, entry: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "code.o"
-        write_object(llvm_text, file, entry=PROGRAM_ENTRY)
+        write_object(llvm_text, file, entry=entry)
         return file.read_bytes()
+
+
+@dataclass(frozen=True)
+class InitCode:
+    """A part of a program's ``init`` and its code; None where the part returns its input."""
+
+    part: InitPart
+    program: DeviceProgram | None
+    object_code: bytes = b""  # b"" where LLVM made none: the program is compiled when it runs
+
+    @property
+    def is_compiled(self) -> bool:
+        """Returns whether the part runs without a compiler."""
+        return self.program is None or bool(self.object_code)
 
 
 def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:
     """Returns the arrays of a program's weight buffers, in the order of their numbers: runs its ``init``."""
     if not program.init:
         return weights
-    compiled: dict[str, HostFunction] = {}
+    codes = compiled_files().kept(_init_key(program.init), lambda: _init_codes(program.init))
+    distinct = {each.part.text: each for each in codes}  # parts of equal text have equal code
+    loaded = {
+        text: HostFunction(each.program, object_code=each.object_code)
+        for text, each in distinct.items()
+        if each.program is not None
+    }
     found: dict[int, Array] = {}
-    with transform.new_context(), ir.Location.unknown():
-        for part in init_parts(program.init):
-            arrays = [np.ascontiguousarray(weights[number]) for number in part.inputs]
-            if part.text and part.text not in compiled:
-                payload = read_program(part.text, INIT, limit=None)
-                compiled[part.text] = HostFunction(lower_host_program(payload))
-            made = compiled[part.text](*arrays) if part.text else arrays[0]
-            found |= zip(part.results, made if len(part.results) > 1 else (made,), strict=True)
+    for part in (each.part for each in codes):
+        arrays = [np.ascontiguousarray(weights[number]) for number in part.inputs]
+        made = loaded[part.text](*arrays) if part.text else arrays[0]
+        found |= zip(part.results, made if len(part.results) > 1 else (made,), strict=True)
     return tuple(found[number] for number in range(len(found)))
+
+
+def _init_codes(text: str) -> tuple[InitCode, ...]:
+    with transform.new_context(), ir.Location.unknown():
+        parts = init_parts(text)
+        made = {
+            part.text: lower_host_program(read_program(part.text, INIT, limit=None))
+            for part in parts
+            if part.text
+        }
+    objects: dict[str, bytes] = {}
+    for each, program in made.items():
+        with contextlib.suppress(CandidateError):
+            objects[each] = _object_code(program.llvm, C_INTERFACE + program.entry)
+    return tuple(InitCode(each, made.get(each.text), objects.get(each.text, b"")) for each in parts)

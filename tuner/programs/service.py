@@ -2,20 +2,21 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tuner.core.errors import CandidateError, Failure, Stage, TunerError, failing_at
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError, failing_at
 from tuner.core.fusions import Fusion
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.problem import Problem
 from tuner.mlir import bindings, transform
 from tuner.programs.arguments import make_arguments, type_text
+from tuner.programs.children import CompilingChildren
 from tuner.programs.comparison import compare, compare_printed, outputs
 from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
@@ -23,6 +24,7 @@ from tuner.programs.fusion_schedules import TunableFusions, fusion_schedules, tu
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.lowering.device import text_after
+from tuner.programs.lowering.resources import without_data
 from tuner.programs.request import Comparison, LoweringStep, ProgramReport, ProgramRequest
 from tuner.programs.run.host_function import HostFunction, check_host_code
 from tuner.programs.run.runner_functions import discard
@@ -31,6 +33,9 @@ from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport
 from tuner.targets.registry import real_backends
+
+if TYPE_CHECKING:
+    from tuner.programs.fusion_compiler import FusionTask
 
 NAME = "program"
 Value = TypeVar("Value")
@@ -77,7 +82,7 @@ def run_in_child(
     If the program fails after it has printed, ``show`` receives what it printed; not in a crash or timeout.
     Raises as ``in_child``.
     """
-    outcome = in_child(_run_or_stop, request, timeout_s=timeout_s)
+    outcome = in_compiling_child(_run_or_stop, request, timeout_s)
     if isinstance(outcome, ProgramReport):
         return outcome
     if show is not None:
@@ -101,6 +106,24 @@ def in_child(work: Callable[..., Value], *arguments: object, timeout_s: float) -
     Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
     """
     return call_in_child(NAME, partial(work, *arguments), timeout_s)
+
+
+def in_compiling_child(
+    work: Callable[[ProgramRequest], Value], request: ProgramRequest, timeout_s: float
+) -> Value:
+    """Calls a function of this module in a child process, after others have compiled the program's fusions.
+
+    Raises as ``in_child``.
+    """
+    if not request.target.is_on_cpu:
+        return in_child(work, request, timeout_s=timeout_s)
+    with contextlib.closing(CompilingChildren(NAME)) as children:
+        try:
+            children.compile_fusions(work_of_missing_fusions(request), timeout_s)
+            return children.call(partial(work, request), Stage.RUN, timeout_s)
+        except CandidateError as error:
+            kind = UsageError if error.stage is Stage.BIND else TunerError
+            raise kind(f"{NAME}: {error.reason}") from error
 
 
 def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float) -> LoweredText:
@@ -252,12 +275,7 @@ def _compile(
 ) -> CompiledProgram:
     if is_checked is None:  # not on a real device, where host code is timed
         is_checked = compiler.support.is_simulated
-    with contextlib.ExitStack() as opened:
-        if request.database:
-            from tuner.db.store import Store  # loads SQLAlchemy
-
-            store = opened.enter_context(Store.open_or_empty(request.database))
-            compiler = replace(compiler, schedules=partial(fusion_schedules, store, compiler.machine))
+    with _with_schedules(compiler, request) as compiler:
         return compiler.compile(
             request.text,
             request.entry,
@@ -268,6 +286,44 @@ def _compile(
             as_fusions=as_fusions,
             threads=request.options.threads,
         )
+
+
+@contextlib.contextmanager
+def _with_schedules(compiler: ProgramCompiler, request: ProgramRequest) -> Iterator[ProgramCompiler]:
+    if not request.database:
+        yield compiler
+        return
+    from tuner.db.store import Store  # loads SQLAlchemy
+
+    with Store.open_or_empty(request.database) as store:
+        yield replace(compiler, schedules=partial(fusion_schedules, store, compiler.machine))
+
+
+def kept_program(
+    request: ProgramRequest, resources: Callable[[], Mapping[str, bytes]]
+) -> CompiledProgram | None:
+    """Returns a program on the host if nothing of it is to be compiled, else None; in this process.
+
+    The request's text is the payload without ``resources``, the data of its constants.
+    """
+    if not request.target.is_on_cpu or request.scripts is None or request.scripts:
+        return None
+    with _with_schedules(_compiler(request), request) as compiler:
+        return compiler.kept_program(request.text, request.entry, request.options.threads, resources)
+
+
+def work_of_missing_fusions(request: ProgramRequest) -> "Callable[[], tuple[FusionTask, ...]]":
+    """Returns a call of ``missing_fusions`` for a child process, which needs no data of constants."""
+    return partial(missing_fusions, replace(request, text=without_data(request.text)))
+
+
+@_as_failures()
+def missing_fusions(request: ProgramRequest) -> "tuple[FusionTask, ...]":
+    """Returns the fusions that compiling a program on the host would compile, () where scripts are given."""
+    if request.scripts is None or request.scripts:
+        return ()
+    with _with_schedules(_compiler(request), request) as compiler:
+        return compiler.missing_fusions(request.text, request.entry, request.options.threads)
 
 
 def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> LoweredText:

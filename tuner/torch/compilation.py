@@ -13,7 +13,8 @@ from tuner.core.fusions import TensorType
 from tuner.core.programs import ALL, EAGER, NONE, ExplainedFusion, chosen_baselines, loops_note
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
-from tuner.programs.compile import compile_program
+from tuner.programs.compile import children_in_background, compile_on_host
+from tuner.programs.lowering.resources import SplitPayload
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.fused_program import load as load_arrays
 from tuner.programs.tuning import store_result, tune_text
@@ -70,9 +71,10 @@ def compile(  # noqa: A001 - as torch.compile
         True
     """
     _require_fallback(fallback)
-    exported = export_module(module, arguments, keywords)
-    weights = ModuleWeights(module)
-    function: Any = compile_program(exported.text, target="cpu", db=db, threads=threads)
+    with children_in_background() as start_helpers:
+        exported = export_module(module, arguments, keywords, on_new=start_helpers)
+        weights = ModuleWeights(module)
+        function: Any = compile_on_host(exported.payload, db=db, threads=threads)
     program, notes = TensorProgram(function, exported, weights), []
     if isinstance(function, FusedFunction):
         notes.append(loops_note([ExplainedFusion(each) for each in function.code.fusions]))
@@ -90,9 +92,7 @@ def _require_fallback(fallback: str) -> None:
 
 
 def _warn(module: Any, notes: Sequence[str]) -> None:
-    for note in filter(
-        None, notes
-    ):  # 4: the caller of ``compile`` or ``tune``, which ``typed_arguments`` wraps
+    for note in filter(None, notes):  # 4: the caller of ``compile`` or ``tune``, in ``typed_arguments``
         warnings.warn(f"{type(module).__name__}: {note}", stacklevel=4)
 
 
@@ -138,7 +138,7 @@ def _flat(function: FusedFunction) -> ExportedModule:
         tuple(torch_type(each.element) for each in kinds)
         for kinds in (function.code.arguments, function.code.results)
     )
-    return ExportedModule("", in_spec, out_spec, inputs, outputs, types, result_types)
+    return ExportedModule(SplitPayload("", {}), in_spec, out_spec, inputs, outputs, types, result_types)
 
 
 def _empty(kind: TensorType) -> torch.Tensor:
@@ -228,7 +228,7 @@ def tune(
         raise KeyboardInterrupt
     if tuned.failure:
         raise UsageError(f"{name}: {tuned.failure}")
-    function: Any = compile_program(exported.text, target="cpu", db=tuned.request.database, threads=threads)
+    function: Any = compile_on_host(exported.payload, db=tuned.request.database, threads=threads)
     program = TensorProgram(function, exported, weights)
     example = example_of(module, arguments, keywords or {})
     found = EagerComparison(None)

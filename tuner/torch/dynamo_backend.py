@@ -15,7 +15,7 @@ import torch
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.programs import ExplainedFusion, loops_note
 from tuner.core.typed_arguments import typed_arguments
-from tuner.programs.compile import compile_program
+from tuner.programs.compile import children_in_background, compile_on_host
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.results.database import known_url
 from tuner.runtime.process_locks import thread_lock
@@ -166,12 +166,14 @@ class _BoundGraph:
         state = self._state(inputs)  # before the parameters are copied: a change during that is seen later
         constants = {at: inputs[at].detach() for at in self._constant}
         bound = _WithConstants(self._graph, constants)
-        exported = export_module(bound, tuple(inputs[at].detach() for at in self._variable))
-        if exported.shared:  # a write into one of the two tensors would have to change the other
-            raise UsageError(exported.shared)
-        if not all(each.result == number for number, each in enumerate(exported.outputs)):
-            raise UsageError("the graph returns what is no tensor")
-        function: Any = compile_program(exported.text, target="cpu")
+        with children_in_background() as start_helpers:
+            own = tuple(inputs[at].detach() for at in self._variable)
+            exported = export_module(bound, own, on_new=start_helpers)
+            if exported.shared:  # a write into one of the two tensors would have to change the other
+                raise UsageError(exported.shared)
+            if not all(each.result == number for number, each in enumerate(exported.outputs)):
+                raise UsageError("the graph returns what is no tensor")
+            function: Any = compile_on_host(exported.payload)
         _require_schedules(function)
         return TensorProgram(function, exported), state
 

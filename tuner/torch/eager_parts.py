@@ -22,7 +22,7 @@ from torch.fx import Node
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import SOURCE, Fusion
 from tuner.core.programs import ALL, EAGER, LOOPS_LEAST_S, LOOPS_LIMIT, ProgramBaseline
-from tuner.programs.compile import compile_program, fusions_in_child
+from tuner.programs.compile import compile_on_host, fusions_in_child
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.torch.baselines import AGAIN, OURS, Example, compared_baseline, on_threads
@@ -329,7 +329,7 @@ def _compiled(
     module: torch.nn.Module, tensors: tuple[torch.Tensor, ...], db: str | Path | None, threads: int
 ) -> TensorProgram:
     exported = export_module(module, tensors)
-    function: Any = compile_program(exported.text, target="cpu", db=db, threads=threads)
+    function: Any = compile_on_host(exported.payload, db=db, threads=threads)
     return TensorProgram(function, exported)
 
 

@@ -3,7 +3,7 @@
 import operator
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,12 +12,20 @@ from torch._dynamo.convert_frame import compile_lock
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
-from tuner.programs.lowering.resources import joined_payload
+from tuner.programs.lowering.resources import SplitPayload, joined_payload
+from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.process_locks import free_in_forks
 from tuner.torch.decompositions import decompositions
+from tuner.torch.export_key import export_key
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
-from tuner.torch.importer import import_program
-from tuner.torch.lowering import first_line, fold_uniform, lower_in_child, promote_unsigned
+from tuner.torch.importer import bytes_of, import_program
+from tuner.torch.lowering import (
+    first_line,
+    fold_uniform,
+    lower_in_child,
+    lower_in_process,
+    promote_unsigned,
+)
 
 TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
 # process-wide on purpose: torch.export keeps what it traces in variables of its modules, and torch.compile
@@ -31,7 +39,7 @@ STATIC = "the module has dynamic sizes: only static ones are supported"
 class ExportedModule:
     """A module as payload text, and the trees of its arguments and of what it returns."""
 
-    text: str
+    payload: SplitPayload
     in_spec: Any  # of (arguments, keyword arguments)
     out_spec: Any
     inputs: tuple[int, ...]  # which leaves of the arguments are the function's; others are constants
@@ -40,6 +48,11 @@ class ExportedModule:
     result_types: tuple[torch.dtype, ...]  # of its results
     constants: tuple[tuple[int, object], ...] = ()  # leaves of the arguments that are no tensors
     shared: str = ""  # which result shares memory with an input or another result, in eager mode
+
+    @property
+    def text(self) -> str:
+        """Returns the payload as MLIR text, followed by the data of its constants."""
+        return joined_payload(self.payload.text, self.payload.resources)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,8 +87,11 @@ def export_module(
     arguments: tuple[Any, ...] = (),
     keywords: Mapping[str, Any] | None = None,
     lower: Callable[[str], str] = lower_in_child,
+    on_new: Callable[[], object] = lambda: None,
 ) -> ExportedModule:
     """Exports a module, or an exported program; ``lower`` gives linalg, by default in a child process.
+
+    ``on_new`` is called where no compiled file has the lowered program.
 
     Raises UsageError for a module that torch.export or torch-mlir refuses, that changes its state, or whose
     results would differ from PyTorch's.
@@ -85,33 +101,93 @@ def export_module(
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
         _require_followed(program)
         shared = _shared(program)
-        # of the operations that torch-mlir lowers; changes of buffers are then results
-        program = _unless_refused(partial(program.run_decompositions, decompositions()), raised=UsageError)
-        fold_uniform(program.graph)
-        _require_pure(program)
-        promote_unsigned(program)
-        for weights in (program.state_dict, program.constants):
-            for name, weight in weights.items():
-                if isinstance(weight, torch.Tensor):
-                    weights[name] = plain(weight, name)
-        inputs = [each for each in program.graph_signature.input_specs if each.kind.name == INPUT]
-        outputs = _outputs(program)
-        _drop_constants(program)
-        types, result_types = _types(program)
-        imported = import_program(program)
-    text = joined_payload(lower(imported.text), imported.weights)
+        is_usual = lower in (lower_in_child, lower_in_process)  # another lowering gives another text
+        key = export_key(program) if is_usual else None
+        known: LoweredProgram | None = None if key is None else compiled_files().read(key)
+        if known is None:
+            on_new()
+            imported, weights = _imported(program)
+            is_kept = key is not None and imported.has_weights_of(program, weights)
+        else:
+            weights = known.weights_of(program)
+    if known is None:
+        known = replace(imported, text=lower(imported.text))
+        if key is not None and is_kept:
+            compiled_files().write(key, known)
     call = program.call_spec
     return ExportedModule(
-        text,
+        SplitPayload(known.text, weights),
         call.in_spec,
         call.out_spec,
+        known.inputs,
+        known.outputs,
+        known.types,
+        known.result_types,
+        known.constants,
+        shared,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LoweredProgram:
+    """What a program becomes, but for the numbers of its weights; kept in files by ``export_key``."""
+
+    text: str  # names constants, whose data are not in it
+    names: tuple[tuple[str, str], ...]  # of a constant in the text, and of the program's weight
+    data: tuple[tuple[str, bytes], ...]  # of constants that are no weights
+    inputs: tuple[int, ...]
+    outputs: tuple["Output", ...]
+    types: tuple[torch.dtype, ...]
+    result_types: tuple[torch.dtype, ...]
+    constants: tuple[tuple[int, object], ...]
+
+    def weights_of(self, program: torch.export.ExportedProgram) -> dict[str, bytes]:
+        """Returns the data of the constants; raises UsageError for a weight that has no dense memory."""
+        weights = {**program.constants, **program.state_dict}
+        given = ((name, plain(weights[of], of).detach()) for name, of in self.names)
+        return dict(self.data) | {name: bytes_of(each) for name, each in given}
+
+    def has_weights_of(self, program: torch.export.ExportedProgram, weights: Mapping[str, bytes]) -> bool:
+        """Returns whether ``weights_of`` gives ``weights``, for equal programs with other weights, too.
+
+        Decompositions may rename weights. What is no weight, by its memory, must be a constant, whose
+        contents are in the key: torch-mlir converts booleans, so those of weights have other memory.
+        """
+        names, constants = {*program.constants, *program.state_dict}, program.constants.values()
+        known = {bytes_of(each) for each in constants if isinstance(each, torch.Tensor)}
+        has_truths = any(each.dtype is torch.bool for each in program.state_dict.values())
+        is_sure = not has_truths and known.issuperset(data for _, data in self.data)
+        return (
+            is_sure and names.issuperset(of for _, of in self.names) and self.weights_of(program) == weights
+        )
+
+
+def _imported(program: torch.export.ExportedProgram) -> tuple[LoweredProgram, dict[str, bytes]]:
+    # of the operations that torch-mlir lowers; changes of buffers are then results
+    program = _unless_refused(partial(program.run_decompositions, decompositions()), raised=UsageError)
+    fold_uniform(program.graph)
+    _require_pure(program)
+    promote_unsigned(program)
+    for weights in (program.state_dict, program.constants):
+        for name, weight in weights.items():
+            if isinstance(weight, torch.Tensor):
+                weights[name] = plain(weight, name)
+    inputs = [each for each in program.graph_signature.input_specs if each.kind.name == INPUT]
+    outputs = _outputs(program)
+    _drop_constants(program)
+    types, result_types = _types(program)
+    imported = import_program(program)
+    lowered = LoweredProgram(
+        imported.text,  # in torch-mlir's dialect
+        tuple((name, each.name) for name, each in imported.weights.items() if each.name),
+        tuple((name, each.data) for name, each in imported.weights.items() if not each.name),
         tuple(at for at, each in enumerate(inputs) if _is_tensor(each)),
         outputs,
         types,
         result_types,
         tuple((at, each.arg.value) for at, each in enumerate(inputs) if not _is_tensor(each)),
-        shared,
     )
+    return lowered, {name: each.data for name, each in imported.weights.items()}
 
 
 def exported_graph(

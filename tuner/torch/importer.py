@@ -1,6 +1,7 @@
 """Imports an exported program into torch-mlir's dialect: text that names weights, and their bytes."""
 
 import ctypes
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +15,24 @@ from tuner.torch.lowering import INTEGERS, RESOURCES, first_line
 
 @dataclass(frozen=True)
 class ImportedProgram:
-    """A module in torch-mlir's dialect, and the bytes of its constants by the names in its text."""
+    """A module in torch-mlir's dialect, and its constants by the names in its text."""
 
     text: str
-    weights: dict[str, bytes]
+    weights: dict[str, "ImportedWeight"]
+
+
+@dataclass(frozen=True)
+class ImportedWeight:
+    """The bytes of a constant, and where the program has it: as a weight of this name, "" for another."""
+
+    data: bytes
+    name: str
 
 
 def import_program(program: torch.export.ExportedProgram) -> ImportedProgram:
     """Imports a program; raises UsageError for what torch-mlir has no form of."""
-    importer, literals = torch_importer(), _Literals()
+    importer = torch_importer()
+    literals = _Literals({**program.constants, **program.state_dict})
     for node in program.graph.nodes:
         if _is_of_integers(node):  # torch-mlir takes this line as the location of the node's operations
             trace = node.meta.get("stack_trace") or ""
@@ -38,10 +48,12 @@ def import_program(program: torch.export.ExportedProgram) -> ImportedProgram:
 
 
 class _Literals:
-    """Makes the constants of weights, of which torch-mlir would make lists of Python numbers: 12 s of 11 M."""
+    """Makes constants of weights, of which torch-mlir would make lists of Python numbers: 12 s of 11 M."""
 
-    def __init__(self) -> None:
-        self.weights: dict[str, bytes] = {}
+    def __init__(self, weights: Mapping[str, Any]) -> None:
+        tensors = {name: each for name, each in weights.items() if isinstance(each, torch.Tensor)}
+        self._names = {_memory(each): name for name, each in reversed(tensors.items())}
+        self.weights: dict[str, ImportedWeight] = {}
         # by memory, shape, strides and type; a tensor that is kept keeps its memory
         self._known: dict[tuple[Any, ...], tuple[torch.Tensor, Any]] = {}
 
@@ -57,21 +69,32 @@ class _Literals:
         is_array = isinstance(literal, torch.Tensor) and literal.numel() != 1
         if not is_array or tables.TORCH_DTYPE_TO_NPY_TYPE.get(literal.dtype) is None:
             return None
-        key = (literal.data_ptr(), literal.shape, literal.stride(), literal.dtype)
+        key = _memory(literal)
         if key not in self._known:
-            ordered = literal.contiguous()  # has no ``numpy()`` here: torch-mlir imports under fake tensors
-            content = ctypes.string_at(ordered.data_ptr(), ordered.numel() * ordered.element_size())
+            content = bytes_of(literal)
             name = f"torch_tensor_{'_'.join(map(str, literal.shape))}_{literal.dtype}"
             of_type = tables.create_mlir_tensor_type(literal)
             attribute = ir.DenseResourceElementsAttr.get_from_buffer(content, name, of_type)
             # MLIR has added a number to a name that it knew
-            self.weights[str(attribute).partition("<")[2].rpartition("> : ")[0]] = content
+            self.weights[str(attribute).partition("<")[2].rpartition("> : ")[0]] = ImportedWeight(
+                content, self._names.get(key, "")
+            )
             self._known[key] = literal, attribute
         type_ = importer._cc.tensor_to_vtensor_type(literal)  # noqa: SLF001 - as torch-mlir's own converter
         operation = ir.Operation.create(
             "torch.vtensor.literal", results=[type_], attributes={"value": self._known[key][1]}
         )
         return operation.result
+
+
+def _memory(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+
+
+def bytes_of(tensor: torch.Tensor) -> bytes:
+    """Returns the numbers of a tensor, row by row."""
+    ordered = tensor.contiguous()  # has no ``numpy()`` here: torch-mlir imports under fake tensors
+    return ctypes.string_at(ordered.data_ptr(), ordered.numel() * ordered.element_size())
 
 
 def _is_of_integers(node: torch.fx.Node) -> bool:

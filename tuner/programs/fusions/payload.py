@@ -116,8 +116,29 @@ RESOURCE = "dense_resource<"
 FOLD = "builtin.module(canonicalize)"
 
 
-def take_weights(payload: TensorPayload, resources: Mapping[str, bytes]) -> tuple[np.ndarray, ...]:
-    """Turns constants into arguments after the function's own, in place; returns their arrays.
+@dataclass(frozen=True)
+class Weight:
+    """A constant of a program: ``values``, or the data that follow the payload under ``name``."""
+
+    type: TensorType
+    name: str = ""
+    values: np.ndarray | None = None
+
+    def array(self, resources: Mapping[str, bytes]) -> np.ndarray:
+        """Returns the constant's values. Raises CandidateError(BIND) where ``resources`` lacks their data."""
+        if self.values is not None:
+            return self.values
+        if self.name not in resources:
+            raise CandidateError(
+                Stage.BIND,
+                f"payload: dense_resource<{self.name}> has no data after the module: "
+                "print it with large_elements_limit=None",
+            )
+        return array_of(resources[self.name], self.type.shape, self.type.element)
+
+
+def take_weights(payload: TensorPayload) -> tuple[Weight, ...]:
+    """Turns constants into arguments after the function's own, in place; returns the constants.
 
     Constants with one number in all elements become ``linalg.fill``, which costs no memory.
 
@@ -125,8 +146,6 @@ def take_weights(payload: TensorPayload, resources: Mapping[str, bytes]) -> tupl
           %w = arith.constant dense_resource<weight> : tensor<8xf32>
       becomes
         func.func @main(%x: tensor<4x8xf32>, %w: tensor<8xf32>) -> tensor<4x8xf32> {
-
-    Raises CandidateError(BIND) for a ``dense_resource`` constant whose data ``resources`` lacks.
     """
     weights = []
     for op in walk(payload.function, "arith.constant"):
@@ -139,7 +158,7 @@ def take_weights(payload: TensorPayload, resources: Mapping[str, bytes]) -> tupl
                 number = value("arith.constant", kind.element_type, value=constant.get_splat_value())
                 new = filled(number, create("tensor.empty", [kind]).results[0])
         else:
-            weights.append(_array(constant, resources))
+            weights.append(_weight(constant))
             new = add_argument(payload.function, op.results[0].type)
         op.results[0].replace_all_uses_with(new)
         op.erase()
@@ -177,19 +196,12 @@ def filled(number: Value, tensor: Value) -> Value:
     return fill.results[0]
 
 
-def _array(constant: Attribute, resources: Mapping[str, bytes]) -> np.ndarray:
+def _weight(constant: Attribute) -> Weight:
     kind = tensor_type(constant.type)
     text = str(constant) if not isinstance(constant, ir.DenseElementsAttr) else ""
     if not text.startswith(RESOURCE):
-        return _dense(constant, kind.element)
-    name = text[len(RESOURCE) : text.rindex("> :")]
-    if name not in resources:
-        raise CandidateError(
-            Stage.BIND,
-            f"payload: dense_resource<{name}> has no data after the module: "
-            "print it with large_elements_limit=None",
-        )
-    return array_of(resources[name], kind.shape, kind.element)
+        return Weight(kind, values=_dense(constant, kind.element))
+    return Weight(kind, name=text[len(RESOURCE) : text.rindex("> :")])
 
 
 def _dense(constant: Attribute, element: str) -> np.ndarray:

@@ -1,11 +1,13 @@
 """Makes a list of fusions of a payload: normal forms, hoisting, places in memory, formation, outlining."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from tuner.core.fusions import WEIGHT, FusedProgram, Fusion
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ir.reading import name_of
 from tuner.mlir.transform import new_context
 from tuner.programs.fusions.formation import Members, copying_fusion, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
@@ -30,7 +32,14 @@ from tuner.programs.fusions.normal_forms import (
     widen_parameters,
 )
 from tuner.programs.fusions.outlining import outlined
-from tuner.programs.fusions.payload import NotFused, TensorPayload, read_payload, take_weights, tensor_type
+from tuner.programs.fusions.payload import (
+    NotFused,
+    TensorPayload,
+    Weight,
+    read_payload,
+    take_weights,
+    tensor_type,
+)
 from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
 from tuner.programs.lowering.resources import split_payload
 
@@ -41,6 +50,20 @@ class FormedProgram:
 
     program: FusedProgram
     weights: tuple[np.ndarray, ...]
+    entry: str  # name of the function
+
+
+@dataclass(frozen=True, eq=False)
+class FormedText:
+    """The fusions of a program's text alone, without the data of its constants."""
+
+    entry: str  # name of the function
+    program: FusedProgram
+    weights: tuple[Weight, ...]
+
+    def with_data(self, resources: Mapping[str, bytes]) -> FormedProgram:
+        """Returns the program with its weights; raises CandidateError(BIND) where data are missing."""
+        return FormedProgram(self.program, tuple(each.array(resources) for each in self.weights), self.entry)
 
 
 def fuse_program(
@@ -54,13 +77,21 @@ def fuse_program(
     CandidateError(BIND) for text that does not parse, and for an entry that is not there.
     """
     split = split_payload(text)
+    formed = form_text(split.text, entry, keeps_forks=keeps_forks, multiplies_pairs=multiplies_pairs)
+    return formed if isinstance(formed, NotFused) else formed.with_data(split.resources)
+
+
+def form_text(
+    text: str, entry: str | None, *, keeps_forks: bool = False, multiplies_pairs: bool = False
+) -> FormedText | NotFused:
+    """Returns the fusions of MLIR text that no data follow; arguments and errors as of ``fuse_program``."""
     with new_context(), ir.Location.unknown():
-        payload = read_payload(split.text, entry)
+        payload = read_payload(text, entry)
         if isinstance(payload, NotFused):
             return payload
         arguments = tuple(tensor_type(each.type) for each in payload.block.arguments)
         prepare(payload.module)
-        weights = take_weights(payload, split.resources)
+        weights = take_weights(payload)
         generalize(payload.module)
         drop_unused_results(payload)
         transpose_operands(payload)
@@ -80,7 +111,7 @@ def fuse_program(
             weights = tuple(weights[number] for number in kept)
         fusions, plan = _fusions(payload, len(arguments), keeps_forks=keeps_forks)
         program = FusedProgram(fusions, tuple(plan.buffers), arguments, payload.results, init)
-        return FormedProgram(program, weights)
+        return FormedText(name_of(payload.function), program, weights)
 
 
 def _fusions(

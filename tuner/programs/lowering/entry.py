@@ -112,7 +112,7 @@ def require_resources(module: ir.Module, text: str) -> None:
     torch-mlir prints large constants without their data by default; MLIR compares sizes only where it
     translates to LLVM IR, without naming the constant.
     """
-    names = dict.fromkeys(RESOURCE.findall(text.rpartition(SECTION)[0] or text))
+    names = dict.fromkeys(RESOURCE.findall(text.partition(SECTION)[0]))
     if not names:
         return
     sizes = resource_sizes(text)

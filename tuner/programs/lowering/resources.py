@@ -40,11 +40,16 @@ class SplitPayload:
 
 def split_payload(text: str) -> SplitPayload:
     """Splits MLIR text into the module and the data of its constants by name, with quotes of quoted names."""
-    module, _, section = text.rpartition(SECTION)
-    if not module:
+    module, mark, section = text.partition(SECTION)
+    if not mark:
         return SplitPayload(text, {})
     digits = {name: section[start:end] for name, start, end in _places(section)}
     return SplitPayload(module, {name: _content(name, each) for name, each in digits.items()})
+
+
+def without_data(text: str) -> str:
+    """Returns MLIR text without the data of its constants, which follow the module."""
+    return text.partition(SECTION)[0]
 
 
 def joined_payload(text: str, resources: Mapping[str, bytes]) -> str:
@@ -58,8 +63,7 @@ def joined_payload(text: str, resources: Mapping[str, bytes]) -> str:
 
 def resource_sizes(text: str) -> dict[str, int]:
     """Returns the bytes of the data of each ``dense_resource`` constant in MLIR text, by its name."""
-    module, _, section = text.rpartition(SECTION)
-    places = _places(section) if module else ()
+    places = _places(text.partition(SECTION)[2])
     return {name: (end - start) // 2 - ALIGNMENT_BYTES for name, start, end in places}
 
 

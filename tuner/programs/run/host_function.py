@@ -11,6 +11,7 @@ from typing import Any, Never
 from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.mlir.bindings import jit_bindings
+from tuner.mlir.effects.op_effects import C_INTERFACE
 from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
 from tuner.programs.lowering.host import PREFIX, SIZES, UNKNOWN_SIZE
 from tuner.programs.lowering.host_code import CALLBACK
@@ -34,6 +35,7 @@ from tuner.programs.run.mgpu import SIGNATURES
 from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
 from tuner.runtime.arrays import MemRef
 from tuner.runtime.cpu.host import require_tiles_for
+from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.process_locks import thread_lock
 
 
@@ -48,29 +50,38 @@ class HostCode:
         *,
         is_run: bool = True,
         catches_assertions: bool = False,  # a failing assertion is an error of the call
+        object_code: bytes = b"",  # of the text, without constructors; b"": the text is compiled
     ) -> None:
         """Compiles with LLVM -O2, and runs the constructors. Raises CandidateError(LOAD)."""
         require_tiles_for(llvm_text)
-        jit_ir, execution_engine = jit_bindings()
         is_caught = catches_assertions and has_assertions(llvm_text)
         self._assertions = HostAssertions(aborts=f"@{ABORT}(" in llvm_text) if is_caught else None
         if self._assertions is not None:
             symbols = symbols | self._assertions.addresses()
+        name = f"{C_INTERFACE}{entry}"
+        if object_code:
+            self._engine: Any = LoadedObject(object_code, symbols)
+            address = self._engine.addresses.get(f"{PACKED}{name}")
+        else:
+            address = self._jitted(llvm_text, name, symbols, is_run=is_run)
+        if not address:
+            raise CandidateError(Stage.LOAD, f"function {entry!r} is not there with a C interface")
+        self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+    def _jitted(self, llvm_text: str, name: str, symbols: dict[str, int], *, is_run: bool) -> int:
+        jit_ir, execution_engine = jit_bindings()
         try:
             with jit_ir.Context(), jit_ir.Location.unknown():
                 module = jit_ir.Module.parse(llvm_text)
-                self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=2)
+                self._engine = execution_engine.ExecutionEngine(module, opt_level=2)
             # before the constructors run: the modules that they load would be null otherwise
             for name, address in symbols.items():
                 self._engine.raw_register_runtime(name, ctypes.c_void_p(address))
             if is_run:
                 self._engine.initialize()
-            address = self._engine.raw_lookup(f"_mlir_ciface_{entry}")
+            return int(self._engine.raw_lookup(name) or 0)
         except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
             raise CandidateError(Stage.LOAD, reason_of(error)) from error
-        if not address:
-            raise CandidateError(Stage.LOAD, f"function {entry!r} is not there with a C interface")
-        self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
     def __call__(self, address: int) -> None:
         """Calls the code with the address of pointers to arguments. Raises CandidateError(RUN)."""
@@ -86,6 +97,7 @@ class HostCode:
             del self._engine
 
 
+PACKED = "_mlir_"  # begins the names of MLIR's wrappers, void(void **arguments), which the JIT looks up
 DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILINE)  # a definition ends with {
 _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
 
@@ -139,9 +151,16 @@ class HostFunction(AbstractHostProgram):
     load_again = "tuner.compile_program(payload)"
 
     def __init__(
-        self, program: DeviceProgram, write: Write = sys.stdout.write, why_no_fusions: str = ""
+        self,
+        program: DeviceProgram,
+        write: Write = sys.stdout.write,
+        why_no_fusions: str = "",
+        object_code: bytes = b"",
     ) -> None:
-        """Compiles a program; ``write`` receives the text that it prints. Raises CandidateError(LOAD)."""
+        """Compiles a program, or loads its ``object_code``; ``write`` receives the text that it prints.
+
+        Raises CandidateError(LOAD).
+        """
         self.program = program
         self.why_no_fusions = why_no_fusions
         self._lock = thread_lock()
@@ -150,7 +169,9 @@ class HostFunction(AbstractHostProgram):
         self._kernels = InterpretedKernels(program.interpreted, write)
         called = self._runner.addresses() | self._kernels.addresses()
         symbols = self._heap.addresses() | called | math_symbols(program.llvm)
-        self._code = HostCode(program.llvm, program.entry, symbols, catches_assertions=True)
+        self._code = HostCode(
+            program.llvm, program.entry, symbols, catches_assertions=True, object_code=object_code
+        )
 
     def __call__(self, *arguments: object, stream: object = None) -> Any:
         if stream is not None:

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from ctypes import c_char_p, c_double, c_float, c_int64, c_size_t, c_uint16, c_uint64, c_void_p
-from ctypes.util import find_library
 from typing import Any
 
 import numpy as np
@@ -100,16 +99,17 @@ def _libc() -> Any:
     return library
 
 
+MATH_LIBRARY = "libm.so.6"
 DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
 
 
 def math_symbols(llvm_text: str) -> dict[str, int]:
     """Returns C math functions' addresses by ``math_NAME`` in text of ``with_prefixed_c_functions``."""
     names = sorted(set(DECLARED.findall(llvm_text)))
-    path = find_library("m") if names else None  # find_library starts a process
-    if path is None:
+    try:
+        library = ctypes.CDLL(MATH_LIBRARY)
+    except OSError:
         return {}
-    library = ctypes.CDLL(path)
     found = {MATH_PREFIX + name: getattr(library, name, None) for name in names}
     return addresses_of({name: function for name, function in found.items() if function is not None})
 

@@ -1,9 +1,10 @@
 """Live progress of a run or a campaign on stderr: updated in place on a terminal, else plain lines."""
 
 import contextlib
+import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import error_lines
@@ -253,6 +254,47 @@ class CampaignState:
             text += f"; total {seconds_text(self.total_s)}"
         of_budget = "" if limits.budget_s is None else f" of {limits.budget_s:.0f}"
         return f"{text}; {self.elapsed_s:.0f}{of_budget} s"
+
+
+@contextlib.contextmanager
+def compile_progress(count: int) -> Iterator[Callable[[str], None]]:
+    """Context manager: gives a function that shows on stderr how many of ``count`` fusions are compiled.
+
+    The function takes the operations of a fusion whose compilation begins, or "" when one has ended. On a
+    terminal a bar is updated in place; otherwise one line is printed, after PLAIN_EVERY_S (5) seconds.
+    """
+    if not sys.stderr.isatty():
+        yield PlainCompileProgress(count)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("compiling"), BarColumn(bar_width=24), MofNCompleteColumn())
+    shown = TextColumn("{task.description}", markup=False)
+    with Progress(*columns, shown, console=Console(stderr=True, highlight=False), transient=True) as bar:
+        task = bar.add_task("", total=count)
+
+        def show(ops: str) -> None:
+            if ops:
+                bar.update(task, description=one_line(ops))
+            else:
+                bar.advance(task)
+
+        yield show
+
+
+class PlainCompileProgress:
+    """Prints one line on fusions that are compiled, once PLAIN_EVERY_S (5) seconds have passed."""
+
+    def __init__(self, count: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._count, self._done, self._clock = count, 0, clock
+        self._due_s = clock() + PLAIN_EVERY_S
+
+    def __call__(self, ops: str) -> None:
+        self._done += not ops
+        if ops and self._clock() >= self._due_s:
+            self._due_s = math.inf
+            _print(f"compiling: {self._done} of {count_text(self._count, 'fusion')} done, now {ops}")
 
 
 @contextlib.contextmanager

@@ -3,8 +3,9 @@
 import ctypes
 import mmap
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tuner.core.errors import CandidateError, Stage
@@ -145,14 +146,17 @@ ABSOLUTE = 0xFFF1  # SHN_ABS
 class LoadedObject:
     """Machine code of an object file, loaded as long as this object lives; ``addresses``: by symbol name."""
 
-    def __init__(self, code: bytes) -> None:
-        """Loads an object file of x86-64. Raises CandidateError(LOAD) for one that cannot be loaded."""
+    def __init__(self, code: bytes, symbols: Mapping[str, int] = MappingProxyType({})) -> None:
+        """Loads an object file of x86-64. Raises CandidateError(LOAD) for one that cannot be loaded.
+
+        ``symbols``: addresses by the names that the code may use, before those of the C library.
+        """
         try:
-            self._load(read_object(code))
+            self._load(read_object(code), symbols)
         except (ValueError, OSError, struct.error) as error:
             raise CandidateError(Stage.LOAD, f"machine code: {error}") from error
 
-    def _load(self, elf: ElfObject) -> None:
+    def _load(self, elf: ElfObject, symbols: Mapping[str, int]) -> None:
         offsets, code_bytes, size = _layout(elf.sections)
         self._memory = mmap.mmap(-1, size)
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
@@ -163,7 +167,11 @@ class LoadedObject:
         for each in elf.relocations:
             if each.kind not in FIELDS:
                 raise ValueError(f"relocations of kind {each.kind} are not supported")
-            target = _address(each.symbol, start, offsets, libraries) + each.addend
+            is_given = not each.symbol.section and each.symbol.name in symbols
+            address = (
+                symbols[each.symbol.name] if is_given else _address(each.symbol, start, offsets, libraries)
+            )
+            target = address + each.addend
             form, is_relative = FIELDS[each.kind]
             at = offsets[each.section] + each.offset
             struct.pack_into(form, self._memory, at, target - (start + at if is_relative else 0))

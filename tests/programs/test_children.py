@@ -1,0 +1,158 @@
+"""Fusions are compiled once, side by side, and kept for other processes until what they depend on changes."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.texts import text_beside
+from tuner.core.candidate import TargetName
+from tuner.core.errors import Stage, TunerError
+from tuner.core.programs import no_schedules
+from tuner.programs import children as module
+from tuner.programs import fusion_compiler
+from tuner.programs.children import CompilingChildren
+from tuner.programs.compile import compile_program
+from tuner.programs.fusion_compiler import (
+    FusionTask,
+    ScheduledFusion,
+    compile_fusions,
+    kept_program,
+    missing_fusions,
+)
+from tuner.programs.request import ProgramRequest
+from tuner.programs.run.fused_code import FusedImage
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.service import kept_program as kept_of_request
+from tuner.programs.service import work_of_missing_fusions
+from tuner.runtime.compiled_files import compiled_files
+from tuner.runtime.cpu.host import describe_machine
+
+pytestmark = pytest.mark.mlir
+# Three products, two of them equal but for their weights; the third one's weight is computed of a constant.
+TEXT = text_beside(__file__, "LAYERS")
+X, *WEIGHTS = np.random.default_rng(0).random((4, 8, 8), np.float32)
+X = X[:4]
+for number, weight in enumerate(WEIGHTS, 1):
+    TEXT = TEXT.replace(f"dense<W{number}>", f'dense<"0x{weight.tobytes().hex().upper()}">')
+MACHINE = describe_machine()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Gives the folder of compiled files, empty at first."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return compiled_files().folder
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[FusionTask]:
+    """Gives the list of the tasks that this process has compiled."""
+    tasks: list[FusionTask] = []
+    make = fusion_compiler._made  # noqa: SLF001 - what the files are there to avoid
+
+    def counted(task: FusionTask) -> ScheduledFusion:
+        tasks.append(task)
+        return make(task)
+
+    monkeypatch.setattr(fusion_compiler, "_made", counted)
+    return tasks
+
+
+def image(text: str = TEXT, **options: Any) -> FusedImage:
+    found = compile_fusions(text, None, options.pop("machine", MACHINE), **options)
+    assert isinstance(found, FusedImage)
+    return found
+
+
+def kept(text: str = TEXT, machine: Any = MACHINE, threads: int = 1) -> FusedImage | None:
+    return kept_program(text, None, machine, no_schedules, threads, dict)
+
+
+def test_equal_fusions_are_compiled_once_and_a_second_program_compiles_none(made: list[FusionTask]) -> None:
+    assert len(missing_fusions(TEXT, None, MACHINE)) == 2
+    assert kept() is None
+    first = image()
+    assert (len(first.code.fusions), len(made)) == (3, 2)
+    assert missing_fusions(TEXT, None, MACHINE) == ()
+    again, found = image(), kept()
+    assert len(made) == 2
+    assert found is not None
+    assert first.code == again.code == found.code
+    assert first.weights.tobytes() == again.weights.tobytes() == found.weights.tobytes()
+    hidden = np.maximum(np.maximum(X @ WEIGHTS[0], 0) @ WEIGHTS[1], 0)
+    expected = hidden @ np.sqrt(WEIGHTS[2].T)
+    assert np.allclose(FusedFunction(found.code, found.weights)(X), expected, rtol=1e-5)
+
+
+def test_another_machine_number_of_threads_or_text_is_compiled(made: list[FusionTask]) -> None:
+    image()
+    others = {
+        "machine": {"machine": replace(MACHINE, l2_bytes=MACHINE.l2_bytes + 1)},
+        "threads": {"threads": 2},
+        "text": {"text": TEXT.replace("arith.maximumf", "arith.minimumf")},
+    }
+    for options in others.values():
+        assert kept(**options) is None
+        made.clear()
+        image(**options)
+        assert made
+        assert kept(**options) is not None
+
+
+def test_damaged_files_are_compiled_again(folder: Path, made: list[FusionTask]) -> None:
+    expected = image()
+    for each in folder.iterdir():
+        each.write_bytes(each.read_bytes()[:-1] + b"?")
+    assert kept() is None
+    made.clear()
+    assert image().code == expected.code
+    assert len(made) == 2
+    assert kept() is not None
+
+
+def test_fusions_are_compiled_in_children_and_another_process_finds_them(folder: Path) -> None:
+    request = ProgramRequest(TEXT, TargetName("cpu"))
+    children = CompilingChildren("program")
+    try:
+        children.start()
+        children.compile_fusions(work_of_missing_fusions(request), timeout_s=600.0)
+        assert missing_fusions(TEXT, None, MACHINE) == ()
+        assert children._helpers == []  # noqa: SLF001 - they have ended
+    finally:
+        children.close()
+    image()
+    code = "import sys, tests.programs.test_children as m; sys.exit(m.kept() is None)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=600).returncode == 0
+    assert kept_of_request(request, dict) is not None
+
+
+def test_a_fusion_that_crashes_a_child_is_an_error_of_the_program_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "compiled", _crash)
+    children = CompilingChildren("program")
+    try:
+        children.start()
+        children.compile_fusions(work_of_missing_fusions(ProgramRequest(TEXT, TargetName("cpu"))), 600.0)
+        assert len(missing_fusions(TEXT, None, MACHINE)) == 2
+        assert children.call(partial(len, "abc"), Stage.COMPILE, 600.0) == 3  # a new child
+    finally:
+        children.close()
+
+
+def _crash(_task: FusionTask) -> None:
+    os.abort()
+
+
+def test_an_error_is_that_of_the_program_and_nothing_is_kept_of_it(folder: Path) -> None:
+    text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %y : tensor<4xf32>\n}"
+    with pytest.raises(TunerError, match="use of undeclared SSA value name"):
+        compile_program(text, target="cpu")
+    assert not folder.exists()

@@ -1,0 +1,109 @@
+"""Child processes that compile the fusions of a program side by side, one of which then compiles the program.
+
+A fusion that is compiled is kept on disk (``tuner.runtime.compiled_files``), where the child that compiles
+the program finds it. That child compiles again what failed, so an error is reported as without the others.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, final
+
+from tuner.core.errors import Stage
+from tuner.core.requests import WORKERS_LIMIT
+from tuner.runtime.workers.child_process import sleep_until_news
+from tuner.runtime.workers.processes import TICK_S
+from tuner.runtime.workers.protocol import CALL, Reply, ServiceSpec
+from tuner.runtime.workers.worker import MEMORY_BYTES, Worker
+
+if TYPE_CHECKING:
+    from tuner.programs.fusion_compiler import FusionTask
+
+LEAST_TASKS = 4  # fusions that are worth the second of processor time that the start of a child takes
+Value = TypeVar("Value")
+
+
+def called(work: Callable[[], Value]) -> Value:
+    """Returns what ``work`` returns: the service of the child processes."""
+    return work()
+
+
+def compiled(task: "FusionTask") -> None:
+    """Compiles a fusion, in a child process, for the child that compiles the program."""
+    from tuner.programs.fusion_compiler import compile_task  # loads pydantic and MLIR
+
+    compile_task(task)
+
+
+@final
+class CompilingChildren:
+    """A child process, and others while fusions are compiled. They end with the thread that starts them."""
+
+    def __init__(self, name: str) -> None:
+        self._spec = ServiceSpec(name, called)
+        self._first = Worker(self._spec, MEMORY_BYTES)
+        self._helpers: list[Worker] = []
+
+    @property
+    def first(self) -> Worker:
+        """Returns the worker that compiles programs."""
+        return self._first
+
+    def start(self) -> None:
+        """Starts as many children as fusions are compiled by; returns before they are ready."""
+        self._first.start()
+        while len(self._helpers) < min(WORKERS_LIMIT, len(os.sched_getaffinity(0))) - 1:
+            self._helpers.append(Worker(self._spec, MEMORY_BYTES))
+            self._helpers[-1].start()
+
+    def call(self, work: Callable[[], Value], stage: Stage, timeout_s: float) -> Value:
+        """Calls ``work``, a ``partial`` of an importable function, in the first child, as ``Worker.call``."""
+        value: Value = self._first.call(CALL, work, stage=stage, timeout_s=timeout_s)
+        return value
+
+    def compile_fusions(self, missing: "Callable[[], tuple[FusionTask, ...]]", timeout_s: float) -> None:
+        """Compiles what ``missing``, which the first child calls, returns; ends the helpers.
+
+        ``timeout_s``: of each call. Raises as ``call`` where ``missing`` does.
+        """
+        try:
+            tasks = self.call(missing, Stage.COMPILE, timeout_s)
+            if len(tasks) > (0 if self._helpers else LEAST_TASKS):
+                self.start()
+            if self._helpers and len(tasks) > 1:
+                _compile((self._first, *self._helpers), tasks, timeout_s)
+        finally:
+            self.end_helpers()
+
+    def close(self) -> None:
+        """Ends all children."""
+        self.end_helpers()
+        self._first.kill()
+
+    def end_helpers(self) -> None:
+        """Ends all children but the first."""
+        while self._helpers:
+            self._helpers.pop().kill()
+
+
+def _compile(workers: Sequence[Worker], tasks: "Sequence[FusionTask]", timeout_s: float) -> None:
+    from tuner.results.output.progress import compile_progress  # not at start-up
+
+    waiting, busy = deque(tasks), set[Worker]()
+    with compile_progress(len(tasks)) as show:
+        try:
+            while waiting or busy:
+                for worker in workers:
+                    if worker in busy and isinstance(worker.poll(), Reply):  # a failure too
+                        busy.remove(worker)
+                        show("")
+                    if waiting and worker not in busy:
+                        task = waiting.popleft()
+                        show(", ".join(dict.fromkeys(task.fusion.ops)))
+                        worker.submit(CALL, partial(compiled, task), stage=Stage.COMPILE, timeout_s=timeout_s)
+                        busy.add(worker)
+                sleep_until_news([each.child for each in busy if each.child is not None], TICK_S)
+        finally:
+            for worker in busy:  # interrupted
+                worker.kill()

@@ -1,0 +1,109 @@
+"""What compiling has made, kept in files by all that it depends on: no file is used after anything changed.
+
+A file's name is a hash of its key: the sources of tuner, the versions of the compilers and what the caller
+names. A file that is cut off, damaged, of another key or of another user counts as missing. Files are written
+whole, then renamed, so that processes share the folder; those that were not read for longest go first.
+"""
+
+import contextlib
+import hashlib
+import os
+import pickle
+import platform
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, final
+
+import numpy as np
+
+from tuner.mlir.fingerprint import packages, sources_sha256
+
+Value = TypeVar("Value")
+MARK = b"tuner-compiled-1"
+LIMIT_BYTES = 1 << 28  # of all files; a ResNet18 takes 2 MB
+KEPT_SHARE = 0.75  # of the limit, once it was exceeded
+PRUNED_EVERY = 64  # after the writing of one file in so many, the size of the folder is looked at
+
+
+@cache
+def _compilers() -> str:
+    return repr((sources_sha256((".",)), packages(), platform.python_version(), np.__version__))
+
+
+@final
+@dataclass(frozen=True)
+class CompiledFiles:
+    """A folder of compiled files: that of ``compiled_files``, in the directory that XDG_CACHE_HOME names."""
+
+    folder: Path
+    limit_bytes: int = LIMIT_BYTES
+
+    @staticmethod
+    def key(*parts: object) -> str:
+        """Returns the key of what depends on ``parts``, whose ``repr`` says all about them, and on tuner."""
+        return hashlib.sha256(repr((_compilers(), parts)).encode()).hexdigest()
+
+    def read(self, key: str) -> Any:
+        """Returns what was written for a key; None where nothing was, or where the file is not as written."""
+        path = self.folder / key
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_uid != os.getuid():
+                    return None
+                content = file.read()
+            head = len(MARK) + hashlib.sha256().digest_size
+            body = content[head:]
+            if content[:head] != MARK + hashlib.sha256(key.encode() + body).digest():
+                return None
+            os.utime(path)  # read now: is kept longer than others
+            return pickle.loads(body)  # noqa: S301 - of this user, whole, and written under this key
+        except (OSError, pickle.UnpicklingError):
+            return None
+
+    def write(self, key: str, value: object) -> None:
+        """Keeps a value, not None, for a key; does nothing where the folder cannot be written."""
+        body = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        content = MARK + hashlib.sha256(key.encode() + body).digest() + body
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".", delete=False) as file:
+                try:
+                    file.write(content)
+                    file.flush()
+                    Path(file.name).replace(self.folder / key)
+                except OSError:  # a full disk
+                    Path(file.name).unlink(missing_ok=True)
+                    raise
+            if int(key[:16], 16) % PRUNED_EVERY == 0:
+                self.prune()
+
+    def kept(self, key: str, make: Callable[[], Value]) -> Value:
+        """Returns what was written for a key, else what ``make`` returns, which is written."""
+        found: Value | None = self.read(key)
+        if found is not None:
+            return found
+        made = make()
+        self.write(key, made)
+        return made
+
+    def prune(self) -> None:
+        """Deletes the files that were not read for longest, where all together exceed the limit."""
+        kept_bytes = 0
+        with os.scandir(self.folder) as entries:
+            found = [(each.path, each.stat()) for each in entries if each.is_file(follow_symlinks=False)]
+        if sum(status.st_size for _, status in found) <= self.limit_bytes:
+            return
+        for path, status in sorted(found, key=lambda each: -each[1].st_mtime):
+            kept_bytes += status.st_size
+            if kept_bytes > KEPT_SHARE * self.limit_bytes:
+                Path(path).unlink(missing_ok=True)
+
+
+def compiled_files() -> CompiledFiles:
+    """Returns the folder of this user's compiled files."""
+    import platformdirs
+
+    return CompiledFiles(platformdirs.user_cache_path("tuner") / "compiled")

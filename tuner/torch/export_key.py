@@ -1,0 +1,98 @@
+"""The key of an exported program: all that its lowered text depends on, but not the numbers of weights."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from tuner.runtime.compiled_files import CompiledFiles
+
+OURS = ("aten", "prims")  # namespaces of operations whose meaning torch's version fixes
+PLAIN_MODULES = ("_operator", "builtins", "math")  # of functions that are called
+PLAIN = (bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+class _UnknownError(Exception):
+    """Something whose meaning a key could not name."""
+
+
+def export_key(program: torch.export.ExportedProgram) -> str | None:
+    """Returns the key of what decompositions and torch-mlir make of a program; None for one that has none.
+
+    None: it calls operations, or has arguments, whose meaning is defined by the user's code.
+    """
+    try:
+        graphs = [
+            (name, tuple(_nodes(each)))
+            for name, each in program.graph_module.named_modules()
+            if isinstance(each, torch.fx.GraphModule)
+        ]
+        weights = tuple(_weights(program.state_dict, holds_constants=False))
+        constants = tuple(_weights(program.constants, holds_constants=True))
+    except _UnknownError:
+        return None
+    overridden = sorted(each for each in torch.library._impls if each.startswith("aten/"))  # noqa: SLF001
+    state = (torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled(), overridden)
+    versions = (torch.__version__, torch.version.git_version)
+    signature = repr(program.graph_signature)
+    return CompiledFiles.key("export", versions, state, signature, graphs, weights, constants)
+
+
+def _nodes(module: torch.fx.GraphModule) -> Iterator[tuple[str, ...]]:
+    for node in module.graph.nodes:
+        if node.op == "get_attr" and not isinstance(getattr(module, node.target, None), torch.fx.GraphModule):
+            raise _UnknownError
+        target = node.target if isinstance(node.target, str) else _function(node.target)
+        value = _text(node.meta.get("val")) if node.op != "output" else ""
+        yield node.op, node.name, target, _text(node.args), _text(node.kwargs), value
+
+
+def _function(target: Any) -> str:
+    ops = torch._ops  # noqa: SLF001 - torch's only name
+    if isinstance(target, ops.OpOverload) and target.namespace in OURS:
+        return str(target)
+    if isinstance(target, ops.HigherOrderOperator):
+        return f"higher order {target.name()}"
+    if getattr(target, "__module__", "") in PLAIN_MODULES:
+        return f"{target.__module__}.{target.__qualname__}"
+    raise _UnknownError
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, torch.fx.Node):
+        return f"%{value.name}"
+    if isinstance(value, torch.Tensor):
+        sizes = (*value.shape, *value.stride(), value.storage_offset())
+        if not all(type(each) is int for each in sizes):
+            raise _UnknownError
+        kind = (value.dtype, value.layout, value.device, value.requires_grad, value.is_conj(), value.is_neg())
+        return f"tensor {tuple(value.shape)} {value.stride()} {value.storage_offset()} {kind}"
+    if isinstance(value, list | tuple):
+        return f"{'[' if isinstance(value, list) else '('}{', '.join(map(_text, value))})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_text(key)}: {_text(each)}' for key, each in value.items())}}}"
+    if isinstance(value, slice):
+        return f"slice {_text((value.start, value.stop, value.step))}"
+    if value is None or type(value) in PLAIN:
+        return f"{type(value).__name__} {value!r}"
+    raise _UnknownError
+
+
+def _weights(weights: Mapping[str, Any], *, holds_constants: bool) -> Iterator[tuple[Any, ...]]:
+    # which weights are one, and the numbers of those that the text or its folding may contain
+    first: dict[Any, str] = {}
+    for name, weight in weights.items():
+        is_plain = type(weight) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+        if not (is_plain and weight.is_cpu and weight.layout is torch.strided) or weight.is_quantized:
+            raise _UnknownError
+        if weight.numel() and not weight.data_ptr():  # its storage was freed
+            raise _UnknownError
+        memory = (weight.data_ptr(), weight.shape, weight.stride(), weight.dtype)
+        is_read = holds_constants or weight.numel() == 1
+        yield name, _text(weight), first.setdefault(memory, name), _digest(weight) if is_read else ""
+
+
+def _digest(tensor: torch.Tensor) -> str:
+    plain = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+    return hashlib.sha256(plain.view(torch.uint8).numpy()).hexdigest()
