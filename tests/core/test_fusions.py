@@ -13,7 +13,7 @@ TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : 
 def test_attributes_are_read_and_a_text_without_them_has_no_loops() -> None:
     assert facts_of(TEXT) == FusionFacts((4, 16, 8), 2, 1, 2, 1, 128)
     counted = {"loops": 3, "inner_rows": 16, "contractions": 2, "weights": 1, "transposed": 2, "copy": 1}
-    others = {"strided": 0, "dimensions": "", "channels": 0, "stride": 0}
+    others = {"strided": 0, "dimensions": "", "channels": 0, "stride": 0, "masked": 0}
     assert dict(facts_of(TEXT).variables()) == counted | others
     rows = "{tuner.reduced = 1 : i64, tuner.rows = array<i64: 16, 64, 8>, tuner.strided = 1 : i64}"
     found = facts_of(rows)
@@ -21,6 +21,15 @@ def test_attributes_are_read_and_a_text_without_them_has_no_loops() -> None:
     assert facts_of("func.func @group() {") == FusionFacts((), 0, 0, 0, 0, 0)
     assert facts_of("attributes {tuner.loops = array<i64>}").loops == ()
     assert dict(facts_of("").variables())["inner_rows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("band", "scores"), [("-3, 0", 4 + 3 + 2 + 1), ("-1, 1", 2 + 3 + 3 + 3), ("-9, 9", 4 * 5)]
+)
+def test_hidden_scores_of_an_attention_are_not_counted(band: str, scores: int) -> None:
+    facts = facts_of(f"func.func @group(%m: memref<4x5xf32> {{tuner.visible = array<i64: {band}>}}) {{")
+    assert (facts.visible_scores(4, 5), dict(facts.variables())["masked"]) == (scores, 1)
+    assert facts_of("").visible_scores(4, 5) == 20
 
 
 @pytest.mark.parametrize(("strides", "stride"), [("[2, 3]", 3), ("2", 2), ("1", 1)])

@@ -117,6 +117,14 @@ class FusionFacts:
     reduced: int = 0  # of ``rows``: the loop that is reduced over
     # Extents of the loops of reductions; () where these are the root's and the last one is reduced over.
     rows: tuple[int, ...] = ()
+    visible: tuple[int, int] | None = None  # of an attention with a mask: ``VISIBLE``
+
+    def visible_scores(self, queries: int, keys: int) -> int:
+        """Returns how many of the scores of an attention no mask is known to hide."""
+        if self.visible is None:
+            return queries * keys
+        first, last = self.visible
+        return sum(min(keys, row + last + 1) - max(0, row + first) for row in range(queries))
 
     def variables(self) -> tuple[tuple[str, int | str], ...]:
         """Returns the (name, value) pairs that constraints and templates may use."""
@@ -128,6 +136,7 @@ class FusionFacts:
                 for name in ("contractions", "weights", "transposed", "copy", "strided")
             ),
             *((name, getattr(self, name)) for name in ("dimensions", "channels", "stride")),
+            ("masked", int(self.visible is not None)),
         )
 
 
@@ -141,12 +150,14 @@ def facts_of(text: str) -> FusionFacts:
         numbers[attribute.removeprefix("tuner.")] = int(match[1]) if match else 0
     letters = re.search(rf'{re.escape(DIMENSIONS)} = "(\w*)"', text)
     strides = re.search(r"strides = dense<\[?([0-9, ]+)\]?>", text)
+    band = re.search(rf"{re.escape(VISIBLE)} = array<i64: (-?\d+), (-?\d+)>", text)
     row_stride = int(strides[1].split(",")[-1]) if strides else 1
     return FusionFacts(
         loops=loops,
         rows=rows,
         dimensions=letters[1] if letters else "",
         stride=row_stride if letters else 0,
+        visible=(int(band[1]), int(band[2])) if band else None,
         **numbers,
     )
 
@@ -173,6 +184,10 @@ CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (
 ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", "temporary")
 FUSION_ENTRY = "group"  # name of a fusion's function
 WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the same numbers at each call
+# Of an attention's mask, array<i64: first, last>: row i sees keys i + first to i + last alone, one at least.
+# Of queries, keys and values: hidden keys add 0, unless a number is NaN or above MOST_GUARDED.
+VISIBLE, GUARDED = "tuner.visible", "tuner.guarded"
+MOST_GUARDED = 1e10
 PACKINGS_COMMENT = "// packings: "
 THREADS_COMMENT = "// threads: "
 THREADS_LINE = re.compile(rf"^{THREADS_COMMENT}(\d+)$", re.MULTILINE)

@@ -156,12 +156,14 @@ class Problem:
     def flop(self) -> int:
         """Returns the floating-point operations: 2 * batch * m * n * k. The epilogue is not counted.
 
-        A fusion of two contractions has twice as many, an attention those of both of its products. Of rows
-        and of elementwise operations, which are bound by memory, two for each element are counted.
+        A fusion of two contractions has twice as many, an attention those of both of its products for each
+        score that no mask is known to hide. Of rows and of elementwise operations, which are bound by memory,
+        two for each element are counted.
         """
         m, n, k = self.sizes
         if self.operation == ATTENTION:
-            return 2 * self.batch * m * n * (k + facts_of(self.fusion).loops[-1])
+            facts = facts_of(self.fusion)
+            return 2 * self.batch * facts.visible_scores(m, n) * (k + facts.loops[-1])
         contractions = max(1, facts_of(self.fusion).contractions) if self.fusion else 1
         return 2 * contractions * self.batch * m * n * k
 

@@ -11,6 +11,7 @@ from tuner.mlir.cpu_ops.convolution_tiles import ConvolutionTilesOp
 from tuner.mlir.cpu_ops.pack_weights import PackByRowsOp, PackWeightsOp
 from tuner.mlir.cpu_ops.prefetch_reads import PrefetchReadsOp
 from tuner.mlir.cpu_ops.reorder_weights import ReorderWeightsOp
+from tuner.mlir.cpu_ops.skip_hidden_keys import SkipHiddenKeysOp
 from tuner.mlir.cpu_ops.tile_shapes import DropUnitBatchOp, OverlapTilesOp
 from tuner.mlir.cpu_ops.vnni_block import PairBlockOp, VnniBlockOp
 from tuner.mlir.dialect import DIALECT, ConsumingEffects, InPlaceEffects, InPlaceTransform, TunerDialect
@@ -178,6 +179,7 @@ OPS = (
     InsertBarriersOp,
     MergeLdmatrixOp,
     ReorderWeightsOp,
+    SkipHiddenKeysOp,
     SetAsideEpilogueOp,
     SharedLayoutOp,
     SplitKOp,

@@ -8,14 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.group_runs import as_problem, compiled, error_of
+from tests.group_runs import as_problem, compiled, error_of, run
 from tests.mlir.attention_texts import MASKS, Attention
 from tests.mlir.cpu.test_convolutions import AVX2, HERE, feasible, script_of
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_band
+from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate
 from tuner.space.scripts.choice import first_configuration
 
 SIZES = st.integers(1, 70)
+SKIP = "tuner.skip_hidden_keys"
 
 
 def problem_of(attention: Attention) -> Problem:
@@ -102,3 +105,82 @@ def test_scores_are_in_buffers_of_a_block_of_rows_alone() -> None:
 
 def test_without_a_script_an_attention_is_loops() -> None:
     require(Attention((7, 20, 5, 6), "seen", batch=2), None, rng=3)
+
+
+Masked = tuple[Attention, tuple[int, int], str]
+
+
+@st.composite
+def masked_attentions(draw: st.DrawFn) -> Masked:
+    """Draws an attention, the first and the last key that a row sees, and which input has no number."""
+    queries, keys = draw(SIZES), draw(st.integers(17, 200))
+    first, last = draw(st.integers(-queries, 0)), draw(st.integers(0, keys))
+    attention = Attention(
+        (queries, max(keys, queries - 1 + first + 1), draw(SIZES), draw(SIZES)),
+        draw(st.sampled_from(("bias", "bias_of_heads", "seen"))),
+        draw(st.integers(1, 3)),
+        draw(st.booleans()),
+        draw(st.sampled_from(("f32", "f64"))),
+    )
+    return attention, (first, last), draw(st.sampled_from(("", "queries", "keys", "values", "large")))
+
+
+def require_masked(masked: Masked, place: float) -> None:
+    """Fails where skipping what is hidden changes a bit of the result."""
+    attention, (first, last), where = masked
+    text = problem_of(attention).fusion
+    mask = attention_mask(text)
+    assert mask is not None
+    rng = np.random.default_rng(7)
+    inputs = list(draw_inputs(text, rng))
+    rows, keys = np.ogrid[: attention.sizes[0], : attention.sizes[1]]
+    seen = np.broadcast_to((keys - rows >= first) & (keys - rows <= last), inputs[2].shape)
+    hidden = inputs[2].dtype.type(0 if attention.mask == "seen" else -np.inf)
+    inputs[2] = np.where(seen, 1 if attention.mask == "seen" else inputs[2], hidden).astype(inputs[2].dtype)
+    number = {"": None, "queries": 0, "keys": 1, "values": 3, "large": 1}[where]
+    if number is not None:
+        each = inputs[number].reshape(-1)
+        each[rng.integers(each.size)] = 3e36 if where == "large" else rng.choice([np.nan, np.inf, -np.inf])
+    band = visible_band(mask, inputs[2])
+    if band is None:
+        return
+    problem = as_problem("attention", with_visible_band(text, mask, band))
+    some = feasible(problem, HERE, "attention_cpu")
+    script = script_of(problem, some.candidate(int(place * some.rows)), HERE)
+    whole = "".join(line for line in script.splitlines(keepends=True) if SKIP not in line)
+    assert whole != script
+    with np.errstate(all="ignore"):
+        expected = evaluate(text, tuple(inputs))
+    found, alike = (
+        run(compiled(problem.fusion, each), inputs, expected, attention.element)[0]
+        for each in (script, whole)
+    )
+    np.testing.assert_array_equal(found.view(np.uint8), alike.view(np.uint8))
+
+
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None)
+@given(masked_attentions(), st.floats(0, 1, exclude_max=True))
+def test_what_is_skipped_changes_no_bit_in_any_configuration(masked: Masked, place: float) -> None:
+    require_masked(masked, place)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("where", ["", "values", "keys"])
+@pytest.mark.parametrize(
+    ("band", "sizes"), [((-70, 0), (70, 70)), ((-9, 30), (40, 71)), ((-39, 60), (40, 100))]
+)
+def test_what_is_skipped_changes_no_bit(where: str, band: tuple[int, int], sizes: tuple[int, int]) -> None:
+    require_masked((Attention((*sizes, 5, 20), "bias", 2), band, where), 0.0)
+
+
+def test_a_causal_attention_of_numbers_computes_what_numpy_computes() -> None:
+    attention = Attention((100, 150, 12, 20), "seen", 2)
+    text = problem_of(attention).fusion
+    mask = attention_mask(text)
+    assert mask is not None
+    problem = as_problem("attention", with_visible_band(text, mask, (-99, 50)))
+    found = first_configuration(problem, HERE)
+    assert found is not None
+    assert SKIP in found[1].text
+    assert error_of(problem.fusion, found[1].text, np.random.default_rng(1)) <= 1

@@ -9,7 +9,7 @@ from tests.default_suite import ALL
 from tests.programs.fusions.grouped_execution import FusedFunction, formed
 from tests.programs.lowering.compiled import cpu_function
 from tests.programs.payload_runs import listed
-from tuner.core.fusions import ATTENTION
+from tuner.core.fusions import ATTENTION, facts_of
 from tuner.programs.fusions import formation
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
@@ -113,6 +113,54 @@ def test_each_form_is_one_fusion_that_computes_what_torch_computes(name: str) ->
     np.testing.assert_allclose(np.asarray(result).reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
 
 
+STEPS = torch.arange(KEYS) - torch.arange(QUERIES)[:, None]
+CAUSAL = torch.full((QUERIES, KEYS), -torch.inf).triu(1)
+LATE = torch.full((QUERIES, KEYS), -torch.inf).triu(1 + KEYS - QUERIES)
+WINDOW, OF_HEADS = (STEPS < 3) & (STEPS > -3), torch.stack((CAUSAL, LATE))
+VISIBLE = {  # mask -> the first and the last key that a row sees, from its own number on
+    "causal": (lambda q, k, v: attended(q, k, v, CAUSAL), (-8, 0)),
+    "of the last positions": (lambda q, k, v: attended(q, k, v, LATE), (-8, 2)),
+    "the least number": (
+        lambda q, k, v: attended(q, k, v, CAUSAL.clamp(torch.finfo(torch.float32).min)),
+        (-8, 0),
+    ),
+    "filled": (lambda q, k, v: torch.softmax((q @ k.mT).masked_fill(STEPS > 0, -torch.inf), -1) @ v, (-8, 0)),
+    "a window": (
+        lambda q, k, v: torch.softmax(torch.where(WINDOW, q @ k.mT, -torch.inf), -1) @ v,
+        (-2, 2),
+    ),
+    "of heads": (lambda q, k, v: attended(q, k, v, OF_HEADS), (-8, 2)),
+    "sdpa": (lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True), (-8, 0)),
+    "sdpa with truths": (lambda q, k, v: fused(q, k, v, STEPS <= 0), (-8, 0)),
+    "no mask": (FORMS["plain"][0], None),
+    "a bias": (lambda q, k, v: attended(q, k, v, BIAS), None),
+    "a row without keys": (lambda q, k, v: fused(q, k, v, SEEN), None),
+    "scores that are cut": (lambda q, k, v: torch.softmax((q @ k.mT + CAUSAL).clamp(-1.0), -1) @ v, None),
+}
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.usefixtures("_of_any_size")
+@pytest.mark.parametrize("name", VISIBLE)
+def test_keys_that_a_mask_of_the_program_hides_are_known(name: str) -> None:
+    compute, band = VISIBLE[name]
+    inputs = tensors()
+    program = formed(exported(compute, inputs))
+    assert {facts_of(each.text).visible for each in program.program.fusions if each.kind == ATTENTION} == {
+        band
+    }
+    result = FusedFunction(program)(*(each.numpy() for each in inputs))
+    expected = compute(*inputs).numpy()
+    np.testing.assert_allclose(np.asarray(result).reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.usefixtures("_of_any_size")
+def test_a_mask_that_is_an_argument_hides_nothing_that_is_known() -> None:
+    inputs = [*tensors(), CAUSAL]
+    found = [each for each in formed(exported(attended, inputs)).program.fusions if each.kind == ATTENTION]
+    assert [facts_of(each.text).visible for each in found] == [None]
+
+
 @pytest.mark.drawn(ALL)
 @pytest.mark.usefixtures("_of_any_size")
 @pytest.mark.parametrize(
@@ -133,6 +181,7 @@ def test_what_others_read_is_no_part_of_an_attention(compute: Any) -> None:
 def test_products_of_f64_are_joined_and_those_of_bf16_are_not() -> None:
     assert ATTENTION in kinds(exported(FORMS["plain"][0], tensors(torch.float64)))
     assert ATTENTION not in kinds(exported(FORMS["plain"][0], tensors(torch.bfloat16)))
+    assert ATTENTION in kinds(exported(fused, tensors(torch.bfloat16)))  # its products are of f32
 
 
 @pytest.mark.usefixtures("_of_any_size")

@@ -12,6 +12,7 @@ from tuner.core.errors import UsageError
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
+from tuner.mlir.hidden_keys import with_hidden_keys
 from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.reference.bounded_ops import (
@@ -98,6 +99,20 @@ def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
         return _Evaluation(fusion_function(module), inputs).outputs()
 
 
+def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...]:
+    """Returns what the first function of a module computes of tensors, in float64; UsageError as above."""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        function = module.body.operations[0].operation
+        *ops, end = [each.operation for each in function.regions[0].blocks[0].operations]
+        made = _Evaluation(function, inputs)
+        for argument, array in zip(function.regions[0].blocks[0].arguments, inputs, strict=True):
+            made.values[argument] = Bounded.exact(array, str(argument.type.element_type))
+        for op in ops:
+            made.evaluate(op)
+        return tuple(made.array(each).value for each in end.operands)
+
+
 def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
     """Returns the shape and the element type of each input of a fusion."""
     with ir.Context(), ir.Location.unknown():
@@ -111,13 +126,16 @@ def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
 def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     """Returns random inputs: standard normal numbers; positive ones where these give a NaN or an infinity.
 
-    Of i8 all numbers, of other integers 0 and 1.
+    Of i8 all numbers, of other integers 0 and 1. The mask of an attention, if it is marked, hides what is
+    outside of its band.
     """
     kinds = input_shapes(text)
-    inputs = tuple(_drawn(shape, element, rng) for shape, element in kinds)
+    drawn = tuple(_drawn(shape, element, rng) for shape, element in kinds)
+    inputs = with_hidden_keys(text, drawn)
     if all(np.isfinite(each.value).all() for each in evaluate(text, inputs)):
         return inputs
-    return tuple(np.abs(each) + each.dtype.type(0.1) if each.dtype.kind == "f" else each for each in inputs)
+    positive = (np.abs(each) + each.dtype.type(0.1) if each.dtype.kind == "f" else each for each in drawn)
+    return with_hidden_keys(text, tuple(positive))
 
 
 def _drawn(shape: tuple[int, ...], element: str, rng: np.random.Generator) -> Array:
@@ -157,10 +175,10 @@ class _Evaluation:
                     np.broadcast_to(found.value, shape).copy(), np.broadcast_to(found.error, shape).copy()
                 )
             elif op.name != "func.return":
-                self._evaluate(op)
+                self.evaluate(op)
         return tuple(stored[number] for number in sorted(stored))
 
-    def _evaluate(self, op: Op) -> None:
+    def evaluate(self, op: Op) -> None:
         if op.name == "bufferization.to_tensor":
             number = op.operands[0].arg_number
             if number < len(self.inputs):

@@ -318,7 +318,7 @@ def _maps(value: Value, user: Op) -> list[ir.AffineMap | None]:
 
 LEAST_KEYS = 128  # in a row of scores
 LEAST_SCORES = 2**19  # in all rows: two megabytes of f32
-ELEMENTS = ("f32", "f64")  # of scores, of what is multiplied and of the result
+ELEMENTS = ("f32", "f64")  # of scores and of what is multiplied; an epilogue may round the result
 
 
 def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Members]:
@@ -371,7 +371,7 @@ def _product(members: Members) -> Op | None:
     if members.kind != CONTRACTION or len(products) != 1 or len(members.root.results) != 1:
         return None
     (product,) = products
-    elements = {str(each.type.element_type) for each in (*product.operands, *members.root.results)}
+    elements = {str(each.type.element_type) for each in product.operands}
     return product if len(elements) == 1 and elements <= set(ELEMENTS) else None
 
 

@@ -34,7 +34,7 @@ from tuner.programs.fusions.payload import TensorPayload, add_argument, set_func
 from tuner.programs.lowering.entry import function_named
 
 INIT = "init"
-GENERATED_LIMIT = 1 << 20  # elements of a result that is computed, not only a broadcast
+GENERATED_LIMIT = 1 << 22  # elements of a result that is computed, not only a broadcast
 
 
 def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ...]]:

@@ -41,6 +41,7 @@ from tuner.programs.fusions.payload import (
     tensor_type,
 )
 from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
+from tuner.programs.fusions.visible_keys import mark_visible_keys
 from tuner.programs.lowering.resources import split_payload
 
 
@@ -110,6 +111,7 @@ def form_text(
         if not init:
             weights = tuple(weights[number] for number in kept)
         fusions, plan = _fusions(payload, len(arguments), keeps_forks=keeps_forks)
+        fusions = mark_visible_keys(fusions, plan.buffers, init, weights)
         program = FusedProgram(fusions, tuple(plan.buffers), arguments, payload.results, init)
         return FormedText(name_of(payload.function), program, weights)
 
