@@ -8,6 +8,7 @@ __all__ = [
     "fingerprint",
     "fusions",
     "gpu",
+    "hidden_keys",
     "ir",
     "math",
     "passes",
