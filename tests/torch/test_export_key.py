@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ class Layer(nn.Module):
         self.linear, self.scale = nn.Linear(4, 4), nn.Parameter(torch.tensor([scale]))
         self.mask = mask
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Any) -> Any:
         return torch.where(torch.tensor(self.mask), self.linear(x) * self.scale, x)
 
 
@@ -41,7 +42,7 @@ class Tied(nn.Module):
         if is_tied:
             self.second.weight = self.first.weight
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Any) -> Any:
         return self.second(self.first(x))
 
 
@@ -50,7 +51,7 @@ def exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., t
     """Gives a function that exports a module; returns the text, and whether it was lowered anew."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-    def export(module: nn.Module, x: torch.Tensor = X) -> tuple[str, bool]:
+    def export(module: nn.Module, x: Any = X) -> tuple[str, bool]:
         new: list[bool] = []
         text = export_module(module.eval(), (x,), on_new=lambda: new.append(True)).text
         return text, bool(new)
@@ -98,7 +99,7 @@ def test_operations_of_a_user_have_no_key() -> None:
         library.impl("twice", lambda x: x + x, "CompositeExplicitAutograd")
 
         class Twice(nn.Module):
-            def forward(self, x: torch.Tensor) -> torch.Tensor:
+            def forward(self, x: Any) -> Any:
                 return torch.ops.tests_of_keys.twice(x)
 
         assert export_key(torch.export.export(Twice(), (X,))) is None

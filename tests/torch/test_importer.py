@@ -1,5 +1,7 @@
 """Weights leave PyTorch as bytes: of each type, shared, strided, empty; only those that are read."""
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -24,7 +26,7 @@ class Weighted(nn.Module):
             self.register_buffer(name, tensor)
         self.same = self.floats
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Any) -> Any:
         doubled = x + self.floats + self.same + self.halves
         return torch.where(self.truths, doubled.double(), doubled.double() @ self.wide[:, :3])
 

@@ -42,7 +42,8 @@ def test_each_form_gives_the_numbers_of_pytorch(data: st.DataObject) -> None:
     padding = [data.draw(st.integers(0, each // 2)) for each in window]
     x, rounds_up = numbers((2, 3, *sizes(1, 9)), torch.float64), data.draw(st.booleans())
     if data.draw(st.booleans()):
-        form, pool, name = (window, stride, padding, dilation, rounds_up), max_pool, "max_pool"
+        form: tuple[Any, ...] = (window, stride, padding, dilation, rounds_up)
+        pool, name = max_pool, "max_pool"
     else:
         divisor = data.draw(st.sampled_from([(), (7,)])) if dims > 1 else ()
         form = (window, stride, padding, rounds_up, data.draw(st.booleans()), *divisor)

@@ -7,6 +7,7 @@ through the fusion: only of a softmax as PyTorch computes it is that known.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from tuner.mlir.ir.reading import op_of
 # exponential is 0 in a row with a key above SEEN, in f32 and in f64.
 LEAST, SEEN = -1e30, -1e20
 MOST_FACTOR = 1e6  # of the width that a score sums up times its scale
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 
 class _State(Enum):
@@ -41,7 +42,7 @@ class _State(Enum):
 
 _OF_ROW = (_State.MOST, _State.SUM, _State.NONE_SEEN)
 # (operation, states of its operands) -> state of its result
-_STEPS = {
+_STEPS: dict[tuple[str | _State | None, ...], _State] = {
     ("arith.addf", _State.SCORE, _State.MASK): _State.HIDDEN,
     ("arith.addf", _State.MASK, _State.SCORE): _State.HIDDEN,
     ("arith.maximumf", _State.HIDDEN, _State.START): _State.MOST,
@@ -242,5 +243,6 @@ def _number(value: Value) -> _Known | None:
     if op is not None and op.name in _CASTS:
         return _number(op.operands[0])
     found = None if op is None else op.attributes["value"]
-    is_number = isinstance(found, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr)
-    return _Known(number=float(found.value)) if is_number else None
+    if isinstance(found, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
+        return _Known(number=float(found.value))
+    return None

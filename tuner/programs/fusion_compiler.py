@@ -338,6 +338,7 @@ def compile_fusions(
     if isinstance(formed, NotFused):
         return formed
     formed.with_data(split.resources)  # raises where data are missing, before anything is compiled
+    formed = formed.with_visible_keys(split.resources)
     try:
         fusions = _scheduled(formed.program.fusions, machine, schedules, threads)
     except CandidateError as error:
@@ -364,6 +365,7 @@ def kept_program(
     formed = files.read(_formed_key(text, entry, machine))
     if not isinstance(formed, FormedText):
         return None
+    formed = formed.with_visible_keys(resources())
     known: dict[tuple[str, str], ScheduledFusion] = {}
     for fusion in formed.program.fusions:
         if (fusion.kind, fusion.text) not in known:
@@ -416,6 +418,7 @@ def missing_fusions(
     files, formed = compiled_files(), _formed(text, entry, machine)
     if isinstance(formed, NotFused) or files.read(_formed_key(text, entry, machine)) is None:
         return ()
+    formed = formed.with_visible_keys({})
     distinct = {(each.kind, each.text): each for each in reversed(formed.program.fusions)}
     firsts = (next(_tasks(each, machine, schedules, threads)) for each in reversed(distinct.values()))
     return tuple(each for each in firsts if files.read(each.key) is None)

@@ -1,11 +1,11 @@
 """Makes a list of fusions of a payload: normal forms, hoisting, places in memory, formation, outlining."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tuner.core.fusions import WEIGHT, FusedProgram, Fusion
+from tuner.core.fusions import ATTENTION, WEIGHT, FusedProgram, Fusion
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import name_of
 from tuner.mlir.transform import new_context
@@ -62,6 +62,19 @@ class FormedText:
     program: FusedProgram
     weights: tuple[Weight, ...]
 
+    def with_visible_keys(self, resources: Mapping[str, bytes]) -> "FormedText":
+        """Returns the program with what masks show to its attentions, where ``resources`` has their data."""
+        program = self.program
+        if not any(each.kind == ATTENTION for each in program.fusions):
+            return self
+        is_known = [each.values is not None or each.name in resources for each in self.weights]
+        weights = [
+            each.array(resources) if known else None
+            for each, known in zip(self.weights, is_known, strict=True)
+        ]
+        fusions = mark_visible_keys(program.fusions, program.buffers, program.init, weights)
+        return replace(self, program=replace(program, fusions=fusions))
+
     def with_data(self, resources: Mapping[str, bytes]) -> FormedProgram:
         """Returns the program with its weights; raises CandidateError(BIND) where data are missing."""
         return FormedProgram(self.program, tuple(each.array(resources) for each in self.weights), self.entry)
@@ -79,7 +92,9 @@ def fuse_program(
     """
     split = split_payload(text)
     formed = form_text(split.text, entry, keeps_forks=keeps_forks, multiplies_pairs=multiplies_pairs)
-    return formed if isinstance(formed, NotFused) else formed.with_data(split.resources)
+    if isinstance(formed, NotFused):
+        return formed
+    return formed.with_visible_keys(split.resources).with_data(split.resources)
 
 
 def form_text(
@@ -111,7 +126,6 @@ def form_text(
         if not init:
             weights = tuple(weights[number] for number in kept)
         fusions, plan = _fusions(payload, len(arguments), keeps_forks=keeps_forks)
-        fusions = mark_visible_keys(fusions, plan.buffers, init, weights)
         program = FusedProgram(fusions, tuple(plan.buffers), arguments, payload.results, init)
         return FormedText(name_of(payload.function), program, weights)
 

@@ -20,11 +20,11 @@ MOST_ELEMENTS = 1 << 24  # of a mask that is computed here: 2 s
 
 
 def mark_visible_keys(
-    fusions: Sequence[Fusion], buffers: Sequence[Buffer], init: str, weights: Sequence[Array]
+    fusions: Sequence[Fusion], buffers: Sequence[Buffer], init: str, weights: Sequence[Array | None]
 ) -> tuple[Fusion, ...]:
     """Returns fusions, attentions with the keys that their masks show, where these are known.
 
-    ``init`` computes the buffers of weights from ``weights``; "": they are the buffers.
+    ``init`` computes the buffers of weights from ``weights``; "": they are the buffers. None: not known here.
     """
     known: dict[int, Array | None] = {}
 
@@ -52,12 +52,15 @@ def _marked(fusion: Fusion, mask_of: Callable[[View], Array | None]) -> Fusion:
     return replace(fusion, text=with_visible_band(fusion.text, mask, band))
 
 
-def _computed(init: str, weights: Sequence[Array], number: int) -> Array | None:
+def _computed(init: str, weights: Sequence[Array | None], number: int) -> Array | None:
     """Returns the elements of a buffer of weights, in order; None where the reference cannot compute it."""
     if not init:
-        return np.ascontiguousarray(weights[number]).reshape(-1)
+        weight = weights[number]
+        return None if weight is None else np.ascontiguousarray(weight).reshape(-1)
     part = next(each for each in init_parts(init) if number in each.results)
-    inputs = tuple(np.asarray(weights[each]) for each in part.inputs)
+    inputs = tuple(weight for each in part.inputs if (weight := weights[each]) is not None)
+    if len(inputs) < len(part.inputs):
+        return None
     if not part.text:
         return np.ascontiguousarray(inputs[0]).reshape(-1)
     try:
