@@ -64,7 +64,7 @@ def test_damaged_renamed_and_foreign_files_are_made_again(
     (tmp_path / KEY).rename(tmp_path / other)
     assert files.read(other) is None
     (tmp_path / other).rename(tmp_path / KEY)
-    monkeypatch.setattr(module.os, "getuid", lambda: os.geteuid() + 1)
+    monkeypatch.setattr(os, "getuid", lambda: os.geteuid() + 1)
     assert files.read(KEY) is None
 
 

@@ -77,7 +77,7 @@ def test_equal_modules_are_lowered_once_with_the_weights_of_each(
 
 
 def test_what_the_text_contains_is_in_the_key(exported: Callable[..., tuple[str, bool]]) -> None:
-    modules: list[tuple[nn.Module, torch.Tensor]] = [
+    modules: list[tuple[nn.Module, Any]] = [
         (Layer(), X),
         (Layer(scale=3.0), X),
         (Layer(mask=(True, True, False, True)), X),

@@ -86,7 +86,7 @@ def visible_band(mask: AttentionMask, numbers: Array) -> tuple[int, int] | None:
     nothing is outside of these keys.
     """
     heads = numbers.reshape(-1, *numbers.shape[-2:])
-    hidden = heads <= LEAST if mask.hides is None else (heads != 0) == mask.hides
+    hidden: Array = heads <= LEAST if mask.hides is None else (heads != 0) == mask.hides
     seen = heads >= SEEN if mask.hides is None else ~hidden
     if not seen.any(axis=-1).all():
         return None
