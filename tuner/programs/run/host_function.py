@@ -75,8 +75,8 @@ class HostCode:
                 module = jit_ir.Module.parse(llvm_text)
                 self._engine = execution_engine.ExecutionEngine(module, opt_level=2)
             # before the constructors run: the modules that they load would be null otherwise
-            for name, address in symbols.items():
-                self._engine.raw_register_runtime(name, ctypes.c_void_p(address))
+            for symbol, address in symbols.items():
+                self._engine.raw_register_runtime(symbol, ctypes.c_void_p(address))
             if is_run:
                 self._engine.initialize()
             return int(self._engine.raw_lookup(name) or 0)
