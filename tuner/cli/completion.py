@@ -146,8 +146,9 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "cache": _these(CACHES),
     "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
     "chip": _these(CHIPS),
-    # the option: another machine's processor
-    "cpu": lambda _context, _start: ((name, each.product) for name, each in PROCESSORS.items()),
+    **dict.fromkeys(  # the option: another machine's processor
+        ("cpu",), lambda _context, _start: ((name, each.product) for name, each in PROCESSORS.items())
+    ),
     "target": _targets,
     **dict.fromkeys(("strategy", "strategies"), _strategies),
     **dict.fromkeys(("run", "run_id", "resume"), _runs),

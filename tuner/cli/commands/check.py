@@ -122,7 +122,7 @@ def check(
     another machine, or for want of a reliable recorded time. Kernels of --baseline that are too noisy to
     decide pass, with a note.
 
-    Example: tuner check best.mlir, or tuner check --baseline gate.json
+    Example: tuner check best.mlir, or tuner check --baseline gate.json --record best
     """
     _require_one_subject(context, script, is_best=best, has_baseline=baseline is not None)
     backends, limit = backends_of(context), parse_share(max_slowdown)

@@ -72,7 +72,8 @@ class FormedText:
             each.array(resources) if known else None
             for each, known in zip(self.weights, is_known, strict=True)
         ]
-        fusions = mark_visible_keys(program.fusions, program.buffers, program.init, weights)
+        with new_context(), ir.Location.unknown():
+            fusions = mark_visible_keys(program.fusions, program.buffers, program.init, weights)
         return replace(self, program=replace(program, fusions=fusions))
 
     def with_data(self, resources: Mapping[str, bytes]) -> FormedProgram:
