@@ -16,7 +16,11 @@ from tuner.targets.interface import TargetBackend
 from tuner.targets.replay import RECORDINGS
 
 KINDS: Mapping[str, TargetBackend] = MappingProxyType(
-    {"cpu": target.KIND, "cuda": cuda.KIND, "simulator": simulator_target.KIND}
+    {
+        "cpu": target.KIND,
+        "cuda": cuda.KIND,
+        "simulator": simulator_target.KIND,
+    }
 )
 APPLY_TIMEOUT_S = 60.0
 
