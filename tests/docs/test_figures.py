@@ -28,6 +28,7 @@ from tuner.programs.lowering.entry import OPERATIONS_LIMIT, WHOLE_LIMIT
 from tuner.programs.run.host_errors import THREADS_LIMIT
 from tuner.programs.run.sampled_launches import REFERENCES_LIMIT_S
 from tuner.results.regression.gate import SESSIONS_LIMIT
+from tuner.runtime.compiled_files import LIMIT_BYTES
 from tuner.runtime.cpu.memory import FAULTING_BYTES
 from tuner.runtime.timing import SAMPLE_S
 from tuner.simulator.launch import SECONDS_LIMIT
@@ -117,6 +118,7 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "guides/gate.md", f"lies above {tolerated} and above the noise"
     yield "guides/gate.md", f"A slowdown below {tolerated}."
     yield "guides/gate.md", f"{SESSIONS_LIMIT} sessions were too noisy"
+    yield "guides/pytorch.md", f"{LIMIT_BYTES >> 20} MB"
     yield "concepts/fleet.md", f"after its lease ({FleetSettings().lease_s:.0f} s;"
     yield "concepts/fleet.md", f"a timeout of {RETRY_LIMIT_S / 60:.0f} minutes"
     yield "concepts/fleet.md", f"more than {BLOB_LIMIT_BYTES >> 20} MiB"

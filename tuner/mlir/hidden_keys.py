@@ -86,11 +86,11 @@ def visible_band(mask: AttentionMask, numbers: Array) -> tuple[int, int] | None:
     nothing is outside of these keys.
     """
     heads = numbers.reshape(-1, *numbers.shape[-2:])
-    hidden: Array = heads <= LEAST if mask.hides is None else (heads != 0) == mask.hides
-    seen = heads >= SEEN if mask.hides is None else ~hidden
+    hidden: Array = np.asarray(heads <= LEAST if mask.hides is None else (heads != 0) == mask.hides)
+    seen: Array = np.asarray(heads >= SEEN if mask.hides is None else ~hidden)
     if not seen.any(axis=-1).all():
         return None
-    visible = ~hidden.all(axis=0)
+    visible: Array = ~np.asarray(hidden.all(axis=0))
     queries, count = visible.shape
     rows = np.arange(queries)
     first = int((visible.argmax(axis=1) - rows).min())
