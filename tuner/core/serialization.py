@@ -10,6 +10,7 @@ import itertools
 import json
 import re
 import sys
+import tempfile
 import types
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -392,6 +393,19 @@ def unreadable(path: Path, error: OSError, allowed: str) -> UsageError:
     """Returns the UsageError for a file that cannot be read; ``allowed``: what the file should be."""
     line = f"{path}: cannot be read ({error.strerror or error}), expected {allowed}"
     return UsageError(line, similar_file_hint(path))
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replaces a file, whose folder is made where it is missing, completely or not at all; raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+        try:
+            file.write(content)
+            file.flush()
+            Path(file.name).replace(path)
+        except OSError:  # a full disk
+            Path(file.name).unlink(missing_ok=True)
+            raise
 
 
 def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:

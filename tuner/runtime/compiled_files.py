@@ -10,7 +10,6 @@ import hashlib
 import os
 import pickle
 import platform
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +18,7 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
+from tuner.core.serialization import replace_file
 from tuner.mlir.fingerprint import packages, sources_sha256
 
 Value = TypeVar("Value")
@@ -63,20 +63,16 @@ class CompiledFiles:
         except (OSError, pickle.UnpicklingError):
             return None
 
+    def has(self, key: str) -> bool:
+        """Returns whether there is a file for a key, whole or not."""
+        return (self.folder / key).exists()
+
     def write(self, key: str, value: object) -> None:
         """Keeps a value, not None, for a key; does nothing where the folder cannot be written."""
         body = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
         content = MARK + hashlib.sha256(key.encode() + body).digest() + body
         with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".", delete=False) as file:
-                try:
-                    file.write(content)
-                    file.flush()
-                    Path(file.name).replace(self.folder / key)
-                except OSError:  # a full disk
-                    Path(file.name).unlink(missing_ok=True)
-                    raise
+            replace_file(self.folder / key, content)
             if int(key[:16], 16) % PRUNED_EVERY == 0:
                 self.prune()
 

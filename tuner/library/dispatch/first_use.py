@@ -5,7 +5,6 @@ import fcntl
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
-from tuner.core.serialization import decode, encode, parsed, require_format, seconds_text
+from tuner.core.serialization import decode, encode, parsed, replace_file, require_format, seconds_text
 from tuner.library.dispatch.rule import Configuration
 from tuner.payload.reference import Array, output_dtype
 from tuner.runtime import timing
@@ -335,10 +334,7 @@ class FirstUseCache:
         """Stores what a first use measured; does nothing where the folder cannot be written."""
         content = json.dumps(encode(_Stored(FORMAT, VERSION, key, first_use)), indent=1).encode()
         with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self._folder, prefix=".", delete=False) as file:
-                file.write(content)
-            Path(file.name).replace(self._folder / f"{key.name}.json")
+            replace_file(self._folder / f"{key.name}.json", content)
 
     @contextlib.contextmanager
     def held(self, key: FirstUseKey) -> Iterator[None]:
