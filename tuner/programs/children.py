@@ -4,7 +4,6 @@ A fusion that is compiled is kept on disk (``tuner.runtime.compiled_files``), wh
 the program finds it. That child compiles again what failed, so an error is reported as without the others.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, final
 
 from tuner.core.errors import Stage
 from tuner.core.requests import WORKERS_LIMIT
+from tuner.runtime.cpu.host import usable_processors
 from tuner.runtime.workers.child_process import sleep_until_news
 from tuner.runtime.workers.processes import TICK_S
 from tuner.runtime.workers.protocol import CALL, Reply, ServiceSpec
@@ -53,7 +53,7 @@ class CompilingChildren:
     def start(self) -> None:
         """Starts as many children as fusions are compiled by; returns before they are ready."""
         self._first.start()
-        while len(self._helpers) < min(WORKERS_LIMIT, len(os.sched_getaffinity(0))) - 1:
+        while len(self._helpers) < min(WORKERS_LIMIT, usable_processors().allowed) - 1:
             self._helpers.append(Worker(self._spec, MEMORY_BYTES))
             self._helpers[-1].start()
 

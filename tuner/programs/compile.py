@@ -146,8 +146,10 @@ def compile_in_child(request: ProgramRequest) -> CompiledProgram:
     """
     module = without_data(request.text)
     kept = kept_program(replace(request, text=module), lambda: split_payload(request.text).resources)
-    if kept is not None:
-        return kept
+    return _compiled_in_child(request) if kept is None else kept
+
+
+def _compiled_in_child(request: ProgramRequest) -> CompiledProgram:
     try:
         if request.target.is_on_cpu:
             children = CHILDREN.of_this_thread()
@@ -176,7 +178,7 @@ def compile_on_host(
         kept = kept_program(request, lambda: payload.resources)
         if kept is None:
             text = joined_payload(payload.text, payload.resources)
-            kept = compile_in_child(replace(request, text=text))
+            kept = _compiled_in_child(replace(request, text=text))
     return host_function(kept)
 
 

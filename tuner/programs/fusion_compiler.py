@@ -264,7 +264,7 @@ def _by_script(
 ) -> ScheduledFusion:
     summary = _summary(task.fusion, "", problem)
     summary = replace(summary, strategy=candidate.strategy, knobs=candidate.choices, origin=origin)
-    code = _compiled(problem.fusion, script, threads_of(task.fusion, problem, task.threads))
+    code = _compiled(problem.fusion, script, useful_threads(summary, task.threads))
     return ScheduledFusion(code, replace(summary, is_divided=code.is_divided))
 
 
@@ -338,9 +338,9 @@ def compile_fusions(
     if isinstance(formed, NotFused):
         return formed
     formed.with_data(split.resources)  # raises where data are missing, before anything is compiled
-    formed = formed.with_visible_keys(split.resources)
+    formed = formed.with_visible_keys(lambda: split.resources)
     try:
-        fusions = _scheduled(formed.program.fusions, machine, schedules, threads)
+        fusions = _scheduled(formed, machine, schedules, threads)
     except CandidateError as error:
         return NotFused(error.reason)
     key = _linked_key(formed, fusions, machine, threads)
@@ -365,23 +365,23 @@ def kept_program(
     formed = files.read(_formed_key(text, entry, machine))
     if not isinstance(formed, FormedText):
         return None
-    formed = formed.with_visible_keys(resources())
+    data = functools.cache(resources)
+    formed = formed.with_visible_keys(data)
     known: dict[tuple[str, str], ScheduledFusion] = {}
-    for fusion in formed.program.fusions:
-        if (fusion.kind, fusion.text) not in known:
-            is_asked = schedules is not no_schedules and fusion.kind != LOOPS_KIND
-            if is_asked and files.read(_problem_key(fusion)) is None:
-                return None
-            found = files.read(next(_tasks(fusion, machine, schedules, threads)).key)
-            if found is None:
-                return None
-            known[fusion.kind, fusion.text] = found
+    for same, fusion in _distinct(formed).items():
+        is_asked = schedules is not no_schedules and fusion.kind != LOOPS_KIND
+        if is_asked and files.read(_problem_key(fusion)) is None:
+            return None
+        found = files.read(next(_tasks(fusion, machine, schedules, threads)).key)
+        if found is None:
+            return None
+        known[same] = found
     fusions = tuple(known[fusion.kind, fusion.text] for fusion in formed.program.fusions)
     made = files.read(_linked_key(formed, fusions, machine, threads))
     init = files.read(_init_key(formed.program.init)) if formed.program.init else ()
     if not isinstance(made, LinkedProgram) or init is None or not all(each.is_compiled for each in init):
         return None
-    return _with_weights(formed, made, resources())
+    return _with_weights(formed, made, data())
 
 
 def _formed_key(text: str, entry: str | None, machine: Machine) -> str:
@@ -416,12 +416,19 @@ def missing_fusions(
     cannot be written. ``text`` is the payload without data of constants. Raises as ``compile_fusions``.
     """
     files, formed = compiled_files(), _formed(text, entry, machine)
-    if isinstance(formed, NotFused) or files.read(_formed_key(text, entry, machine)) is None:
+    if isinstance(formed, NotFused) or not files.has(_formed_key(text, entry, machine)):
         return ()
-    formed = formed.with_visible_keys({})
-    distinct = {(each.kind, each.text): each for each in reversed(formed.program.fusions)}
-    firsts = (next(_tasks(each, machine, schedules, threads)) for each in reversed(distinct.values()))
+    distinct = _distinct(formed.with_visible_keys(dict))
+    firsts = (next(_tasks(each, machine, schedules, threads)) for each in distinct.values())
     return tuple(each for each in firsts if files.read(each.key) is None)
+
+
+def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:
+    """Returns the first fusion of each kind and text, in order: those of equal text are compiled once."""
+    found: dict[tuple[str, str], Fusion] = {}
+    for each in formed.program.fusions:
+        found.setdefault((each.kind, each.text), each)
+    return found
 
 
 def _formed(text: str, entry: str | None, machine: Machine) -> FormedText | NotFused:
@@ -474,17 +481,16 @@ def _linked(
 
 
 def _scheduled(
-    fusions: tuple[Fusion, ...], machine: Machine, schedules: Schedules, threads: int
+    formed: FormedText, machine: Machine, schedules: Schedules, threads: int
 ) -> tuple[ScheduledFusion, ...]:
-    known: dict[tuple[str, str], ScheduledFusion] = {}  # fusions of equal text are compiled once
-    for fusion in fusions:
-        if (fusion.kind, fusion.text) not in known:
-            try:
-                known[fusion.kind, fusion.text] = schedule_fusion(fusion, machine, schedules, threads)
-            except CandidateError as error:
-                reason = f"{', '.join(dict.fromkeys(fusion.ops))}: {error.reason}"
-                raise CandidateError(error.stage, reason) from error
-    return tuple(known[fusion.kind, fusion.text] for fusion in fusions)
+    known: dict[tuple[str, str], ScheduledFusion] = {}
+    for same, fusion in _distinct(formed).items():
+        try:
+            known[same] = schedule_fusion(fusion, machine, schedules, threads)
+        except CandidateError as error:
+            reason = f"{', '.join(dict.fromkeys(fusion.ops))}: {error.reason}"
+            raise CandidateError(error.stage, reason) from error
+    return tuple(known[fusion.kind, fusion.text] for fusion in formed.program.fusions)
 
 
 def _object_code(llvm_text: str, entry: str) -> bytes:

@@ -1,17 +1,21 @@
 """Makes a list of fusions of a payload: normal forms, hoisting, places in memory, formation, outlining."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from tuner.core.fusions import ATTENTION, WEIGHT, FusedProgram, Fusion
+from tuner.core.errors import UsageError
+from tuner.core.fusions import ATTENTION, WEIGHT, Buffer, FusedProgram, Fusion, View
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_band
 from tuner.mlir.ir.reading import name_of
+from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
 from tuner.programs.fusions.formation import Members, copying_fusion, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
-from tuner.programs.fusions.hoisting import hoist
+from tuner.programs.fusions.hoisting import hoist, init_parts
 from tuner.programs.fusions.matmul_forms import (
     begin_with_zeros,
     broadcast_for_each_user,
@@ -41,7 +45,6 @@ from tuner.programs.fusions.payload import (
     tensor_type,
 )
 from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
-from tuner.programs.fusions.visible_keys import mark_visible_keys
 from tuner.programs.lowering.resources import split_payload
 
 
@@ -62,18 +65,20 @@ class FormedText:
     program: FusedProgram
     weights: tuple[Weight, ...]
 
-    def with_visible_keys(self, resources: Mapping[str, bytes]) -> "FormedText":
-        """Returns the program with what masks show to its attentions, where ``resources`` has their data."""
+    def with_visible_keys(self, resources: Callable[[], Mapping[str, bytes]]) -> "FormedText":
+        """Returns the program with what masks show to its attentions, where ``resources`` has their data.
+
+        ``resources`` is called only for a program with attentions.
+        """
         program = self.program
         if not any(each.kind == ATTENTION for each in program.fusions):
             return self
-        is_known = [each.values is not None or each.name in resources for each in self.weights]
-        weights = [
-            each.array(resources) if known else None
-            for each, known in zip(self.weights, is_known, strict=True)
-        ]
+        data = resources()
+        is_known = (each.values is not None or each.name in data for each in self.weights)
+        pairs = zip(self.weights, is_known, strict=True)
+        weights = [each.array(data) if known else None for each, known in pairs]
         with new_context(), ir.Location.unknown():
-            fusions = mark_visible_keys(program.fusions, program.buffers, program.init, weights)
+            fusions = _marked_fusions(program.fusions, program.buffers, program.init, weights)
         return replace(self, program=replace(program, fusions=fusions))
 
     def with_data(self, resources: Mapping[str, bytes]) -> FormedProgram:
@@ -95,7 +100,7 @@ def fuse_program(
     formed = form_text(split.text, entry, keeps_forks=keeps_forks, multiplies_pairs=multiplies_pairs)
     if isinstance(formed, NotFused):
         return formed
-    return formed.with_visible_keys(split.resources).with_data(split.resources)
+    return formed.with_visible_keys(lambda: split.resources).with_data(split.resources)
 
 
 def form_text(
@@ -149,3 +154,61 @@ def _fusions(
             fusions.append(outlined(by_root[op], plan.views, weights))
         fusions += [copying_fusion(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
     return tuple(fusions), plan
+
+
+# A mask that hides the same keys at each call, as a causal one, is computed at compile time; its numbers say
+# which keys no row sees: ``tuner.mlir.hidden_keys``.
+
+Array = npt.NDArray[np.generic]
+MOST_ELEMENTS = 1 << 24  # of a mask that is computed here: 2 s
+
+
+def _marked_fusions(
+    fusions: Sequence[Fusion], buffers: Sequence[Buffer], init: str, weights: Sequence[Array | None]
+) -> tuple[Fusion, ...]:
+    """Returns fusions, attentions with the keys that their masks show, where these are known.
+
+    ``init`` computes the buffers of weights from ``weights``; "": they are the buffers. None: not known here.
+    """
+    known: dict[int, Array | None] = {}
+
+    def mask_of(view: View) -> Array | None:
+        buffer = buffers[view.buffer]
+        if buffer.owner != WEIGHT or np.prod(buffer.type.shape) > MOST_ELEMENTS:
+            return None
+        if buffer.number not in known:
+            known[buffer.number] = _computed(init, weights, buffer.number)
+        flat = known[buffer.number]
+        if flat is None:
+            return None
+        steps = [each * flat.itemsize for each in view.strides]
+        return np.lib.stride_tricks.as_strided(flat[view.offset :], view.type.shape, steps, writeable=False)
+
+    return tuple(_marked(each, mask_of) if each.kind == ATTENTION else each for each in fusions)
+
+
+def _marked(fusion: Fusion, mask_of: Callable[[View], Array | None]) -> Fusion:
+    mask = attention_mask(fusion.text)
+    numbers = None if mask is None else mask_of(fusion.inputs[mask.argument])
+    band = None if mask is None or numbers is None else visible_band(mask, numbers)
+    if mask is None or band is None:
+        return fusion
+    return replace(fusion, text=with_visible_band(fusion.text, mask, band))
+
+
+def _computed(init: str, weights: Sequence[Array | None], number: int) -> Array | None:
+    """Returns the elements of a buffer of weights, in order; None where the reference cannot compute it."""
+    if not init:
+        weight = weights[number]
+        return None if weight is None else np.ascontiguousarray(weight).reshape(-1)
+    part = next(each for each in init_parts(init) if number in each.results)
+    inputs = tuple(weight for each in part.inputs if (weight := weights[each]) is not None)
+    if len(inputs) < len(part.inputs):
+        return None
+    if not part.text:
+        return np.ascontiguousarray(inputs[0]).reshape(-1)
+    try:
+        made = evaluate_tensors(part.text, inputs)
+    except UsageError:
+        return None
+    return np.ascontiguousarray(made[part.results.index(number)]).reshape(-1)
