@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 SQUARE = (4096, 4096, 4096)
 PROBLEMS = (*(Matmul(*SQUARE, dtype) for dtype in ("f16", "bf16", "tf32", "f32")), Matmul(5376, 2048, 5376))
-SEARCH_SHARE = (
-    0.5  # of a problem's seconds; the rest: cuBLAS twice, final re-measurement, roofline, float64 reference
-)
+# of a problem's seconds; the rest: cuBLAS twice, final re-measurement, roofline, float64 reference
+SEARCH_SHARE = 0.5
 LEAST_SEARCH_S = 3.0
 GRACE_S = 60.0  # beyond its share that a run may take before it counts as hanging
 SMALL = Matmul(48, 40, 32, "f16")  # for the simulator

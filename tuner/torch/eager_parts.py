@@ -106,6 +106,8 @@ class ModuleGraph:
 
     def values(self, wanted: Sequence[Node]) -> dict[Node, torch.Tensor]:
         """Returns the tensors of nodes in the example call, computed in eager mode."""
+        if not wanted:
+            return {}
         module, reads = self.piece(self.nodes, wanted)
         given = dict(zip(self.inputs, self.tensors, strict=True))
         return dict(zip(wanted, module(*[given[node] for node in reads]), strict=True))
@@ -260,13 +262,14 @@ def _slower(
 
     times_s = [_least_s(partial(run, region, 1)) for region in regions]
     least_s = max(LOOPS_LEAST_S, LOOPS_LIMIT * sum(times_s))
-    for region, time_s in zip(regions, times_s, strict=True):
-        if time_s < least_s or not region.nodes:
-            continue
-        own = {*region.nodes}
-        outputs = [node for node in region.nodes if node in graph.results or not own.issuperset(node.users)]
-        operators, reads = graph.piece(region.nodes, [each for each in outputs if _is_tensor(each)])
-        values = graph.values(reads)
+    pairs = zip(regions, times_s, strict=True)
+    large = [
+        (region, time_s, *_piece(graph, region))
+        for region, time_s in pairs
+        if time_s >= least_s and region.nodes
+    ]
+    values = graph.values([*dict.fromkeys(node for *_, reads in large for node in reads)])
+    for region, time_s, operators, reads in large:
         repeats = math.ceil(LEAST_SLICE_S / time_s)
         ours: Call = partial(run, region, repeats)
         eager: Call = partial(operators.forward, *[values[node] for node in reads])
@@ -275,6 +278,12 @@ def _slower(
         compared = compared_baseline(EAGER, timed[EAGER], alone, again)
         if compared.is_faster:
             yield region, replace(compared, part=region.text)
+
+
+def _piece(graph: ModuleGraph, region: Region) -> tuple[Any, tuple[Node, ...]]:
+    own = {*region.nodes}
+    outputs = [node for node in region.nodes if node in graph.results or not own.issuperset(node.users)]
+    return graph.piece(region.nodes, [each for each in outputs if _is_tensor(each)])
 
 
 def _is_tensor(node: Node) -> bool:
@@ -352,7 +361,7 @@ def parted(
             own = own.all_input_nodes[0]
         least = max((levels[each] for each in node.all_input_nodes if each in levels), default=0)
         levels[node] = least + (least % 2 != (own in in_torch))
-    parts = []
+    pieces = []
     for level in sorted({*levels.values()}):
         nodes = [node for node in graph.nodes if levels[node] == level]
         outputs = [
@@ -360,10 +369,13 @@ def parted(
             for node in nodes
             if node in graph.results or any(levels.get(user, level) != level for user in node.users)
         ]
-        module, reads = graph.piece(nodes, outputs)
+        is_compiled = level % 2 == 0 and not all(map(_is_view, nodes))
+        pieces.append((is_compiled, outputs, *graph.piece(nodes, outputs)))
+    values = graph.values([*dict.fromkeys(node for given, *_, reads in pieces if given for node in reads)])
+    parts = []
+    for is_compiled, outputs, module, reads in pieces:
         call: Callable[[tuple[torch.Tensor, ...]], Tensors] = partial(_called, module.forward)
-        if level % 2 == 0 and not all(map(_is_view, nodes)):
-            values = graph.values(reads)
+        if is_compiled:
             call = compiled(module, tuple(values[node] for node in reads)).run
         parts.append(
             TensorPart(call, tuple(each.name for each in reads), tuple(each.name for each in outputs))

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from tuner.runtime.compiled_files import CompiledFiles
+from tuner.torch.importer import bytes_of, memory_of
 
 OURS = ("aten", "prims")  # namespaces of operations whose meaning torch's version fixes
 PLAIN_MODULES = ("_operator", "builtins", "math")  # of functions that are called
@@ -88,11 +89,10 @@ def _weights(weights: Mapping[str, Any], *, holds_constants: bool) -> Iterator[t
             raise _UnknownError
         if weight.numel() and not weight.data_ptr():  # its storage was freed
             raise _UnknownError
-        memory = (weight.data_ptr(), weight.shape, weight.stride(), weight.dtype)
         is_read = holds_constants or weight.numel() == 1
-        yield name, _text(weight), first.setdefault(memory, name), _digest(weight) if is_read else ""
+        same = first.setdefault(memory_of(weight), name)
+        yield name, _text(weight), same, _digest(weight) if is_read else ""
 
 
 def _digest(tensor: torch.Tensor) -> str:
-    plain = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
-    return hashlib.sha256(plain.view(torch.uint8).numpy()).hexdigest()
+    return hashlib.sha256(bytes_of(tensor.detach().resolve_conj().resolve_neg())).hexdigest()

@@ -52,7 +52,7 @@ class _Literals:
 
     def __init__(self, weights: Mapping[str, Any]) -> None:
         tensors = {name: each for name, each in weights.items() if isinstance(each, torch.Tensor)}
-        self._names = {_memory(each): name for name, each in reversed(tensors.items())}
+        self._names = {memory_of(each): name for name, each in reversed(tensors.items())}
         self.weights: dict[str, ImportedWeight] = {}
         # by memory, shape, strides and type; a tensor that is kept keeps its memory
         self._known: dict[tuple[Any, ...], tuple[torch.Tensor, Any]] = {}
@@ -69,7 +69,7 @@ class _Literals:
         is_array = isinstance(literal, torch.Tensor) and literal.numel() != 1
         if not is_array or tables.TORCH_DTYPE_TO_NPY_TYPE.get(literal.dtype) is None:
             return None
-        key = _memory(literal)
+        key = memory_of(literal)
         if key not in self._known:
             content = bytes_of(literal)
             name = f"torch_tensor_{'_'.join(map(str, literal.shape))}_{literal.dtype}"
@@ -87,7 +87,8 @@ class _Literals:
         return operation.result
 
 
-def _memory(tensor: torch.Tensor) -> tuple[Any, ...]:
+def memory_of(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Returns what tensors of the same elements in memory share: address, shape, strides and type."""
     return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
 
 

@@ -19,9 +19,8 @@ import torch
 from torch.nn.functional import pad
 
 ATEN = torch.ops.aten
-SLICES_LIMIT = (
-    16  # of one dimension: each is an operand of the operation, which the compiler's time grows with
-)
+# of one dimension: each is an operand of the operation, which the compiler's time grows with
+SLICES_LIMIT = 16
 NARROW = (torch.float16, torch.bfloat16)
 Combine = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -65,13 +64,11 @@ class _Windows:
 
 
 def _windows(
-    x: torch.Tensor, window: list[int], stride: list[int], padding: list[int], dilation: list[int], up: bool
+    x: torch.Tensor, dims: int, window: list[int], stride: Any, padding: Any, dilation: Any, up: bool
 ) -> list[_Windows]:
-    dims = len(window)
-    steps, margins, gaps = (
-        [*each] * (dims if len(each) == 1 else 1) for each in (stride or window, padding, dilation)
-    )
-    given = zip(x.shape[-dims:], window, steps, margins, gaps, strict=True)
+    """Returns the windows along the last dimensions; a list of one number is for all of them."""
+    lists = (window, stride or window, padding, dilation)
+    given = zip(x.shape[-dims:], *([*each] * (dims if len(each) == 1 else 1) for each in lists), strict=True)
     return [_Windows(size, width, step, margin, gap, up) for size, width, step, margin, gap in given]
 
 
@@ -90,9 +87,8 @@ def max_pool(dims: int) -> Callable[..., Any]:
         dilation: Any = (1,),
         ceil_mode: bool = False,
     ) -> Any:
-        window = [*kernel_size] * (dims if len(kernel_size) == 1 else 1)
-        windows = _windows(x, window, stride, padding, dilation, ceil_mode)
-        if not x.is_floating_point() or max(window) > SLICES_LIMIT:
+        windows = _windows(x, dims, kernel_size, stride, padding, dilation, ceil_mode)
+        if not x.is_floating_point() or max(each.window for each in windows) > SLICES_LIMIT:
             return NotImplemented
         return _pooled(x, windows, -math.inf, _greater)
 
@@ -115,17 +111,14 @@ def average_pool(dims: int) -> Callable[..., Any]:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Any:
-        window = [*kernel_size] * (dims if len(kernel_size) == 1 else 1)
-        windows = _windows(x, window, stride, padding, [1], ceil_mode)
-        if not x.is_floating_point():
+        windows = _windows(x, dims, kernel_size, stride, padding, [1], ceil_mode)
+        window = [each.window for each in windows]
+        is_long = max(window) > SLICES_LIMIT
+        if not x.is_floating_point() or (is_long and x.dtype not in NARROW):
             return NotImplemented
-        if max(window) > SLICES_LIMIT:
+        if is_long:
             rest = (ceil_mode, count_include_pad, *(() if dims == 1 else (divisor_override,)))
-            return (
-                getattr(ATEN, f"avg_pool{dims}d")(x.float(), window, stride, padding, *rest).to(x.dtype)
-                if x.dtype in NARROW
-                else NotImplemented
-            )
+            return getattr(ATEN, f"avg_pool{dims}d")(x.float(), window, stride, padding, *rest).to(x.dtype)
         wide = x.float() if x.dtype in NARROW else x
         sums = _pooled(wide, windows, 0.0, torch.add)
         if divisor_override is not None:
