@@ -71,6 +71,7 @@ POOLS = {
     "average of sequences": (torch.nn.AvgPool1d(3, 2, 1), (2, 4, 32)),
     "average of volumes": (torch.nn.AvgPool3d(2), (1, 2, 4, 6, 8)),
     "adaptive": (torch.nn.AdaptiveAvgPool2d((3, 5)), (1, 4, 6, 15)),
+    "one window": (torch.nn.AdaptiveAvgPool2d(1), (1, 8, 20, 20)),
 }
 
 

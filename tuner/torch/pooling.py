@@ -134,13 +134,15 @@ def average_pool(dims: int) -> Callable[..., Any]:
 def adaptive_average_pool(dims: int) -> Callable[..., Any]:
     """Returns the decomposition of ``aten.adaptive_avg_pool1d``, ``2d`` or ``3d`` of equal windows.
 
-    The decomposition is NotImplemented where windows differ, and where there is one window.
+    One window is a mean. The decomposition is NotImplemented where windows differ, and for integers.
     """
     of_windows = average_pool(dims)
 
     def computed(x: torch.Tensor, output_size: list[int]) -> Any:
         sizes = list(zip(x.shape[-dims:], output_size, strict=True))
-        if math.prod(output_size) <= 1 or any(size % count for size, count in sizes):
+        if x.is_floating_point() and math.prod(output_size) == 1:
+            return x.mean(list(range(-dims, 0)), keepdim=True)
+        if math.prod(output_size) == 0 or any(size % count for size, count in sizes):
             return NotImplemented
         return of_windows(x, [size // count for size, count in sizes])
 

@@ -27,10 +27,10 @@ MODELS = {  # in the order of the fusions
     "attention_cached_step": "EEEEECRC",
     "encoder": "RCECRCCRCC",
     "llama": "RCEEEEECEEEEEECRCECRCC",
-    "gpt2": "LERCEEECRCECERCCRC",
-    "vit": "VEEERCEEECRCECERCCRC",
-    "resnet": "EVLVVVVVVRC",
-    "conv_pool_linear": "VLC",
+    "gpt2": "LERCEEECRCECRCCRC",
+    "vit": "VEEERCEEECRCECRCCRC",
+    "resnet": "EVEEVVVVVVRC",
+    "conv_pool_linear": "VEC",
 }
 HEADS, QUERIES, KEYS = 2, 9, 11
 

@@ -134,7 +134,9 @@ def _ends_contraction(value: Value) -> bool:
         if op is None or op.name != GENERIC or is_reduction(op):
             return op is not None and op.name in CONTRACTIONS
         inputs = zip(inputs_of(op), maps_of(op), strict=False)
-        made = [each for each, mapping in inputs if is_identity(mapping) and _is_computed(each)]
+        read = [each for each, mapping in inputs if is_identity(mapping)]
+        # an operation that was given another shape reads a reshape of its producer's reshape
+        made = [each for each in map(_unshaped, map(_unshaped, read)) if _is_computed(each)]
         if not made:
             return False
         value = made[0]
