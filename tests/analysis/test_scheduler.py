@@ -160,6 +160,12 @@ def test_first_configurations_come_first_and_a_search_ends_where_nothing_is_left
     def flat(problem: int, _trial: int) -> float:
         return times_s[problem]
 
+    own = replace(POOL, firsts=(3, None, 9))  # 0: the least of the cost model
+    for floors_s, columns in (((0.0, 0.0, 0.0), [3, 0, 9]), ((), [0, 0, 0])):
+        scheduler = Scheduler(own, 0, floors_s)
+        for number, column in enumerate(columns):
+            assert scheduler.suggest(number) == NextTrial(number, column)
+            scheduler.take(number, COLUMNS[column])
     found = searched(flat, (0.0, 0.0, 0.0))
     assert found[:3] == [0, 1, 2]
     assert found.count(2) == QUIET + 1

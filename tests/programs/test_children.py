@@ -133,6 +133,7 @@ def test_fusions_are_compiled_in_children_and_another_process_finds_them(folder:
     assert kept_of_request(request, dict) is not None
 
 
+@pytest.mark.slow
 def test_a_fusion_that_crashes_a_child_is_an_error_of_the_program_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -151,6 +152,7 @@ def _crash(_task: FusionTask) -> None:
     os.abort()
 
 
+@pytest.mark.slow
 def test_an_error_is_that_of_the_program_and_nothing_is_kept_of_it(folder: Path) -> None:
     text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %y : tensor<4xf32>\n}"
     with pytest.raises(TunerError, match="use of undeclared SSA value name"):

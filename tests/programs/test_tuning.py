@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.op_group_problems import program_text
 from tests.tuning import fakes
 from tuner.cli.commands.run import program_document
 from tuner.cli.commands.tune_program import program_lines
@@ -19,7 +20,7 @@ from tuner.core.records import Measurement
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
-from tuner.programs.service import time_pair
+from tuner.programs.service import run_and_time, time_pair
 from tuner.programs.speedup import TimedPair
 from tuner.programs.tuning import ProgramSteps, ProgramTuning, campaign_budget_s
 from tuner.tuning.events import Interruption, ignore
@@ -73,7 +74,7 @@ def tuned(programs: Programs, store: Store, backends: Any = None, settings_of: A
     return tuning.tune(REQUEST, settings_of)
 
 
-@pytest.mark.parametrize(("budget_s", "searched_s"), [(None, None), (100.0, 100 - 3.2 * 10), (40.0, 20.0)])
+@pytest.mark.parametrize(("budget_s", "searched_s"), [(None, None), (100.0, 100 - 5 * 10), (40.0, 12.0)])
 def test_a_budget_covers_fusions_and_the_run(budget_s: float | None, searched_s: float | None) -> None:
     assert campaign_budget_s(budget_s, found_s=10.0) == searched_s
 
@@ -216,3 +217,10 @@ def test_a_program_and_its_loops_are_timed_interleaved_while_the_machine_is_watc
     assert pair.bound.host is not None
     assert pair.bound.host == pair.plain.host
     assert pair.bound.host.anchor_s > 0
+
+
+@pytest.mark.mlir
+def test_without_time_left_a_program_is_run_and_not_timed_against_its_first_schedules() -> None:
+    ran = run_and_time(ProgramRequest(program_text(), TargetName("cpu"), scripts=()), until_s=0.0)
+    assert ran.report.times is not None
+    assert (ran.times, ran.why_untimed) == (None, "the budget ended before it was timed without tuning")

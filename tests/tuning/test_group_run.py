@@ -78,6 +78,7 @@ def test_all_problems_share_one_budget_and_each_is_an_ordinary_run(store: Store)
     assert 0 < found.campaign.search_s <= found.campaign.seconds
 
 
+@pytest.mark.slow
 def test_a_search_ends_where_nothing_is_left_to_gain_says_so_and_goes_on_if_asked(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

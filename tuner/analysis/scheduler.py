@@ -22,6 +22,7 @@ class ColumnPool:
     candidates: tuple[tuple[Candidate | None, ...], ...]
     costs: tuple[tuple[float, ...], ...]  # [problem][column], of the cost model; inf where there is none
     is_demoted: tuple[tuple[bool, ...], ...]  # [problem][column]: it breaks a preference, so it comes last
+    firsts: tuple[int | None, ...] = ()  # [problem]: the column that it has without tuning; (): not known
 
     def __post_init__(self) -> None:
         tables = {"candidates": self.candidates, "costs": self.costs, "is_demoted": self.is_demoted}
@@ -34,8 +35,9 @@ class ColumnPool:
         return [column for column, each in enumerate(self.candidates[problem]) if each == candidate]
 
 
-# Every problem gets ROUNDS trials; where a roofline says the least times, as of fusions, one: its first
-# configuration. Then the next trial goes where it promises to save most time, as in TVM's task scheduler
+# Every problem gets ROUNDS trials; where a roofline says the least times, as of fusions, one: the
+# configuration that it has without tuning, so that no tuned program is slower for want of trials. Then the
+# next trial goes where it promises to save most time, as in TVM's task scheduler
 # (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762, section 6), weighted
 # by how often a problem occurs, and by how far its time is from the least. Within a problem, configurations
 # of the pool are tried in the order of the corrected cost model; where the pool ends, the run's own sampler
@@ -163,6 +165,9 @@ class Scheduler:
 
     def _next_column(self, problem: int) -> int | None:
         is_open = self._is_open[problem]
+        first = self._pool.firsts[problem] if self._has_floors and self._pool.firsts else None
+        if self._taken[problem] == 0 and first is not None and is_open[first]:
+            return first
         preferred = is_open & ~self._is_demoted[problem]
         is_late = self._taken[problem] >= POOL_TRIALS and self._taken[problem] % 2 == 1
         if not self._is_exhausted[problem] and (is_late or not preferred.any()):

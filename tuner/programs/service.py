@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tuner.programs.fusion_compiler import FusionTask
 
 NAME = "program"
+TIMES_PER_RUN = 0.7  # time to time a program in two ways, divided by the time to run it
 Value = TypeVar("Value")
 # Indices, and offsets that are values: a program of fusions without them is in bounds by its static shapes
 INDEXED = re.compile(
@@ -52,6 +54,15 @@ class LoweredText:
     entry: str
     chip: str
     text: str  # MLIR, or PTX
+
+
+@dataclass(frozen=True)
+class RunAndTimes:
+    """A run of a program with the schedules of its database, and its times against the first schedules."""
+
+    report: ProgramReport
+    times: TimedFusions | None  # None: the target has no times, or ``why_untimed``
+    why_untimed: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,17 +120,21 @@ def in_child(work: Callable[..., Value], *arguments: object, timeout_s: float) -
 
 
 def in_compiling_child(
-    work: Callable[[ProgramRequest], Value], request: ProgramRequest, timeout_s: float
+    work: Callable[[ProgramRequest], Value],
+    request: ProgramRequest,
+    timeout_s: float,
+    *,
+    is_timed: bool = False,
 ) -> Value:
     """Calls a function of this module in a child process, after others have compiled the program's fusions.
 
-    Raises as ``in_child``.
+    ``is_timed``: with its first schedules too. Raises as ``in_child``.
     """
     if not request.target.is_on_cpu:
         return in_child(work, request, timeout_s=timeout_s)
     with contextlib.closing(CompilingChildren(NAME)) as children:
         try:
-            children.compile_fusions(work_of_missing_fusions(request), timeout_s)
+            children.compile_fusions(work_of_missing_fusions(request, is_timed=is_timed), timeout_s)
             return children.call(partial(work, request), Stage.RUN, timeout_s)
         except CandidateError as error:
             kind = UsageError if error.stage is Stage.BIND else TunerError
@@ -131,6 +146,35 @@ def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float
     return in_child(lower, request, step, timeout_s=timeout_s)
 
 
+def run_and_time_in_child(request: ProgramRequest, until_s: float | None, timeout_s: float) -> RunAndTimes:
+    """Calls ``run_and_time`` in a child process. Raises as ``in_child``."""
+    work = partial(run_and_time, until_s=until_s)
+    return in_compiling_child(work, request, timeout_s, is_timed=True)
+
+
+@_as_failures()
+def run_and_time(request: ProgramRequest, until_s: float | None = None) -> RunAndTimes:
+    """Runs a program of fusions with the schedules of its database, then times it with its first ones, too.
+
+    It is not timed where that would take longer than until ``until_s`` of ``time.monotonic``. Raises as
+    ``run_program``.
+    """
+    began_s = time.monotonic()
+    tuned, report = _run(request, [])
+    now_s = time.monotonic()
+    if report.times is None:
+        return RunAndTimes(report, None)
+    if until_s is not None and now_s + TIMES_PER_RUN * (now_s - began_s) > until_s:
+        return RunAndTimes(report, None, "the budget ended before it was timed without tuning")
+    try:
+        compiler, rng = _compiler(request), np.random.default_rng(request.options.seed)
+        untuned = _compile(compiler, replace(request, database=""), as_fusions=True)
+        arguments = make_arguments(tuned.code.arguments, request.arguments, rng)
+        return RunAndTimes(report, timed_fusions(tuned, untuned, arguments, request.options))
+    except TunerError as error:
+        return RunAndTimes(report, None, str(error))
+
+
 @_as_failures()
 def run_program(request: ProgramRequest, printed: list[str] | None = None) -> ProgramReport:
     """Compiles and runs a program; compares and times it if the request asks for it; returns the report.
@@ -139,7 +183,10 @@ def run_program(request: ProgramRequest, printed: list[str] | None = None) -> Pr
     host, with matmuls as loops. Times need hardware. Raises CandidateError: BIND for the user's mistakes, RUN
     for device errors.
     """
-    printed = [] if printed is None else printed
+    return _run(request, [] if printed is None else printed)[1]
+
+
+def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, ProgramReport]:
     compiler = _compiler(request)
     compiled, support = _compile(compiler, request, as_fusions=True), compiler.support
     code = compiled.code
@@ -159,7 +206,7 @@ def run_program(request: ProgramRequest, printed: list[str] | None = None) -> Pr
         work_without_fusions = compiler.work_without_fusions(
             request.text, request.entry, request.options.device
         )
-    return ProgramReport(
+    report = ProgramReport(
         entry=code.entry,
         arguments=tuple(map(type_text, code.arguments)),
         results=tuple(map(type_text, code.results)),
@@ -180,6 +227,7 @@ def run_program(request: ProgramRequest, printed: list[str] | None = None) -> Pr
         fusions=ran.fusions,
         why_no_fusions=compiled.why_no_fusions,
     )
+    return compiled, report
 
 
 @_as_failures()
@@ -227,17 +275,6 @@ def formed_fusions(text: str) -> tuple[Fusion, ...]:
     """Returns the fusions that a payload becomes on this processor; () where it is compiled as a whole."""
     formed = fuse_program(text, multiplies_pairs=real_backends().machine().multiplies_pairs)
     return () if isinstance(formed, NotFused) else formed.program.fusions
-
-
-@_as_failures()
-def time_fusions(request: ProgramRequest) -> TimedFusions:
-    """Times a program with the schedules of its database and with its first schedules, interleaved."""
-    compiler = _compiler(request)
-    tuned = _compile(compiler, request, as_fusions=True)
-    untuned = _compile(compiler, replace(request, database=""), as_fusions=True)
-    rng = np.random.default_rng(request.options.seed)
-    arguments = make_arguments(tuned.code.arguments, request.arguments, rng)
-    return timed_fusions(tuned, untuned, arguments, request.options)
 
 
 @_as_failures()
@@ -312,18 +349,27 @@ def kept_program(
         return compiler.kept_program(request.text, request.entry, request.options.threads, resources)
 
 
-def work_of_missing_fusions(request: ProgramRequest) -> "Callable[[], tuple[FusionTask, ...]]":
+def work_of_missing_fusions(
+    request: ProgramRequest, *, is_timed: bool = False
+) -> "Callable[[], tuple[FusionTask, ...]]":
     """Returns a call of ``missing_fusions`` for a child process, which needs no data of constants."""
-    return partial(missing_fusions, replace(request, text=without_data(request.text)))
+    return partial(missing_fusions, replace(request, text=without_data(request.text)), is_timed=is_timed)
 
 
 @_as_failures()
-def missing_fusions(request: ProgramRequest) -> "tuple[FusionTask, ...]":
-    """Returns the fusions that compiling a program on the host would compile, () where scripts are given."""
+def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tuple[FusionTask, ...]":
+    """Returns the fusions that compiling a program on the host would compile, () where scripts are given.
+
+    ``is_timed``: with those of the program by its first schedules.
+    """
     if request.scripts is None or request.scripts:
         return ()
-    with _with_schedules(_compiler(request), request) as compiler:
-        return compiler.missing_fusions(request.text, request.entry, request.options.threads)
+    found: dict[str, FusionTask] = {}
+    for each in (request, replace(request, database=""))[: 1 + is_timed]:
+        with _with_schedules(_compiler(each), each) as compiler:
+            tasks = compiler.missing_fusions(each.text, each.entry, each.options.threads)
+        found.update((task.key, task) for task in tasks)
+    return tuple(found.values())
 
 
 def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> LoweredText:

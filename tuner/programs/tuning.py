@@ -21,14 +21,15 @@ from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.programs.fusion_schedules import TunableFusions
 from tuner.programs.request import ProgramOptions, ProgramReport, ProgramRequest, named_in_errors
 from tuner.programs.service import (
+    RunAndTimes,
     find_fusions,
     find_problems,
     in_child,
+    run_and_time_in_child,
     run_in_child,
-    time_fusions,
     time_pair,
 )
-from tuner.programs.speedup import TimedFusions, TimedPair
+from tuner.programs.speedup import TimedPair
 from tuner.results.best_trials import best_result
 from tuner.results.database_name import which_database
 from tuner.targets.backends import Backends
@@ -225,8 +226,8 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
 # Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly. The trials stay in
 # the database, where every later compilation of a program finds them.
 
-RUN_PER_FIND = 2.2  # time to run and time a program in the end, divided by the time to find its fusions
-LEAST_CAMPAIGN_SHARE = 0.5  # part of a budget that the campaign gets at least
+RUN_PER_FIND = 4.0  # time to run and time a program in the end, divided by the time to find its fusions
+LEAST_CAMPAIGN_SHARE = 0.3  # part of a budget that the campaign gets at least
 NO_WORK = "no candidate worked: it has its first configuration, or is loops"
 
 
@@ -235,8 +236,7 @@ class FusionSteps:
     """The steps that compile and run a program, as functions that tests may replace."""
 
     fusions: Callable[[ProgramRequest, str], TunableFusions]  # takes (request, state of the caches)
-    run: Callable[[ProgramRequest], ProgramReport]
-    time: Callable[[ProgramRequest], TimedFusions]
+    run: Callable[[ProgramRequest, float | None], RunAndTimes]  # takes (request, end on time.monotonic)
     baselines: Callable[[ProgramRequest], tuple[ProgramBaseline, ...]] = lambda _request: ()  # of a model
 
 
@@ -251,8 +251,7 @@ def child_fusion_steps() -> FusionSteps:
     """Returns the steps as used outside of tests: each in a child process that may take 600 s."""
     return FusionSteps(
         fusions=lambda request, cache: in_child(find_fusions, request, cache, timeout_s=RUN_TIMEOUT_S),
-        run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
-        time=lambda request: in_child(time_fusions, request, timeout_s=RUN_TIMEOUT_S),
+        run=lambda request, until_s: run_and_time_in_child(request, until_s, RUN_TIMEOUT_S),
     )
 
 
@@ -296,15 +295,25 @@ class FusionTuning:
             return request_of(problem, found.threads_of(problem, threads))
 
         settings, members = campaign_settings(found.problems, request_of_one, self.backends, source)
-        budget_s = campaign_budget_s(settings.budget_s, found.seconds)
-        settings = replace(settings, program=program, budget_s=budget_s)
+        budget_s, until_s = settings.budget_s, None
+        if budget_s is not None:
+            until_s = began_s - found.seconds + budget_s
+        settings = replace(settings, program=program, budget_s=campaign_budget_s(budget_s, found.seconds))
         tuned = begin_campaign(settings, members, self.backends, self.store, self.interruption, self.observe)
-        return self.run_and_time(request, found, tuned, began_s)
+        return self.run_and_time(request, found, tuned, began_s, until_s)
 
     def run_and_time(
-        self, request: ProgramRequest, found: TunableFusions, tuned: TunedCampaign, began_s: float
+        self,
+        request: ProgramRequest,
+        found: TunableFusions,
+        tuned: TunedCampaign,
+        began_s: float,
+        until_s: float | None = None,
     ) -> TunedProgram:
-        """Returns the result of a program whose fusions are tuned; runs and times it unless interrupted."""
+        """Returns the result of a program whose fusions are tuned; runs and times it unless interrupted.
+
+        After ``until_s`` of ``time.monotonic`` it is not timed untuned, too.
+        """
         bound = replace(request, database=self.database, scripts=())
         result = TunedProgram(
             request.target,
@@ -322,30 +331,27 @@ class FusionTuning:
         if tuned.is_interrupted:
             return result
         try:
-            report = self.steps.run(bound)
+            ran = self.steps.run(bound, until_s)
         except TunerError as error:
             return replace(result, failure=str(error), seconds=time.monotonic() - began_s)
-        timed = self._timed(bound, replace(result, report=report))
+        timed = self._timed(bound, result, ran)
         baselines = self.steps.baselines(bound) if bound.baselines else ()
         timed = replace(timed, baselines=baselines, seconds=time.monotonic() - began_s)
         self.store.set_program_result(tuned.campaign.id, program_result(timed))
         return timed
 
-    def _timed(self, request: ProgramRequest, result: TunedProgram) -> TunedProgram:
-        report = result.report
-        if report is None or report.times is None:
-            return result
-        try:
-            timed = self.steps.time(request)
-        except TunerError as error:
-            return replace(result, gain=NotComparable(str(error)))
+    def _timed(self, request: ProgramRequest, result: TunedProgram, ran: RunAndTimes) -> TunedProgram:
+        if ran.times is None:
+            why = NotComparable(ran.why_untimed) if ran.why_untimed else None
+            return replace(result, report=ran.report, gain=why)
+        pair = ran.times.pair
         spare_cores = self.backends.machine().physical_cores - request.options.threads
         return replace(
             result,
-            report=with_times(report, timed.pair, timed.pair.bound, spare_cores),
-            plain=with_times(report, timed.pair, timed.pair.plain, spare_cores),
-            gain=timed.pair.gain(spare_cores),
-            fusions=timed.fusions,
+            report=with_times(ran.report, pair, pair.bound, spare_cores),
+            plain=with_times(ran.report, pair, pair.plain, spare_cores),
+            gain=pair.gain(spare_cores),
+            fusions=ran.times.fusions,
         )
 
 
@@ -371,7 +377,7 @@ def tune_text(
         text: MLIR text of a function on tensors, with its constants.
         entry: the function; None: ``main``, or the only public one.
         trials: candidates of all fusions together; None: as the budget allows, or 8 per fusion without one.
-        budget_s: seconds of the tuning; at least half of it is the search's.
+        budget_s: seconds of the tuning, with running and timing the program at its end.
         seed: of the order of trials and of random inputs.
         workers: candidates compiled at once.
         database: path or URL of the results database; None: the default one.

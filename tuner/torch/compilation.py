@@ -173,7 +173,7 @@ def tune(
         keywords: example keyword inputs.
         trials: candidates of all fusions together; where neither ``trials`` nor ``budget`` is given, 8 for
             each distinct fusion.
-        budget: time of the tuning, in seconds or as "10m"; at least half of it is the search's.
+        budget: time of the tuning, in seconds or as "10m", with running and timing it at its end.
         seed: seed of the order of trials and of random inputs.
         workers: candidates compiled at once; None: the cores, at most 4.
         baseline: what runs the module next to the program, interleaved, at the end: "all", "eager",

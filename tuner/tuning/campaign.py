@@ -235,7 +235,12 @@ def _campaign_plan(
         LateSampler(partial(make_sampler, member.settings.sampler, each, member.settings.seed))
         for member, each in zip(members, feasible, strict=True)
     )
-    return CampaignPlan(replace(pool, candidates=kept), feasible, samplers)
+    numbers = {column: number for number, column in enumerate(columns)}
+    firsts = []
+    for plan, is_demoted in zip(plans, pool.is_demoted, strict=True):
+        own = (numbers.get(plan.feasible.candidate(row)) for row in plan.first)
+        firsts.append(next((each for each in own if each is not None and not is_demoted[each]), None))
+    return CampaignPlan(replace(pool, candidates=kept, firsts=tuple(firsts)), feasible, samplers)
 
 
 def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...], store: "Store") -> None:

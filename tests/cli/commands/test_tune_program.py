@@ -10,7 +10,7 @@ from tests.op_group_problems import program_text
 from tests.texts import text_beside
 from tests.tuning import fakes
 from tuner.db.store import Store
-from tuner.programs.service import find_fusions, run_program, time_fusions
+from tuner.programs.service import find_fusions, run_and_time
 from tuner.programs.tuning import FusionSteps
 
 pytestmark = pytest.mark.mlir
@@ -128,7 +128,7 @@ def test_what_a_payload_takes_is_refused_without_one(tune: Tuner) -> None:
 
 def test_a_program_of_fusions_is_tuned_under_one_budget(tune: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program is compiled, run and timed in this process; in a child's: the test of a resumed program."""
-    here = FusionSteps(find_fusions, run_program, time_fusions)
+    here = FusionSteps(find_fusions, run_and_time)
     monkeypatch.setattr("tuner.cli.commands.tune_program.child_fusion_steps", lambda: here)
     monkeypatch.setattr("tuner.programs.fusion_compiler.measure_roofline", lambda *_: fakes.ROOFLINE)
     for module in ("execution", "speedup"):

@@ -318,6 +318,7 @@ HOLDS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("hold", HOLDS.values(), ids=HOLDS)
 def test_results_that_somebody_holds_are_not_used_again(pool: fused_code.ResultPool, hold: Any) -> None:
     assert pool.take() is pool.take()  # nobody holds it

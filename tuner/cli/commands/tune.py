@@ -97,7 +97,7 @@ class UnderHeadings(click.Command):
 @click.option(
     "--budget",
     metavar="TIME",
-    help="Ends after 60s, 5m or 1h, with its final re-measurement; half of it at least is the search's.",
+    help="Ends after 60s, 5m or 1h, with its final re-measurement.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Equal seeds propose equal trials.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")

@@ -201,10 +201,11 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
     if tuned.failure:
         lines.append(f"failed  {tuned.failure}")
     gain = tuned.gain
-    if tuned.plain is not None and tuned.plain.times is not None and gain is not None:
+    if tuned.plain is not None and tuned.plain.times is not None:
         without = "scripts" if tuned.campaign is None else "tuning"
         call = f"{seconds_text(tuned.plain.times.call_s)} a call; {tuned.plain.times.reliability.text}"
         lines.append(f"plain   {call}: the same without {without}")
+    if gain is not None:
         faster = f"unknown: {gain.reason}" if isinstance(gain, NotComparable) else gain.faster_text
         lines.append(f"gain    {faster}")
     return lines + baseline_lines(tuned.baselines, screen_columns())
