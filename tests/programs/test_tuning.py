@@ -74,7 +74,7 @@ def tuned(programs: Programs, store: Store, backends: Any = None, settings_of: A
     return tuning.tune(REQUEST, settings_of)
 
 
-@pytest.mark.parametrize(("budget_s", "searched_s"), [(None, None), (100.0, 100 - 5 * 10), (40.0, 12.0)])
+@pytest.mark.parametrize(("budget_s", "searched_s"), [(None, None), (100.0, 100 - 6 * 10), (40.0, 12.0)])
 def test_a_budget_covers_fusions_and_the_run(budget_s: float | None, searched_s: float | None) -> None:
     assert campaign_budget_s(budget_s, found_s=10.0) == searched_s
 

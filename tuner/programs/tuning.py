@@ -226,7 +226,8 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
 # Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly. The trials stay in
 # the database, where every later compilation of a program finds them.
 
-RUN_PER_FIND = 4.0  # time to run and time a program in the end, divided by the time to find its fusions
+RUN_PER_FIND = 5.0  # time to run and time a program in the end, divided by the time to find its fusions
+OVERRUN = 0.05  # part of a budget by which the last phase may exceed it
 LEAST_CAMPAIGN_SHARE = 0.3  # part of a budget that the campaign gets at least
 NO_WORK = "no candidate worked: it has its first configuration, or is loops"
 
@@ -297,7 +298,7 @@ class FusionTuning:
         settings, members = campaign_settings(found.problems, request_of_one, self.backends, source)
         budget_s, until_s = settings.budget_s, None
         if budget_s is not None:
-            until_s = began_s - found.seconds + budget_s
+            until_s = began_s - found.seconds + (1 + OVERRUN) * budget_s
         settings = replace(settings, program=program, budget_s=campaign_budget_s(budget_s, found.seconds))
         tuned = begin_campaign(settings, members, self.backends, self.store, self.interruption, self.observe)
         return self.run_and_time(request, found, tuned, began_s, until_s)
