@@ -44,7 +44,7 @@ class ServerAddress:
 def parse_address(text: str) -> FileAddress | ServerAddress:
     """Parses the address of a results database: a file's path, ``sqlite:///PATH`` or ``postgresql://...``.
 
-    Returns a file's absolute path or a server's URL; opens nothing. UsageError for a malformed one.
+    Returns a file's absolute path or a server's URL; opens nothing. Raises UsageError for a malformed one.
     """
     if not text or "\0" in text:
         raise UsageError(f"database: found {masked(text)!r}, allowed {ALLOWED}")

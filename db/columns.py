@@ -73,7 +73,7 @@ Kind = TypeVar("Kind")
 FOUND_LIMIT = 80  # characters of a quoted value
 
 
-def stored_candidate(strategy: str, knobs: object) -> Candidate:
+def candidate_from_json(strategy: str, knobs: object) -> Candidate:
     """Returns a candidate from its strategy and JSON of its knobs. Raises UsageError for damaged knobs."""
     if not isinstance(knobs, dict) or not all(type(value) in (int, str) for value in knobs.values()):
         found = json.dumps(knobs)[:FOUND_LIMIT]
@@ -81,17 +81,17 @@ def stored_candidate(strategy: str, knobs: object) -> Candidate:
     return Candidate.of(strategy, knobs)
 
 
-def stored_point(point: InitialConfiguration) -> dict[str, Any]:
+def initial_to_json(point: InitialConfiguration) -> dict[str, Any]:
     """Returns an initial configuration (proposed before the sampler's) as a JSON object to store."""
     return {**candidate_document(point.candidate), "origin": point.origin, "source": point.source}
 
 
-def point_of(stored: dict[str, Any]) -> InitialConfiguration:
-    """Returns the initial configuration that ``stored_point`` wrote. Raises UsageError for damaged knobs."""
-    candidate = stored_candidate(stored["strategy"], stored["knobs"])
+def initial_from_json(stored: dict[str, Any]) -> InitialConfiguration:
+    """Returns the initial configuration that ``initial_to_json`` gave; raises UsageError if it is damaged."""
+    candidate = candidate_from_json(stored["strategy"], stored["knobs"])
     return InitialConfiguration(candidate, stored["origin"], stored["source"])
 
 
-def value_of(kind: type[Kind], stored: object) -> Kind | None:
-    """Returns the value of a JSON column that ``encode`` wrote; None for NULL. UsageError for other JSON."""
+def json_value(kind: type[Kind], stored: object) -> Kind | None:
+    """Returns the value that ``encode`` wrote as JSON, None for NULL. Raises UsageError for other JSON."""
     return None if stored is None else decode(kind, stored, f"database: {kind.__name__}")

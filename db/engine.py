@@ -111,7 +111,7 @@ WRITES = "tuner_writes"  # execution option: the transaction will write
 
 
 def open_engine(address: FileAddress | ServerAddress) -> Engine:
-    """Returns a SQLAlchemy engine that connects on first use; UsageError for PostgreSQL without psycopg."""
+    """Returns a SQLAlchemy engine that connects on first use; raises UsageError if psycopg is missing."""
     if isinstance(address, FileAddress):
         return _file_engine(address.path)
     limits = {} if "connect_timeout" in address.url.query else {"connect_timeout": CONNECT_LIMIT_S}
@@ -131,7 +131,7 @@ def empty_engine() -> Engine:
 
 
 def prepare_file(address: FileAddress) -> None:
-    """Creates the folders of a database file's path, not the file; UsageError where no file can be there."""
+    """Creates the folders of a database file's path, not the file. Raises UsageError if it cannot."""
     try:
         address.path.parent.mkdir(parents=True, exist_ok=True)
         exists = address.path.exists()

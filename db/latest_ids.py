@@ -27,7 +27,7 @@ def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
 
     For shell completion: 50 (LISTED) at most; "" means every run. Raises sqlite3.Error for a bad file.
     """
-    for run in _asked(file, RUNS, start):
+    for run in _matching(file, RUNS, start):
         columns = dict(run)
         process = json.loads(columns.get("process") or "null")  # an older schema has no such column
         status = present_status(columns["status"], process)
@@ -36,10 +36,10 @@ def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
 
 def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
     """Yields (id, "run, strategy, status") of trials whose id begins with ``start``."""
-    yield from map(tuple, _asked(file, TRIALS, start))
+    yield from map(tuple, _matching(file, TRIALS, start))
 
 
-def _asked(file: Path, query: str, start: str) -> Iterator[sqlite3.Row]:
+def _matching(file: Path, query: str, start: str) -> Iterator[sqlite3.Row]:
     if start and not start.isdigit():
         return
     uri = f"file:{quote(str(file.absolute()))}?mode=ro"

@@ -27,6 +27,7 @@ OUTCOME = (
     *("script_sha256", "artifact_sha256", "stale", "compile_s"),
 )
 PROPOSAL = ("number", "row", "strategy", "knobs", "proposed", "group_number", "unprojected")
+OUTSIDE_ROUNDS = 0  # round of a baseline that was timed alone; rounds begin with 1
 CAMPAIGN_PROGRESS = ("status", "process", "seconds", "search_s", "trials", "budget_s", "program_result")
 
 
@@ -92,10 +93,10 @@ class Merge:
 
     def _take_progress(self, run: RunRow, their_run: RunRow) -> None:
         _assign(run, their_run, PROGRESS)
-        # a baseline outside of rounds; those of rounds come with ``_merge_rounds``
+        # baselines of rounds come with ``_merge_rounds``
         their_baselines = _possible(their_run.baselines, their_run)
-        theirs = next((each for each in their_baselines if each.round == 0), None)
-        ours = next((each for each in run.baselines if each.round == 0), None)
+        theirs = next((each for each in their_baselines if each.round == OUTSIDE_ROUNDS), None)
+        ours = next((each for each in run.baselines if each.round == OUTSIDE_ROUNDS), None)
         if ours is not None and theirs is None:
             self._ours.delete(ours)
         elif ours is not None and theirs is not None:
@@ -104,7 +105,7 @@ class Merge:
             run.baselines.append(_copy(theirs))
 
     def _merge_rounds(self, run: RunRow, their_run: RunRow) -> dict[int, int]:
-        numbers = {0: 0}  # number of a round in their run -> its number in ours
+        numbers = {OUTSIDE_ROUNDS: OUTSIDE_ROUNDS}  # number of a round in their run -> its number in ours
         known = {each.started: each.number for each in run.rounds}
         baselines = {each.round: each for each in _possible(their_run.baselines, their_run)}
         for theirs in their_run.rounds:

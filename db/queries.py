@@ -91,8 +91,8 @@ def trial_select() -> "AnySelect":
 
 def quietest_reference_s(run_ids: Collection[int]) -> "AnySelect":
     """Returns the SELECT of (run id, least seconds of the reference kernel around any of its trials)."""
-    anchor_s = MeasurementRow.host["anchor_s"].as_float()  # of the reference kernel
-    timed = select(TrialRow.run_id, sa.func.min(anchor_s)).join(TrialRow.measurements)
+    reference_s = MeasurementRow.host["anchor_s"].as_float()
+    timed = select(TrialRow.run_id, sa.func.min(reference_s)).join(TrialRow.measurements)
     chosen = timed.where(TrialRow.run_id.in_(run_ids), MeasurementRow.kind == FIRST)
     return chosen.group_by(TrialRow.run_id)
 

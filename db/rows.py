@@ -33,7 +33,7 @@ from tuner.core.runs import (
     StoredTrial,
 )
 from tuner.core.serialization import decode, encode
-from tuner.db.columns import point_of, stored_candidate, stored_point, value_of
+from tuner.db.columns import candidate_from_json, initial_from_json, initial_to_json, json_value
 from tuner.db.models import (
     ArtifactRow,
     EnvironmentRow,
@@ -177,7 +177,7 @@ def settings_columns(settings: RunSettings) -> dict[str, Any]:
         "target": settings.target.text,
         "strategies": [each.text for each in settings.strategies],
         "warm_files": list(settings.warm_files) or None,
-        "first": None if settings.first is None else [stored_point(point) for point in settings.first],
+        "first": None if settings.first is None else [initial_to_json(point) for point in settings.first],
     }
 
 
@@ -188,7 +188,7 @@ def settings_of(row: RunRow) -> RunSettings:
         target=TargetName.parse(row.target),
         strategies=tuple(map(ChosenStrategy.parse, row.strategies)),
         warm_files=tuple(row.warm_files or ()),
-        first=None if row.first is None else tuple(point_of(stored) for stored in row.first),
+        first=None if row.first is None else tuple(initial_from_json(stored) for stored in row.first),
         **_copied(row, OF_SETTINGS),
     )
 
@@ -205,7 +205,7 @@ def run_of(row: RunRow) -> Run:
         compiler=compiler_of(row.environment),
         status=present_status(row.status, row.process),
         baseline=_baseline_of(row),
-        elsewhere=value_of(RemoteMeasurement, row.elsewhere),
+        elsewhere=json_value(RemoteMeasurement, row.elsewhere),
         roofline=roofline_of(row.roofline),
         campaign=campaign,
         **_copied(row, OF_RUN),
@@ -233,9 +233,9 @@ def measurement_of(row: MeasurementRow) -> Measurement:
     return Measurement(
         samples_s=tuple(row.samples_s),
         interval_s=(row.low_s, row.high_s),
-        conditions=value_of(Conditions, row.conditions),
-        host=value_of(HostConditions, row.host),
-        offsets=value_of(tuple[OffsetTime, ...], row.offsets) or (),
+        conditions=json_value(Conditions, row.conditions),
+        host=json_value(HostConditions, row.host),
+        offsets=json_value(tuple[OffsetTime, ...], row.offsets) or (),
         **_copied(row, OF_MEASUREMENT),
     )
 
@@ -269,7 +269,7 @@ def trial_of(
     row: TrialRow,
     first: MeasurementRow | None,
     final: MeasurementRow | None,
-    quietest_anchor_s: float | None = None,
+    quietest_reference_s: float | None = None,
 ) -> StoredTrial:
     """Returns a trial with an outcome from its row and its first and final measurement, if any."""
     final_time = None if final is None else time_of(final)
@@ -287,13 +287,13 @@ def trial_of(
         machine=machine_of(row.run.machine),
         threads=row.run.threads,
         stale=row.stale or "",
-        reliability=_reliability(row, record, counted, quietest_anchor_s),
-        compile_seconds=value_of(CompileSeconds, row.compile_s),
+        reliability=_reliability(row, record, counted, quietest_reference_s),
+        compile_seconds=json_value(CompileSeconds, row.compile_s),
     )
 
 
 def _reliability(
-    row: TrialRow, record: Record, final: Measurement | None, quietest_anchor_s: float | None
+    row: TrialRow, record: Record, final: Measurement | None, quietest_reference_s: float | None
 ) -> Reliability:
     run, first = row.run, record.outcome
     if not record.target.has_machine:
@@ -307,12 +307,12 @@ def _reliability(
     if not first.is_complete:
         return unknown("stopped early, the time is a lower bound")
     spare_cores = run.machine.physical_cores - run.threads
-    return reliability_alone(first.host, quietest_anchor_s=quietest_anchor_s, spare_cores=spare_cores)
+    return reliability_alone(first.host, quietest_reference_s=quietest_reference_s, spare_cores=spare_cores)
 
 
 def candidate_of(row: TrialRow) -> Candidate:
     """Returns the candidate of a trial from its row. Raises UsageError for damaged knobs."""
-    return stored_candidate(row.strategy, row.knobs)
+    return candidate_from_json(row.strategy, row.knobs)
 
 
 def _record_of(row: TrialRow, first: MeasurementRow | None) -> Record:
@@ -348,13 +348,13 @@ def _baseline_of(row: RunRow) -> Baseline | None:
     measurement = time_of(time)
     if isinstance(measurement, Failure):
         return None
-    libraries = value_of(tuple[LibraryTime, ...], time.libraries) or ()
+    libraries = json_value(tuple[LibraryTime, ...], time.libraries) or ()
     return Baseline(row.baseline_name, row.baseline_threads, measurement, time.is_interleaved, libraries)
 
 
 def roofline_of(stored: object) -> Roofline | None:
     """Returns a stored roofline; None where there is none, or one that no machine can have."""
-    roofline = value_of(Roofline, stored)
+    roofline = json_value(Roofline, stored)
     return None if roofline is None or why_no_roofline(roofline, math.inf) else roofline
 
 

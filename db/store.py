@@ -42,7 +42,7 @@ from tuner.core.runs import (
 from tuner.core.serialization import encode
 from tuner.db import queries, rows, writes
 from tuner.db.address import is_missing
-from tuner.db.columns import stored_candidate
+from tuner.db.columns import candidate_from_json
 from tuner.db.database import Database, stored_revision
 from tuner.db.maintenance import backup, prune
 from tuner.db.merge import Merge
@@ -191,7 +191,7 @@ class Store:
     def finish_run(self, run_id: int, status: str, seconds: float) -> None:
         """Stores the status with which a session of a run ended; adds ``seconds`` to the run's seconds.
 
-        ``seconds``: those not yet stored. ValueError unless "done", "running" or "interrupted".
+        ``seconds``: those not yet stored. Raises ValueError unless "done", "running" or "interrupted".
         """
         _require_status(status)
         with self._database.writing() as session:
@@ -207,7 +207,7 @@ class Store:
             run.idle_s = (run.idle_s or 0.0) + idle_s
 
     def set_baseline(self, run_id: int, baseline: Baseline) -> None:
-        """Stores the time of the baseline library for a run without timing rounds, in place of an earlier."""
+        """Stores the baseline library's time for a run without timing rounds, in place of an earlier one."""
         with self._database.writing() as session:
             writes.put_baseline(session, _known(session, RunRow, run_id), baseline)
 
@@ -219,7 +219,7 @@ class Store:
     def known_roofline(self, run_id: int) -> Roofline | None:
         """Returns a roofline that was measured with a run's machine, target, threads and dtype.
 
-        Of the latest quiet run; without one, if this run is not quiet either, of the latest; else None.
+        Takes the latest quiet run's; if there is none and this run is not quiet either, the latest run's.
         """
         with self._database.reading() as session:
             return rows.roofline_of(session.scalar(queries.rooflines_like(run_id)))
@@ -312,11 +312,11 @@ class Store:
             return rows.run_of(session.scalars(queries.run_select().where(RunRow.id == run_id)).one())
 
     def runs(self, limit: int | None = None) -> tuple[Run, ...]:
-        """Returns the ``limit`` latest runs (None: all), the latest first; UsageError for a limit below 1."""
+        """Returns the ``limit`` latest runs (None: all), latest first. Raises UsageError below 1."""
         return self.matching_runs(RunQuery(limit=limit))
 
     def matching_runs(self, query: RunQuery) -> tuple[Run, ...]:
-        """Returns the runs that match a query, the latest first; UsageError for a bad status or limit."""
+        """Returns the runs of a query, the latest first. Raises UsageError for a bad status or limit."""
         with self._database.reading() as session:
             runs = map(rows.run_of, session.scalars(queries.queried_runs(query)))
             return tuple(islice((run for run in runs if query.status in (None, run.status)), query.limit))
@@ -351,7 +351,7 @@ class Store:
                 trial.id: trial for trial in _trials(session, queries.trials_of_query(TrialQuery(run=run_id)))
             }
             return tuple(
-                Proposal(id_, number, row, stored_candidate(strategy, knobs), trials.get(id_))
+                Proposal(id_, number, row, candidate_from_json(strategy, knobs), trials.get(id_))
                 for id_, number, row, strategy, knobs in session.execute(queries.proposal_select(run_id))
             )
 
@@ -395,10 +395,10 @@ class Store:
             return next(iter(_trials(session, queries.recalled(key, script_sha256, artifact_sha256))), None)
 
     def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
-        """Returns the compiled trials of a query that still have to be timed on a GPU of their chip.
+        """Returns the compiled trials of a query that no GPU of their chip has timed or found wrong.
 
-        Verified by the simulator (first), or compiled for CUDA without a GPU, unless timed or found wrong on
-        one. Of equal code one is returned.
+        Trials that the simulator verified come first, then those that were compiled for CUDA without a GPU;
+        of trials of equal code one is returned.
         """
         with self._database.reading() as session:
             return pending_trials(session, query)
@@ -423,7 +423,7 @@ class Store:
             )
 
     def mark_stale(self, trial_id: int, reason: str) -> None:
-        """Stores why the time of a trial and of those that reuse it holds no more; they have no rank."""
+        """Marks a trial and the trials that reuse its time as stale, for ``reason``: they lose their rank."""
         with self._database.writing() as session:
             _known(session, TrialRow, trial_id)
             its = sa.or_(TrialRow.id == trial_id, TrialRow.reused_from_id == trial_id)

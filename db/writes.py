@@ -18,7 +18,7 @@ from tuner.core.round_quality import RoundQuality, StoredRound, TimedRound
 from tuner.core.runs import Baseline, Proposal, StoredTrial
 from tuner.core.serialization import encode
 from tuner.db import rows
-from tuner.db.columns import stored_candidate, value_of
+from tuner.db.columns import candidate_from_json, json_value
 from tuner.db.models import (
     BASELINE,
     FINAL,
@@ -56,14 +56,14 @@ def campaign_row(settings: CampaignSettings, now: datetime.datetime) -> Campaign
 def stored_campaign(session: Session, row: CampaignRow) -> Campaign:
     """Returns the campaign of a row, with its runs in the order of the problems."""
     runs = session.scalars(run_select().where(RunRow.group_id == row.id).order_by(RunRow.group_place))
-    columns = tuple(stored_candidate(each["strategy"], each["knobs"]) for each in row.columns)
+    columns = tuple(candidate_from_json(each["strategy"], each["knobs"]) for each in row.columns)
     floors_s = tuple(row.floors_s or ())
-    program = value_of(ProgramSource, row.program)
+    program = json_value(ProgramSource, row.program)
     settings = CampaignSettings(row.source, row.trials, row.budget_s, row.seed, columns, floors_s, program)
     return Campaign(
         *(row.id, row.uuid, row.created, settings, present_status(row.status, row.process)),
         *(row.seconds, row.search_s, tuple(rows.run_of(run) for run in runs)),
-        value_of(ProgramResult, row.program_result),
+        json_value(ProgramResult, row.program_result),
     )
 
 
@@ -79,20 +79,23 @@ def campaign_proposals(
     proposals = []
     chosen = select(*columns).join(TrialRow.run).where(*of_campaign).order_by(TrialRow.group_number)
     for each in session.execute(chosen):
-        column = stored_candidate(each.strategy, each.unprojected or each.knobs)
-        candidate = stored_candidate(each.strategy, each.knobs)
+        column = candidate_from_json(each.strategy, each.unprojected or each.knobs)
+        candidate = candidate_from_json(each.strategy, each.knobs)
         proposal = Proposal(each.id, each.number, each.row, candidate, trials.get(each.id))
         proposals.append(CampaignProposal(each.group_number, each.run_id, column, proposal))
     return tuple(proposals)
 
 
 def put_in_campaign(
-    connection: Connection, trial_id: int, number: int, column: Candidate, candidate: Candidate
+    connection: Connection, trial_id: int, number: int, unprojected: Candidate, candidate: Candidate
 ) -> None:
-    """Stores a trial's number in its campaign, and the unprojected configuration if it is another one."""
-    unprojected = None if column == candidate else dict(column.choices)
+    """Stores a trial's number in its campaign.
+
+    Stores ``unprojected``, the campaign's configuration, too if the projection onto the problem changed it.
+    """
+    stored = None if unprojected == candidate else dict(unprojected.choices)
     trial = sa.update(TrialRow).where(TrialRow.id == trial_id)
-    connection.execute(trial.values(group_number=number, unprojected=unprojected))
+    connection.execute(trial.values(group_number=number, unprojected=stored))
 
 
 def set_campaign_seconds(connection: Connection, campaign_id: int, seconds: float, search_s: float) -> None:
@@ -127,7 +130,7 @@ def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | No
 def add_proposal(
     connection: Connection, run_id: int, number: int, row: int, candidate: Candidate, now: datetime.datetime
 ) -> int:
-    """Stores a new trial without an outcome; returns its id. IntegrityError for a ``number`` that exists."""
+    """Stores a new trial without an outcome; returns its id. Raises IntegrityError if ``number`` exists."""
     columns = {
         "run_id": run_id,
         "number": number,
@@ -146,7 +149,7 @@ def proposal(connection: Connection, trial_id: int) -> tuple[int, Candidate, boo
     trial = connection.execute(sa.select(*columns).where(TRIAL.c.id == trial_id)).one_or_none()
     if trial is None:
         return None
-    return trial.run_id, stored_candidate(trial.strategy, trial.knobs), trial.status is not None
+    return trial.run_id, candidate_from_json(trial.strategy, trial.knobs), trial.status is not None
 
 
 def add_script(connection: Connection, sha256: str, text: str) -> None:
@@ -221,7 +224,7 @@ def select_round(run: RunRow) -> None:
 
 def quality_of(row: TimingRoundRow) -> RoundQuality:
     """Returns how disturbed a stored timing round was: noise floor, disturbance, why it is unreliable."""
-    host = value_of(HostConditions, row.host)
+    host = json_value(HostConditions, row.host)
     return RoundQuality(row.noise, row.disturbance, row.unreliable, host, row.is_lost)
 
 

@@ -35,7 +35,7 @@ TERMS = {
     r"(?:compiled|device)_group": "fusion",
 }
 # Keys of documents and columns of the database, which keep their names
-STORED = ("anchor_s", "anchor_drift", "quietest_anchor_s", "seats", "maker")
+STORED = ("anchor_s", "anchor_drift", "seats", "maker")
 # Lines with names of others: anchors of YAML and HTML, columns of the fleet's outcomes.
 OTHERS = ("event.anchor", "# anchor ", "-> anchor of", "fleet_outcome", 'mapped_column("told")')
 WORD = re.compile(rf"(?i)(?<![a-z])({'|'.join(TERMS)})(?![a-z])")

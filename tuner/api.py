@@ -24,7 +24,7 @@ from tuner.results.exported_trial import FORMS, exported, source_file, source_of
 from tuner.results.output.files import write_atomically
 from tuner.results.output.progress import campaign_progress
 from tuner.results.output.progress import progress as run_progress
-from tuner.results.past_runs import Trials, asked_query, asked_runs, past_runs, past_trials
+from tuner.results.past_runs import Trials, past_runs, past_trials, run_query, trial_query
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets import registry
@@ -412,7 +412,7 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
         >>> [trial.record.problem.key for trial in best]
         ['matmul 64x64x64 f32 nn none']
     """
-    query = asked_query(**conditions)
+    query = trial_query(**conditions)
     with naming_database(db), open_known(db) as store:
         return past_trials(store, query)
 
@@ -438,7 +438,7 @@ def runs(db: str | Path | None = None, **conditions: Any) -> tuple[TunedRun, ...
         >>> [run.run.id for run in tuner.runs(status="done", shape="64x64x64")][-1]
         1
     """
-    query = asked_runs(**conditions)
+    query = run_query(**conditions)
     with naming_database(db), open_known(db) as store:
         return past_runs(store, query)
 

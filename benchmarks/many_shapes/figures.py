@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from benchmarks.many_shapes_replay import replayed
-from tuner.analysis.dispatch import AskedProblem, by_model, ranked_columns
+from tuner.analysis.dispatch import NewProblem, by_model, ranked_columns
 from tuner.analysis.portfolio import (
     choose_portfolio,
     fastest,
@@ -59,11 +59,11 @@ def _held_out(matrix: TimeMatrix, group_of: Callable[[Any], object]) -> dict[str
         others = without(matrix, *rows)
         kept = choose_portfolio(others, min(8, len(matrix.columns))).columns
         for row in rows:
-            asked = AskedProblem(matrix.problems[row], matrix.applies[row], matrix.costs[row])
-            usable = [column for column, applies in enumerate(asked.applies) if applies]
-            by_order = ranked_columns(others, asked).columns
-            order_of_kept = ranked_columns(others, asked, kept).columns
-            model = by_model(others, asked, usable)
+            new_problem = NewProblem(matrix.problems[row], matrix.applies[row], matrix.costs[row])
+            usable = [column for column, applies in enumerate(new_problem.applies) if applies]
+            by_order = ranked_columns(others, new_problem).columns
+            order_of_kept = ranked_columns(others, new_problem, kept).columns
+            model = by_model(others, new_problem, usable)
             for name, columns in (
                 ("nothing measured", by_order[:1]),
                 ("nothing measured, of K=8", order_of_kept[:1]),

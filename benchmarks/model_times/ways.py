@@ -11,7 +11,7 @@ from benchmarks.model_zoo.models import Inputs, Model, build
 from tuner.core import programs
 from tuner.core.errors import TunerError
 from tuner.core.programs import EAGER, ONNXRUNTIME, OPENVINO
-from tuner.torch.baselines import RUNTIMES, Example, ModuleCall, NotRun, made
+from tuner.torch.baselines import RUNTIMES, Example, ModuleCall, NotRun, checked_call
 
 Maker = Callable[[Model, "Setting"], ModuleCall]
 TODAY, TUNER, TUNED = "tuner_whole", "tuner", "tuner_tuned"
@@ -38,7 +38,7 @@ def ways(model: Model, setting: Setting) -> dict[str, ModuleCall | NotRun]:
     makers |= {TODAY: _as_a_whole, TUNER: _by_tuner}
     if setting.budget_s > 0:
         makers[TUNED] = _by_tuning
-    return {name: made(partial(make, model, setting)) for name, make in makers.items()}
+    return {name: checked_call(partial(make, model, setting)) for name, make in makers.items()}
 
 
 def _by_baseline(name: str) -> Maker:

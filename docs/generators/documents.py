@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_
 
 from docs.generators.markdown import as_markdown, table
 from tuner.core.remote_results import MeasuringProvenance, PendingTrial
-from tuner.core.serialization import FORM, WORDS, Form
+from tuner.core.serialization import FORM, WORDS, Form, key_of
 from tuner.library.bundle import archive
 from tuner.library.dispatch import rule
 from tuner.library.dispatch.rule import DispatchRule
@@ -48,7 +48,7 @@ FILES: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (  # title, about,
 )
 PRINTED: Final = (  # command -> the function that makes its document
     ("tune", "tuner.results.output.json_documents:tune_document"),
-    ("tune FILE", "tuner.cli.commands.run:program_document"),
+    ("tune FILE", "tuner.programs.documents:program_document"),
     ("tune --shapes FILE", "tuner.results.output.program_tables:campaign_document"),
     ("tune --on CLASSES", "tuner.cli.commands.tune:several_document"),
     ("history", "tuner.results.output.json_documents:listed_documents"),
@@ -63,11 +63,12 @@ PRINTED: Final = (  # command -> the function that makes its document
     ("check SCRIPT", "tuner.cli.commands.check:check_document"),
     ("check --baseline FILE", "tuner.cli.commands.check:gate_document"),
     ("portfolio", "tuner.cli.commands.portfolio:portfolio_document"),
-    ("run", "tuner.cli.commands.run:run_document"),
+    ("run", "tuner.programs.documents:run_document"),
     ("ptx", "tuner.cli.commands.ptx:_document"),
     ("fleet status", "tuner.fleet.commands.status:status_document"),
 )
 COMMENT: Final = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)
+COMMENT_ABOVE: Final = re.compile(r"^((?:    # .*\n)+)    (\w+): ", re.MULTILINE)
 
 
 def stored_documents() -> str:
@@ -165,14 +166,17 @@ def _table_of(kind: type) -> str:
 def _rows(kind: type) -> list[tuple[str, Any, str]]:
     """Returns (key, type, meaning) of what a dataclass has in JSON."""
     hints = get_type_hints(kind, include_extras=True)
-    comments = dict(COMMENT.findall(inspect.getsource(kind)))
+    source = inspect.getsource(kind)
+    above = {name: " ".join(text.replace("#", "").split()) for text, name in COMMENT_ABOVE.findall(source)}
+    comments = above | dict(COMMENT.findall(source))
     rows: list[tuple[str, Any, str]] = []
     for field in fields(kind):
         other: Form | None = field.metadata.get(FORM)
         if other is not None and other.is_flat:
             rows += _rows(other.kind)
         else:
-            rows.append((field.name, other.kind if other else hints[field.name], _meaning(field, comments)))
+            hint = other.kind if other else hints[field.name]
+            rows.append((key_of(field), hint, _meaning(field, comments)))
     return rows
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.matrices import Times, instance, matrices, matrix_of
 from tuner.analysis import portfolio, time_matrix
-from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED, AskedProblem, RankedColumns, ranked_columns
+from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED, NewProblem, RankedColumns, ranked_columns
 from tuner.analysis.portfolio import NOISE, choose_portfolio, regret_held_out, regret_in_sample
 from tuner.analysis.time_matrix import KnownTimes, Numbers, TimeMatrix, completed_times, corrected_scores
 from tuner.core.candidate import Candidate
@@ -119,8 +119,8 @@ WEIGHTS = (Matmul(8, 512, 256), Matmul(32, 512, 256))
 DISPATCH = matrix_of(TIMES, WEIGHTS)
 
 
-def asked(problem: Problem, costs: tuple[float, ...] = (1.0, 2.0, 3.0), applies: str = "111") -> AskedProblem:
-    return AskedProblem(problem, tuple(each == "1" for each in applies), costs)
+def asked(problem: Problem, costs: tuple[float, ...] = (1.0, 2.0, 3.0), applies: str = "111") -> NewProblem:
+    return NewProblem(problem, tuple(each == "1" for each in applies), costs)
 
 
 def test_a_tuned_problem_has_its_own_order_and_no_size_is_rounded() -> None:
@@ -154,7 +154,7 @@ def test_other_weights_types_and_layouts_are_not_the_same(problem: Problem) -> N
 
 def test_the_model_is_corrected_by_neighbours_and_within_noise_more_problems_come_first() -> None:
     matrix = matrix_of([[4.0, 1.0], [4.0, 1.0]], WEIGHTS, costs=[[1.0, 1.0]] * 2)
-    near = AskedProblem(Matmul(16, 500, 256), (True, True), (1.0, 1.2))
+    near = NewProblem(Matmul(16, 500, 256), (True, True), (1.0, 1.2))
     assert ranked_columns(matrix, near).columns == (1, 0)
     assert ranked_columns(matrix, replace(near, problem=replace(near.problem, dtype="f64"))).columns == (0, 1)
     assert ranked_columns(DISPATCH, asked(Matmul(16, 512, 256), applies="101")).columns == (0, 2)
@@ -162,7 +162,7 @@ def test_the_model_is_corrected_by_neighbours_and_within_noise_more_problems_com
     assert ranked_columns(DISPATCH, asked(WEIGHTS[0]), columns=(1, 2)).columns == (1, 2)
     problems = (Matmul(8, 512, 256), Matmul(8, 64, 64), Matmul(8, 64, 128))
     times = [[1.0, 1.0 + NOISE / 2], [2.0, 1.0], [2.0, 1.0]]
-    first = AskedProblem(problems[0], (True, True), (1.0, 1.0))
+    first = NewProblem(problems[0], (True, True), (1.0, 1.0))
     assert ranked_columns(matrix_of(times, problems), first).columns == (1, 0)
 
 

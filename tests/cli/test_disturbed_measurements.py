@@ -71,9 +71,9 @@ DISTURBANCES: Mapping[str, Disturbance] = {
     "quiet": Disturbance(keeps_ratio=True),
     "load throughout": Disturbance(lambda _: 3.0, LOAD, 3.0),
     "load in the search": Disturbance(search=3.0, keeps_ratio=True),
-    "load in the finals": Disturbance(at_times, replace(LOAD, anchor_drift=1.0)),
+    "load in the finals": Disturbance(at_times, replace(LOAD, reference_drift=1.0)),
     "load in the finals, without counters": Disturbance(at_times, None),
-    "load at the end": Disturbance(at_last, replace(QUIET_HOST, anchor_drift=0.9, others_cores=0.5)),
+    "load at the end": Disturbance(at_last, replace(QUIET_HOST, reference_drift=0.9, others_cores=0.5)),
     "stop and continue": Disturbance(stopped_once, keeps_ratio=True),
     "the clock steps back": Disturbance(clock_steps=-HOUR, keeps_ratio=True),
     "the clock steps forward": Disturbance(clock_steps=HOUR, keeps_ratio=True),
@@ -103,7 +103,7 @@ class DisturbedTarget(ForwardingTarget, AbstractBaselineSource):
             raise KeyboardInterrupt
         taken, factor = self._evaluator.measure(problem, loaded, effort, rng), self._disturbance.search
         time_s = taken.median_s * factor
-        host = replace(LOAD if factor > 1 else QUIET_HOST, anchor_s=QUIET_HOST.anchor_s * factor)
+        host = replace(LOAD if factor > 1 else QUIET_HOST, reference_s=QUIET_HOST.reference_s * factor)
         times = replace(taken, samples_s=(time_s,) * 6, median_s=time_s, interval_s=(time_s, time_s))
         return replace(times, host=host)
 

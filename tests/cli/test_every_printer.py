@@ -25,14 +25,15 @@ from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
-from tuner.core.programs import ProgramBaseline, ProgramResult, ProgramTimes
+from tuner.core.program_times import ProgramTimes
+from tuner.core.programs import ProgramBaseline, ProgramResult
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.library.c import writer
 from tuner.library.dispatch.rule import ProblemSpaces
 from tuner.library.entries import entry_of
-from tuner.library.library import document_of, header
+from tuner.library.header import document_of, header
 from tuner.mlir.fingerprint import PACKAGE
 from tuner.programs.request import ProgramReport
 from tuner.results.best_trials import best_results

@@ -28,17 +28,17 @@ from tests.db.test_groups import RESULT, begin_campaign
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.commands.report import HOST, listening, serve
-from tuner.cli.commands.run import run_document
 from tuner.cli.main import HELP_COLUMNS, USUAL_COLUMNS, Commands, example_lines, screen_columns
 from tuner.cli.options import parse_candidate, parse_share
 from tuner.cli.session import ended_by_signals
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import Matmul
-from tuner.core.programs import KernelTime, ProgramTimes
+from tuner.core.program_times import KernelTime, ProgramTimes
 from tuner.core.reliability import unreliable
 from tuner.db.store import Store
 from tuner.mlir.cpu.pipeline import cpu_compiler
+from tuner.programs.documents import run_document
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.targets.registry import real_backends
 from tuner.tuning.events import Interruption

@@ -24,7 +24,7 @@ TIMED = measurement(1e-3, width=0.1)
 NAMED_ONLY = Machine("a GPU", "a GPU", "none", False, 0, 0, 0, 0, 0, 0)
 QUIET = HostConditions(0.1, 0.02, 0.001, 0.0, 0.0, 1e-3, 0.01)
 STEADY = measurement(2e-3)
-BUSY = {"anchor_drift": 0.4, "others_cores": 1.0}
+BUSY = {"reference_drift": 0.4, "others_cores": 1.0}
 DRIFTED = "the reference kernel drifted by 40% (noise floor 1.0%)"
 
 
@@ -139,7 +139,9 @@ def quality(
     **host: float,
 ) -> RoundQuality:
     conditions = replace(QUIET, **host)
-    return round_quality(noise, baseline, conditions, quietest_anchor_s=quietest_s, spare_cores=spare_cores)
+    return round_quality(
+        noise, baseline, conditions, quietest_reference_s=quietest_s, spare_cores=spare_cores
+    )
 
 
 def test_a_quiet_round_can_be_relied_on_a_drifting_or_noisy_one_not() -> None:
@@ -152,7 +154,7 @@ def test_a_quiet_round_can_be_relied_on_a_drifting_or_noisy_one_not() -> None:
     assert found.unreliable.startswith("the baseline drifted by 100% (noise floor 1.0%)")
     assert found.disturbance == pytest.approx(1.0)
     quiet, noisy, unknown = (
-        round_quality(noise, baseline, None, quietest_anchor_s=None, spare_cores=0).unreliable
+        round_quality(noise, baseline, None, quietest_reference_s=None, spare_cores=0).unreliable
         for noise, baseline in ((0.01, STEADY), (0.2, None), (None, None))
     )
     assert (quiet, noisy) == ("", "two timings of the same code differ by 20%: something else was running")
@@ -164,7 +166,7 @@ def test_a_quiet_round_can_be_relied_on_a_drifting_or_noisy_one_not() -> None:
     [
         ({"noise": 0.3}, "two timings of the same code differ by 30%", "no other program was seen"),
         (BUSY, DRIFTED, "load, other programs kept 1.0 processors busy"),
-        ({"anchor_drift": 0.4}, DRIFTED, "throttling or another clock"),
+        ({"reference_drift": 0.4}, DRIFTED, "throttling or another clock"),
         ({"quietest_s": 1e-3 / 1.5}, "the reference kernel was slower than earlier by 50%", "another clock"),
         ({"waited_share": 0.5}, "did not run all the time", "the timed threads waited 50% of the time"),
         ({"stolen_share": 0.2}, "did not run all the time", "steal time, the hypervisor took 20%"),

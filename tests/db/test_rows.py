@@ -26,7 +26,7 @@ from tuner.core.remote_results import LEAST_S, MOST_S
 from tuner.core.runs import ORIGINS, InitialConfiguration, RunSettings, TaskQuery, TrialQuery
 from tuner.core.serialization import encode
 from tuner.db import rows
-from tuner.db.columns import Compressed, PlainText, UtcDateTime, plain, value_of
+from tuner.db.columns import Compressed, PlainText, UtcDateTime, json_value, plain
 from tuner.db.models import ArtifactRow, EnvironmentRow, MachineRow, ResourcesRow
 from tuner.db.store import Store
 
@@ -72,7 +72,7 @@ def test_conditions_of_older_databases_have_no_readings_between() -> None:
     state = GpuState(1.98e9, None, 60.0, None, ("power cap",))
     stored = encode(Conditions(state, state))
     del stored["between"]
-    assert value_of(Conditions, stored) == Conditions(state, state)
+    assert json_value(Conditions, stored) == Conditions(state, state)
 
 
 @st.composite

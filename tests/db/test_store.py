@@ -151,7 +151,7 @@ def test_each_time_says_whether_the_machine_was_quiet_while_it_was_taken(store: 
     first_times = {
         "quiet": quiet,
         "loaded": replace(quiet, others_cores=3.0, waited_share=0.4),
-        "slower clock": replace(quiet, anchor_s=1.5e-3),
+        "slower clock": replace(quiet, reference_s=1.5e-3),
         "no readings": None,  # an old database, or a GPU
     }
     run = begin(store)

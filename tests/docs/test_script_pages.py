@@ -11,7 +11,7 @@ from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.problem import Matmul, Problem
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.choice import with_knob_options
+from tuner.space.scripts.knob_options import with_knob_options
 from tuner.space.scripts.strategy import Binder, load_strategy
 
 PAGE = (ROOT / "docs" / "guides" / "reading-a-script.md").read_text()

@@ -18,10 +18,10 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import BatchMatmul, Matmul
 from tuner.core.processors import PROCESSORS
-from tuner.library import library
+from tuner.library import header, library, merging
 from tuner.library.contraction_report import contraction_reports, payload_contractions
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
-from tuner.library.library import lighthouse_files
+from tuner.library.lighthouse import lighthouse_files
 from tuner.library.script_comparison import OutliningCost, lowered
 from tuner.library.transform_module import PREFIX
 from tuner.mlir import transform
@@ -41,9 +41,9 @@ TEXT = library.library_text(ENTRIES, COSTS)
 
 
 def test_entries_are_read_with_their_scripts_and_the_header_says_what_each_costs() -> None:
-    assert library.is_library(TEXT)
-    assert library.read_entries(TEXT, "library.mlir") == ENTRIES
-    assert tuple(each.cost for each in library.read_document(TEXT, "library.mlir").entries) == COSTS
+    assert header.is_library(TEXT)
+    assert header.read_entries(TEXT, "library.mlir") == ENTRIES
+    assert tuple(each.cost for each in header.read_document(TEXT, "library.mlir").entries) == COSTS
     lines = TEXT.splitlines()
     time = "trial 4, 10 us (unknown: it was not recorded)"
     at = lines.index(f"// entry     matmul 24x64x32 f32 nn none: {time}; OpenBLAS: 20 us")
@@ -57,14 +57,14 @@ def test_entries_are_read_with_their_scripts_and_the_header_says_what_each_costs
 
 
 def test_a_script_is_no_library_and_a_damaged_one_is_one_line() -> None:
-    assert not library.is_library(ENTRIES[0].script)
+    assert not header.is_library(ENTRIES[0].script)
     message = "best.mlir: is not a library that 'tuner export --format library' wro"
     with pytest.raises(UsageError, match=message):
-        library.read_document(ENTRIES[0].script, "best.mlir")
+        header.read_document(ENTRIES[0].script, "best.mlir")
     with pytest.raises(UsageError, match=r"a.mlir: its line '// tuner library:' is damaged: "):
-        library.read_document(f"{library.MARK}{{\n", "a.mlir")
+        header.read_document(f"{header.MARK}{{\n", "a.mlir")
     with pytest.raises(UsageError, match=r"a.mlir: the schedule of matmul_24x64x32_f32_nn is missing"):
-        library.read_entries(TEXT.replace("@buffers_matmul_24x64x32_f32_nn(", "@gone("), "a.mlir")
+        header.read_entries(TEXT.replace("@buffers_matmul_24x64x32_f32_nn(", "@gone("), "a.mlir")
 
 
 # A library on a program of others: every form of a contraction is right, and the rest is left alone.
@@ -224,16 +224,16 @@ PROBLEM, OTHER = Matmul(64, 128, 128), Matmul(24, 64, 32)
 SLOW, FAST = entry(PROBLEM, trial=1, tile_m=1, tile_n=16), entry(PROBLEM, trial=2, tile_m=4, tile_n=16)
 
 
-def merge_library(name: str, *entries: object) -> library.LibraryText:
-    return library.LibraryText(name, library.library_text(entries))  # type: ignore[arg-type]
+def merge_library(name: str, *entries: object) -> merging.LibraryText:
+    return merging.LibraryText(name, library.library_text(entries))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_the_faster_of_two_stays(is_turned: bool) -> None:
     slow, fast = merge_library("slow.mlir", SLOW, entry(OTHER)), merge_library("fast.mlir", FAST)
-    found = library.merged((fast, slow) if is_turned else (slow, fast))
-    entries = library.read_entries(found.text, "merged")
+    found = merging.merged((fast, slow) if is_turned else (slow, fast))
+    entries = header.read_entries(found.text, "merged")
     assert [each.trial for each in entries if each.problem == PROBLEM] == [2]
     assert found.entries == 2
     (duel,) = found.duels
@@ -245,17 +245,17 @@ def test_the_faster_of_two_stays(is_turned: bool) -> None:
 
 def test_equal_schedules_are_not_timed_and_libraries_of_other_machines_are_refused() -> None:
     same = merge_library("b.mlir", replace(FAST, trial=9), entry(OTHER))
-    found = library.merged((merge_library("a.mlir", FAST), same))
+    found = merging.merged((merge_library("a.mlir", FAST), same))
     assert (found.entries, found.duels) == (2, ())
-    assert [each.trial for each in library.read_entries(found.text, "merged")] == [1, 2]
+    assert [each.trial for each in header.read_entries(found.text, "merged")] == [1, 2]
     another = replace(SLOW.machine, name="another")
     other, slow, fast = (replace(each, machine=another) for each in (entry(OTHER), SLOW, FAST))
     message = r"a.mlir is of '.*' and b.mlir of 'another': a library is of one machine"
     with pytest.raises(UsageError, match=message):
-        library.merged((merge_library("a.mlir", FAST), merge_library("b.mlir", other)))
+        merging.merged((merge_library("a.mlir", FAST), merge_library("b.mlir", other)))
     message = "several libraries have a schedule; only 'another' can compare them"
     with pytest.raises(UsageError, match=message):
-        library.merged((merge_library("a.mlir", slow), merge_library("b.mlir", fast)))
+        merging.merged((merge_library("a.mlir", slow), merge_library("b.mlir", fast)))
 
 
 # Names of dialects by the version of MLIR.
@@ -345,7 +345,7 @@ def test_the_parameters_are_a_list_of_flat_objects(base: Path) -> None:
 
 
 def test_tiles_that_a_strategy_does_not_have_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.library.library.write_library", lambda _entries: ())
+    monkeypatch.setattr("tuner.library.lighthouse.write_library", lambda _entries: ())
     candidate = Candidate.of("matmul_cpu_dot", {"block_m": 16, "split": "none"})
     haswell = PROCESSORS["haswell"].machine
     entry = LibraryEntry(Matmul(64, 96, 32), candidate, "", haswell, 1, 1e-3, "", None, 1)

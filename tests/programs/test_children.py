@@ -55,13 +55,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[FusionTask]:
     """Gives the list of the tasks that this process has compiled."""
     tasks: list[FusionTask] = []
-    make = fusion_compiler._made  # noqa: SLF001 - what the files are there to avoid
+    make = fusion_compiler._newly_scheduled  # noqa: SLF001 - what the files are there to avoid
 
     def counted(task: FusionTask) -> ScheduledFusion:
         tasks.append(task)
         return make(task)
 
-    monkeypatch.setattr(fusion_compiler, "_made", counted)
+    monkeypatch.setattr(fusion_compiler, "_newly_scheduled", counted)
     return tasks
 
 

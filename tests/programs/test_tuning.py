@@ -9,16 +9,16 @@ import pytest
 
 from tests.op_group_problems import program_text
 from tests.tuning import fakes
-from tuner.cli.commands.run import program_document
 from tuner.cli.commands.tune_program import program_lines
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.machine import HostConditions
 from tuner.core.problem import Matmul, Problem
-from tuner.core.programs import ProgramTimes
+from tuner.core.program_times import ProgramTimes
 from tuner.core.records import Measurement
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
+from tuner.programs.documents import program_document
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.programs.service import run_and_time, time_pair
 from tuner.programs.speedup import TimedPair
@@ -216,7 +216,7 @@ def test_a_program_and_its_loops_are_timed_interleaved_while_the_machine_is_watc
     assert min(min(each.samples_s) for each in timed) > 0
     assert pair.bound.host is not None
     assert pair.bound.host == pair.plain.host
-    assert pair.bound.host.anchor_s > 0
+    assert pair.bound.host.reference_s > 0
 
 
 @pytest.mark.mlir

@@ -296,7 +296,9 @@ def test_where_all_timed_scripts_call_custom_ops_they_are_named(store: Store) ->
         return fakes.bind_with_custom_op(Candidate.of("fake", dict(chosen.choices) | {"x": 7}))
 
     winner = tuned(store, fakes.backends(bind=lambda *_: bind), trials=3)
-    message = r"--stock: matmul 8x8x8 f32 nn none: all 3 timed scripts call custom ops \(tuner\.fast\); more"
+    message = (
+        r"--stock: matmul 8x8x8 f32 nn none: all 3 timed scripts call ops of tuner \(tuner\.fast\); more"
+    )
     with pytest.raises(UsageError, match=message):
         best_stock(store, winner)
 

@@ -19,7 +19,7 @@ from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, TunerErr
 from tuner.core.records import CompileSeconds, Measurement, PassSeconds, Verdict
 from tuner.core.runs import StoredTrial
 from tuner.db.store import Store
-from tuner.results.explanations import FailedOp, failed_ops, observations, pass_seconds, place
+from tuner.results.explanations import FailedOp, failed_ops, observations, pass_seconds, problem_and_target
 from tuner.targets.registry import real_backends
 
 
@@ -152,4 +152,4 @@ def test_a_point_knows_its_knobs_sizes_and_limits() -> None:
     for name, value in (("x", 7), ("m", 8), ("input_bytes", 4), ("threads", 1), ("layout", "nn")):
         (seen,) = observations([of(0, SPILLS, 7)])
         assert dict(seen.values)[name] == value
-        assert seen.problem == place(settings().problem, settings().target)
+        assert seen.problem == problem_and_target(settings().problem, settings().target)

@@ -15,18 +15,18 @@ from tuner.core.records import Verdict
 from tuner.core.runs import StoredTrial
 from tuner.results.database_name import database_text, naming_database, which_database
 from tuner.results.differences import differences, trial_difference
-from tuner.results.past_runs import Trials, asked_query
+from tuner.results.past_runs import Trials, trial_query
 
 NOON = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
 
 
 def test_conditions_may_be_said_in_any_way_and_an_unknown_one_is_refused() -> None:
     for since in (NOON, NOON.replace(tzinfo=None), "2026-01-31T12:00"):
-        assert asked_query(since=since).since == NOON
+        assert trial_query(since=since).since == NOON
     for text, stored in (("f32", ""), ("f64", ""), ("f16", "f16"), ("", ""), (None, None)):
-        assert asked_query(output=text).task.output == stored
+        assert trial_query(output=text).task.output == stored
     with pytest.raises(UsageError, match="history: found 'color', allowed operation, shape"):
-        asked_query(color="red")
+        trial_query(color="red")
 
 
 SLOW, FAILED = trial(4, measurement(2e-3)), trial(5, Failure(Stage.VERIFY, "wrong"))

@@ -8,18 +8,11 @@ import numpy as np
 import pytest
 
 from tests.search.tasks import ask, grid, line, rng, task, tell
-from tuner.search import surrogates
 from tuner.search.configurations import Column, RowTable, Scope
-from tuner.search.density import GOOD_MIN, PRIOR, Densities, RowSimilarity
+from tuner.search.density import GOOD_MIN, PRIOR, Densities, KernelDensityTable
+from tuner.search.forest import SHRINKAGE, _random_splits, grow
 from tuner.search.samplers import make_sampler
-from tuner.search.surrogates import (
-    FIT_GROWTH,
-    Surrogate,
-    Trees,
-    _fit_rows,
-    _questions,
-    log_expected_improvement,
-)
+from tuner.search.surrogates import FIT_GROWTH, Surrogate, Trees, _fit_rows, log_expected_improvement
 from tuner.search.task import SearchTask
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
@@ -43,20 +36,20 @@ def test_a_forest_learns_a_cliff_asks_about_texts_and_missing_knobs_and_is_equal
     square = task(grid("abc"))
     values = np.where(square.table.codes[:, 0] + square.table.codes[:, 1] > 8, 1.0, -1.0)
     seen = rng(1).permutation(512)[:150]
-    mean, _ = surrogates.grow(square.table.part(seen), values[seen], rng()).predict(square.table)
+    mean, _ = grow(square.table.part(seen), values[seen], rng()).predict(square.table)
     unseen = np.setdiff1d(np.arange(512), seen)
     assert np.mean(np.sign(mean[unseen]) == values[unseen]) > 0.85
     one = task(line(60))
-    forest = surrogates.grow(one.table.part(np.repeat(np.arange(20), 5)), np.zeros(100), rng())
+    forest = grow(one.table.part(np.repeat(np.arange(20), 5)), np.zeros(100), rng())
     _, deviation = forest.predict(one.table)
     assert deviation[:15].mean() < deviation[40:].mean()
     a, o = Knob("a", (1, 2, 4)), Knob("o", ("x", "y", "z"))
     table = RowTable.of(FeasibleSet.of((SearchSpace("s", (o, a)), SearchSpace("t", (a,)))))
     values = np.array([0, 0, 0, 2, 2, 2, 0, 0, 0, -1, -1, -1.0])
-    mean, _ = surrogates.grow(table, values - values.mean(), rng()).predict(table)
+    mean, _ = grow(table, values - values.mean(), rng()).predict(table)
     assert mean[3:6].min() > mean[[0, 1, 2, 6, 7, 8]].max()
     assert mean[9:].mean() < mean[[0, 1, 2, 6, 7, 8]].mean()
-    asked, results = _questions((Column(3, True, False), Column(7, True, False)), rng())
+    asked, results = _random_splits((Column(3, True, False), Column(7, True, False)), rng())
     levels = np.array([3, 7])[asked]
     for place, said in zip(levels.ravel(), results.reshape(-1, results.shape[-1]), strict=True):
         above = int(np.argmax(said[:place]))
@@ -65,12 +58,12 @@ def test_a_forest_learns_a_cliff_asks_about_texts_and_missing_knobs_and_is_equal
         assert said[-1] == ((place - 1) / 2 > above - 1)
     square = task(grid("ab"))
     values = rng(2).normal(size=64)
-    first, second = (surrogates.grow(square.table, values, rng(5)).predict(square.table) for _ in range(2))
+    first, second = (grow(square.table, values, rng(5)).predict(square.table) for _ in range(2))
     assert (first[0] == second[0]).all()
     for count in (1, 2):
         table = RowTable(np.zeros((count, 0), np.int16), ())
-        mean, _ = surrogates.grow(table, np.ones(count), rng()).predict(table)
-        assert mean == pytest.approx(count / (count + surrogates.SHRINKAGE))
+        mean, _ = grow(table, np.ones(count), rng()).predict(table)
+        assert mean == pytest.approx(count / (count + SHRINKAGE))
 
 
 def valley(task: SearchTask, row: int) -> float:
@@ -223,4 +216,4 @@ def test_the_sums_are_the_same_as_if_made_at_once_by_a_kernel_that_is_a_density(
 
 def around(feasible: FeasibleSet, row: int) -> np.ndarray:
     table = RowTable.of(feasible)
-    return RowSimilarity(table).around(table.codes[row])
+    return KernelDensityTable(table).around(table.codes[row])

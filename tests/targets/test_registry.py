@@ -22,20 +22,22 @@ from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Effort
+from tuner.core.machine import variables_of
 from tuner.core.problem import INPUT_DTYPES, Matmul
+from tuner.core.processors import PROCESSORS
 from tuner.mlir.fingerprint import GPU_SOURCES, SIMULATOR_SOURCES, Sources, sources_sha256
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.worker import call_in_child
 from tuner.space.scripts.strategy import Binder, load_strategy
-from tuner.targets.children import MEMORY_BYTES, ChildBinder, binding
 from tuner.targets.cpu import target as cpu
 from tuner.targets.cpu.baseline_libraries import BLIS, LIBRARIES
 from tuner.targets.gpu import cuda
 from tuner.targets.gpu import simulator_target as simulator
 from tuner.targets.interface import Bind, TargetBackend
 from tuner.targets.registry import KINDS, real_backends
+from tuner.targets.run_plan import MEMORY_BYTES, ChildBinder, bind
 
 PROBLEM = Matmul(16, 16, 16)
 CPU = TargetName("cpu")
@@ -212,13 +214,14 @@ def test_without_a_gpu_nothing_of_it_is_measured(work: str) -> None:
     with contextlib.suppress(DeviceError):
         pytest.skip(f"there is a GPU here: {probe.describe_gpu()}")
     outcomes, problem = cuda.KIND.measurement, Matmul(64, 64, 64, "f16")
-    with pytest.raises(TunerError, match=f"^{work}: no (CUDA|cuBLAS)"):
+    name = "" if work == "baseline" else f"{work}: "
+    with pytest.raises(TunerError, match=f"^{name}no (CUDA|cuBLAS)"):
         outcomes.baseline(problem, 1, 0) if work == "baseline" else outcomes.roofline(problem, 1)
 
 
 # Work in child processes.
 TEMPLATED = Matmul(8, 16, 4)
-VARIABLES = (("m", 8), ("n", 16), ("k", 4))
+MACHINE = PROCESSORS["haswell"].machine
 # For years in many operations, for hours in one, to 6 GiB, or well behaved.
 TEMPLATE = """{% if how == "loop" %}{% for a in range(99999) %}{% for b in range(99999) %}
 {% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}
@@ -235,11 +238,12 @@ def written(folder: Path) -> Path:
 
 
 def bound(folder: Path, timeout_s: float = 60.0) -> Bind:
-    return binding((ChosenStrategy("mine", written(folder)),), TEMPLATED, VARIABLES, 1, timeout_s)
+    return bind((ChosenStrategy("mine", written(folder)),), TEMPLATED, 1, MACHINE, timeout_s)
 
 
 def here(folder: Path) -> Binder:
-    return Binder((load_strategy("mine", written(folder)),), TEMPLATED, VARIABLES, 1)
+    variables = variables_of(TEMPLATED, MACHINE, 1)
+    return Binder((load_strategy("mine", written(folder)),), TEMPLATED, variables, 1)
 
 
 def mine(how: str) -> Candidate:
@@ -283,8 +287,8 @@ def test_the_child_ends_with_its_binder(tmp_path: Path) -> None:
 
 
 def test_what_is_shipped_is_bound_here() -> None:
-    bind = binding((ChosenStrategy("matmul_cpu_packed"),), TEMPLATED, VARIABLES, 1)
-    assert isinstance(getattr(bind, "__self__", None), Binder)
+    shipped = bind((ChosenStrategy("matmul_cpu_packed"),), TEMPLATED, 1, MACHINE)
+    assert isinstance(getattr(shipped, "__self__", None), Binder)
 
 
 def fail(stage: Stage) -> None:

@@ -19,7 +19,7 @@ from torch import nn  # noqa: E402 - after the skip
 import tuner.torch  # noqa: E402
 from tuner.torch import eager_parts  # noqa: E402
 from tuner.torch.baselines import Example, compared_baseline  # noqa: E402
-from tuner.torch.eager_parts import ModuleGraph, compared_with_eager, parted, regions_of, with_fallback  # noqa: E402
+from tuner.torch.eager_parts import ModuleGraph, compared_with_eager, regions_of, split_program, with_fallback  # noqa: E402
 from tuner.torch.export import exported_graph  # noqa: E402
 
 
@@ -98,7 +98,7 @@ def in_torch_of(graph: ModuleGraph, *names: str) -> frozenset[Any]:
 def test_a_module_in_parts_is_right_as_a_whole_and_shares_no_memory(
     network: Any, program: Any, graph: ModuleGraph, names: tuple[str, ...], count: int
 ) -> None:
-    split = parted(program, graph, in_torch_of(graph, *names), "some", compile_part)
+    split = split_program(program, graph, in_torch_of(graph, *names), "some", compile_part)
     function: Any = split.function
     assert len(function.parts) == count
     x = X.flip(3).contiguous()
@@ -131,7 +131,7 @@ def test_an_operator_that_writes_in_place_is_replaced_by_one_that_does_not(
     graph = compared_with_eager(module, Example(module, (x,), {}), program).graph
     assert graph is not None
     assert [node.name for node in graph.nodes if "relu_" in str(node.target)] == []
-    split = parted(program, graph, in_torch_of(graph, "cumsum"), "cumsum", compile_part)
+    split = split_program(program, graph, in_torch_of(graph, "cumsum"), "cumsum", compile_part)
     for one, other in zip(split(x), module(x), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
@@ -140,7 +140,7 @@ def test_weights_of_operators_in_torch_are_copies_whose_changes_are_named(networ
     module = nn.Sequential(nn.Linear(4, 4), nn.Softmax(1)).eval()
     x = torch.ones(2, 4)
     whole, graph = tuner.torch.compile(module, (x,)), ModuleGraph.of(exported_graph(module, (x,)), (x,))
-    split = parted(whole, graph, frozenset(graph.nodes), "all", tuner.torch.compile)
+    split = split_program(whole, graph, frozenset(graph.nodes), "all", tuner.torch.compile)
     before = split(x)
     with torch.no_grad():
         module[0].weight.add_(1)

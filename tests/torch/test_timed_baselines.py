@@ -96,9 +96,9 @@ def test_a_failure_is_one_line_and_a_function_is_compiled_anew_for_each_baseline
     def fails() -> Any:
         raise RuntimeError("no\n compiler")
 
-    assert baseline_calls.made(fails) == baseline_calls.NotRun("RuntimeError: no compiler")
-    missing = baseline_calls.made(partial(baseline_calls.require, "no_such_runtime"))
-    assert missing == baseline_calls.NotRun("not installed: no_such_runtime")
+    assert baseline_calls.checked_call(fails) == baseline_calls.NotRun("RuntimeError: no compiler")
+    missing = baseline_calls.checked_call(partial(baseline_calls.require, "no_such_runtime"))
+    assert missing == baseline_calls.NotRun("not installed: no_such_runtime; pip install no_such_runtime")
     first, second = (baseline_calls.function_of(example.module) for _ in range(2))
     assert first.__code__ is not second.__code__
     assert torch.equal(first(*example.arguments), example.module(*example.arguments))

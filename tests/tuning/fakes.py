@@ -98,7 +98,7 @@ def baseline(problem: Problem, threads: int, seed: int) -> Baseline:
 
 
 def no_baseline(problem: Problem, threads: int, seed: int) -> Baseline:
-    raise TunerError("baseline: exited with status 3")
+    raise TunerError("openblas: exited with status 3")
 
 
 def tune(store: Store, parts: Backends | None = None, **changes: Any) -> TunedRun:

@@ -38,21 +38,12 @@ from tuner.runtime import timing
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
 from tuner.targets.interface import RunnerSettings
+from tuner.tuning.budget import final_effort, in_flight_s, reserved_s
 from tuner.tuning.events import Event, Interruption, RemeasurementStarted
+from tuner.tuning.progress import Progress, evaluated_s
+from tuner.tuning.replay import ReplayingRunner, ReplayingSampler
 from tuner.tuning.run import resume
-from tuner.tuning.run_steps import (
-    Progress,
-    ReplayingRunner,
-    ReplayingSampler,
-    bound_record,
-    choose_top_trials,
-    evaluated_s,
-    final_effort,
-    in_flight_s,
-    noise_of,
-    remeasure_top_trials,
-    reserved_s,
-)
+from tuner.tuning.run_steps import bound_record, choose_top_trials, noise_of, remeasure_top_trials
 from tuner.tuning.tuned_run import TunedRun
 
 Slowdown = Callable[[int], float]  # of the n-th sample of a round
@@ -73,10 +64,10 @@ def loaded(sample: int) -> float:
 
 
 class ScriptedTarget(ForwardingTarget):
-    def __init__(self, slowdown: Slowdown, anchor_drift: float) -> None:
+    def __init__(self, slowdown: Slowdown, reference_drift: float) -> None:
         super().__init__(FakeTarget(), FakeTarget())
         self._slowdown = slowdown
-        self._host = HostConditions(0.0, anchor_drift, 0.0, 0.0, 0.0, 1e-3, anchor_drift)
+        self._host = HostConditions(0.0, reference_drift, 0.0, 0.0, 0.0, 1e-3, reference_drift)
         self._samples = 0
 
     def measure_together(
@@ -97,9 +88,9 @@ class ScriptedTarget(ForwardingTarget):
         return take
 
 
-def parts(slowdown: Slowdown = quiet, anchor_drift: float = 0.0) -> Backends:
+def parts(slowdown: Slowdown = quiet, reference_drift: float = 0.0) -> Backends:
     def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
-        target = ScriptedTarget(slowdown, anchor_drift)
+        target = ScriptedTarget(slowdown, reference_drift)
         return LocalRunner(order, target, target, how.seed)
 
     return fakes.backends(runner=runner)

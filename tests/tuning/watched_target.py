@@ -50,8 +50,8 @@ class WatchedTarget(FakeTarget, AbstractBaselineSource):
         kernels = tuple(one[0] if isinstance(one, tuple) else one for one in loaded)
         times = super().measure_together(problem, kernels, effort, rng)
         waited = self.day.waited if self.sessions % self.day.disturbed_every == 0 else 0.0
-        anchor_s = ANCHOR_S * self.day.anchor
-        host = HostConditions(0.5, waited, waited, 0.0, 0.0, anchor_s, 0.0, anchor_s)
+        reference_s = ANCHOR_S * self.day.anchor
+        host = HostConditions(0.5, waited, waited, 0.0, 0.0, reference_s, 0.0, reference_s)
         level = math.exp(rng.normal(0, self.day.spread))
         scaled = []
         for time, one in zip(times, loaded, strict=True):

@@ -2,9 +2,9 @@
 
 # What other packages may import; the rest is inside.
 __all__ = [
+    "ablation",
     "constraint_mining",
     "dispatch",
-    "importance",
     "portfolio",
     "ratios",
     "scheduler",

@@ -253,6 +253,7 @@ def _longer(
     if not rules or not others:
         return []
     truths, more = (np.array([rule.truth for rule in some], np.float32) for some in (rules, others))
+    # [rule, partner]: failures ("left") and successes ("worked") that both conditions match
     hits = truths[:, left] @ more[:, left].T
     misses = truths[:, worked] @ more[:, worked].T
     is_new = (hits >= min_support) & (misses < truths[:, worked].sum(axis=1, keepdims=True))

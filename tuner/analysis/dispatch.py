@@ -26,7 +26,7 @@ ONE_SIDE_OCTAVES = 2.0  # how far m may lie outside of all tuned m of its weight
 
 
 @dataclass(frozen=True)
-class AskedProblem:
+class NewProblem:
     """A problem to choose a configuration for, and what is known of each column (configuration) untimed."""
 
     problem: Problem
@@ -43,31 +43,33 @@ class RankedColumns:
 
 
 def ranked_columns(
-    matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int] | None = None
+    matrix: TimeMatrix, new_problem: NewProblem, columns: Iterable[int] | None = None
 ) -> RankedColumns:
     """Returns the columns that apply to a problem, best first; of a tuned problem its timed columns."""
-    among = range(len(matrix.columns)) if columns is None else columns
-    usable = [column for column in among if asked.applies[column]]
-    if asked.problem in matrix.problems:
-        times = matrix.times()[matrix.problems.index(asked.problem)]
+    candidate_columns = range(len(matrix.columns)) if columns is None else columns
+    usable = [column for column in candidate_columns if new_problem.applies[column]]
+    if new_problem.problem in matrix.problems:
+        times = matrix.times()[matrix.problems.index(new_problem.problem)]
         timed = [column for column in usable if np.isfinite(times[column])]
         if timed:
             return RankedColumns(_ordered(matrix, timed, np.log(times)), TUNED)
-    neighbours = _of_same_weights(matrix, asked.problem, usable)
+    neighbours = _of_same_weights(matrix, new_problem.problem, usable)
     if neighbours:
         logs = np.where(matrix.is_applicable(), completed_times(matrix).logs, np.inf)[list(neighbours)]
         loss: Numbers = (logs - logs.min(axis=1, keepdims=True)).mean(axis=0)  # log(time / best time)
         return RankedColumns(_ordered(matrix, usable, loss), SAME_WEIGHTS)
-    return RankedColumns(by_model(matrix, asked, usable), MODEL)
+    return RankedColumns(by_model(matrix, new_problem, usable), MODEL)
 
 
-def by_model(matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int]) -> tuple[int, ...]:
+def by_model(matrix: TimeMatrix, new_problem: NewProblem, columns: Iterable[int]) -> tuple[int, ...]:
     """Returns columns ordered by model cost, corrected by the residuals of similar problems; best first."""
-    kind, *kinds = (replace(each, sizes=(1, 1, 1), batch=1) for each in (asked.problem, *matrix.problems))
+    kind, *kinds = (
+        replace(each, sizes=(1, 1, 1), batch=1) for each in (new_problem.problem, *matrix.problems)
+    )
     like = [each == kind for each in kinds]
-    octaves = octaves_of((*matrix.problems, asked.problem))
+    octaves = octaves_of((*matrix.problems, new_problem.problem))
     known = KnownTimes(matrix.model_costs()[like], matrix.times()[like], octaves[:-1][like])
-    expected = corrected_scores(known, np.array(asked.costs, np.float64), octaves[-1], WIDTH)
+    expected = corrected_scores(known, np.array(new_problem.costs, np.float64), octaves[-1], WIDTH)
     return _ordered(matrix, list(columns), expected)
 
 
@@ -121,8 +123,8 @@ def held_out_choices(matrix: TimeMatrix) -> tuple[HeldOutChoice, ...]:
     """Returns the choice for each problem, held out once; problems that no column applies to are left out."""
     efficiency, choices = matrix.efficiency(), []
     for row, problem in enumerate(matrix.problems):
-        asked = AskedProblem(problem, matrix.applies[row], matrix.costs[row])
-        ranked = ranked_columns(without(matrix, row), asked)
+        new_problem = NewProblem(problem, matrix.applies[row], matrix.costs[row])
+        ranked = ranked_columns(without(matrix, row), new_problem)
         if ranked.columns:
             column = ranked.columns[0]
             is_timed = matrix.times_s[row][column] is not None

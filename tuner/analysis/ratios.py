@@ -206,7 +206,7 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
 
 
 def session_comparison(found: PairedSlowdown, objection: str = "") -> Comparable | NotComparable:
-    """Returns what ``comparison`` does, of several sessions at 99 %, or the ``objection`` to them."""
+    """Returns the ratio of several sessions' times with its 99 % interval, or why there is none."""
     interval = (1 + found.interval[0], 1 + found.interval[1])
     if objection:
         return NotComparable(objection, interval)
@@ -216,7 +216,7 @@ def session_comparison(found: PairedSlowdown, objection: str = "") -> Comparable
 def paired_comparison(
     ours_s: Sequence[float], reference_s: Sequence[float], evidence: Evidence
 ) -> Comparable | NotComparable:
-    """Returns what ``comparison`` does, of times where ``ours_s[n]`` and ``reference_s[n]`` are of one round.
+    """Returns the ratio of ``ours_s[n]`` and ``reference_s[n]``, of one round each, or why there is none.
 
     The ratio is the median of the rounds' ratios; its interval is widened to hold the ratio of the medians.
     """

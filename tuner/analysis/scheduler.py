@@ -112,7 +112,7 @@ class Scheduler:
 
     @property
     def has_nothing_left(self) -> bool:
-        """True if problems that still gain could save REST of the time of all at most; needs a roofline."""
+        """True if further trials could save at most the share REST of the time of all, by a roofline."""
         least_s = np.array([times[-1] if times else np.inf for times in self._least_s])
         is_open = np.array([not self._is_quiet(problem) for problem in range(len(least_s))])
         if not self._has_floors or not np.isfinite(least_s[is_open]).all():
@@ -174,5 +174,5 @@ class Scheduler:
             return None
         known = KnownTimes(self._costs, self._times_s, self._octaves)
         scores = corrected_scores(known, self._costs[problem], self._octaves[problem])
-        among = np.flatnonzero(preferred if preferred.any() else is_open)
-        return int(among[np.argmin(scores[among])])
+        open_columns = np.flatnonzero(preferred if preferred.any() else is_open)
+        return int(open_columns[np.argmin(scores[open_columns])])

@@ -55,7 +55,7 @@ class SelectedResult:
 
 
 def timed(trial: StoredTrial) -> Measurement:
-    """Returns a trial's final re-measurement, else the search's; ValueError for one that was not timed."""
+    """Returns a trial's final re-measurement, else the search's. Raises ValueError for an untimed trial."""
     if trial.final is not None:
         return trial.final
     if isinstance(trial.record.outcome, Measurement):

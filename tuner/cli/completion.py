@@ -25,6 +25,9 @@ PLACES = {
 }
 
 
+COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # set by a shell while it completes a command line
+
+
 @click.command()
 @click.argument("shell", type=click.Choice(tuple(PLACES)))
 @json_option
@@ -157,6 +160,3 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     # of ``tuner explain``
     "arguments": lambda context, start: (*((name, "") for name in OPERATIONS), *_trials(context, start)),
 }
-
-
-COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # set by a shell while it completes a command line

@@ -146,7 +146,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Returns the command that ``args`` begin with, and the others.
+        """Returns the command that ``args`` begin with, and the other arguments.
 
         Raises UsageError for an unknown name, and for an option that another follows in place of its value.
         """

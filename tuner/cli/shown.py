@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.analysis.importance import TooFew, ablate
+from tuner.analysis.ablation import TooFew, ablate
 from tuner.analysis.ratios import distrust
 from tuner.cli.commands.catalogue import plan_of
 from tuner.cli.main import screen_columns

@@ -12,6 +12,7 @@ __all__ = [
     "numpy_types",
     "problem",
     "processors",
+    "program_times",
     "programs",
     "records",
     "reliability",

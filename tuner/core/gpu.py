@@ -83,6 +83,7 @@ USUAL_MULTIPROCESSORS = {
 
 # Dense flop of a multiprocessor in one clock, sums in f32 (f64 of f64, i32 of i8), tensor or CUDA cores.
 # Chips of which several products differ in this (GeForce adds in f32 at half the speed) are left out.
+# Keys are chips as the driver reports them: sm_90, never sm_90a.
 # sm_80: NVIDIA A100 whitepaper v1.0, table 3; sm_90: NVIDIA H100 whitepaper v1.04, table 2
 CLOCK_FLOP = {
     "sm_80": {"f16": 2048, "bf16": 2048, "tf32": 1024, "f32": 128, "f64": 128, "i8": 4096},
@@ -204,7 +205,7 @@ class AbstractHostWatch(abc.ABC):
     def begin_call(self, stream: int | None) -> None:
         """Notifies that a call of a host program begins.
 
-        Its work runs after that enqueued on ``stream``; None: all of it has to be done when it ends.
+        The call's work runs after the work enqueued on ``stream``; None: it is done when the call ends.
         """
 
     @abc.abstractmethod

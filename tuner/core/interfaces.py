@@ -70,7 +70,7 @@ class AbstractSampler(abc.ABC):
 
     @abc.abstractmethod
     def tell(self, row: int, value: float | None) -> None:
-        """Takes a pending row's seconds per call, None for no time; ValueError for one not pending."""
+        """Takes a pending row's seconds per call, None for no time; raises ValueError for one not pending."""
 
     @abc.abstractmethod
     def replay(self, number: int, row: int) -> None:
@@ -214,7 +214,8 @@ class AbstractEvaluator(abc.ABC):
     ) -> tuple[Measurement, ...]:
         """Times several loaded artifacts interleaved, sample by sample, in shuffled order.
 
-        In the order of ``loaded``, some of which may be of ``load_baselines``. Raises as ``measure``.
+        Returns the times in the order of ``loaded``, in which results of ``load_baselines`` may be. Raises as
+        ``measure`` does.
         """
 
 

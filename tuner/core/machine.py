@@ -1,11 +1,12 @@
 """The machine that a time was measured on, its state during the measurement, and the compiler of the code."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tuner.core.candidate import Value
 from tuner.core.gpu import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
 from tuner.core.problem import Problem
+from tuner.core.serialization import stored_as
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,10 @@ class HostConditions:
     waited_share: float  # a timed thread was ready to run, and another ran in its place
     stolen_share: float  # a processor was given away by the hypervisor
     throttled_share: float  # the quota of a control group held the timed processes back
-    anchor_s: float  # median time of the reference kernel (canary), the same code in each measurement
-    anchor_drift: float  # relative, of the reference kernel's median between parts of the measurement
+    # median time of the reference kernel (canary), the same code in each measurement
+    reference_s: float = field(metadata=stored_as("anchor_s"))
+    # relative, of the reference kernel's median between parts of the measurement
+    reference_drift: float = field(metadata=stored_as("anchor_drift"))
     panel_product_s: float | None = None  # lower quartile, a product of small packed panels; None: not timed
 
 

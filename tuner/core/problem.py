@@ -382,7 +382,7 @@ def parse_shape(text: str) -> tuple[int, int, int]:
 
 
 def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
-    """Parses MxNxK to (1, (m, n, k)), of a batch_matmul BxMxNxK; UsageError for other text."""
+    """Parses MxNxK to (1, (m, n, k)), of a batch_matmul BxMxNxK; raises UsageError for other text."""
     require_choice("operation", operation, OPERATIONS)
     pattern, example = SHAPES[operation]
     extents = _extents(text)

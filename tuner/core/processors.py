@@ -71,7 +71,7 @@ FIELD_OF = {name: field for field, name in FIELDS.items()}
 
 @dataclass(frozen=True)
 class DescribedProcessor:
-    """A processor of another machine: what code is generated for, and the sizes of a product that is sold."""
+    """A CPU to cross-compile for: LLVM's -mcpu name and features, cores and cache sizes of a real product."""
 
     name: str  # LLVM's, for -mcpu
     product: str  # whose cores and caches these are

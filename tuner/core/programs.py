@@ -1,7 +1,7 @@
-"""Values of tuned programs: schedules of their fusions, times, baselines, and work asked of a device."""
+"""Values of tuned programs: schedules and times of their fusions, baselines, and results of tuning."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 from tuner.core.candidate import Candidate
@@ -12,6 +12,14 @@ from tuner.core.records import MedianInterval
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import stored_as
 
+TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS = ORIGINS = (
+    "tuned",  # the best trial of this fusion
+    "same contraction",  # the best trial of a contraction of the same sizes with another epilogue
+    "nearest",  # the best trial of the fusion of the same kind whose sizes are nearest
+    "first",  # the first configuration of the search space
+    "loops",  # no schedule: scalar loops
+)
+
 
 @dataclass(frozen=True)
 class CompiledFusion:
@@ -21,7 +29,7 @@ class CompiledFusion:
     ops: tuple[str, ...]  # names of the payload's operations
     strategy: str  # "" of loops
     knobs: tuple[tuple[str, int | str], ...]
-    origin: str  # one of tuner.core.programs.ORIGINS
+    origin: str  # one of ORIGINS
     reason: str  # of loops: why no schedule was used
     element: str  # element type of its result; of a scheduled product, of what it multiplies
     flop: int
@@ -70,8 +78,9 @@ def estimated_s(fusion: CompiledFusion) -> float:
     return max(fusion.flop / rate, fusion.moved_bytes / BYTES_PER_S)
 
 
-LOOPS_LIMIT = 0.1  # share of a program's time in scalar loops, above which it is said
-LOOPS_LEAST_S = 5e-6  # less is not: so long takes a call of an operation in PyTorch
+# loops_note reports loops only above this share of the program's time
+LOOPS_LIMIT = 0.1
+LOOPS_LEAST_S = 5e-6  # and only above this time, the overhead of one operator call in PyTorch
 SHOWN_OPS = 4
 
 
@@ -117,6 +126,26 @@ class ProgramSource:
     threads: int = 1  # of the program's calls
 
 
+EAGER = "eager"
+COMPILE = "torch.compile"
+FREEZING, MAX_AUTOTUNE = f"{COMPILE} freezing", f"{COMPILE} max_autotune"
+ONNXRUNTIME, OPENVINO = "onnxruntime", "openvino"
+ALL, NONE = "all", "none"
+BASELINE_SETS = {
+    ALL: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE, ONNXRUNTIME, OPENVINO),
+    EAGER: (EAGER,),
+    COMPILE: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE),
+    NONE: (),
+}
+
+
+def chosen_baselines(choice: str) -> tuple[str, ...]:
+    """Returns the names of the baselines of a choice, a key of BASELINE_SETS. Raises UsageError."""
+    if choice not in BASELINE_SETS:
+        raise UsageError(f"baseline: found {choice!r}, allowed {', '.join(BASELINE_SETS)}")
+    return BASELINE_SETS[choice]
+
+
 @dataclass(frozen=True)
 class ProgramBaseline:
     """A program run by something else, timed interleaved with the tuned program in one process."""
@@ -127,7 +156,8 @@ class ProgramBaseline:
     reason: str = ""  # why it was not timed, or has no ratio; "" where it has one
     # of the times, and so of the ratio; an older tuner stored none
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)
-    part: str = ""  # operators and fusions that were timed alone: "max_pool2d (g2)"; "": the whole program
+    # the timed part: operators, and the numbers of their fusions, "max_pool2d (g2)"; "": the whole program
+    part: str = ""
 
     @property
     def is_faster(self) -> bool:
@@ -152,115 +182,3 @@ class ProgramResult:
     baselines: tuple[ProgramBaseline, ...] = ()
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the times of a call
     gain_unknown: str = ""  # why ``speed`` is None; "" where it is there
-
-
-TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS = ORIGINS = (
-    "tuned",  # the best trial of this fusion
-    "same contraction",  # that of a contraction of the same sizes with another epilogue
-    "nearest",  # that of the fusion of the same kind whose sizes are nearest
-    "first",  # the first configuration of the search space
-    "loops",  # no schedule: scalar loops
-)
-
-
-@dataclass(frozen=True)
-class DeviceWork:
-    """Kernel launches and copied bytes of one call of a program; graph launches are not counted."""
-
-    launches: int = 0
-    copies_in: int = 0  # from host to device memory
-    copied_in_bytes: int = 0
-    copies_out: int = 0  # from device to host memory
-    copied_out_bytes: int = 0
-    copied_inside_bytes: int = 0  # from device to device memory
-
-    def with_launch(self) -> "DeviceWork":
-        return replace(self, launches=self.launches + 1)
-
-    def since(self, earlier: "DeviceWork") -> "DeviceWork":
-        names = [field.name for field in fields(self)]
-        return DeviceWork(**{name: getattr(self, name) - getattr(earlier, name) for name in names})
-
-    def with_copy(self, size_bytes: int, *, to_device: bool, from_device: bool) -> "DeviceWork":
-        """Returns this work and a copy of ``size_bytes`` bytes; a copy from host to host changes nothing."""
-        if to_device and from_device:
-            return replace(self, copied_inside_bytes=self.copied_inside_bytes + size_bytes)
-        if to_device:
-            total = self.copied_in_bytes + size_bytes
-            return replace(self, copies_in=self.copies_in + 1, copied_in_bytes=total)
-        if from_device:
-            total = self.copied_out_bytes + size_bytes
-            return replace(self, copies_out=self.copies_out + 1, copied_out_bytes=total)
-        return self
-
-
-SERIAL_OVERLAP = 1.05  # sum of kernel times over busy time; up to this ratio streams have no benefit
-
-
-@dataclass(frozen=True)
-class KernelTime:
-    """The start and the end of one kernel launch on the device's clock, in seconds."""
-
-    kernel: str
-    start_s: float  # since the program began
-    stop_s: float
-
-    def __post_init__(self) -> None:
-        if self.stop_s < self.start_s:
-            raise ValueError(f"{self.kernel}: found stop {self.stop_s} s before start {self.start_s} s")
-
-
-@dataclass(frozen=True)
-class ProgramTimes:
-    """Measured times of a program: the median of whole calls, and the kernels of one call."""
-
-    call_s: float  # median of whole calls, host to host
-    kernels: tuple[KernelTime, ...] = ()  # of one call; () without a device
-    streams: int = 0  # number of streams that the program uses
-    interval_s: tuple[float, float] | None = None  # 95 %, of the median; None: not known
-    reliability: Reliability = NOT_RECORDED  # of ``call_s``
-
-    @property
-    def kernel_s(self) -> float:
-        """Returns the sum of all kernel times in seconds, as if no kernels overlapped."""
-        return sum(kernel.stop_s - kernel.start_s for kernel in self.kernels)
-
-    @property
-    def overlap(self) -> float | None:
-        """Returns how many kernels run at a time on average, while any runs; None: none was timed."""
-        busy_s = busy(self.kernels)
-        return self.kernel_s / busy_s if busy_s > 0 else None
-
-    @property
-    def is_serialized(self) -> bool:
-        """Returns whether kernels hardly overlap (5 % at most) although the program uses several streams."""
-        return self.streams > 1 and len(self.kernels) > 1 and (self.overlap or 0.0) <= SERIAL_OVERLAP
-
-
-def busy(kernels: tuple[KernelTime, ...]) -> float:
-    """Returns the seconds in which at least one kernel runs; overlapping intervals count once."""
-    total_s, until_s = 0.0, float("-inf")
-    for kernel in sorted(kernels, key=lambda each: each.start_s):
-        total_s += max(0.0, kernel.stop_s - max(kernel.start_s, until_s))
-        until_s = max(until_s, kernel.stop_s)
-    return total_s
-
-
-EAGER = "eager"
-COMPILE = "torch.compile"
-FREEZING, MAX_AUTOTUNE = f"{COMPILE} freezing", f"{COMPILE} max_autotune"
-ONNXRUNTIME, OPENVINO = "onnxruntime", "openvino"
-ALL, NONE = "all", "none"
-CHOICES = {
-    ALL: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE, ONNXRUNTIME, OPENVINO),
-    EAGER: (EAGER,),
-    COMPILE: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE),
-    NONE: (),
-}
-
-
-def chosen_baselines(choice: str) -> tuple[str, ...]:
-    """Returns the names of the baselines of a choice in CHOICES. Raises UsageError for another choice."""
-    if choice not in CHOICES:
-        raise UsageError(f"baseline: found {choice!r}, allowed {', '.join(CHOICES)}")
-    return CHOICES[choice]

@@ -82,7 +82,7 @@ NOT_RECORDED = unknown("it was not recorded")
 
 
 def reliability_of_all(times: Sequence[Reliability]) -> Reliability:
-    """Returns how reliable what several times give is, such as their sum: as the least reliable of them."""
+    """Returns how reliable a result of several times is, such as their sum: as the least reliable time."""
     for trust in (Trust.UNRELIABLE, Trust.UNKNOWN):
         found = [each for each in times if each.trust is trust]
         if found:

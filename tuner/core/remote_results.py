@@ -69,7 +69,7 @@ AMX_FLOP: Final = {"i8": 2048, "bf16": 1024, "f32": 1024 / 6}
 def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
     """Returns an upper bound of the flop/s for a problem of ``threads`` threads, or of a whole GPU.
 
-    By the documented flop per cycle at a clock above any sold; of a fusion by its narrowest type. Infinite
+    By the documented flop per cycle at a clock above any sold, of a fusion's narrowest type. Infinite
     for a processor of unknown cores.
     """
     types = [problem.dtype, *(name for name in NARROW_TYPES if re.search(rf"[<x]{name}>", problem.fusion))]

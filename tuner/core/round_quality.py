@@ -101,16 +101,16 @@ def reliability_in_round(time: Measurement, evidence: Evidence) -> Reliability:
 
 
 def reliability_alone(
-    host: HostConditions | None, *, quietest_anchor_s: float | None, spare_cores: int
+    host: HostConditions | None, *, quietest_reference_s: float | None, spare_cores: int
 ) -> Reliability:
     """Returns how reliable a time is that was taken once, alone, such as a trial's first one.
 
     Never reliable: one timing shows no noise. Unreliable where readings around it show a disturbance.
-    ``quietest_anchor_s``: least time of the run's reference kernel; None: not known.
+    ``quietest_reference_s``: least time of the run's reference kernel; None: not known.
     """
     if host is None:
         return unknown("timed alone, and the load of the machine is not known")
-    symptom = _symptom(None, tuple(_drifts(None, host, quietest_anchor_s))) or _pressed(host, spare_cores)
+    symptom = _symptom(None, tuple(_drifts(None, host, quietest_reference_s))) or _pressed(host, spare_cores)
     if symptom:
         return unreliable(f"{symptom}: {_cause(host)}")
     return unknown("timed alone, its noise is not known")
@@ -131,7 +131,7 @@ def round_quality(
     baseline: Measurement | None,
     host: HostConditions | None,
     *,
-    quietest_anchor_s: float | None,  # least time of the run's reference kernel; None: a GPU, or not known
+    quietest_reference_s: float | None,  # least time of the run's reference kernel; None: a GPU, or not known
     spare_cores: int,  # cores without a timed thread
 ) -> RoundQuality:
     """Returns the quality of a timing round: noise, largest disturbance, and why it is unreliable, if so.
@@ -139,7 +139,7 @@ def round_quality(
     Unreliable where ``noise`` is large or unknown, the reference kernel or baseline drifted, or ``host``
     shows that timed threads were held back.
     """
-    drifts = tuple(_drifts(baseline, host, quietest_anchor_s))
+    drifts = tuple(_drifts(baseline, host, quietest_reference_s))
     shares = () if host is None else (host.waited_share, host.stolen_share, host.throttled_share)
     disturbance = max((noise or 0.0, *(most for _, most in drifts), *shares))
     symptom = _symptom(noise, drifts) or _pressed(host, spare_cores)
@@ -150,12 +150,12 @@ def round_quality(
 
 
 def _drifts(
-    baseline: Measurement | None, host: HostConditions | None, quietest_anchor_s: float | None
+    baseline: Measurement | None, host: HostConditions | None, quietest_reference_s: float | None
 ) -> Iterator[tuple[str, float]]:
     if host is not None:
-        yield "the reference kernel drifted", host.anchor_drift
-        if quietest_anchor_s is not None:
-            yield "the reference kernel was slower than earlier", host.anchor_s / quietest_anchor_s - 1
+        yield "the reference kernel drifted", host.reference_drift
+        if quietest_reference_s is not None:
+            yield "the reference kernel was slower than earlier", host.reference_s / quietest_reference_s - 1
     if baseline is not None:
         yield "the baseline drifted", drift(baseline.samples_s)
 

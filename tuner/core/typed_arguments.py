@@ -61,7 +61,7 @@ def typed_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def typed(name: str, given: Any, annotation: Any) -> Any:
-    """Returns an argument, as an int if an integer; UsageError where its annotation does not allow it."""
+    """Returns an argument, as an int if an integer. Raises UsageError if its annotation forbids it."""
     if not isinstance(given, int) and isinstance(given, numbers.Integral):
         given = operator.index(given)
     if isinstance(given, int) and not -NUMBER_LIMIT <= given < NUMBER_LIMIT:

@@ -65,7 +65,7 @@ class LocalNodes:
         return ["env", *variables, *before, sys.executable, "-m", "tuner", *options]
 
     def wait_until_ready(self, *names: str) -> None:
-        """Waits until named nodes take work; TunerError for one that ends, and after 120 s."""
+        """Waits until named nodes take work; raises TunerError for one that ends, and after 120 s."""
         give_up_s = time.monotonic() + READY_LIMIT_S
         with session(self.url) as connection:
             lease_s = read_settings(connection).lease_s

@@ -1,10 +1,10 @@
-"""A fleet as the source of a run's outcomes: targets, candidate runner, baseline and status."""
+"""A fleet as the source of a run's outcomes: machine, candidate runner, baseline and roofline."""
 
 import shlex
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, TunerError, UsageError
@@ -30,8 +30,7 @@ from tuner.fleet.work import (
 )
 from tuner.runtime.workers.runner import RunnerOrder, Ticket
 from tuner.runtime.workers.services import Evaluation, Group, RemeasurementRounds, work_seed
-from tuner.targets.backends import AUTO, Backends
-from tuner.targets.interface import MeasurementBackend, RunnerSettings, TargetBackend, TargetStatus, no_choice
+from tuner.targets.interface import MeasurementBackend, RunnerSettings
 
 
 @dataclass
@@ -49,11 +48,11 @@ class FleetRunner(AbstractRunner):
     A trial gets the outcome that it would get on one machine: equal code is looked up in trial order.
     """
 
-    def __init__(self, order: RunnerOrder, driver: Driver, plain: FleetWork) -> None:
+    def __init__(self, order: RunnerOrder, driver: Driver, work_template: FleetWork) -> None:
         self._order = order
         self._driver = driver
-        self._plain = plain
-        self._finals = RemeasurementRounds(plain.seed, self._recompiled, self._timed)
+        self._work_template = work_template
+        self._finals = RemeasurementRounds(work_template.seed, self._recompiled, self._timed)
         self._flights: deque[_Flight] = deque()
         driver.on_outcomes = self._begin_evaluations
 
@@ -69,8 +68,8 @@ class FleetRunner(AbstractRunner):
         flight = self._flights[0]
         ticket = flight.ticket
         if (flight.number, COMPILE) not in self._driver.known:
-            ticket.recall_script()  # the one of equal script may be finished and stored by now
-        if ticket.record is None:
+            ticket.recall_script()  # a trial of equal script may be finished and stored by now
+        if ticket.record is None:  # known work is not queued again, here and below
             self._begin_compile(flight.number, ticket.script)
             compiled = self._outcome(flight.number, COMPILE)
             is_failure = isinstance(compiled.value, Failure)
@@ -84,7 +83,7 @@ class FleetRunner(AbstractRunner):
             evaluated = self._outcome(flight.number, EVALUATE)
             assert isinstance(evaluated.value, Evaluation | Failure)
             ticket.take_evaluation(evaluated.value, evaluated.seconds)
-        elif flight.is_evaluated_early:  # its code became known since
+        elif flight.is_evaluated_early:  # early, then found equal to a finished trial: discarded
             self._driver.drop(flight.number, EVALUATE)
         self._driver.artifacts.pop(flight.number, None)
         self._flights.popleft()
@@ -99,15 +98,15 @@ class FleetRunner(AbstractRunner):
         self._flights.clear()
 
     def _begin_compile(self, number: int, script: Script) -> None:
-        work = replace(self._plain, number=number, stage=COMPILE, blobs=(script.sha256,))
+        work = replace(self._work_template, number=number, stage=COMPILE, blobs=(script.sha256,))
         self._driver.begin(work, (script.text.encode(),))
 
     def _begin_evaluation(self, flight: _Flight, compiled: Compiled) -> None:
         work = replace(
-            self._plain,
+            self._work_template,
             number=flight.number,
             stage=EVALUATE,
-            seed=work_seed(self._plain.seed, flight.number),
+            seed=work_seed(self._work_template.seed, flight.number),
             blobs=(compiled.blob,),
             effort=flight.effort,
             slowest_s=flight.effort.stop_above_s,
@@ -120,19 +119,19 @@ class FleetRunner(AbstractRunner):
         return outcome
 
     def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | None]:
-        works = [replace(self._plain, stage=COMPILE, blobs=(script.sha256,)) for script in scripts]
+        works = [replace(self._work_template, stage=COMPILE, blobs=(script.sha256,)) for script in scripts]
         pairs = zip(works, scripts, strict=True)
-        asked = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
-        for work in asked:
+        queued = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
+        for work in queued:
             self._driver.awaited(work)
-        return [self._driver.artifacts.pop(work.number, None) for work in asked]
+        return [self._driver.artifacts.pop(work.number, None) for work in queued]
 
     def _timed(
         self, group: Group, effort: Effort, seed: int, slowest_s: float | None
     ) -> FinalTimes | Failure:
         blobs = tuple(packed(artifact) for artifact in group.artifacts)
         work = replace(
-            self._plain,
+            self._work_template,
             stage=REMEASURE,
             seed=seed,
             blobs=tuple(map(hash_of, blobs)),
@@ -145,6 +144,7 @@ class FleetRunner(AbstractRunner):
         return value
 
     def _begin_evaluations(self) -> None:
+        """Evaluates compiled code as soon as it is known, not in trial order; equal code of two only once."""
         for flight in self._flights:
             known = self._driver.known.get((flight.number, COMPILE))
             if flight.code or known is None or not isinstance(known.value, Compiled):
@@ -176,11 +176,11 @@ class FleetRun:
         self._driven: dict[Problem, tuple[Driver, FleetWork]] = {}  # by the problem of the run
 
     def machine(self, target: TargetName) -> Machine:
-        """Returns the class of machine that measures ``target``; UsageError: none, several, few devices."""
+        """Returns the class of machine that measures ``target``. Raises UsageError for none, or several."""
         return self._machine_and_devices(target)[0]
 
     def compiler(self, target: TargetName) -> Compiler:
-        """Returns this installation's compiler; UsageError unless a node compiles with an equal build."""
+        """Returns this installation's compiler. Raises UsageError unless a node has an equal build."""
         compiler = self._own.compiler(target)
         compiler_build = compiler_build_of(compiler)
         compiler_builds = [
@@ -197,13 +197,13 @@ class FleetRun:
             )
         return compiler
 
-    def runner(self, order: "RunnerOrder", how: RunnerSettings) -> "AbstractRunner":
+    def runner(self, order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
         (runner,) = self.runners((order,), (how,))
         return runner
 
     def runners(
-        self, orders: "tuple[RunnerOrder, ...]", how: tuple[RunnerSettings, ...]
-    ) -> "tuple[AbstractRunner, ...]":
+        self, orders: tuple[RunnerOrder, ...], how: tuple[RunnerSettings, ...]
+    ) -> tuple[AbstractRunner, ...]:
         """Returns a runner for each run of a campaign, which has one target; all share one connection.
 
         ``how``: settings per run, with uuid. Raises UsageError while another process drives a run, and
@@ -222,7 +222,7 @@ class FleetRun:
             first = index % len(devices)
             rotated = devices[first:] + devices[:first]
             driver = Driver(self._fleet, of_run.run, rotated, of_run.report_fleet, limit, shared)
-            plain = FleetWork(
+            work_template = FleetWork(
                 run=of_run.run,
                 number=0,
                 stage=COMPILE,
@@ -233,23 +233,23 @@ class FleetRun:
                 threads=of_run.threads,
                 seed=of_run.seed,
             )
-            self._driven[order.problem] = (driver, plain)
-            runners.append(FleetRunner(order, driver, plain))
+            self._driven[order.problem] = (driver, work_template)
+            runners.append(FleetRunner(order, driver, work_template))
         return tuple(runners)
 
     def baseline(self, problem: Problem, _threads: int, _seed: int) -> Baseline:
-        baseline = self._asked(problem, BASELINE)
+        baseline = self._outcome_of_run(problem, BASELINE)
         assert isinstance(baseline, Baseline)
         return baseline
 
     def roofline(self, problem: Problem, _threads: int) -> Roofline:
-        roofline = self._asked(problem, ROOFLINE)
+        roofline = self._outcome_of_run(problem, ROOFLINE)
         assert isinstance(roofline, Roofline)
         return roofline
 
-    def _asked(self, problem: Problem, stage: str) -> object:
-        driver, plain = self._driven[problem]
-        value = driver.outcome(replace(plain, stage=stage)).value
+    def _outcome_of_run(self, problem: Problem, stage: str) -> object:
+        driver, work_template = self._driven[problem]
+        value = driver.outcome(replace(work_template, stage=stage)).value
         if isinstance(value, Failure):
             raise TunerError(value.reason)
         return value
@@ -276,87 +276,3 @@ class FleetRun:
                 f"so many of {machine.name!r}"
             )
         return machine, devices
-
-
-# Outcomes from a fleet: nodes compile and measure; everything else of a run stays as without a fleet.
-
-PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/concepts/fleet.md
-NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
-PENDING_PER_DEVICE: Final = 2  # of several devices; the run has as many more as one device
-
-
-def pending_limit(devices: int) -> int:
-    """Returns how many proposals of a run may be without an outcome, for a number of devices."""
-    return PENDING_OF_ONE if devices == 1 else PENDING_PER_DEVICE * (devices + 1)
-
-
-def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
-    """Returns the parts of a run with target kinds and recordings for which nodes of a fleet do the work."""
-    here = backends.recordings
-    return replace(
-        backends,
-        kinds={name: fleet_kind(kind, fleet) for name, kind in backends.kinds.items()},
-        recordings=replace(here, of_run=lambda settings: fleet_measurement(here.of_run(settings), fleet)),
-        # whether a problem fits in memory is checked by nodes: 0 bytes are an unknown size
-        machine=lambda: replace(backends.machine(), memory_bytes=0),
-    )
-
-
-def fleet_kind(kind: TargetBackend, fleet: FleetRequest) -> TargetBackend:
-    """Returns a target kind whose candidates are compiled and timed by the nodes of a fleet."""
-    measurement = replace(
-        fleet_measurement(kind.measurement, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
-    )
-    cross_compiled = None if kind.cross_compiled is None else fleet_kind(kind.cross_compiled, fleet)
-    return replace(
-        kind,
-        status=lambda: fleet_status(kind, fleet),
-        measurement=measurement,
-        cross_compiled=cross_compiled,
-        baselines=no_choice("--fleet: nodes compare with their default library"),
-    )
-
-
-def fleet_measurement(own: MeasurementBackend, fleet: FleetRequest) -> MeasurementBackend:
-    """Returns an outcome source whose machine, runner, baseline and roofline are those of fleet nodes."""
-    run = FleetRun(own, fleet)
-    return replace(
-        own,
-        machine=run.machine,
-        compiler=run.compiler,
-        runner=run.runner,
-        runners=run.runners,
-        baseline=run.baseline,
-        roofline=run.roofline,
-    )
-
-
-def fleet_status(kind: TargetBackend, fleet: FleetRequest) -> TargetStatus:
-    """Returns whether nodes of a fleet measure for a target kind, and on which chip ("": none or several)."""
-    own = kind.status()
-    nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(kind.name)]
-    chips = {node.machine.chip for node in nodes if node.device}
-    return replace(
-        own,
-        is_available=bool(chips),
-        # a kind that is missing here says "not timed" for that reason alone: nodes do time it
-        is_timed=own.is_timed or not own.is_available,
-        chip=chips.pop() if len(chips) == 1 else "",
-        reason="on the fleet" if chips else NO_NODE,
-        missing="",
-    )
-
-
-def target_on(fleet: FleetRequest, given: str, kind: str) -> TargetName:
-    """Returns the target of the class of machines that ``given`` names, among those that fleet nodes measure.
-
-    ``kind`` may be "auto". Raises UsageError where no class, or more than one, matches.
-    """
-    measuring = [node for node in alive_nodes(fleet) if node.device]
-    targets = [(node.machine.name, TargetName.parse(node.target)) for node in measuring]
-    classes = {f"{name} ({target.text})": target for name, target in targets if kind in (AUTO, target.kind)}
-    found = named(classes, given)
-    if len(found) != 1:
-        listed = ", ".join(sorted(found or classes)) or "none"
-        raise UsageError(f"--on: found {given!r}, allowed a part of the name of one of {listed}")
-    return next(iter(found.values()))

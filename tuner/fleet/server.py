@@ -49,7 +49,7 @@ def require_packages() -> None:
 
 
 def server_of(url: str) -> str:
-    """Returns a PostgreSQL URL with libpq's scheme, ``postgresql://``; UsageError for another kind."""
+    """Returns a PostgreSQL URL with libpq's scheme, ``postgresql://``; raises UsageError for another kind."""
     scheme, is_url, rest = url.partition("://")
     if is_url and scheme in SCHEMES:
         return f"postgresql://{rest}"
@@ -69,7 +69,7 @@ def as_role(url: str, role: str | None) -> str:
 
 
 def connected(url: str) -> "Connection":
-    """Returns a connection that commits each statement; NoReplyError where no server answers."""
+    """Returns a connection that commits each statement; raises NoReplyError where no server answers."""
     require_packages()
     import psycopg
 

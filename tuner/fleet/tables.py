@@ -170,7 +170,7 @@ def delete_blob(connection: "Connection", sha256: str) -> None:
 
 
 def blob_of(connection: "Connection", sha256: str) -> bytes | None:
-    """Returns the bytes stored under a hash, or None; UsageError for other bytes and more than 64 MiB."""
+    """Returns the bytes stored under a hash, or None. Raises UsageError for other or over 64 MiB of bytes."""
     row = connection.execute(
         "SELECT CASE WHEN octet_length(body) <= %s THEN body END FROM fleet_blob WHERE sha256 = %s",
         (BLOB_LIMIT_BYTES, sha256),

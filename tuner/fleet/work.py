@@ -19,7 +19,7 @@ from tuner.version import __version__
 
 
 def inflate(packed: bytes, limit_bytes: int) -> bytes:
-    """Returns zlib data decompressed; ValueError for more than ``limit_bytes``, and for damaged data."""
+    """Returns zlib data decompressed. Raises ValueError for damaged data and above ``limit_bytes``."""
     stream = zlib.decompressobj()
     try:
         content = stream.decompress(packed, limit_bytes + 1)
@@ -46,7 +46,7 @@ def packed(artifact: Artifact) -> bytes:
 
 
 def unpacked(blob: bytes) -> Artifact:
-    """Returns the artifact that ``packed`` wrote; UsageError for other JSON, ValueError for none."""
+    """Returns the artifact that ``packed`` wrote; raises UsageError for other JSON, ValueError for none."""
     artifact = decode(Artifact, json.loads(blob), "artifact")
     program = artifact.program
     if program is None:
@@ -125,12 +125,12 @@ def to_json(value: FleetWork | Outcome) -> dict[str, Any]:
 
 
 def work_from_json(found: Any) -> FleetWork:
-    """Returns the piece of work of a JSON object; UsageError for one that does not fit ``FleetWork``."""
+    """Returns the piece of work of a JSON object. Raises UsageError if it does not fit ``FleetWork``."""
     return decode(FleetWork, found, "work")
 
 
 def outcome_from_json(found: Any) -> Outcome:
-    """Returns the outcome of a JSON object; UsageError for one that does not fit ``Outcome``."""
+    """Returns the outcome of a JSON object; raises UsageError for one that does not fit ``Outcome``."""
     return decode(Outcome, found, "outcome")
 
 

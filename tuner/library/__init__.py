@@ -1,4 +1,14 @@
 """Uses of tuned schedules: libraries for other programs, bundles for a GPU elsewhere, ``tuner.matmul``."""
 
 # What other packages may import; the rest is inside.
-__all__ = ["bundle", "c", "contraction_report", "dispatch", "entries", "library"]
+__all__ = [
+    "bundle",
+    "c",
+    "contraction_report",
+    "dispatch",
+    "entries",
+    "formats",
+    "header",
+    "library",
+    "merging",
+]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
-from tuner.library.library import entry_name
+from tuner.library.header import entry_name
 from tuner.library.transform_module import MARK_SEQUENCE, PREFIX
 from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import Op, ir

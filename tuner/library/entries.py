@@ -75,7 +75,7 @@ def library_entries(
     *,
     stock_only: bool = False,
 ) -> LibraryEntries:
-    """Returns the best CPU trial of each problem as an entry, no replays; ``runs``: whose trials, () all.
+    """Returns the best CPU trial of each problem as an entry, no replays; ``runs``: of these, (): of all.
 
     ``task.machine`` None: this class; ``stock_only``: scripts without custom ops. Raises UsageError where
     nothing is left, for an unsuitable run, and for results that differ only in alignment or caches.
@@ -125,7 +125,7 @@ def _require_distinct(problems: list[Problem]) -> None:
 
 
 def entry_of(result: RunResult) -> LibraryEntry:
-    """Returns the entry of a run's selected trial; the baseline's time only where of the same round."""
+    """Returns the entry of a run's selected trial; the baseline's time only if it is of the same round."""
     run, trial = result.run, result.best
     compared = against_baseline(run, trial) or NO_BASELINE
     return replace(_entry(run, trial), reliability=trial.reliability, compared=compared)

@@ -102,7 +102,7 @@ BATCH = 4  # matrices of the batch that a matmul's schedule is timed on
 
 @dataclass(frozen=True)
 class OutliningCost:
-    """How much longer a library's code takes than the code that its entry's script was timed as."""
+    """Slowdown of an entry's outlined function against its script compiled directly, as in tuning."""
 
     tensors: PairedSlowdown | None  # of one contraction on tensors; None for the entry of a batch
     batch: PairedSlowdown | None  # of a batch on tensors; None for a layout of which no batch is recognized

@@ -48,7 +48,8 @@ def transform_module(schedules: tuple[EntrySchedule, ...]) -> str:
     transform.yield
   }}
 """
-    body = "".join([entry, _mark_sequence(schedules), _SHARED, SIMPLIFY, *map(_entry_sequences, schedules)])
+    shared = [_SPLIT_BY_INIT, _WHOLE, SIMPLIFY]
+    body = "".join([entry, _mark_sequence(schedules), *shared, *map(_entry_sequences, schedules)])
     return f"{ALIASES}\nmodule attributes {{transform.with_named_sequence}} {{\n{body}}}\n"
 
 
@@ -130,6 +131,7 @@ def _outline_marked(name: str) -> str:
       {include}
     }}
 """
+    # a forall of one thread wraps op and fill in a region that loop.outline can move
     tiled = f"transform.structured.tile_using_forall %op num_threads [1] : {PAIR}"
     return f"""    %marked_{name} = {ops} attributes{{{attribute}}} in %root : {ONE}
     %split_{name} = transform.foreach_match restrict_root in %marked_{name}
@@ -161,12 +163,14 @@ def _include_half(half: str, root: str, name: str) -> str:
 
 def _entry_sequences(schedule: EntrySchedule) -> str:
     name, halves = schedule.name, schedule.halves
+    # a half that starts from %function does not name its %matmul itself
+    matmul = MATMUL_OF if halves.function == "%function" else ""
     return f"""  transform.named_sequence @mark_{name}(%op: {ANY} {{transform.readonly}}) {{
     transform.annotate %op "{PREFIX}{name}" : {ANY}
     transform.yield
   }}
   transform.named_sequence @tensors_{name}({halves.function}: {ANY} {{transform.readonly}}) {{
-{MATMUL_OF * (halves.function == "%function")}{halves.tensors}    transform.yield
+{matmul}{halves.tensors}    transform.yield
   }}
   transform.named_sequence @buffers_{name}({halves.buffers_function}: {ANY} {{transform.readonly}}) {{
 {halves.buffers}    transform.yield
@@ -184,7 +188,8 @@ _GENERIC = f"""  transform.named_sequence @is_contraction(%op: {ANY} {{transform
     transform.yield %op : {ANY}
   }}
 """
-_SHARED = f"""  transform.named_sequence @is_cleared(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
+# Matmuls that begin with a fill are outlined with it; other matmuls add to their output.
+_SPLIT_BY_INIT = f"""  transform.named_sequence @is_cleared(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
     %before = transform.get_producer_of_operand %op[2] : {ONE}
     transform.match.operation_name %before ["linalg.fill"] : {ANY}
     transform.yield %op : {ANY}
@@ -200,7 +205,10 @@ _SHARED = f"""  transform.named_sequence @is_cleared(%op: {ANY} {{transform.read
     transform.annotate %op "{PREFIX}accumulating" : {ANY}
     transform.yield
   }}
-  transform.named_sequence @tuner_whole(
+"""
+# Cleans up an outlined function and its caller. A batch becomes a loop over matmuls: of batches of one by
+# ``fuse``, then generic, without the unit dimension, and named again, as the halves match named ops.
+_WHOLE = f"""  transform.named_sequence @tuner_whole(
       %function: {ANY} {{transform.readonly}}, %call: {ANY} {{transform.readonly}}) {{
     %caller = transform.get_parent_op %call {{op_name = "func.func"}} : {ONE}
     transform.apply_patterns to %caller {{

@@ -83,11 +83,11 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
                 wanted = [_text(each.name, each.attr) for each in ir.DictAttr(match.attributes["op_attrs"])]
                 pairs = ((name, op.attributes[name]) for op in named for name in op.attributes)
                 there = [_text(name, each) for name, each in pairs if name != SEGMENTS]
-                asked, whose = f"{named[0].name} with {', '.join(wanted)}", "which has it with"
+                sought, whose = f"{named[0].name} with {', '.join(wanted)}", "which has it with"
             else:
                 wanted, there = names, [op.name for op in payload if op.name not in CONTAINERS]
-                asked, whose = " or ".join(names) or "such op", "which has"  # by interface: no op name
-            reason = f"found no {asked} in the payload{_similar(wanted, there, whose)}"
+                sought, whose = " or ".join(names) or "such op", "which has"  # by interface: no op name
+            reason = f"found no {sought} in the payload{_similar(wanted, there, whose)}"
             match.attributes[FOUND_NOTHING] = ir.StringAttr.get(reason)
             return silenceable_failure(op, reason) if _is_unknown(match) else _SUCCESS
         if any(each.name not in CONTAINERS for each in found):

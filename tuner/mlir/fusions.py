@@ -48,7 +48,7 @@ STORE = "bufferization.materialize_in_destination"
 
 
 def parse_fusion(text: str) -> ir.Module:
-    """Returns the module of a ``Fusion``'s text; CandidateError(BIND) for bad text or no ``group``."""
+    """Returns the module of a ``Fusion``'s text; raises CandidateError(BIND) for bad text or no ``group``."""
     module = parse(text, "fusion")
     fusion_function(module)
     return module
@@ -186,11 +186,15 @@ def prepare(module: ir.Module) -> None:
     for op in walk_where(function, lambda op: ROOT_ATTRIBUTE in op.attributes):
         del op.attributes[ROOT_ATTRIBUTE]
     for store in walk(function, STORE):
-        made = store.operands[0].owner
-        if isinstance(made, ir.Block) or not _is_structured(made) or CONTRACTION_ATTRIBUTE in made.attributes:
-            made = _copy_before(store)
-        made.attributes[ROOT_ATTRIBUTE] = ir.UnitAttr.get()
-        _start_from_output(function, made.operation, store)
+        producer = store.operands[0].owner
+        if (
+            isinstance(producer, ir.Block)
+            or not _is_structured(producer)
+            or CONTRACTION_ATTRIBUTE in producer.attributes
+        ):
+            producer = _copy_before(store)
+        producer.attributes[ROOT_ATTRIBUTE] = ir.UnitAttr.get()
+        _start_from_output(function, producer.operation, store)
 
 
 def _is_copy(function: Op) -> bool:
@@ -212,8 +216,8 @@ def _root(function: Op) -> Op | None:
     if marked:
         return marked[-1].operation
     stored = [store.operands[0].owner for store in walk(function, STORE)]
-    made = [owner.operation for owner in stored if not isinstance(owner, ir.Block)]
-    return made[-1] if made else None
+    producers = [owner.operation for owner in stored if not isinstance(owner, ir.Block)]
+    return producers[-1] if producers else None
 
 
 def _bytes(argument: Value) -> int:

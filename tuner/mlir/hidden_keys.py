@@ -99,7 +99,10 @@ def visible_band(mask: AttentionMask, numbers: Array) -> tuple[int, int] | None:
 
 
 def with_visible_band(text: str, mask: AttentionMask, band: tuple[int, int]) -> str:
-    """Returns the text of an attention whose arguments say which keys are visible."""
+    """Returns the attention's MLIR text with the visible band recorded on its mask argument.
+
+    Row i sees keys i + band[0] to i + band[1]. Marks the arguments ``mask.guarded``, too.
+    """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
         function = fusion_function(module)
@@ -110,7 +113,10 @@ def with_visible_band(text: str, mask: AttentionMask, band: tuple[int, int]) -> 
 
 
 def with_hidden_keys(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Returns inputs of a fusion; its mask, if the text says which keys are visible, hides the others."""
+    """Returns a fusion's ``inputs`` with all keys hidden by its mask that ``text`` records as not visible.
+
+    Returns ``inputs`` unchanged if the text records no band of visible keys.
+    """
     mask = attention_mask(text) if VISIBLE in text else None
     if mask is None:
         return inputs
@@ -169,6 +175,7 @@ class _Search:
                 found = _Known(_State.START) if is_reduced else None
             elif found is None:
                 found = self._constant_or_mask(operand, loops, mapping.n_dims)
+            # otherwise transposed or broadcast: no longer understood
             elif loops != list(range(mapping.n_dims - (found.state in _OF_ROW))):
                 found = None
             if found is not None:
@@ -178,8 +185,8 @@ class _Search:
             found = self._step(each, known)
             if found is not None:
                 known[each.results[0]] = found
-        for result, made, mapping in zip(op.results, end.operands, maps[inputs:], strict=True):
-            found = known.get(made)
+        for result, yielded, mapping in zip(op.results, end.operands, maps[inputs:], strict=True):
+            found = known.get(yielded)
             loops = [each.position for each in mapping.results if isinstance(each, ir.AffineDimExpr)]
             if found is not None and loops == list(range(mapping.n_dims - is_reduced)):
                 self.tensors[result] = found
@@ -197,6 +204,7 @@ class _Search:
         states = [each.state for each in parts]
         if op.name in _CASTS:
             return parts[0]
+        # a scaled score
         if op.name in ("arith.mulf", "arith.divf") and _State.SCORE in states and None in states:
             number = next(each.number for each in parts if each.state is None) or 0.0
             if op.name == "arith.divf" and (states[1] is not None or not number):
@@ -215,8 +223,10 @@ class _Search:
 
     def _selected(self, parts: list[_Known]) -> _Known | None:
         condition, left, right = parts
+        # no visible key ? 0 : weight: a row without keys becomes 0
         if condition.state is _State.NONE_SEEN and left.number == 0 and left.state is None:
             return right if right.state is _State.ZERO else None
+        # mask ? score : least, or mask ? least : score (then a true element hides)
         pair = (left, right) if left.state is _State.SCORE else (right, left)
         if condition.state is not _State.MASK or pair[0].state is not _State.SCORE or not _is_least(pair[1]):
             return None

@@ -164,6 +164,7 @@ def _require_cover(problem: Problem, partitions: tuple[Partition, ...]) -> None:
             raise UsageError(f"script: panels: {panel.entry!r} has two sizes")
     if any(_overlap(one, other) for one, other in itertools.combinations(partitions, 2)):
         raise UsageError("script: panels: two overlap")
+    # within C and without overlap, panels of all elements cover it
     covered = sum(panel.m * panel.n * panel.matrices for panel in partitions)
     size = m * n * problem.batch
     if covered != size:
@@ -172,6 +173,7 @@ def _require_cover(problem: Problem, partitions: tuple[Partition, ...]) -> None:
 
 def _overlap(one: Partition, other: Partition) -> bool:
     return (
+        # matrices of the batch, rows and columns
         one.first < other.first + other.matrices
         and other.first < one.first + one.matrices
         and one.row < other.row + other.m

@@ -103,6 +103,7 @@ class BaseDraw:
         a, b = self.without_layout
         if len(a) == 1:
             return _wide(a[0, rows]) @ _wide(b[0][:, columns])
+        # a batch: the matrix and the row in it of each number
         matrices, of_rows = np.divmod(np.arange(len(self.row_norm))[rows], a.shape[1])
         part = np.empty((len(of_rows), len(range(b.shape[2])[columns])))
         for matrix in np.unique(matrices):
@@ -143,12 +144,12 @@ class Inputs:
 
     @property
     def expected(self) -> Float64:
-        """Returns the expected C in float64, (m of all matrices of the batch, n)."""
+        """Returns the expected C in float64, shape (batch * m, n)."""
         return self.block(0, self.problem.rows)[0]
 
     @property
     def tolerance(self) -> Float64:
-        """Returns the allowed absolute error of each element of C, (m of all matrices of the batch, n)."""
+        """Returns the allowed absolute error of each element of C, shape (batch * m, n)."""
         return self.block(0, self.problem.rows)[1]
 
     def block(self, start: int, stop: int) -> tuple[Float64, Float64]:
@@ -377,6 +378,7 @@ def _by_rows(rows: int, elements: int, work: Callable[[slice], Result]) -> list[
 def reference_bytes(problem: Problem) -> int:
     """Returns the estimated peak bytes of inputs and reference: five times the arrays, and float64."""
     m, n, k = problem.sizes
+    # the float64 copies of A, B and C
     return 5 * problem.bytes + 8 * problem.batch * (m * k + k * n + m * n)
 
 

@@ -40,7 +40,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.mlir.cpu.lowering import DECLARATION, compile_fusion
 from tuner.mlir.cpu.pipeline import cpu_compiler
-from tuner.mlir.effects.op_effects import C_INTERFACE
+from tuner.mlir.effects.runner_functions import C_INTERFACE
 from tuner.mlir.fusions import fusion_problem
 from tuner.programs.fusions.hoisting import INIT, InitPart, init_parts
 from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
@@ -64,7 +64,7 @@ from tuner.programs.run.host_function import HostFunction
 from tuner.programs.watched_times import host_watch, interleaved, reliability_of
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
 from tuner.runtime.cpu.roofline import measure_roofline
-from tuner.space.scripts.choice import first_configuration, no_strategy
+from tuner.space.scripts.choice import first_configuration, why_no_strategy
 from tuner.targets.cpu.compiler import write_object
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def compile_task(task: FusionTask) -> ScheduledFusion:
 
     Raises CandidateError where its schedule does not compile, or without one, where it cannot become loops.
     """
-    return compiled_files().kept(task.key, lambda: _made(task))
+    return compiled_files().kept(task.key, lambda: _newly_scheduled(task))
 
 
 def schedule_fusion(
@@ -240,7 +240,7 @@ def _tasks(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int)
     yield FusionTask(fusion, machine, None, threads)
 
 
-def _made(task: FusionTask) -> ScheduledFusion:
+def _newly_scheduled(task: FusionTask) -> ScheduledFusion:
     fusion, machine, schedule = task.fusion, task.machine, task.schedule
     if fusion.kind == LOOPS_KIND:
         return _as_loops(fusion, fusion.reason, task.threads)
@@ -252,7 +252,7 @@ def _made(task: FusionTask) -> ScheduledFusion:
         return _by_script(task, problem, schedule.candidate, schedule.script, schedule.origin)
     first = first_configuration(problem, machine)
     if first is None:
-        return _as_loops(fusion, no_strategy(problem, machine), task.threads)
+        return _as_loops(fusion, why_no_strategy(problem, machine), task.threads)
     try:
         return _by_script(task, problem, first[0], first[1].text, FIRST)
     except CandidateError as error:

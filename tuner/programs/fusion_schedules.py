@@ -25,7 +25,7 @@ from tuner.core.problem import CACHES, MATMUL, NamedProblem, Problem, distinct_p
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.runs import Run, RunQuery, StoredTrial, TaskQuery, TrialQuery
 from tuner.results.best_trials import best_results, is_measured_there
-from tuner.space.scripts.choice import first_configuration, no_strategy, projected_script
+from tuner.space.scripts.choice import first_configuration, projected_script, why_no_strategy
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -88,7 +88,7 @@ def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
     try:
         problem = fusion_problem(fusion)
         if first_configuration(problem, machine) is None:
-            return no_strategy(problem, machine)
+            return why_no_strategy(problem, machine)
         draw_inputs(problem.fusion, np.random.default_rng(0))  # raises where results cannot be verified
     except (UsageError, CandidateError) as error:
         return str(error)
@@ -118,7 +118,7 @@ def fusion_schedules(
 ) -> Iterator[FusionSchedule]:
     """Yields schedules for a fusion that is divided among ``threads``, the best first.
 
-    They are those of trials of a database that were timed on ``machine``.
+    The schedules are those of the database's trials that were timed on ``machine``.
     """
     there = _Trials(store, machine, threads)
     states = (problem.cache, *(each for each in CACHES if each != problem.cache))
@@ -140,8 +140,8 @@ class _Trials:
     threads: int
 
     def best(self, task: TaskQuery) -> StoredTrial | None:
-        asked = replace(task, target=CPU, machine=self.machine.name)
-        found = best_results(self.store, TrialQuery(asked), is_measured_there)
+        query = replace(task, target=CPU, machine=self.machine.name)
+        found = best_results(self.store, TrialQuery(query), is_measured_there)
         ranked = ((self.octaves(group.threads), each.rank, each) for group, each in found.items())
         return min(ranked, key=lambda each: each[:2])[2].best if found else None
 

@@ -25,7 +25,7 @@ def evidence_of(
     ``reference``: times whose drift shows a disturbance; None on the host, where ``first.host`` shows it.
     """
     quality = round_quality(
-        noise_of(first, again), reference, first.host, quietest_anchor_s=None, spare_cores=spare_cores
+        noise_of(first, again), reference, first.host, quietest_reference_s=None, spare_cores=spare_cores
     )
     return Evidence(True, quality.noise, quality.unreliable)
 

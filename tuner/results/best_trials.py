@@ -107,7 +107,8 @@ def best_result(
 ) -> SelectedResult:
     """Returns the best stored result of a problem on the machine named ``machine``; replays do not count.
 
-    ``target``: "cuda:sm_90" or a kind, "cuda"; ``target`` or ``threads`` None: any. UsageError for no result.
+    ``target``: "cuda:sm_90" or a kind, "cuda"; ``target`` or ``threads`` None: any. Raises UsageError if
+    there is no result.
     """
     task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
     results = best_results(store, TrialQuery(task), is_measured_there)
@@ -153,7 +154,8 @@ def best_known(
 ) -> SelectedResult:
     """Returns the best stored result of a problem for the target ``text``, on ``machine`` or on this machine.
 
-    ``machine`` None: this one. "auto": the first target with a result. UsageError where no time is stored.
+    ``machine`` None: this one. "auto": the first target with a result. Raises UsageError if no time is
+    stored.
     """
     if machine is None:
         return best_here(store, backends, problem, text, threads)
@@ -186,11 +188,11 @@ def _best_of(
     backends: Backends,
     problem: Problem,
     target: TargetName,
-    asked: str,  # a kind means all its chips: code for sm_90a runs where code for sm_90 does
+    wanted: str,  # a kind means all its chips: code for sm_90a runs where code for sm_90 does
     threads: int | None,
 ) -> SelectedResult:
     machine = backends.measurement(target).machine(target)
-    return best_result(store, problem, machine.name, asked, threads)
+    return best_result(store, problem, machine.name, wanted, threads)
 
 
 def is_measured_there(group: BestGroup) -> bool:
@@ -208,11 +210,11 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
         "cache": [replace(task, cache=cache) for cache in CACHES],
     }
     for name, tasks in variants.items():
-        asked = getattr(task, name)
+        wanted = getattr(task, name)
         others = [getattr(each, name) for each in tasks if each != task and _timed_groups(store, each)]
         if others:
             return UsageError(
-                f"{what}: nothing measured with {name}={asked}, only with {name}={' and '.join(others)}",
+                f"{what}: nothing measured with {name}={wanted}, only with {name}={' and '.join(others)}",
                 f"choose with --{name} {others[0]}, in Python with {name}={others[0]!r}",
             )
     if task.align != NUMPY_ALIGNMENT:
@@ -252,7 +254,8 @@ class BestStock:
 def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
     """Returns the best trial of ``winner``'s group of which stock ``mlir-opt`` can run the script.
 
-    Perhaps ``winner`` itself. UsageError if ``winner`` was not timed, or every timed script has custom ops.
+    Perhaps ``winner`` itself. Raises UsageError if ``winner`` was not timed, or every timed script calls ops
+    of tuner.
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed")
@@ -265,7 +268,7 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
             trials = store.trials(query)
             ops = ", ".join(sorted({op for each in trials for op in custom_ops(each.script_text)}))
             raise UsageError(
-                f"--stock: {record.problem.key}: all {len(trials)} timed scripts call custom ops ({ops})",
+                f"--stock: {record.problem.key}: all {len(trials)} timed scripts call ops of tuner ({ops})",
                 "more trials, or another --strategy, may time one without",
             )
         trial = results[group].best

@@ -18,7 +18,7 @@ def open_or_create(named: str | Path | None) -> Store:
 def open_known(named: str | Path | None) -> Store:
     """Opens the results database ``named`` for queries; never creates a file.
 
-    The default database is empty if its file is missing; UsageError for a missing named file.
+    The default database is empty if its file is missing; raises UsageError for a missing named file.
     """
     return open_existing(named) if is_named(named) else Store.open_or_empty(which_database(None))
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tuner.analysis.ablation import Ablation, Gain, KnobAblation, StrategyAblation, TooFew
 from tuner.analysis.constraint_mining import Observation, Suggestion, mine
-from tuner.analysis.importance import Ablation, Gain, KnobAblation, StrategyAblation, TooFew
 from tuner.core.candidate import TargetName
 from tuner.core.errors import SCRIPT, CandidateError, Failure, OpPlace, TunerError, UsageError, named_places
 from tuner.core.interfaces import Script
@@ -149,8 +149,8 @@ def explain_document(trial: StoredTrial, failed: "Sequence[FailedOp]") -> Docume
 def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
     """Returns how many seconds each compiler pass takes to compile a trial's script, the slowest pass first.
 
-    As stored, if by the installed compiler on this machine; else compiled again and stored. Raises UsageError
-    for a failed trial, one without a script, or a rejected script.
+    Takes stored times of the installed compiler on this machine, else compiles again and stores them. Raises
+    UsageError for a failed trial, one without a script, or a rejected script.
     """
     record = trial.record
     if not trial.script or record.status == "failed":
@@ -220,7 +220,7 @@ def suggestions(
     """
     query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
     mined = mine(observations(store.trials(query)), space.names, min_support)
-    return tuple(each for each in mined if place(problem, target) in dict(each.problems))
+    return tuple(each for each in mined if problem_and_target(problem, target) in dict(each.problems))
 
 
 def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
@@ -237,7 +237,7 @@ def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
     return tuple(_observation(tried) for tried in points.values())
 
 
-def place(problem: Problem, target: TargetName) -> str:
+def problem_and_target(problem: Problem, target: TargetName) -> str:
     """Returns text that names a problem and its target: "matmul 64x64x64 f32 nn none for cpu"."""
     return f"{problem.key} for {target}"
 
@@ -251,5 +251,5 @@ def _observation(tried: list[StoredTrial]) -> Observation:
         values=(*variables, *record.candidate.choices),
         failure=None if None in failures else failures[-1],
         trials=len(tried),
-        problem=place(record.problem, record.target),
+        problem=problem_and_target(record.problem, record.target),
     )

@@ -16,8 +16,8 @@ from tuner.core.runs import Run, StoredTrial
 from tuner.core.serialization import utc_text
 from tuner.space.file.reading import parse_space, spaces_for
 from tuner.space.recorded.t4 import Recording, t4_bytes
-from tuner.space.scripts.choice import KNOB_LINE, with_constants, with_knob_options
 from tuner.space.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
+from tuner.space.scripts.knob_options import KNOB_LINE, with_constants, with_knob_options
 from tuner.space.scripts.requirements import custom_ops, instructions_needed
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.backends import Backends

@@ -104,18 +104,18 @@ ASKED_TYPES: Mapping[str, Any] = {  # of conditions that have more forms than th
 }
 
 
-def asked_query(**conditions: Any) -> TrialQuery:
-    """Returns the query of trials with these conditions: ``asked_query(dtype="f32", since="2026-01-31")``.
+def trial_query(**conditions: Any) -> TrialQuery:
+    """Returns the query of trials with these conditions: ``trial_query(dtype="f32", since="2026-01-31")``.
 
-    Names are fields of TrialQuery and TaskQuery, or ``op``; UsageError for others and bad values.
+    Names are fields of TrialQuery and TaskQuery, or ``op``; raises UsageError for others and bad values.
     """
     return TrialQuery(**_conditions("history", TrialQuery, conditions))
 
 
-def asked_runs(**conditions: Any) -> RunQuery:
-    """Returns the query of runs with these conditions: ``asked_runs(op="matmul", status="done", limit=5)``.
+def run_query(**conditions: Any) -> RunQuery:
+    """Returns the query of runs with these conditions: ``run_query(op="matmul", status="done", limit=5)``.
 
-    Names are fields of RunQuery and TaskQuery, or ``op``; UsageError for others and bad values.
+    Names are fields of RunQuery and TaskQuery, or ``op``; raises UsageError for others and bad values.
     """
     return RunQuery(**_conditions("runs", RunQuery, conditions))
 
@@ -167,7 +167,7 @@ def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
 def past_trials(store: "Store", query: TrialQuery) -> Trials:
     """Returns the stored trials with outcomes that match a query, sorted and limited as the query says.
 
-    ``query.best``: the best per problem, target, threads, machine. UsageError for a bad run or status.
+    ``query.best``: the best per problem, target, threads, machine. Raises UsageError for a bad run or status.
     """
     if query.run is not None:
         store.run(query.run)  # raises for a run that does not exist

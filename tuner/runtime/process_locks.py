@@ -11,6 +11,12 @@ import time
 import weakref
 from typing import Any
 
+IMPORTED_WHEN_NEEDED = frozenset({"tuner", "platformdirs", "ml_dtypes"})
+WAIT_LIMIT_S = 30.0  # that a fork waits, longer than any call between forks; then it happens anyway
+POLL_S = 0.001
+# process-wide on purpose: what os.fork() copies is all of the process
+LOCKS: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
 
 def thread_lock() -> threading.Lock:
     """Returns a ``threading.Lock`` that is free in a forked process."""
@@ -82,11 +88,6 @@ def _free_locks() -> None:
         lock._at_fork_reinit()  # noqa: SLF001 - as threading itself renews its locks
 
 
-IMPORTED_WHEN_NEEDED = frozenset({"tuner", "platformdirs", "ml_dtypes"})
-WAIT_LIMIT_S = 30.0  # that a fork waits, longer than any call between forks; then it happens anyway
-POLL_S = 0.001
-# process-wide on purpose: what os.fork() copies is all of the process
-LOCKS: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _locks_between_forks: "weakref.WeakSet[Any]" = weakref.WeakSet()  # one of each thread
 _entering = threading.RLock()
 _held_by_fork: list[list[Any]] = []  # by the thread that forks

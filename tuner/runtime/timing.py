@@ -91,14 +91,14 @@ Stopwatch = Callable[[int], float]  # runs the action so many times in a row; re
 def measure(
     repeat: Repeat, effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
 ) -> Measurement:
-    """As ``measure_by``, of ``repeat(n)``, which runs the action n times, by a clock of this process."""
+    """Times ``repeat(n)``, which runs an action n times, by this process's clock: see ``measure_by``."""
     return measure_by(stopwatch_of(repeat, clock), effort, rng)
 
 
 def measure_together(
     repeats: tuple[Repeat, ...], effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
 ) -> tuple[Measurement, ...]:
-    """As ``measure_together_by``, of functions that run an action n times, by this process's clock."""
+    """Times functions that run an action n times, interleaved: see ``measure_together_by``."""
     return measure_together_by(tuple(stopwatch_of(repeat, clock) for repeat in repeats), effort, rng)
 
 

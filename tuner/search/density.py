@@ -15,8 +15,8 @@ PRIOR = 1 << 10  # the uniform density in units of the fixed-point scale
 PEAK_LIMIT = 1 << 36  # times the prior; sums of 2**16 such peaks fit 64 bits
 
 
-class RowSimilarity:
-    """The kernel density that an observed configuration adds at every configuration of a table.
+class KernelDensityTable:
+    """Kernel densities around observed configurations, at every configuration of a table.
 
     A product over columns, rounded to integers: sums are equal in any order, so a resumed search is exact.
     """
@@ -85,7 +85,7 @@ class Densities:
 
 class _Pair:
     def __init__(self, task: SearchTask, scope: Scope) -> None:
-        self._similarity = RowSimilarity(scope.table)
+        self._similarity = KernelDensityTable(scope.table)
         self._task = task
         self._good = _Density(len(scope.rows))
         self._other = _Density(len(scope.rows))

@@ -75,6 +75,7 @@ def _loss(squares: Array, values: Array, parameters: Array) -> tuple[float, Arra
     widths = Widths.of(parameters)
     flat = squares.reshape(columns, count * count)
     r = np.sqrt(10 * (widths.weights @ flat)).reshape(count, count)
+    # Matern 5/2 with r = sqrt(5) times the weighted distance
     decay = np.exp(-r)
     covariance = (1 + r + r * r / 3) * decay + widths.noise * np.eye(count)
     inverse = np.linalg.inv(covariance)
@@ -82,6 +83,7 @@ def _loss(squares: Array, values: Array, parameters: Array) -> tuple[float, Arra
     variance = (values @ weighted + SCALE_COUNT) / (count + SCALE_COUNT)
     loss = 0.5 * (count + SCALE_COUNT) * math.log(variance) + 0.5 * float(np.linalg.slogdet(covariance)[1])
     outer = 0.5 * (inverse - np.outer(weighted, weighted) / variance)
+    # the derivative of (1 + r + r^2 / 3) exp(-r) by r^2 is -(1 + r) exp(-r) / 6, and r^2 is 10 w square
     by_width = widths.weights * (flat @ (outer * (-5 / 3) * (1 + r) * decay).ravel())
     by_noise = (widths.noise - JITTER) * np.trace(outer)
     return loss, np.append(by_width, by_noise)
@@ -136,6 +138,7 @@ class GaussianProcess:
             grown = np.empty((len(rows) + len(rows) // 2, self._spread.shape[1]), np.float32)
             grown[: len(self._spread)] = self._spread
             self._spread = grown
+        # the longest kept prefix of the rows; whole blocks after it are kept for later calls
         last = self._taken[-1]
         for start in range(len(last.rows), len(rows), BLOCK):
             last = self._take_in(last, rows[: start + BLOCK], seen.codes[: start + BLOCK])
@@ -218,7 +221,7 @@ def rows_to_model(pool: Pool, count: int, limit: int) -> list[int]:
     rows = pool.order[:count]
     if count <= limit:
         return rows
-    among = set(rows)
-    fastest = [row for row in pool.fastest() if row in among][: limit // 2]
+    known_rows = set(rows)
+    fastest = [row for row in pool.fastest() if row in known_rows][: limit // 2]
     kept = {*fastest, *rows[-(limit - limit // 2) :]}
     return [row for row in rows if row in kept]

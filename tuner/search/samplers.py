@@ -37,14 +37,14 @@ def make_sampler(
     from tuner.search.method import DemotedLast, StudySampler  # not at start-up
     from tuner.search.task import SearchTask  # not at start-up
 
-    def made(task: SearchTask) -> "AbstractMethod":
+    def create(task: SearchTask) -> "AbstractMethod":
         module, class_name = SAMPLERS.get(name, ("optuna_samplers", "OptunaRows"))
         kind = getattr(importlib.import_module(f"tuner.search.{module}"), class_name)
         method: AbstractMethod = kind(task) if name in SAMPLERS else kind(task, name.removeprefix(OPTUNA))
         return method
 
     task = SearchTask(feasible, Pool(feasible.rows, first), seed)
-    return StudySampler(made(task) if feasible.is_preferred.all() else DemotedLast(task, made))
+    return StudySampler(create(task) if feasible.is_preferred.all() else DemotedLast(task, create))
 
 
 def require_sampler(name: str) -> None:

@@ -1,12 +1,12 @@
 """Search methods that fit a model to outcomes: Gaussian process, kernel densities, random trees."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from tuner.search.configurations import Column, Floats, RowTable, Scope
+from tuner.search.configurations import Floats, RowTable, Scope
 from tuner.search.density import Densities
+from tuner.search.forest import grow
 from tuner.search.gaussian_process import GaussianProcess, Widths, fit, rows_to_model, standardized
 from tuner.search.method import AbstractMethod
 from tuner.search.task import SearchTask, is_starting, start_row
@@ -35,94 +35,6 @@ def _cumulative(z: Floats) -> Floats:
     error = 1 - poly * np.exp(-x * x)
     half: Floats = (0.5 * (1 + np.sign(z) * error)).astype(np.float32)
     return half
-
-
-# Oblivious regression trees: one split per level, drawn at random and the best of a few taken.
-# Extremely randomized trees (Geurts et al., 2006, https://doi.org/10.1007/s10994-006-6226-1); with one split
-# per level, as in CatBoost, a tree is a few table look-ups for any number of rows.
-
-TREES = 40
-DEPTH = 10  # leaves hold one or two of a few hundred observations
-TRIED = 2  # random splits per level, of which the best is taken
-SHRINKAGE = 0.1  # prior observations of mean 0 and variance 1 in every leaf
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.intp]
-Answers = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Forest:
-    """A fitted forest of regression trees: the splits of all trees, mean and variance of each leaf."""
-
-    places: Integers  # (trees, levels): the column that is split
-    answers: Answers  # (trees, levels, codes): on which side of the split; last code: the knob is missing
-    mean: Floats  # (trees, leaves)
-    variance: Floats  # (trees, leaves): large where a leaf has few observations
-
-    def predict(self, table: RowTable) -> tuple[Floats, Floats]:
-        """Returns (mean, deviation) per configuration; deviation: by the trees' spread, leaves' variance."""
-        total = np.zeros(len(table.codes), np.float32)
-        squares, within = np.zeros_like(total), np.zeros_like(total)
-        for tree, places in enumerate(self.places.tolist()):
-            leaf = np.zeros(len(table.codes), np.intp)
-            for level, place in enumerate(places):
-                leaf = 2 * leaf + self.answers[tree, level].take(table.codes[:, place], mode="wrap")
-            predicted = self.mean[tree].take(leaf)
-            total += predicted
-            squares += predicted * predicted
-            within += self.variance[tree].take(leaf)
-        count = np.float32(len(self.places))
-        mean = (total / count).astype(np.float32)
-        variance = squares / count - mean * mean + within / count
-        return mean, np.sqrt(np.maximum(variance, np.float32(1e-6)))
-
-
-def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
-    """Returns a forest fitted to ``values`` per configuration; all trees grow together, level by level."""
-    depth = DEPTH if table.columns else 0
-    trees = np.arange(TREES)
-    leaf = np.zeros((TREES, len(values)), np.intp)
-    places, answers = [], []
-    for level in range(depth):
-        # random splits: the column of each, (trees, tried), and the side of each code, (trees, tried, codes)
-        split, sides = _questions(table.columns, rng)
-        side = sides[trees[:, None, None], np.arange(TRIED)[:, None], table.codes.T[split]]
-        parted = 2 * leaf[:, None] + side
-        count, total = _sums(parted, values, 2 << level)
-        # how much of the sum of squares the means of the leaves explain
-        best = np.argmax((total * total / count).sum(axis=-1), axis=1)
-        leaf = parted[trees, best]
-        places.append(split[trees, best])
-        answers.append(sides[trees, best])
-    count, total = _sums(leaf, values, 1 << depth)
-    return Forest(
-        np.stack(places, axis=1) if depth else np.zeros((TREES, 0), np.intp),
-        np.stack(answers, axis=1) if depth else np.zeros((TREES, 0, 1), bool),
-        (total / count).astype(np.float32),
-        (SHRINKAGE / count).astype(np.float32),
-    )
-
-
-def _questions(columns: tuple[Column, ...], rng: np.random.Generator) -> tuple[Integers, Answers]:
-    codes = max(column.levels for column in columns) + 1
-    levels = np.array([column.levels for column in columns])
-    is_ordinal = np.array([column.is_ordinal for column in columns])
-    # position of each code, a missing knob in the middle; the last code is -1 for every knob
-    stands = np.stack([np.append(np.arange(codes - 1.0), (column.levels - 1) / 2) for column in columns])
-    asked = rng.integers(len(columns), size=(TREES, TRIED))
-    threshold = rng.integers(levels[asked] - 1)
-    among = rng.random((TREES, TRIED, codes)) < 0.5
-    return asked, np.where(is_ordinal[asked][..., None], stands[asked] > threshold[..., None], among)
-
-
-def _sums(leaf: Integers, values: Array, leaves: int) -> tuple[Array, Array]:
-    parts = leaf.reshape(-1, leaf.shape[-1])
-    flat = (parts + leaves * np.arange(len(parts))[:, None]).ravel()
-    count = np.bincount(flat, minlength=leaves * len(parts)) + SHRINKAGE
-    total = np.bincount(flat, np.tile(values, len(parts)), leaves * len(parts))
-    shape = (*leaf.shape[:-1], leaves)
-    return count.reshape(shape), total.reshape(shape)
 
 
 OBSERVED_LIMIT = 300  # observed rows of a process: its time grows with their cube
@@ -189,7 +101,10 @@ KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; that
 
 
 class Tpe(AbstractMethod):
-    """The search method "tpe": maximizes the product of the expected improvements under two models."""
+    """Search method "tpe": maximizes the product of the expected improvements of two models of the outcomes.
+
+    The models are a Parzen estimator and a Gaussian process.
+    """
 
     def __init__(self, task: SearchTask) -> None:
         AbstractMethod.__init__(self, task)

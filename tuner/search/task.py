@@ -34,7 +34,7 @@ def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
 
 
 def distributions_of_candidates(candidates: Iterable[Candidate]) -> Distributions:
-    """Returns what ``distributions_of_rows`` does, from candidates instead of a search space."""
+    """Returns each parameter's distribution over candidates: a range of integers, else a list of values."""
     return _distributions(pair for candidate in candidates for pair in parameters(candidate).items())
 
 
@@ -152,11 +152,13 @@ def start_row(task: SearchTask, rng: np.random.Generator) -> int:
     if seen[strategy]:
         rows = task.pool.draw(rng, DRAWN, start, end)
         table = task.table.part(rows)
+        # later rows of a strategy: of some drawn, the one farthest from all proposals
         far = np.min([table.differences(task.table.codes[row]) for row in task.pool.order], axis=0)
         return int(rows[np.argmax(far)])
     rows = np.arange(start, end)
     if len(rows) > SCORED_LIMIT:
         rows = np.sort(rng.choice(rows, SCORED_LIMIT, replace=False))
     table = task.table.part(rows)
+    # a strategy's first row: one nearest to the median choice of each knob
     far = table.differences(np.median(table.codes, axis=0).astype(table.codes.dtype))
     return int(rng.choice(rows[far <= far.min()]))

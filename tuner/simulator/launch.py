@@ -46,7 +46,7 @@ STEPS_LIMIT = 20_000_000
 SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s
 SHORT = 1024  # basic blocks; only launches that execute more are searched for threads that wait in a loop
 FAIR_STEPS = 64  # in longer launches, each warp runs a basic block after every 64: none starves
-LONG_TURN = 1 << 16  # basic blocks after which other work of the device may run
+PAUSE_BLOCKS = 1 << 16  # basic blocks after which other work of the device may run
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Engine:
             self._is_ahead = geometry.block_index % geometry.cluster_blocks == ahead
         self._is_async = uses_async(kernel)
         self._clock = clock
-        self._seconds = 0.0  # of earlier turns
+        self._seconds = 0.0  # of earlier calls
         self._steps = 0  # basic blocks
         self._visited: set[int] = set()  # basic blocks that ran since the state was saved
         self._visited_before: set[int] = set()  # basic blocks that ran between the last two saves
@@ -130,11 +130,11 @@ class Engine:
         while self._resident.time < instructions and (lanes := self._next()) is not None:
             self._run_block(lanes)
 
-    def turn(self) -> Pause | None:
+    def run_to_pause(self) -> Pause | None:
         """Executes until all threads have ended, or until other work should run; to go on, call it again.
 
-        Returns None at the end; else where the threads are: after every ``LONG_TURN`` basic blocks, and once
-        they only repeat themselves until other work writes to memory. Raises SimulationError for a
+        Returns None at the end; else where the threads are: after every ``PAUSE_BLOCKS`` basic blocks, and
+        once they only repeat themselves until other work writes to memory. Raises SimulationError for a
         fault of an instruction, a deadlock, and an endless loop (``STEPS_LIMIT``, ``SECONDS_LIMIT``).
         """
         start_s, self._saved = self._clock(), None
@@ -153,7 +153,7 @@ class Engine:
             self._run_each_unit()
             if self._is_repeated():
                 return Pause(self._where(), True, self._resident.spaces.checksum())
-            if self._steps % LONG_TURN == 0:
+            if self._steps % PAUSE_BLOCKS == 0:
                 self._seconds += self._clock() - start_s
                 if self._steps >= STEPS_LIMIT or self._seconds >= SECONDS_LIMIT:
                     is_long = self._steps >= STEPS_LIMIT
@@ -174,7 +174,7 @@ class Engine:
             self._run_block(runs & (blocks == number))
 
     def _is_repeated(self) -> bool:
-        """Returns whether all threads and all memory are as earlier in this turn, and so repeat for ever.
+        """Returns whether all threads and all memory are as earlier in this call, and so repeat for ever.
 
         Brent's cycle detection (1980): the state is saved anew after 1, 2, 4, 8, ... comparisons. Memory is
         compared when the registers have been equal twice. False for kernels with asynchronous operations.
@@ -319,7 +319,7 @@ class Simulation:
 
 LANES_LIMIT = 2048  # lanes of resident blocks: more lanes need more memory, fewer have more overhead
 WAITING_LIMIT = 8  # batches of LANES_LIMIT lanes that may wait for other blocks while later batches run
-Turns: TypeAlias = Generator[Pause, None, Simulation]  # a launch; at each yield other work may run
+PausingRun: TypeAlias = Generator[Pause, None, Simulation]  # a launch; at each yield other work may run
 
 
 def simulate(
@@ -382,10 +382,12 @@ class PreparedKernel:
         Raises SimulationError for a fault, also where threads wait for ever for what none of them writes,
         UsageError for an argument that does not fit its parameter or a block outside of the grid.
         """
-        turns = self.turns(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables, [])
-        return alone(turns, self.layout.kernel.name)
+        pausing_run = self.pausing_run(
+            grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables, []
+        )
+        return alone(pausing_run, self.layout.kernel.name)
 
-    def turns(
+    def pausing_run(
         self,
         grid: Index3,
         block: Index3,
@@ -396,7 +398,7 @@ class PreparedKernel:
         variables: ModuleVariables | None,
         printed: list[str],
         find: Find | None = None,
-    ) -> Turns:
+    ) -> PausingRun:
         """Executes one launch as ``run`` does; yields a ``Pause`` whenever other work may run.
 
         Threads that wait for ever raise nothing: stuck pauses are yielded without end. ``printed`` receives
@@ -414,7 +416,7 @@ class PreparedKernel:
             geometry = Geometry(grid, block, numbers[first : first + at_once], cluster)
             resident = launch.resident_blocks(geometry, rng)
             engine = Engine(entry, self.program, resident, counts, rng, random_unit_lanes(entry))
-            while (pause := _turn(engine)) is not None and not pause.is_stuck:
+            while (pause := _run_to_pause(engine)) is not None and not pause.is_stuck:
                 yield pause
             if pause is not None:
                 waiting.append(engine)
@@ -463,29 +465,29 @@ class PreparedKernel:
         return LaunchState(self.layout, placement, shared_bytes, printed=text, sample=sample)
 
 
-def alone(turns: Turns, kernel: str) -> Simulation:
-    """Runs a launch to its end while no other work runs; SimulationError where its threads wait for ever."""
+def alone(pausing_run: PausingRun, kernel: str) -> Simulation:
+    """Runs a launch to its end, without other work. Raises SimulationError if threads wait for ever."""
     before: Pause | None = None
     while True:
         try:
-            pause = next(turns)
+            pause = next(pausing_run)
             if pause.is_stuck and before == pause:
                 what = f"{Defect.ENDLESS.value}: nothing writes what is waited for"
                 reason = f"kernel {kernel}: {what}: {pause.where}"
-                turns.throw(SimulationError(Defect.ENDLESS, 0, reason))
+                pausing_run.throw(SimulationError(Defect.ENDLESS, 0, reason))
         except StopIteration as end:
             return cast("Simulation", end.value)
         before = pause
 
 
-def _turn(engine: Engine) -> Pause | None:
+def _run_to_pause(engine: Engine) -> Pause | None:
     with np.errstate(all="ignore"):  # registers wrap around and hold NaN by design
-        return engine.turn()
+        return engine.run_to_pause()
 
 
 def _resume(waiting: list[Engine]) -> Iterator[Pause]:
-    """Gives each of ``waiting`` a turn, removes those that end; yields one pause for the others, if any."""
-    pauses = [(engine, _turn(engine)) for engine in waiting]
+    """Runs each of ``waiting`` to a pause, removes ended ones; yields one pause for the others, if any."""
+    pauses = [(engine, _run_to_pause(engine)) for engine in waiting]
     left = [(engine, pause) for engine, pause in pauses if pause is not None]
     waiting[:] = [engine for engine, _ in left]
     if left:

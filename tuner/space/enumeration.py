@@ -185,7 +185,7 @@ def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[
 
 
 def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool:
-    """Returns whether a configuration satisfies the constraints. UsageError after VISITS_LIMIT visits."""
+    """Returns whether any configuration is allowed. Raises UsageError after VISITS_LIMIT visits."""
     visits = 0
     for part in walked(space, constraints):
         if part.keys.shape[1]:
@@ -348,7 +348,7 @@ def _sampled(walk: Walk, limit: int) -> _Sample:
     if block is None:
         return _Sample(walk.keys.root()[:, :0], share, visits)
     for depth, step in enumerate(walk.steps):
-        parents = _cut(block, max(1, GROWN_LIMIT // step.choices), 2 * depth)
+        parents = _smallest_hashes(block, max(1, GROWN_LIMIT // step.choices), 2 * depth)
         share *= parents.rows / max(1, block.rows)
         visits += parents.rows * step.choices / share
         blocks = [walk.grown(depth, part) for part in walk.parts(depth, parents)]
@@ -359,12 +359,12 @@ def _sampled(walk: Walk, limit: int) -> _Sample:
             np.concatenate([each.keys for each in blocks], axis=1),
             {knob: np.concatenate([each.picks[knob] for each in blocks]) for knob in blocks[0].picks},
         )
-        block = _cut(grown, limit, 2 * depth + 1)
+        block = _smallest_hashes(grown, limit, 2 * depth + 1)
         share *= block.rows / grown.rows
     return _Sample(block.keys, share, visits)
 
 
-def _cut(block: Block, limit: int, level: int) -> Block:
+def _smallest_hashes(block: Block, limit: int, level: int) -> Block:
     """Returns the rows with the smallest hashes, at most ``limit``: a uniform sample."""
     if block.rows <= limit:
         return block

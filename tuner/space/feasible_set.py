@@ -135,11 +135,11 @@ class FeasibleSet:
         return FeasibleSet(self.spaces, tuple(Rows(each, len(each), self.is_sample) for each in index))
 
     def violated(self, candidate: Candidate) -> Expression | None:
-        """Returns the first constraint that a candidate violates, or None; UsageError for a bad knob."""
+        """Returns the first constraint that a candidate violates, or None. A bad knob raises UsageError."""
         return self._space_of(candidate).violated(candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference that a candidate breaks, or None; UsageError for a bad knob."""
+        """Returns the first preference that a candidate breaks, or None. A bad knob raises UsageError."""
         return self._space_of(candidate).demoted_by(candidate)
 
     def _space_of(self, candidate: Candidate) -> SearchSpace:
@@ -149,7 +149,7 @@ class FeasibleSet:
         return self._space_named(candidate)
 
     def missing(self, candidate: Candidate) -> tuple[str, ...]:
-        """Returns the knobs that a candidate lacks; UsageError for unknown strategy, knob or value."""
+        """Returns the knobs that a candidate lacks; raises UsageError for unknown strategy, knob or value."""
         given = dict(candidate.choices)
         return tuple(name for name in self._space_named(candidate).names if name not in given)
 

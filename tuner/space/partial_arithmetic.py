@@ -60,7 +60,7 @@ class Partial:
 def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
     """Returns ``left sign right`` for an operator such as "+" or "//", elementwise.
 
-    Undefined for a zero divisor. TypeError for text, OverflowError above 1024 bits or a float's range.
+    Undefined for a zero divisor. Raises TypeError for text, OverflowError above 1024 bits or a float's range.
     """
     a, b = _number(left.value, sign), _number(right.value, sign)
     undefined = _either(left.undefined, right.undefined)
@@ -114,12 +114,12 @@ def compare(sign: str, left: Partial, right: Partial) -> Partial:
 
 
 def all_of(parts: list[Partial]) -> Partial:
-    """Returns the logical and: False where any is, else undefined where any is. TypeError for text."""
+    """Returns the logical and: False where any is, else undefined where any is. Raises TypeError for text."""
     return negate(any_of([negate(part) for part in parts]))
 
 
 def any_of(parts: list[Partial]) -> Partial:
-    """Returns the logical or: True where any is, else undefined where any is. TypeError for text."""
+    """Returns the logical or: True where any is, else undefined where any is. Raises TypeError for text."""
     defined = (np.logical_and(_truth(part.value), np.logical_not(part.undefined)) for part in parts)
     true = _plain(reduce(np.logical_or, map(_mask, defined)))
     undefined = reduce(_either, (part.undefined for part in parts))
@@ -134,7 +134,7 @@ def negate(part: Partial) -> Partial:
 def choose(test: Partial, then: Partial, other: Partial) -> Partial:
     """Returns ``then`` where ``test`` is true, else ``other``, elementwise.
 
-    Undefined where ``test`` or the choice is. TypeError where only one is text, and for a text as test.
+    Undefined where ``test`` or the choice is. Raises TypeError where only one is text, or ``test`` is.
     """
     if _is_text(then.value) != _is_text(other.value):
         raise TypeError("a choice between text and a number")

@@ -17,7 +17,10 @@ VISITS_LIMIT = 4_000  # values tried for one configuration: at most a second or 
 
 
 def projected(candidate: Candidate, space: SearchSpace) -> Candidate | None:
-    """Returns ``Projection(space).of(candidate)``; for many candidates, one ``Projection`` is faster."""
+    """Returns the allowed configuration of ``space`` that ``candidate`` becomes, or None if there is none.
+
+    For many candidates, one ``Projection`` is faster.
+    """
     return Projection(space).of(candidate)
 
 

@@ -68,11 +68,11 @@ class SearchSpace:
         return is_complete and all(values[knob.name] in knob.choices for knob in self.knobs)
 
     def violated(self, candidate: Candidate) -> Expression | None:
-        """Returns the first constraint that a candidate violates, or None; UsageError if it lacks a knob."""
+        """Returns the first constraint that a candidate violates. Raises UsageError if it lacks a knob."""
         return self._first_false(self.constraints, candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference that a candidate breaks, or None; UsageError if it lacks a knob."""
+        """Returns the first preference that a candidate breaks. Raises UsageError if it lacks a knob."""
         return self._first_false(self.preferences, candidate)
 
     def _first_false(self, expressions: tuple[Expression, ...], candidate: Candidate) -> Expression | None:
@@ -157,7 +157,7 @@ class Rule:
         return cls(space, constraint, knobs, ConstraintTable(knobs, truth.reshape(shape)))
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns per configuration of ``picks`` whether the constraint holds; UsageError for bad values."""
+        """Returns per configuration whether the constraint holds. Raises UsageError for bad values."""
         if self.table is not None:
             return self.table.holds(picks)
         return evaluated(self.space, self.constraint, picks, _rows(picks))

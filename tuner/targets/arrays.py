@@ -140,12 +140,15 @@ class KernelArrays(Protocol):
         """Compares a part of the outputs. Raises CandidateError(VERIFY) for a wrong element."""
 
     def check_rows(self, rng: np.random.Generator) -> None:
-        """Compares the outputs for extreme inputs. Raises CandidateError(VERIFY) for a wrong element."""
+        """Compares random rows of the outputs (all of a fusion's), which must be finite.
+
+        Raises CandidateError(VERIFY) for a wrong element.
+        """
 
 
 MARKS = 256  # random places of single-element changes, used cyclically; a power of two
 A_SHARE = 0.5  # of the numbers that change; the rest are in B
-COMPARED_ROWS = 64  # on extreme inputs: some of each kind of row
+COMPARED_ROWS = 64  # random rows of C that ``check_rows`` compares, some of each kind of extreme inputs
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
 Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element

@@ -69,7 +69,7 @@ class Backends:
         return self.recordings.of_run(settings)
 
     def status(self, target: TargetName) -> TargetStatus:
-        """Returns whether a target compiles and runs here, and why not; UsageError for an unknown one."""
+        """Returns whether a target compiles and runs here, or why not. Raises UsageError if unknown."""
         return self.kind(target).status() if target.has_machine else self.recordings.status
 
     def targets(self) -> tuple[TargetStatus, ...]:

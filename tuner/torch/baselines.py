@@ -60,7 +60,7 @@ class NotRun:
 Runtime = Callable[[Example, int], ModuleCall]  # takes the number of threads, too
 
 
-def made(make: Callable[[], ModuleCall]) -> ModuleCall | NotRun:
+def checked_call(make: Callable[[], ModuleCall]) -> ModuleCall | NotRun:
     """Makes a call and calls it once; returns it, or why that fails, in one line."""
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):  # inductor prints tables
@@ -147,7 +147,7 @@ def require(*packages: str) -> None:
     """Raises TunerError that names the packages which are not installed."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
-        raise TunerError(f"not installed: {', '.join(missing)}")
+        raise TunerError(f"not installed: {', '.join(missing)}", f"pip install {' '.join(missing)}")
 
 
 RUNTIMES: Mapping[str, Runtime] = {
@@ -171,11 +171,14 @@ def timed_baselines(
     threads: int = 1,
     seconds: float = SECONDS,
 ) -> tuple[ProgramBaseline, ...]:
-    """Returns times of baselines, interleaved with the program on ``threads``, or why one cannot run."""
+    """Returns times of baselines, interleaved with the program on ``threads``, or why one cannot run.
+
+    ``seconds``: the total time of all rounds.
+    """
     if not names:
         return ()
     with on_threads(threads), torch.no_grad():
-        calls = {name: made(partial(RUNTIMES[name], example, threads)) for name in names}
+        calls = {name: checked_call(partial(RUNTIMES[name], example, threads)) for name in names}
         running = {name: call for name, call in calls.items() if not isinstance(call, NotRun)}
         ours = partial(program, *example.arguments, **example.keywords)
         # the program is timed twice: the difference is the noise floor
@@ -194,7 +197,7 @@ def compared_baseline(
 ) -> ProgramBaseline:
     """Returns a baseline's times and ratio, or why none; ``again_s``: of the program a second time."""
     theirs, ours, again = map(measurement_of, (theirs_s, ours_s, again_s))
-    quality = round_quality(noise_of(ours, again), theirs, None, quietest_anchor_s=None, spare_cores=0)
+    quality = round_quality(noise_of(ours, again), theirs, None, quietest_reference_s=None, spare_cores=0)
     evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
     compared = paired_comparison(ours_s, theirs_s, evidence)
     return ProgramBaseline(

@@ -13,6 +13,7 @@ import torch
 from torch.nn.functional import pad
 
 CONVOLUTION = torch.ops.aten.convolution.default
+PHASES_LIMIT = 32  # each is an operation of the program, which the compiler's time grows with
 
 
 def convolution(
@@ -83,8 +84,6 @@ def _of_volumes(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
 # the same distances: they are the result of a plain convolution with these elements, in reverse. Phases that
 # read the same pixels are filters of one convolution.
 
-PHASES_LIMIT = 32  # each is an operation of the program, which the compiler's time grows with
-
 
 @dataclass(frozen=True)
 class _Read:
@@ -121,6 +120,7 @@ def _sizes(x: torch.Tensor, window: torch.Size, form: _Form) -> list[int]:
     given = zip(
         x.shape[2:], window, form.stride, form.padding, form.dilation, form.output_padding, strict=True
     )
+    # n images, s stride, p padding, d dilation, k window: the output size that ATen documents
     return [(n - 1) * s - 2 * p + d * (k - 1) + more + 1 for n, k, s, p, d, more in given]
 
 
@@ -130,11 +130,12 @@ def _part_of_window(
     reads = []
     given = zip(phase, window, form.stride, form.padding, form.dilation, strict=True)
     for at, (rest, size, step, margin, gap) in enumerate(given):
+        # output rest + q * step reads input (rest + margin - k * gap) / step + q for tap k, if it is whole
         taps = [k for k in reversed(range(size)) if (rest + margin - k * gap) % step == 0]
         reads.append(_Read((rest + margin - taps[0] * gap) // step if taps else 0, len(taps)))
         if taps:
-            cut = slice(size - 1 - taps[0], size - taps[-1], step // math.gcd(step, gap))
-            flipped = flipped[(..., cut, *[slice(None)] * (len(window) - 1 - at))]
+            taps_read = slice(size - 1 - taps[0], size - taps[-1], step // math.gcd(step, gap))
+            flipped = flipped[(..., taps_read, *[slice(None)] * (len(window) - 1 - at))]
     return tuple(reads), flipped
 
 
@@ -155,6 +156,7 @@ def _plain(
     if bias is not None:
         bias = torch.cat([bias.reshape(groups, filters)] * len(parts), 1).reshape(-1)
     sums = CONVOLUTION(x, weight, bias, [1] * dims, [0] * dims, gaps, False, [0] * dims, groups)
+    # channels of the result: group, phase, filter
     split = sums.reshape(x.shape[0], groups, len(parts), filters, *counts).unbind(2)
     return [each.reshape(x.shape[0], groups * filters, *counts) for each in split]
 

@@ -315,23 +315,25 @@ def with_fallback(
     if comparison.slower:
         nodes = frozenset(node for region, _ in comparison.slower for node in region.nodes)
         candidates[PART] = (nodes, "; ".join(region.text for region, _ in comparison.slower))
-    made = {}
+    parts_made = {}
     for name, (nodes, text) in candidates.items():
         with contextlib.suppress(UsageError, CandidateError):  # what is left may not compile by itself
-            made[name] = parted(program, graph, nodes, text, partial(_compiled, db=db, threads=threads))
+            parts_made[name] = split_program(
+                program, graph, nodes, text, partial(_compiled, db=db, threads=threads)
+            )
     ours = partial(program.run, graph.tensors)
     calls: dict[str, Call] = {OURS: ours, AGAIN: ours}
-    calls |= {name: partial(each.run, graph.tensors) for name, each in made.items()}
+    calls |= {name: partial(each.run, graph.tensors) for name, each in parts_made.items()}
     with on_threads(threads), torch.no_grad():
         timed = interleaved_times(calls, PROGRAM_SECONDS, before_slice=before_slice_of(threads))
-    found = [compared_baseline(name, timed[name], timed[OURS], timed[AGAIN]) for name in made]
+    found = [compared_baseline(name, timed[name], timed[OURS], timed[AGAIN]) for name in parts_made]
     speeds = {each.name: each.speed.median for each in found if each.is_faster and each.speed is not None}
     if not speeds:
         return program, ""
     best = min(speeds, key=lambda name: speeds[name])
     why = f" ({comparison.why_unknown})" if comparison.why_unknown else ""
     line = f"in PyTorch: {candidates[best][1]}{why}; a call takes {speeds[best]:.2f} of the time"
-    return made[best], line
+    return parts_made[best], line
 
 
 def _compiled(
@@ -342,7 +344,7 @@ def _compiled(
     return TensorProgram(function, exported)
 
 
-def parted(
+def split_program(
     program: TensorProgram,
     graph: ModuleGraph,
     in_torch: frozenset[Node],

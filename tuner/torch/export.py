@@ -19,13 +19,7 @@ from tuner.torch.decompositions import decompositions
 from tuner.torch.export_key import export_key
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
 from tuner.torch.importer import bytes_of, import_program
-from tuner.torch.lowering import (
-    first_line,
-    fold_uniform,
-    lower_in_child,
-    lower_in_process,
-    promote_unsigned,
-)
+from tuner.torch.lowering import first_line, fold_uniform, lower_in_child, lower_in_process, promote_unsigned
 
 TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
 # process-wide on purpose: torch.export keeps what it traces in variables of its modules, and torch.compile
@@ -60,7 +54,7 @@ class ExportedModule:
         return tuple(f"argument {at}" for at in self.inputs)
 
     def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Returns the arguments of a call that the function takes; UsageError for another structure."""
+        """Returns the arguments of a call that the function takes. Raises UsageError for other trees."""
         leaves, found = _pytree.tree_flatten((arguments, dict(keywords)))
         if found != self.in_spec:
             raise UsageError("arguments: found another structure than that of the example inputs")

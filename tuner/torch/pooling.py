@@ -123,6 +123,7 @@ def average_pool(dims: int) -> Callable[..., Any]:
         sums = _pooled(wide, windows, 0.0, torch.add)
         if divisor_override is not None:
             return (sums / divisor_override).to(x.dtype)
+        # every window divides by its whole size: none lies beyond the padding that counts
         if all(max(each.margins) <= each.padding * count_include_pad for each in windows):
             return (sums / math.prod(window)).to(x.dtype)
         counts = [each.divisors(counts_padding=count_include_pad).to(sums.dtype) for each in windows]

@@ -180,7 +180,7 @@ class TensorProgram:
         return program
 
     def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Returns the tensors of a call that ``run`` takes; UsageError for another structure."""
+        """Returns the tensors of a call that ``run`` takes; raises UsageError for another structure."""
         return self._exported.tensors_of(arguments, keywords)
 
     def stale(self) -> tuple[str, ...]:

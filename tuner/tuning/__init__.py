@@ -2,6 +2,7 @@
 
 # What other packages may import; the rest is inside.
 __all__ = [
+    "budget",
     "campaign",
     "campaign_session",
     "events",

@@ -329,7 +329,7 @@ def _measure(
             bound = runner.finish()
         except KeyboardInterrupt:
             return done  # the proposal stays without an outcome
-        steps.keep(number, bound, seconds + time.monotonic() - started_s)
+        steps.store_outcome(number, bound, seconds + time.monotonic() - started_s)
         done += 1
     return done
 

@@ -20,8 +20,9 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.projection import Projection
 from tuner.space.search_space import SearchSpace
 from tuner.targets.interface import MeasurementBackend
+from tuner.tuning.budget import final_effort, in_flight_s, is_spent, reserved_s
 from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RunEvent
-from tuner.tuning.run_steps import RunSteps, final_effort, in_flight_s, is_spent, reserved_s
+from tuner.tuning.run_steps import RunSteps
 from tuner.tuning.session import EARLY_STOPPED
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 
@@ -106,7 +107,7 @@ class CampaignSession:
         self._search_ended_s: float | None = None  # by the monotonic clock
 
     def run(self) -> TunedCampaign:
-        """Works to the end; an interruption is a status. UsageError if another process works on a run."""
+        """Works to the end; an interruption is a status. Raises UsageError if another process runs it."""
         runners = self._runners()
         status = "interrupted"
         try:
@@ -144,7 +145,7 @@ class CampaignSession:
         for place, (steps, runner) in enumerate(zip(self._steps, runners, strict=True)):
             effort = self._final_effort(place)
             if not steps.has_round() and steps.remeasure_top_trials(runner, effort, TOP_TRIALS_OF_CAMPAIGN):
-                self._bound_by_roofline(steps, rooflines)
+                self._store_roofline(steps, rooflines)
             self._charge(place)
             # from now on the run can be resumed, extended and timed again as a run of its own
             self._store.extend_run(steps.run.id, self._taken[place], None)
@@ -158,12 +159,12 @@ class CampaignSession:
             left_s = (budget_s - used_s) / (problems - place)
         return final_effort(self._searched_s() / problems, left_s, TOP_TRIALS_OF_CAMPAIGN)
 
-    def _bound_by_roofline(self, steps: RunSteps, known: dict[tuple[str, int], Roofline]) -> None:
+    def _store_roofline(self, steps: RunSteps, known: dict[tuple[str, int], Roofline]) -> None:
         key = (steps.run.settings.problem.dtype, steps.run.settings.threads)
         if key in known:
             steps.set_roofline(known[key])
             return
-        steps.bound_by_roofline()
+        steps.store_roofline()
         roofline = self._store.run(steps.run.id).roofline
         if roofline is not None:
             known[key] = roofline
@@ -257,7 +258,7 @@ class CampaignSession:
         if median_s is not None and (least_s is None or median_s < least_s):
             self._least_s[place] = median_s
         self._charge(place)
-        if self._steps[place].keep(started.number, finished, self._run_s[place]):
+        if self._steps[place].store_outcome(started.number, finished, self._run_s[place]):
             self._store_seconds()
 
     def _charge(self, place: int) -> None:

@@ -46,7 +46,7 @@ class EarlierRuns:
         return self._store.runs()
 
     def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
-        """Returns similar tasks with best candidates, ``warm_files`` first; UsageError for a bad file."""
+        """Returns similar tasks with best candidates, ``warm_files`` first; a bad file raises UsageError."""
         task = TuningTask(settings.problem, machine, settings.threads)
         files = tuple(_of_file(Path(file), _strategies(settings)) for file in settings.warm_files)
         return files + (self._nearest(settings, task) if settings.warm_start else ())
@@ -148,7 +148,7 @@ def _strategies(settings: RunSettings) -> tuple[str, ...]:
 def planned(
     settings: RunSettings, machine: Machine, source: MeasurementBackend, store: "Store"
 ) -> tuple[RunSettings, Plan]:
-    """Returns settings with initial configurations, and the plan; UsageError for an empty feasible set."""
+    """Returns settings with initial configurations, and the plan. Raises UsageError if none is feasible."""
     if settings.first is not None:
         return settings, source.plan(settings, machine)
     task, earlier = TuningTask(settings.problem, machine, settings.threads), EarlierRuns(store)
@@ -228,7 +228,10 @@ class KnownOutcomes:
             self._own.add(trial, record)
 
     def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
-        """Returns the record of equal script or code ("" for the other), with its trial's id, or None."""
+        """Returns the known outcome with this script hash or, if it is "", this code hash; None if unknown.
+
+        Its ``reused_from`` is the trial that ran.
+        """
         either = script_sha256 or artifact_sha256
         early_stopped_at = self._early_stopped.find(either)
         if self._is_fresh:

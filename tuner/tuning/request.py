@@ -56,7 +56,7 @@ PLAIN_SUFFIX = ".mlir"  # not checked here: templates, which may choose their op
 
 
 def require_offered(backends: Backends, target: TargetName, needs: Collection[str], what: str) -> None:
-    """Raises UsageError, beginning with ``what``, where a target lacks one of ``needs``, as "amx-bf16"."""
+    """Raises UsageError, beginning with ``what``, if a target lacks one of ``needs``, such as "amx-bf16"."""
     if needs:
         require_instructions(backends.measurement(target).machine(target), needs, what)
 
@@ -162,7 +162,7 @@ UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is
 
 
 def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
-    """Returns complete settings of a run; UsageError for a bad request, or one that cannot run here."""
+    """Returns complete settings of a run. Raises UsageError for a request that is bad or cannot run here."""
     settings = planned_settings(request, backends)
     require_runs_here(settings.target, backends, tune_command(TaskQuery.of(settings.problem)))
     require_scripts_offered(backends, settings)
@@ -170,7 +170,7 @@ def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
 
 
 def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
-    """Returns complete settings, even if candidates cannot run here; UsageError for a bad request."""
+    """Returns complete settings, even if candidates cannot run here; raises UsageError for a bad request."""
     from tuner.space.file.reading import load_space_file  # not at start-up
     from tuner.space.file.yaml import default_space_file  # not at start-up
     from tuner.space.scripts.choice import choose  # not at start-up

@@ -50,7 +50,7 @@ def transfer_settings(
 ) -> tuple[RunSettings | None, int | None]:
     """Returns (settings, None) for a transfer run; (None, id) if one is stored for the target's machine.
 
-    A transfer run proposes the candidates of ``source_run`` that are feasible, in order; UsageError for none.
+    A transfer run proposes the feasible candidates of ``source_run``, in order. Raises UsageError for none.
     """
     settings = replace(source_run.settings, target=target)
     source = backends.measurement_of_run(settings)

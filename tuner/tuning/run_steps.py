@@ -1,26 +1,15 @@
-"""The steps that runs and campaigns share: propose, store, resume, re-measure; each stores what it did."""
+"""The steps that runs and campaigns share: propose, store, re-measure; each stores what it did."""
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tuner.analysis.selected_result import half_width
 from tuner.core.candidate import Candidate
-from tuner.core.errors import Stage, TunerError
-from tuner.core.interfaces import (
-    FINAL_EFFORT,
-    AbstractRunner,
-    AbstractSampler,
-    BoundRecord,
-    Effort,
-    FinalTimes,
-    Script,
-)
+from tuner.core.errors import TunerError
+from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, BoundRecord, Effort, Script
 from tuner.core.machine import HostConditions, Roofline
-from tuner.core.records import Measurement, Record
+from tuner.core.records import Measurement
 from tuner.core.reliability import Reliability
-from tuner.core.requests import CampaignSettings
 from tuner.core.round_quality import (
     Evidence,
     RoundQuality,
@@ -29,19 +18,10 @@ from tuner.core.round_quality import (
     reliability_in_round,
     round_quality,
 )
-from tuner.core.runs import (
-    NOT_TIMED,
-    REPLAYED,
-    Baseline,
-    Counts,
-    Proposal,
-    Run,
-    RunSettings,
-    StoredTrial,
-    TrialQuery,
-)
+from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Proposal, Run, StoredTrial, TrialQuery
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.interface import MeasurementBackend, RunnerSettings
+from tuner.tuning.budget import ROOFLINE_S, TOP_TRIALS
 from tuner.tuning.earlier_results import KnownOutcomes
 from tuner.tuning.events import (
     BaselineFailed,
@@ -55,73 +35,11 @@ from tuner.tuning.events import (
     WaitsForLock,
     WaitsForNode,
 )
+from tuner.tuning.progress import Progress
+from tuner.tuning.replay import ReplayingRunner
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-
-
-EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
-
-
-class Progress:
-    """The state of one session's search: ids and counts of its trials, and the best record so far."""
-
-    def __init__(self, stored: tuple[Proposal, ...]) -> None:
-        self._known = {each.number: each.trial is not None for each in stored}
-        self.trial_ids = {each.number: each.id for each in stored}  # by trial number
-        self.counts = Counts(proposed=len(stored))
-        self.best: Record | None = None
-        self.ended = 0  # trials that have ended in this session, or in earlier ones
-        self.evaluated_s = 0.0  # of this session: the measuring worker's time for its trials
-
-    def propose(self, number: int, trial_id: int) -> None:
-        """Counts a proposal: trial ``number`` of the run, which is stored with the id ``trial_id``."""
-        self.trial_ids[number] = trial_id
-        self.counts = replace(self.counts, proposed=number + 1)
-
-    def take(self, number: int, record: Record) -> bool:
-        """Counts the outcome of trial ``number``; returns False if an earlier session stored it."""
-        if is_faster(record, self.best):
-            self.best = record
-        self.counts = with_outcome(self.counts, record)
-        is_new = not self._known.get(number, False)
-        self.ended += 1
-        self.evaluated_s += evaluated_s(record) if is_new else 0.0
-        return is_new
-
-
-def with_outcome(counts: Counts, record: Record) -> Counts:
-    """Returns ``counts`` with the outcome ``record`` counted by its status, and as reused if it is."""
-    return Counts(
-        counts.proposed,
-        counts.measured + (record.status == "measured"),
-        counts.verified + (record.status == "verified" and not record.is_compiled_only),
-        counts.failed + (record.status == "failed"),
-        counts.reused + (record.reused_from is not None),
-        counts.compiled + record.is_compiled_only,
-    )
-
-
-def evaluated_s(record: Record) -> float:
-    """Returns the seconds that were spent to load, run, verify and time the candidate of a record."""
-    return sum(seconds for stage, seconds in record.stage_s if stage in EVALUATING)
-
-
-def is_faster(record: Record, best: Record | None) -> bool:
-    """Returns whether ``record`` has a time, and a lesser time than ``best`` where ``best`` has one."""
-    if record.median_s is None or best is None or best.median_s is None:
-        return record.median_s is not None
-    return record.median_s < best.median_s
-
-
-TOP_TRIALS = 8
-LEAST_S = 0.03  # per candidate, however short the search was
-SHARE_OF_SEARCH = 0.02  # per candidate: a dozen are timed for a quarter of the search, and take twice that
-COMPILED_AGAIN_S = 1.5  # until the top trials of a problem are compiled and loaded again
-OTHERS_TIMED = 4  # next to the top trials: the library, the fastest again and at other alignments
-UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
-MOST_RESERVED = 0.4  # of a budget
-ROOFLINE_S = 2.0  # until a child process has measured a roofline
 
 
 @dataclass(frozen=True)
@@ -137,40 +55,6 @@ class Remeasurement:
     def host(self) -> HostConditions | None:
         """Returns the load while trials were interleaved; None: no times, a GPU, or a replay."""
         return self.times[0][1].host if self.times else None
-
-
-def in_flight_s(sessions: Sequence[Progress]) -> float:
-    """Returns the seconds until the trials in flight, and one more, end at the pace of those before."""
-    ended = sum(each.ended for each in sessions)
-    pace_s = sum(each.evaluated_s for each in sessions) / ended if ended else 0.0
-    return pace_s * (1 + sum(each.counts.proposed for each in sessions) - ended)
-
-
-def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: float) -> bool:
-    """Returns whether a search has used up its proposals or seconds; a budget allows one at least."""
-    if limits.trials is not None and proposed >= limits.trials:
-        return True
-    return limits.budget_s is not None and searched_s >= limits.budget_s and proposed > 0
-
-
-def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_TRIALS) -> float:
-    """Returns the seconds of a budget that are kept for the final re-measurements of ``problems``."""
-    if budget_s is None:
-        return 0.0
-    timed_s = UNTIMED * (top_trials + OTHERS_TIMED) * final_effort(budget_s / problems).budget_s
-    return min(problems * (COMPILED_AGAIN_S + timed_s), MOST_RESERVED * budget_s)
-
-
-def final_effort(search_s: float, left_s: float | None = None, top_trials: int = TOP_TRIALS) -> Effort:
-    """Returns the effort per candidate: FINAL_EFFORT, less after a search under 15 s or if time is short.
-
-    ``left_s``: of the budget, in seconds, for all top trials of the problem; None: no budget.
-    """
-    budget_s = min(FINAL_EFFORT.budget_s, max(LEAST_S, SHARE_OF_SEARCH * search_s))
-    if left_s is not None:
-        each_s = (left_s - COMPILED_AGAIN_S) / (UNTIMED * (top_trials + OTHERS_TIMED))
-        budget_s = min(budget_s, max(LEAST_S, each_s))
-    return replace(FINAL_EFFORT, budget_s=budget_s)
 
 
 def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) -> tuple[StoredTrial, ...]:
@@ -200,11 +84,11 @@ def remeasure_top_trials(
     return Remeasurement(times, noise, final_times.baseline, final_times.reason)
 
 
-def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:
+def quietest_reference_s(trials: tuple[StoredTrial, ...]) -> float | None:
     """Returns the least seconds per call of the reference kernel during any trial; None: never timed."""
     outcomes = (trial.record.outcome for trial in trials)
     hosts = (outcome.host for outcome in outcomes if isinstance(outcome, Measurement))
-    return min((host.anchor_s for host in hosts if host is not None), default=None)
+    return min((host.reference_s for host in hosts if host is not None), default=None)
 
 
 def bound_record(trial: StoredTrial) -> BoundRecord:
@@ -218,67 +102,6 @@ def noise_of(first: Measurement, again: Measurement) -> float:
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller
     return max(difference, *(half_width(measurement) for measurement in (first, again)))
-
-
-# Resumes an unfinished run as if it had never stopped: replays its stored trials in the search loop.
-# The loop asks, starts and finishes in the same order as before, but stored proposals are not proposed anew
-# and trials with an outcome are not run again. So the sampler receives exactly the same outcomes as before,
-# and proposes the same configurations.
-
-
-class ReplayingSampler(AbstractSampler):
-    """Proposes the stored rows of a run's earlier sessions, then those of the wrapped sampler."""
-
-    def __init__(self, method: AbstractSampler, rows: tuple[int, ...]) -> None:
-        self._method = method
-        self._rows = rows  # by trial number
-
-    def ask(self, number: int) -> int | None:
-        if number >= len(self._rows):
-            return self._method.ask(number)
-        self._method.replay(number, self._rows[number])
-        return self._rows[number]
-
-    def tell(self, row: int, value: float | None) -> None:
-        self._method.tell(row, value)
-
-    def replay(self, number: int, row: int) -> None:
-        self._method.replay(number, row)
-
-
-class ReplayingRunner(AbstractRunner):
-    """Returns stored records of earlier sessions, then runs candidates, interruptible while it waits."""
-
-    def __init__(
-        self,
-        runner: AbstractRunner,
-        records: tuple[BoundRecord | None, ...],  # by trial number; None: no outcome was stored
-        interruption: Interruption,
-    ) -> None:
-        self._runner = runner
-        self._records = records
-        self._interruption = interruption
-        self._started: deque[BoundRecord | None] = deque()
-
-    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        record = self._records[number] if number < len(self._records) else None
-        self._started.append(record)
-        if record is None:
-            self._runner.start(number, candidate, effort)
-
-    def finish(self) -> BoundRecord:
-        record = self._started.popleft()
-        if record is not None:
-            return record
-        with self._interruption.waiting():
-            return self._runner.finish()
-
-    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        with self._interruption.waiting():
-            return self._runner.remeasure(top_trials, effort)
-
-    def close(self) -> None:
-        self._runner.close()
 
 
 class RunSteps:
@@ -343,7 +166,7 @@ class RunSteps:
         self.progress.propose(number, trial_id)
         return True
 
-    def keep(self, number: int, bound: BoundRecord, elapsed_s: float) -> bool:
+    def store_outcome(self, number: int, bound: BoundRecord, elapsed_s: float) -> bool:
         """Stores and reports an outcome unless an earlier session stored it; returns whether it is new."""
         progress, record = self.progress, bound.record
         trial_id = progress.trial_ids[number]
@@ -358,7 +181,7 @@ class RunSteps:
         return True
 
     def has_round(self) -> bool:
-        """Returns whether a round over all trials gave times; a round before an extension covers fewer."""
+        """Returns True if a round has times and covers all trials that are proposed so far."""
         rounds = self._store.rounds(self.run.id)
         proposed = self.progress.counts.proposed
         return any(not each.quality.is_lost and each.of_trials >= proposed for each in rounds)
@@ -379,7 +202,7 @@ class RunSteps:
             self._store.add_round(self.run.id, lost)
             return False
         baseline = final_times.baseline or self._timed_baseline()  # else timed alone, right after
-        self._keep_round(final_times, baseline, quietest_anchor_s(trials))
+        self._store_round(final_times, baseline, quietest_reference_s(trials))
         return True
 
     def measure_baseline(self) -> None:
@@ -389,7 +212,7 @@ class RunSteps:
 
     @property
     def roofline_s(self) -> float:
-        """Returns the seconds that the roofline will take: none where a run on the machine has one."""
+        """Returns the seconds that measuring the roofline takes; 0 if a run on the machine has stored one."""
         is_known = self._store.known_roofline(self.run.id) is not None
         return 0.0 if is_known or not self._source.is_timed() else ROOFLINE_S
 
@@ -401,7 +224,7 @@ class RunSteps:
         if roofline is not None:
             self._store.set_roofline(self.run.id, roofline)
 
-    def bound_by_roofline(self) -> None:
+    def store_roofline(self) -> None:
         """Stores the roofline, measured now if none is known, raised where the fastest trial exceeds it."""
         roofline = self._store.known_roofline(self.run.id)
         if roofline is None and not self._has_measured_roofline:
@@ -417,14 +240,14 @@ class RunSteps:
             roofline = roofline.raised(problem.flop, problem.bytes, l3_bytes, min(times_s))
         self._store.set_roofline(self.run.id, roofline)
 
-    def _keep_round(
-        self, final_times: Remeasurement, baseline: Baseline | None, anchor_s: float | None
+    def _store_round(
+        self, final_times: Remeasurement, baseline: Baseline | None, reference_s: float | None
     ) -> None:
         quality = round_quality(
             final_times.noise,
             None if baseline is None else baseline.measurement,
             final_times.host,
-            quietest_anchor_s=anchor_s,
+            quietest_reference_s=reference_s,
             spare_cores=self._spare_cores,
         )
         if final_times.baseline is not None:
@@ -452,7 +275,7 @@ class RunSteps:
     def _reliability_alone(self, time: Measurement) -> Reliability:
         if not self.run.settings.target.has_machine:
             return REPLAYED
-        return reliability_alone(time.host, quietest_anchor_s=None, spare_cores=self._spare_cores)
+        return reliability_alone(time.host, quietest_reference_s=None, spare_cores=self._spare_cores)
 
     def _timed_baseline(self) -> Baseline | None:
         settings = self.run.settings

@@ -11,9 +11,11 @@ from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler,
 from tuner.core.runs import Proposal, Run
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.interface import MeasurementBackend
+from tuner.tuning.budget import final_effort, in_flight_s, is_spent, reserved_s
 from tuner.tuning.events import Interruption, Observer
+from tuner.tuning.replay import ReplayingSampler
 from tuner.tuning.request import searched_s
-from tuner.tuning.run_steps import ReplayingSampler, RunSteps, final_effort, in_flight_s, is_spent, reserved_s
+from tuner.tuning.run_steps import RunSteps
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:
@@ -132,7 +134,7 @@ class TuningSession:
             self._steps.measure_roofline()
         effort = FINAL_EFFORT if self._is_retimed else self._final_effort()
         if must_time and self._steps.remeasure_top_trials(runner, effort):
-            self._steps.bound_by_roofline()
+            self._steps.store_roofline()
         return "done"
 
     def _search(self, runner: AbstractRunner) -> None:
@@ -148,7 +150,7 @@ class TuningSession:
                 pending_limit=self._settings.workers + 1,
             ):
                 elapsed_s = self._elapsed_s()
-                if self._steps.keep(trial.number, trial.bound, elapsed_s):
+                if self._steps.store_outcome(trial.number, trial.bound, elapsed_s):
                     self._must_time = True
                     self._stored_s = elapsed_s
         finally:

@@ -55,7 +55,7 @@ class TunedRun:
 
 
 def tuned_run(store: "Store", run_id: int) -> TunedRun:
-    """Returns the stored run with its counts, result and rounds; UsageError for an unknown one."""
+    """Returns the stored run with its counts, result and rounds; raises UsageError for an unknown one."""
     run = store.run(run_id)
     selected = select_result(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
     return TunedRun(run, store.counts(run_id), selected, run.seconds or 0.0, store.rounds(run_id))

@@ -15,7 +15,7 @@ from tests.library.values import product
 from tests.tuning import fakes
 from tuner.core.problem import Matmul, Problem
 from tuner.db.store import Store
-from tuner.library.library import read_document
+from tuner.library.header import read_document
 from tuner.space.scripts.header import RUN, BaselineMedian, read_provenance
 from tuner.targets.interface import TargetStatus
 

@@ -54,7 +54,7 @@ def test_json_is_the_only_thing_on_stdout_and_a_baseline_that_fails_is_reported(
     assert "baseline: FakeBLAS" in done.err
     tuner.backends = fakes.backends(baseline=fakes.no_baseline)
     done = tuner.done("tune matmul 8x8x8 --trials 3")
-    assert "baseline: not measured: baseline: exited with status 3" in done.err
+    assert "baseline: not measured: openblas: exited with status 3" in done.err
 
 
 def test_no_working_candidate_reports_why_and_exits_with_1_and_a_null_best(tuner: Tuner) -> None:

@@ -38,10 +38,10 @@ def here(baseline: Any) -> Here:
     library = str(stub_library())
     facts = describe_gpu(library).facts
 
-    def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:
+    def timing_lock(problem: Problem, report: Callable[[str], None]) -> TimingLock:
         return TimingLock("stub", "a test", report, Path("/nowhere"))  # a folder that takes no file: no lock
 
     def factory(chip: str) -> Factory:
         return Factory("tests.library.bundle.simulated_gpu:evaluator", (chip, library))
 
-    return Here(facts, turn, factory, baseline)
+    return Here(facts, timing_lock, factory, baseline)

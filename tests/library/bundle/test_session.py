@@ -159,7 +159,7 @@ def test_a_gpu_that_another_tuner_times_on_is_waited_for(world: World, tmp_path:
             is_free.set()
             told_of.wait()
 
-    def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:
+    def timing_lock(problem: Problem, report: Callable[[str], None]) -> TimingLock:
         def told(who: str) -> None:
             report(who)
             told_of.set()
@@ -169,7 +169,9 @@ def test_a_gpu_that_another_tuner_times_on_is_waited_for(world: World, tmp_path:
     with ThreadPoolExecutor(1) as thread:
         thread.submit(other)
         is_free.wait()
-        counts = world.measure(order(values.pending(0), values.pending(1)), replace(HERE, turn=turn))
+        counts = world.measure(
+            order(values.pending(0), values.pending(1)), replace(HERE, timing_lock=timing_lock)
+        )
     assert counts.measured == 2
     assert world.told.count("  waits for process 7, matmul 8x8x8") == 1
 

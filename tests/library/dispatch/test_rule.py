@@ -11,7 +11,7 @@ from tests.results.report.test_campaign_section import sometimes_failing
 from tests.tuning import fakes
 from tests.tuning.test_group_run import PROBLEMS as OF_CAMPAIGN
 from tests.tuning.test_group_run import limits, members
-from tuner.analysis.dispatch import AskedProblem, ranked_columns
+from tuner.analysis.dispatch import NewProblem, ranked_columns
 from tuner.analysis.portfolio import choose_portfolio, regret_held_out, regret_in_sample
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
@@ -77,9 +77,9 @@ def test_a_distilled_rule_chooses_as_the_matrix_does() -> None:
     assert rule.regret is not None
     assert rule.regret.geomean == regret_in_sample(matrix, chosen).geomean
     for problem in (matrix.problems[1], Matmul(6, 64, 64), Matmul(100, 640, 64)):
-        asked = AskedProblem(problem, (True,) * 4, (1.0, 1.1, 1.2, 1.3))
+        asked = NewProblem(problem, (True,) * 4, (1.0, 1.1, 1.2, 1.3))
         costs_of_rule = tuple(asked.costs[column] for column in chosen.columns)
-        of_rule = AskedProblem(problem, (True,) * 2, costs_of_rule)
+        of_rule = NewProblem(problem, (True,) * 2, costs_of_rule)
         found = ranked_columns(matrix, asked, chosen.columns)
         expected = tuple(chosen.columns[place] for place in ranked_columns(rule.matrix(), of_rule).columns)
         if found.source != "cost model":  # whose residuals are relative to the configurations in the table
@@ -175,7 +175,7 @@ def test_a_configuration_that_does_not_apply_has_no_cost_and_an_unsupported_prob
     found = space().projected(Matmul(1, 8, 8), (PACKED, Candidate.of("unknown", {})))
     assert found.candidates == (None, None)
     assert found.costs == (float("inf"),) * 2
-    assert found.asked.applies == (False, False)
+    assert found.new_problem.applies == (False, False)
     with pytest.raises(UsageError, match="no strategy can do"):
         space().projected(Matmul(8, 8, 8, dtype="f16"), (DIRECT,))
 

@@ -20,7 +20,7 @@ from tuner.core.problem import Matmul, Problem
 from tuner.mlir import transform
 from tuner.mlir.gpu import kernel_passes, lowering, shared_memory
 from tuner.mlir.gpu.modules import merge_gpu_modules
-from tuner.mlir.gpu.tensor_maps import note_tensor_maps, pass_tensor_maps_by_value
+from tuner.mlir.gpu.tensor_maps import pass_tensor_maps_by_value, record_tensor_maps
 from tuner.mlir.ir.reading import walk
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.targets.gpu.compiler import find_ptxas
@@ -139,7 +139,7 @@ SHOWN: dict[Callable[..., Any], tuple[Any, ...]] = {
 GIVEN = SHOWN | {
     kernel_passes.sink_undefined_values: (text_beside(__file__, "UNDEFINED"),),
     kernel_passes.widen_printed_integers: (text_beside(__file__, "PRINTED"),),
-    note_tensor_maps: (text_beside(__file__, "POINTERS"),),
+    record_tensor_maps: (text_beside(__file__, "POINTERS"),),
     pass_tensor_maps_by_value: (text_beside(__file__, "NOTED"),),
 }
 # Golden file -> the pass, and what it returns.
@@ -152,7 +152,7 @@ GOLDEN: dict[str, tuple[Callable[..., Any], int | None]] = {
     "composed_ops": (kernel_passes.expand_composed_ops, None),  # global ids become block and thread ids
     "undefined_values": (kernel_passes.sink_undefined_values, None),  # go where they are used
     "printed_integers": (kernel_passes.widen_printed_integers, None),  # of 32 bits and more stay
-    "noted_tensor_maps": (note_tensor_maps, None),  # which arguments are pointers
+    "noted_tensor_maps": (record_tensor_maps, None),  # which arguments are pointers
     "tensor_maps_by_value": (pass_tensor_maps_by_value, None),  # other arguments keep their attributes
 }
 

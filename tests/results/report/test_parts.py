@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.results.report.values import many, reported, with_candidate
 from tests.trials import measurement, run, top_trial, trial
-from tuner.analysis.importance import Ablation, ablate
+from tuner.analysis.ablation import Ablation, ablate
 from tuner.core.candidate import TargetName, Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
@@ -311,4 +311,4 @@ def test_a_long_run_is_thinned_out_but_not_its_turns(monkeypatch: pytest.MonkeyP
     found = curve(*at(*(1e-3 - 1e-6 * (n // 7) for n in range(300)), *([None] * 300)))
     assert len(found.dots) < 60
     assert found.failures.count("M") <= 10
-    assert set(found.turns) <= set(found.dots)
+    assert set(found.incumbents) <= set(found.dots)

@@ -100,11 +100,11 @@ def test_conditions_are_what_changed_between_two_readings_and_the_anchor_is_time
     watch = timing_conditions.HostWatch(team)
     before = activity(10.0, 100.0, 50.0, 1.0, 2.0, 3.0)
     after = activity(14.0, 110.0, 54.0, 1.8, 3.6, 3.4)
-    found = watch.conditions(before, after, (1e-3, 3e-3, 2e-3), turns_s=(4e-3,) * 3 + (5e-3,) * 3)
+    found = watch.conditions(before, after, (1e-3, 3e-3, 2e-3), interleaved_s=(4e-3,) * 3 + (5e-3,) * 3)
     team.close()
-    shares = found.stolen_share, found.waited_share, found.throttled_share, found.anchor_drift
+    shares = found.stolen_share, found.waited_share, found.throttled_share, found.reference_drift
     assert (found.others_cores, *shares) == pytest.approx((1.5, 0.1, 0.2, 0.1, 0.25))
-    assert found.anchor_s == 2e-3
+    assert found.reference_s == 2e-3
     team = ThreadTeam(1)
     samples_s = timing_conditions.HostWatch(team).sample_reference()
     team.close()

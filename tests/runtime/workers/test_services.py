@@ -73,7 +73,7 @@ class Libraries(FakeTarget):
     ) -> tuple[Measurement, ...]:
         self.sessions.append(len(loaded))
         if len(self.sessions) == 1 and self._ending:
-            raise CandidateError(Stage.RUN, "baseline: its process has ended")
+            raise CandidateError(Stage.RUN, "its process has ended")
         return super().measure_together(problem, loaded, effort, rng)
 
 
@@ -110,7 +110,7 @@ def test_a_library_whose_process_ends_fails_alone_and_the_others_or_the_kernels_
     assert target.sessions == [4, 3]  # the kernel with three libraries, then with two
     assert best.name == "liba 1.0"
     failed = {each.library: each.failure for each in best.libraries if each.failure}
-    assert failed == {"missing": "no such library", "b": "baseline: its process has ended"}
+    assert failed == {"missing": "no such library", "b": "its process has ended"}
     assert together(Libraries(ending="abc")) is None
 
 

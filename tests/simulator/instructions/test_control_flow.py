@@ -55,7 +55,7 @@ def test_threads_print_in_their_order_and_only_those_that_call() -> None:
 
 def test_no_other_function_is_known() -> None:
     text = kernel("x", b"").replace("vprintf, (", "helper, (")
-    with fault(Defect.UNSUPPORTED, match="does not know a call of helper; only vprintf"):
+    with fault(Defect.UNSUPPORTED, match="does not know a call of helper, only of vprintf"):
         simulate(text, "k", (1, 1, 1), (1, 1, 1), (np.zeros(1, np.int32),))
 
 
@@ -182,7 +182,7 @@ def test_threads_that_wait_for_what_nobody_writes_are_an_error_that_names_the_lo
 @pytest.mark.parametrize(("limit", "found"), [("STEPS", "100 basic blocks"), ("SECONDS", "0 s")])
 def test_a_loop_that_counts_is_stopped_by(limit: str, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"tuner.simulator.launch.{limit}_LIMIT", int(found.split()[0]))
-    monkeypatch.setattr("tuner.simulator.launch.LONG_TURN", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.launch.PAUSE_BLOCKS", 1 << 11)
     reason = f"kernel snippet: endless: found more than {found}: thread .* repeat line .* of the PTX"
     with fault(Defect.ENDLESS, match=reason):
         run("mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; bra.uni LOOP;")

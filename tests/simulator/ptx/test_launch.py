@@ -253,7 +253,10 @@ def test_a_transpose_of_the_gpu_dialect_with_private_and_shared_memory() -> None
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("call.uni (%r1), helper, (%r2);", r"line \d+: call.uni .*not know a call of helper; only vprintf"),
+        (
+            "call.uni (%r1), helper, (%r2);",
+            r"line \d+: call.uni .*not know a call of helper, only of vprintf",
+        ),
         ("tcgen05.fence::before_thread_sync;", "does not know the instruction tcgen05"),
         ("bar.sync 0, 32, 1;", "does not know it with 3 operands"),
         ("brx.idx %r1, table;", "does not know the instruction brx"),

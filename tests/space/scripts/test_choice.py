@@ -22,9 +22,8 @@ from tuner.space.scripts.choice import (
     default_script,
     require_exported_for,
     spaces,
-    with_constants,
-    with_knob_options,
 )
+from tuner.space.scripts.knob_options import with_constants, with_knob_options
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.cpu.compiler import CpuCompiler

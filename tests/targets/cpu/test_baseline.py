@@ -113,7 +113,7 @@ def test_mkl_is_right_on_two_threads() -> None:
 
 @NEEDS_TORCH
 def test_torch_multiplies_no_batch_of_bytes() -> None:
-    with pytest.raises(TunerError, match=r"onednn-torch: torch multiplies no batch of i8$"):
+    with pytest.raises(TunerError, match=r"^torch multiplies no batch of i8$"):
         BaselineService(BatchMatmul(3, 5, 7, 4, "i8"), 1, 0, ONEDNN_TORCH)
 
 
@@ -125,7 +125,7 @@ def test_openblas_multiplies_bytes_as_f32_and_says_so() -> None:
 
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
 def test_bf16_without_torch_says_what_is_missing() -> None:
-    with pytest.raises(TunerError, match=r"bf16 wants oneDNN through torch, which is not installed$"):
+    with pytest.raises(TunerError, match=r"^not installed; pip install torch$"):
         BaselineService(Matmul(8, 8, 8, "bf16"), 1, 0, ONEDNN_TORCH)
 
 
@@ -141,5 +141,5 @@ def test_a_wrong_answer_of_the_library_is_no_baseline(monkeypatch: pytest.Monkey
         self.result.fill(1e9)
 
     monkeypatch.setattr(CompiledLibraryMatmul, "repeat", spoil)
-    with pytest.raises(TunerError, match=r"^baseline openblas .*: 64 of 64 elements are wrong; worst at"):
+    with pytest.raises(TunerError, match=r"^64 of 64 elements are wrong; worst at"):
         BaselineService(Matmul(8, 8, 8), 1, seed=0)

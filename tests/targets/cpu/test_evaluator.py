@@ -139,8 +139,8 @@ def test_a_time_is_one_of_this_machine_and_reports_what_the_machine_did_meanwhil
     assert alone.interval_s[0] <= alone.median_s <= alone.interval_s[1]
     assert together[0].host == together[1].host
     for host in (present(each.host) for each in (alone, *together)):
-        assert 0 < host.anchor_s < 1
-        assert host.anchor_drift >= 0
+        assert 0 < host.reference_s < 1
+        assert host.reference_drift >= 0
     stopped = CPU.measure(TIMED, loaded, replace(QUICK, stop_above_s=1e-9), rng())
     assert not stopped.is_complete
     assert len(stopped.samples_s) <= 2  # one, if that was long
@@ -210,7 +210,7 @@ def test_a_baseline_that_dies_fails_the_turns() -> None:
         time.sleep(0.001)
     together = partial(target.measure_together, TIMED, (baseline,), QUICK, rng())
     for use in (partial(baseline.take, 1), together):
-        with pytest.raises(CandidateError, match="baseline: its process has ended"):
+        with pytest.raises(CandidateError, match="its process has ended"):
             use()
     assert interleaved(target) is not baseline
 
@@ -237,7 +237,7 @@ def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> Non
     host = present(first.host)
     assert host.waited_share > SHARE_LIMIT
     host = replace(host, stolen_share=0.0)  # what the hypervisor takes of a virtual machine comes first
-    found = round_quality(noise_of(first, again), None, host, quietest_anchor_s=None, spare_cores=64)
+    found = round_quality(noise_of(first, again), None, host, quietest_reference_s=None, spare_cores=64)
     assert ": load, other programs kept " in found.unreliable
 
 

@@ -13,7 +13,7 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.processors import processor_of, require_instructions
 from tuner.core.serialization import encode, read_text_or_stdin
 from tuner.library.contraction_report import contraction_reports, payload_contractions
-from tuner.library.library import is_library, read_document
+from tuner.library.header import is_library, read_document
 from tuner.runtime.workers.worker import call_in_child
 from tuner.space.scripts.header import MARK, read_provenance
 from tuner.space.scripts.requirements import instructions_needed
@@ -116,7 +116,7 @@ def applied(
     """Returns a payload after a script; both are MLIR text, ``name`` is the script's name for messages.
 
     ``allows_effects`` and ``trailing`` are those of ``Apply``. Raises TunerError where the script fails; if
-    the payload lacks the script's contraction, the message names that and those of the payload.
+    the payload lacks the script's contraction, the message names the contractions of both.
     """
     try:
         return backends.apply(script, payload, allows_effects, trailing)

@@ -17,7 +17,7 @@ from tuner.library.bundle import command
 from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text
-from tuner.results.past_runs import asked_query
+from tuner.results.past_runs import trial_query
 
 if TYPE_CHECKING:
     from tuner.core.remote_results import PendingTrial
@@ -64,7 +64,7 @@ def export_(
 
     Example: tuner bundle export matmul 64x64x64 --limit 50 -o pending.bundle
     """
-    query = asked_query(operation=operation, shape=shape, since=since, sort="number", **conditions)
+    query = trial_query(operation=operation, shape=shape, since=since, sort="number", **conditions)
     for name, number, least in (("limit", limit, 1), ("seed", seed, 0)):
         if number is not None and number < least:
             raise UsageError(f"{name}: found {number}, allowed {least} or more")

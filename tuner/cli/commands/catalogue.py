@@ -28,7 +28,7 @@ from tuner.cli.options import (
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.serialization import parse_moment
-from tuner.results.explanations import place, suggestions
+from tuner.results.explanations import problem_and_target, suggestions
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, wrapped
 from tuner.space.file.reading import load_space_file
@@ -247,7 +247,7 @@ def suggest_constraints(
     if min_support < 1:
         raise UsageError(f"min-support: found {min_support}, allowed 1 or more")
     moment = None if since is None else parse_moment(since)
-    here = place(problem, target)
+    here = problem_and_target(problem, target)
     suggested = {}
     with open_known_store(database) as store:
         for space in spaces:

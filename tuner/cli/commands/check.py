@@ -28,7 +28,7 @@ from tuner.core.serialization import read_text_or_stdin, seconds_text
 from tuner.results.best_trials import best_trials_here
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, one_line, table_lines, wrapped
-from tuner.results.past_runs import asked_query
+from tuner.results.past_runs import trial_query
 from tuner.results.regression.audit import audit
 from tuner.results.regression.gate import (
     GateFile,
@@ -130,7 +130,7 @@ def check(
     if script is not None:
         code = _check_script(backends, script, limits, seed, as_json=as_json)
     elif baseline is None:
-        query = asked_query(operation=conditions.pop("op"), **conditions)
+        query = trial_query(operation=conditions.pop("op"), **conditions)
         code = _check_best(backends, query, limit, seed, database, as_json=as_json)
     elif record:
         code = _record(backends, baseline, record, database, as_json=as_json)

@@ -16,7 +16,7 @@ from tuner.results.database_name import database_text
 from tuner.results.output.formatting import wrapped
 from tuner.results.output.json_documents import history_csv, listed_documents, listed_run_document
 from tuner.results.output.tables import history_table, runs_table
-from tuner.results.past_runs import asked_query, asked_runs, best_results_among, past_runs, past_trials
+from tuner.results.past_runs import best_results_among, past_runs, past_trials, run_query, trial_query
 
 FORMATS = ("table", "json", "csv", "t4")
 BY_MEDIAN = "median"  # a value of --sort
@@ -77,12 +77,12 @@ def history(
         if given:
             raise UsageError(f"--runs cannot be combined with {given[0]}, which is of trials")
         conditions = {name: value for name, value in conditions.items() if name not in OF_TRIALS}
-        _list_runs(asked_runs(output=output_dtype, **conditions), database, as_json)
+        _list_runs(run_query(output=output_dtype, **conditions), database, as_json)
     elif as_json and form == "csv":
         raise UsageError("--format csv and --json cannot be combined")
     else:
         shown = "json" if as_json and form != "t4" else form  # T4 is a JSON document, too
-        _list_trials(asked_query(output=output_dtype, **conditions), database, shown)
+        _list_trials(trial_query(output=output_dtype, **conditions), database, shown)
 
 
 def _list_trials(query: TrialQuery, database: str | None, form: str) -> None:

@@ -130,7 +130,7 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def listening(port: int, application: Application) -> WSGIServer:
-    """Returns an HTTP server of a WSGI application on 127.0.0.1; UsageError for a port in use."""
+    """Returns an HTTP server of a WSGI application on 127.0.0.1; raises UsageError for a port in use."""
     try:
         return make_server(HOST, port, application, handler_class=_QuietHandler)
     except OSError as error:

@@ -252,7 +252,7 @@ def _checked_campaign(
 
 def _on_fleet(backends: "Backends", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Backends":
     """Returns backends that let a fleet's nodes do the work; with --on, sets the target in ``arguments``."""
-    from tuner.fleet.runner import fleet_backends  # not at start-up
+    from tuner.fleet.backends import fleet_backends  # not at start-up
 
     operation = arguments["operation"]
     if is_payload(operation):
@@ -297,8 +297,8 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
         lines = result_lines(tuned, tuned.selected, arguments) + other_cache_lines(others)
         print("\n".join(wrapped(lines)))
     elif tuned.has_worked:
-        from tuner.library.bundle.archive import deciding_facts  # not at start-up
         from tuner.library.bundle.exchange import predicted_first  # not at start-up
+        from tuner.library.bundle.timing_order import deciding_facts  # not at start-up
 
         promising = predicted_first(store.pending(TrialQuery(run=tuned.run.id)), PREDICTED_LIMIT)
         facts = deciding_facts(promising[0]) if promising else ""
@@ -317,7 +317,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
 
 
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
-    """Returns ``fleet``; where it names no machine class, with that of the run ``resumed``, if any."""
+    """Returns ``fleet`` with a machine class: its own, else the one of the run ``resumed``, if any."""
     if resumed is None or fleet.machine:
         return fleet
     with open_known_store(database) as store:
@@ -328,18 +328,18 @@ def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | Non
 
 def _first_target(fleet: "FleetRequest", target: str) -> str:
     """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself."""
-    from tuner.fleet.runner import target_on  # not at start-up
+    from tuner.fleet.backends import target_on  # not at start-up
 
-    asked = TargetName.parse(target)
-    first, *_ = [target_on(fleet, given, asked.kind).text for given in fleet.on]
-    return first if asked.has_machine else target
+    wanted = TargetName.parse(target)
+    first, *_ = [target_on(fleet, given, wanted.kind).text for given in fleet.on]
+    return first if wanted.has_machine else target
 
 
 def _transfer_runs(
     backends: "Backends", fleet: "FleetRequest", source_run: "TunedRun", store: "Store"
 ) -> "Iterator[TunedRun]":
     """Tunes on each further machine class of --on, one after another, and yields its run."""
-    from tuner.fleet.runner import fleet_backends, target_on  # not at start-up
+    from tuner.fleet.backends import fleet_backends, target_on  # not at start-up
     from tuner.tuning.run import transfer_settings  # not at start-up
 
     tuned = source_run

@@ -13,7 +13,7 @@ import click
 
 from tuner.analysis.ratios import NotComparable
 from tuner.analysis.selected_result import timed
-from tuner.cli.commands.run import program_document, report_lines
+from tuner.cli.commands.run import report_lines
 from tuner.cli.main import screen_columns
 from tuner.cli.models import model_baselines_in_child, read_payload_text
 from tuner.cli.options import (
@@ -30,9 +30,10 @@ from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, se
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
-from tuner.core.programs import ALL, CHOICES, ProgramSource
+from tuner.core.programs import ALL, BASELINE_SETS, ProgramSource
 from tuner.core.records import Measurement
 from tuner.core.serialization import seconds_text
+from tuner.programs.documents import program_document
 from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.programs.request import ProgramOptions, ProgramRequest, program_support
 from tuner.programs.tuning import FusionTuning, ProgramTuning, child_fusion_steps, child_process_steps
@@ -77,7 +78,7 @@ def tune_payload(
     if tuned is not None:
         return print_program(tuned, as_json, database)
     _require_types_of_payload(context, OF_ONE_PROBLEM)
-    if request.model and of_runs["baseline"] in CHOICES:
+    if request.model and of_runs["baseline"] in BASELINE_SETS:
         of_runs["baseline"] = ""  # nothing is timed next to a model without fusions
     if request_options.threads > 1:
         limit = "allowed 1: a program without fusions runs on one thread"
@@ -120,10 +121,10 @@ def _tuned_fusions(
     # baseline library were named; or the program has no fusion that can be tuned
     if program_support(request.target, backends).has_device:
         return None
-    baselines = CHOICES.get(options["baseline"] or ALL, ()) if request.model else ()
+    baselines = BASELINE_SETS.get(options["baseline"] or ALL, ()) if request.model else ()
     request = replace(request, baselines=baselines)
     # --baseline names what a model is timed next to (all, eager, ...), or a library for its matmuls
-    names_models_baselines = bool(request.model) and options["baseline"] in CHOICES
+    names_models_baselines = bool(request.model) and options["baseline"] in BASELINE_SETS
     if any(options.get(name) for name in OF_MATMULS if name != "baseline" or not names_models_baselines):
         return None
     name = str(context.params["operation"])

@@ -110,10 +110,10 @@ def gpu_here() -> Gpu:
     """
     here = describe_gpu()
 
-    def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:
+    def timing_lock(problem: Problem, report: Callable[[str], None]) -> TimingLock:
         return TimingLock(here.bus, holder_text(problem), report)
 
-    return Gpu(here.facts, turn, gpu_evaluator_factory, _baseline)
+    return Gpu(here.facts, timing_lock, gpu_evaluator_factory, _baseline)
 
 
 def _baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:

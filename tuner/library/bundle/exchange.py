@@ -13,7 +13,8 @@ from tuner.core.errors import TunerError
 from tuner.core.remote_results import PendingTrial
 from tuner.core.requests import tune_command
 from tuner.core.runs import Imported, TaskQuery, TrialQuery
-from tuner.library.bundle.archive import best_first, pack, read_results
+from tuner.library.bundle.archive import pack, read_results
+from tuner.library.bundle.timing_order import best_first
 from tuner.targets.gpu.cycle_model import predicted
 from tuner.version import __version__
 
@@ -42,7 +43,8 @@ def choose_pending(
 ) -> tuple[PendingTrial, ...]:
     """Returns trials without a time on a GPU, as ``best_first``, at most ``limit`` per problem.
 
-    Without repeated code and trials found wrong on such a GPU; ``chip`` "": any. Raises TunerError for none.
+    Leaves out repeated code, and trials found wrong on such a GPU. ``chip`` "": any. Raises TunerError if
+    there is none.
     """
     found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
     by_problem = itertools.groupby(predicted_first(found), key=lambda trial: trial.problem)

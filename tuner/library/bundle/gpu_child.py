@@ -35,7 +35,7 @@ class MeasuringService:
         self._service = EvaluationService(announce, evaluator)
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
-        """Returns the evaluation and the code, CUBIN or PTX; CandidateError: the cubin's if neither loads."""
+        """Returns the evaluation and the code, CUBIN or PTX; raises CandidateError if neither loads."""
         program = artifact.program
         assert program is not None
         try:
@@ -90,9 +90,9 @@ class GpuChild:
     def evaluate(
         self, trial: PendingTrial, effort: Effort, seed: int, within_s: float
     ) -> EvaluatedCode | Failure | None:
-        """Returns a candidate's evaluation or Failure; None: ``within_s`` seconds were over before."""
+        """Returns a candidate's evaluation or Failure; None if ``within_s`` seconds passed first."""
         limit_s = hang_limit_s(self._problem, effort, 1, self._is_warm)
-        evaluated = self._asked("evaluate", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
+        evaluated = self._reply_of("evaluate", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
         assert not isinstance(evaluated, FinalTimes)
         return evaluated
 
@@ -102,14 +102,14 @@ class GpuChild:
         """Times programs with cuBLAS; None for one that fails; no times if all fail or time is up."""
         group = Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
-        found = self._asked("remeasure", group, effort, seed, within_s, limit_s)
+        found = self._reply_of("remeasure", group, effort, seed, within_s, limit_s)
         return found if isinstance(found, FinalTimes) else FinalTimes(())
 
     def close(self) -> None:
         """Kills the child process, whatever it is doing."""
         self._worker.kill()
 
-    def _asked(
+    def _reply_of(
         self, method: str, work: object, effort: Effort, seed: int, within_s: float, limit_s: float
     ) -> EvaluatedCode | Failure | FinalTimes | None:
         timeout_s = min(limit_s, max(within_s, 0.1))
@@ -119,7 +119,7 @@ class GpuChild:
         if news.is_doubtful:  # an earlier candidate may be the cause: repeat in a fresh process
             self._is_warm = False
             limit_s += COLD_S + reference_limit_s(self._problem)
-            return self._asked(method, work, effort, seed, within_s - news.seconds, limit_s)
+            return self._reply_of(method, work, effort, seed, within_s - news.seconds, limit_s)
         has_run = isinstance(news.value, Failure) and news.value.stage in RAN
         if has_run:
             self._worker.kill()

@@ -29,13 +29,15 @@ from tuner.core.remote_results import (
 from tuner.core.round_quality import Evidence, reliability_in_round
 from tuner.core.runs import Baseline
 from tuner.core.serialization import encode, seconds_text
-from tuner.library.bundle.archive import Bundle, Line, best_first
+from tuner.library.bundle.archive import Bundle, Line
 from tuner.library.bundle.gpu_child import EvaluatedCode, GpuChild, artifact_of
+from tuner.library.bundle.timing_order import best_first
 from tuner.runtime.cuda.driver import CudaFacts
 from tuner.runtime.cuda.probe import require_chip
 from tuner.runtime.workers.processes import TimingLock
 from tuner.runtime.workers.protocol import Factory
-from tuner.tuning.run_steps import TOP_TRIALS, noise_of
+from tuner.tuning.budget import TOP_TRIALS
+from tuner.tuning.run_steps import noise_of
 from tuner.tuning.session import EARLY_STOPPED
 
 REMEASUREMENT_SHARE = 0.1  # of a problem's time, reserved for re-measuring the best candidates
@@ -49,7 +51,9 @@ class Gpu:
     """A measuring session's GPU: facts, and replaceable functions that lock, evaluate, time."""
 
     facts: CudaFacts
-    turn: Callable[[Problem, Callable[[str], None]], TimingLock]  # (problem, report of who holds the lock)
+    timing_lock: Callable[
+        [Problem, Callable[[str], None]], TimingLock
+    ]  # (problem, report of who holds the lock)
     evaluate: Callable[[str], Factory]  # (chip) -> factory of an evaluator
     baseline: Callable[[Problem, Effort, int], Baseline]  # (problem, effort, seed); raises TunerError
 
@@ -134,7 +138,7 @@ class MeasuringSession:
             best += [each for each in ranked[TOP_TRIALS:] if each[1].origin in earlier]
             baseline = self._finals(child, problem, best, end_s)
         if baseline is not None:
-            self._keep_baseline(problem, baseline)
+            self._store_baseline(problem, baseline)
         elif timed:
             self._baseline(problem, end_s)
 
@@ -142,7 +146,7 @@ class MeasuringSession:
         self, child: GpuChild, trial: PendingTrial, best_s: float | None, stop_s: float
     ) -> MeasuredTrial | None:
         effort = Effort(stop_above_s=None if best_s is None else EARLY_STOPPED * best_s)
-        with self._turn(trial.problem):
+        with self._locked(trial.problem):
             left_s = stop_s - self._clock()
             if left_s < LEAST_S:
                 return None
@@ -167,7 +171,7 @@ class MeasuringSession:
         if len(best) < 2 or end_s - self._clock() < LEAST_S:
             return None
         artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
-        with self._turn(problem):
+        with self._locked(problem):
             found = child.remeasure(artifacts, FINAL_EFFORT, self._seed(best[0][1]), end_s - self._clock())
         times = found.times
         for (_, trial, _), measurement in zip(best, times, strict=False):
@@ -182,19 +186,19 @@ class MeasuringSession:
         if problem in known or end_s - self._clock() < LEAST_S:
             return
         try:
-            with self._turn(problem):
+            with self._locked(problem):
                 baseline = self._gpu.baseline(problem, Effort(), self._order.bundle.seed)
         except TunerError as error:
             self._tell(f"  no baseline: {error}")
             return
-        self._keep_baseline(problem, baseline)
+        self._store_baseline(problem, baseline)
 
-    def _keep_baseline(self, problem: Problem, baseline: Baseline) -> None:
+    def _store_baseline(self, problem: Problem, baseline: Baseline) -> None:
         self._keep(BaselineTime(problem, baseline))
         self._tell(f"  {baseline.name}: {seconds_text(baseline.measurement.median_s)}")
 
-    def _turn(self, problem: Problem) -> AbstractContextManager[None]:
-        return self._gpu.turn(problem, lambda who: self._tell(f"  waits for {who}")).held()
+    def _locked(self, problem: Problem) -> AbstractContextManager[None]:
+        return self._gpu.timing_lock(problem, lambda who: self._tell(f"  waits for {who}")).held()
 
     def _seed(self, trial: PendingTrial) -> int:
         return self._order.bundle.seed + self._seeds[trial.origin]

@@ -56,11 +56,13 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
     used = {*needs, *([VNNI] if problem.dtype == "i8" and VNNI in instruction_sets_of(machine) else [])}
     if VNNI in used and machine.isa != AVX512:
         used = (used - {VNNI}) | {AVX_VNNI}
-    asked = {machine.isa} & set(LEVELS) | used
+    required = {machine.isa} & set(LEVELS) | used
     features = ",".join(
-        INSTRUCTION_SET_FEATURES[name] for name in BITS if name in asked and name in INSTRUCTION_SET_FEATURES
+        INSTRUCTION_SET_FEATURES[name]
+        for name in BITS
+        if name in required and name in INSTRUCTION_SET_FEATURES
     )
-    return CodeTarget(level, features, tuple(name for name in BITS if name in asked))
+    return CodeTarget(level, features, tuple(name for name in BITS if name in required))
 
 
 # Element type in memory -> C type. C has no bf16, f16 and 8-bit floats: their bits are passed as integers.

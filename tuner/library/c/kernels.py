@@ -1,7 +1,6 @@
-"""The kernels of a C library: of CPUs as LLVM dialect, of GPUs as C initializers; their symbols hidden."""
+"""The kernels of a C library: of CPUs as LLVM dialect, of GPUs as C initializers."""
 
 import math
-import struct
 from dataclasses import dataclass, replace
 
 from tuner.core.errors import CandidateError, TunerError
@@ -29,7 +28,7 @@ class KernelShare:
 
 @dataclass(frozen=True)
 class CpuKernel:
-    """A compiled entry: what runs it, where, and the module that its functions are in."""
+    """A compiled entry: its C function, its processors, and the LLVM module with its functions."""
 
     entry: LibraryEntry
     function: CFunction
@@ -39,7 +38,7 @@ class CpuKernel:
 
 
 def compile_kernels(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[CpuKernel, ...]:
-    """Returns the kernels of CPU entries; of those C cannot tell apart the fastest. Raises TunerError."""
+    """Returns the kernels of CPU entries, of those alike for C only the fastest. Raises TunerError."""
     compiler = CpuCompiler()
     found: dict[tuple[object, ...], CpuKernel] = {}
     for number, entry in enumerate(sorted(entries, key=_rank)):
@@ -193,34 +192,3 @@ def _initializer(tensor_map: BufferMap) -> str:
     lists_text = ", ".join(f"{{{', '.join(map(str, each or (0,)))}}}" for each in lists)
     modes = (layout.interleave, layout.swizzle, layout.l2_promotion, layout.out_of_bounds)
     return f"{{{layout.dtype}, {len(layout.sizes)}, {lists_text}, {', '.join(map(str, modes))}}}"
-
-
-# Hides the symbols of an object file from programs that load a shared object made of it.
-#
-# The JIT adds a wrapper ``_mlir_<name>`` to each function. Hidden, neither the wrappers nor the kernels are
-# part of the interface of a shared object; code that is linked with them still finds them. Format: System V
-# ABI, ELF-64.
-
-ELF_64_LITTLE = b"\x7fELF\x02\x01"
-SECTION_TABLE_AT, SECTION_COUNT_AT = 0x28, 0x3C  # e_shoff, e_shnum
-SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
-SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
-SYMBOL_TABLE = 2  # SHT_SYMTAB
-OTHER_AT = 5  # offset of st_other in a symbol
-LOCAL, UNDEFINED, HIDDEN = 0, 0, 2  # STB_LOCAL, SHN_UNDEF, STV_HIDDEN
-
-
-def with_hidden_symbols(code: bytes) -> bytes:
-    """Returns an ELF-64 little-endian object with defined symbols "hidden"; raises ValueError."""
-    if not code.startswith(ELF_64_LITTLE):
-        raise ValueError("no ELF-64 object file in little-endian order")
-    changed = bytearray(code)
-    (first,) = struct.unpack_from("<Q", code, SECTION_TABLE_AT)
-    (count,) = struct.unpack_from("<H", code, SECTION_COUNT_AT)
-    for number in range(count):
-        _, type_, _, _, start, size, *_ = SECTION.unpack_from(code, first + number * SECTION.size)
-        for at in range(start, start + size, SYMBOL.size) if type_ == SYMBOL_TABLE else ():
-            _, info, _, section, _, _ = SYMBOL.unpack_from(code, at)
-            if info >> 4 != LOCAL and section != UNDEFINED:
-                changed[at + OTHER_AT] = HIDDEN
-    return bytes(changed)

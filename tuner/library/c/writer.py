@@ -17,15 +17,8 @@ from tuner.core.interfaces import Script
 from tuner.core.processors import AMX_BF16, AMX_INT8
 from tuner.core.serialization import printable, seconds_text
 from tuner.library.c.functions import BITS, CFunction
-from tuner.library.c.kernels import (
-    CpuKernel,
-    GpuImage,
-    GpuKernel,
-    compile_kernels,
-    gpu_kernel,
-    image_of,
-    with_hidden_symbols,
-)
+from tuner.library.c.hidden_symbols import with_hidden_symbols
+from tuner.library.c.kernels import CpuKernel, GpuImage, GpuKernel, compile_kernels, gpu_kernel, image_of
 from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.mlir.cpu.llvm_modules import joined
 from tuner.targets.cpu.compiler import write_object
@@ -34,7 +27,8 @@ from tuner.version import __version__
 
 WIDENED = {"bf16": "from_bf16({})", "i8": "(int32_t){}"}  # element type -> expression in the sums' type
 ROUNDED = {"bf16": "to_bf16({})"}  # element type of C -> expression of a sum
-# For the check, whose numbers are integers: bits of a bf16 from a number, and the number of such bits.
+# check.c draws small integers: FROM_INTEGER converts one to the element type (a bf16 is stored as its bits),
+# AS_DOUBLE converts an element to a double.
 FROM_INTEGER = {"bf16": "to_bf16({})", "f32": "(float)({})", "i8": "(int8_t)({})", "i32": "(int32_t)({})"}
 AS_DOUBLE = {"bf16": "from_bf16({})", "f64": "{}"}
 
@@ -51,14 +45,14 @@ def rendered(template: str, **values: object) -> bytes:
 
 @functools.cache
 def _templates() -> jinja2.Environment:
-    made = jinja2.Environment(  # noqa: S701 - C is written, no HTML
+    environment = jinja2.Environment(  # noqa: S701 - C is written, no HTML
         loader=jinja2.PackageLoader(__package__),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "as_double": lambda text, dtype: AS_DOUBLE.get(dtype, "(double){}").format(text),
         "comment": comment,
         "from_integer": lambda text, dtype: FROM_INTEGER.get(dtype, "{}").format(text),
@@ -71,7 +65,7 @@ def _templates() -> jinja2.Environment:
         "rounded": lambda text, dtype: ROUNDED.get(dtype, "{}").format(text),
         "widened": lambda text, dtype: WIDENED.get(dtype, "{}").format(text),
     }
-    return made
+    return environment
 
 
 def parameters(function: CFunction, *, has_batch: bool = True) -> str:
@@ -135,7 +129,8 @@ def comment(text: str) -> str:
     return printable(" ".join(text.split())).replace("*/", "* /").replace("/*", "/ *")
 
 
-LEVELS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}  # bit -> all that it stands for
+# C flag -> comment in the header: the x86-64 level that it requires
+FLAG_COMMENTS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
 
 
 def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
@@ -152,7 +147,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "kernels": kernels,
         "functions": functions,
         "bits": tuple(BITS.values()),
-        "comments": LEVELS | dict.fromkeys(set(BITS.values()) - set(LEVELS), ""),
+        "comments": dict.fromkeys(BITS.values(), "") | FLAG_COMMENTS,
         "machines": tuple(sorted({each.entry.machine.name for each in kernels})),
         "alignments": _alignments(kernels),
         "symbols": tuple(dict.fromkeys(symbols)),

@@ -216,7 +216,7 @@ def time_first_use(
     with TimingLock("cpu", holder_text(problem), limit_s=LOCK_LIMIT_S).held():
         baseline, *times, again = _times((numpy_product, *calls.values(), numpy_product), problem, arrays)
     noise = noise_of(baseline, again)
-    quality = round_quality(noise, baseline, None, quietest_anchor_s=None, spare_cores=0)
+    quality = round_quality(noise, baseline, None, quietest_reference_s=None, spare_cores=0)
     evidence = Evidence(is_interleaved=True, noise=noise, unreliable=quality.unreliable)
     medians = dict(zip(calls, (each.median_s for each in times), strict=True))
     timed = tuple(
@@ -281,7 +281,7 @@ VERSION: Final = 1
 
 
 def default_folder() -> Path:
-    """Returns the folder of the files in the user's cache directory."""
+    """Returns the default folder for first-use timings: ``first-use`` in tuner's user cache directory."""
     import platformdirs
 
     return platformdirs.user_cache_path("tuner") / "first-use"

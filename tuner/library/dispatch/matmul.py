@@ -163,15 +163,15 @@ class DispatchedMatmul:
             chosen = Chosen(BASELINE, None, reason=NO_ARRAYS)
             return _Entry(chosen, numpy_product, lambda: self._count(chosen.miss))
         key = (type(a), a.shape, a.strides, a.dtype, type(b), b.shape, b.strides, b.dtype, *options)
-        return self._kept(key, a, b, options, NUMPY_ALIGNMENT)
+        return self._entry_of(key, a, b, options, NUMPY_ALIGNMENT)
 
-    def _kept(self, key: Key, a: Array, b: Array, options: Key, align: str) -> "_Entry":
+    def _entry_of(self, key: Key, a: Array, b: Array, options: Key, align: str) -> "_Entry":
         with self._resolving:
             if key not in self._entries:
-                self._entries[key] = self._made(key, a, b, options, align)
+                self._entries[key] = self._new_entry(key, a, b, options, align)
             return self._entries[key]
 
-    def _made(self, key: Key, a: Array, b: Array, options: Key, align: str) -> "_Entry":
+    def _new_entry(self, key: Key, a: Array, b: Array, options: Key, align: str) -> "_Entry":
         problem = problem_of(a, b, align)
         if isinstance(problem, str):
             return _Entry(Chosen(BASELINE, None, reason=problem), numpy_product)
@@ -181,7 +181,7 @@ class DispatchedMatmul:
                 self._count(f"{BASELINE}: {reason}")
                 return numpy_product(a, b, out)
             other = (*key, UNALIGNED)  # misaligned arrays: a kernel for any address
-            entry = self._entries.get(other) or self._kept(other, a, b, options, UNALIGNED)
+            entry = self._entries.get(other) or self._entry_of(other, a, b, options, UNALIGNED)
             return entry.call(a, b, out)
 
         *sources, measure = options

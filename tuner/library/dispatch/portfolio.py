@@ -153,11 +153,11 @@ def measured_portfolio(
     measure_cells(campaign_id, found.missing, backends, store, interruption)
     if interruption.is_asked:
         raise KeyboardInterrupt
-    return measured_again(found, backends, store)
+    return with_current_times(found, backends, store)
 
 
-def measured_again(known: CampaignPortfolio, backends: Backends, store: "Store") -> CampaignPortfolio:
-    """Returns the portfolio ``known``, its columns as chosen, with the times that the campaign has by now."""
+def with_current_times(known: CampaignPortfolio, backends: Backends, store: "Store") -> CampaignPortfolio:
+    """Returns ``known`` with the same configurations, and times read again from the database."""
     found, campaign = campaign_matrix(known.campaign, backends, store), store.campaign(known.campaign)
     measured = measured_campaign(found, campaign)
     columns = tuple(measured.matrix.columns.index(column) for column in known.columns)

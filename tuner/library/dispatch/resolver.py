@@ -138,7 +138,7 @@ class Resolver:
             projected = self._space.projected(problem, columns)
         except UsageError as error:
             return Ranked(BASELINE, reason=error.message)
-        found = ranked_columns(matrix, projected.asked)
+        found = ranked_columns(matrix, projected.new_problem)
         if not found.columns:
             return Ranked(BASELINE, reason="no configuration applies")
         if self._rule is None and not measures:

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import numpy as np
 import yaml
 
-from tuner.analysis.dispatch import AskedProblem
+from tuner.analysis.dispatch import NewProblem
 from tuner.analysis.portfolio import Portfolio, Regret
 from tuner.analysis.time_matrix import TimeMatrix, known_times, residuals
 from tuner.core.candidate import PROBLEM, Candidate, ChosenStrategy, Seconds, Value
@@ -117,7 +117,7 @@ class DispatchRule:
         return next((each for each in self.problems if each.problem == problem), None)
 
     def matrix(self) -> TimeMatrix:
-        """Returns each cell's least round as a matrix; costs are time / exp(residual), as were stored."""
+        """Returns the least times as a matrix; model costs are time / exp(residual), by stored residuals."""
         times = tuple(tuple(min(rounds, default=None) for rounds in each.rounds_s) for each in self.problems)
         return TimeMatrix(
             problems=tuple(each.problem for each in self.problems),
@@ -184,9 +184,9 @@ class ProjectedColumns:
     costs: tuple[float, ...]  # per configuration; inf where there is no model, or nothing to run
 
     @property
-    def asked(self) -> AskedProblem:
+    def new_problem(self) -> NewProblem:
         """Returns the problem as the choice among the columns of a matrix takes it."""
-        return AskedProblem(self.problem, tuple(each is not None for each in self.candidates), self.costs)
+        return NewProblem(self.problem, tuple(each is not None for each in self.candidates), self.costs)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class IreeConfiguration:
 
 
 def configurations_for(entry: LibraryEntry) -> tuple[IreeConfiguration, ...]:
-    """Returns at most 12 configurations to time for an entry's problem, that of its knobs first."""
+    """Returns at most 12 configurations to time for an entry's problem, the entry's tile sizes first."""
     m, n, k = entry.problem.sizes
     usual = (
         IreeConfiguration(blocks, (ROWS, COLUMNS), step) for step, blocks in itertools.product(STEPS, BLOCKS)

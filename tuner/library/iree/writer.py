@@ -72,13 +72,13 @@ class IreeCompiler:
 
     def _run(self, program: str, spec: str, options: tuple[str, ...]) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
-            source, made = Path(folder) / "program.mlir", Path(folder) / "program.out"
+            source, output = Path(folder) / "program.mlir", Path(folder) / "program.out"
             source.write_text(program)
             if spec:
                 file = Path(folder) / "spec.mlir"
                 file.write_text(spec)
                 options = (*options, f"--iree-codegen-tuning-spec-path={file}")
-            command = [str(self.path), *OPTIONS, *options, str(source), "-o", str(made)]
+            command = [str(self.path), *OPTIONS, *options, str(source), "-o", str(output)]
             try:
                 done = subprocess.run(
                     command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False
@@ -88,7 +88,7 @@ class IreeCompiler:
             if done.returncode:
                 lines = ERROR.findall(done.stderr) or done.stderr.splitlines() or ["no message"]
                 raise IreeCompileError(f"iree-compile: {reason_of(lines[0])}")
-            return made.read_bytes()
+            return output.read_bytes()
 
 
 def find_compiler() -> IreeCompiler:
@@ -227,7 +227,7 @@ FILE = "tuning_spec.mlir"
 
 
 def iree_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
-    """Returns a tuning spec's file; times here, some 20 s for each problem. Raises UsageError, TunerError."""
+    """Returns a tuning spec's file; times each problem for some 20 s. Raises UsageError, TunerError."""
     compiler = find_compiler()
     several = next((entry for entry in entries if entry.threads > 1), None)
     if several is not None:

@@ -44,6 +44,7 @@ def tiles_as_vectors(module: ir.Module) -> None:
 
 def _replace(function: Op) -> None:
     for op in walk_where(function, lambda _: True):
+        # first all types of tiles become vector types, then the ops on them are replaced
         inner = (argument for region in op.regions for block in region for argument in block.arguments)
         for each in (*op.results, *inner):
             if str(each.type).startswith(TILE):
@@ -76,6 +77,7 @@ def _read(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
             plus(row, number),
             column,
         )
+        # a packed panel holds whole K groups as i32; the tile's lines are of bf16 or i8
         k_groups = k_groups if k_groups.type == line else value("vector.bitcast", line, k_groups)
         tile = with_line(tile, number, k_groups)
     return tile

@@ -75,10 +75,10 @@ def _compute_in_f32(op: Op) -> None:
         if op.name in (EXTEND, ROUND) and operands[0].type == kinds[0]:
             results = operands
         else:
-            made = ir.Operation.create(
+            widened_op = ir.Operation.create(
                 op.name, results=kinds, operands=operands, attributes=attributes_of(op)
             )
-            results = list(made.results)
+            results = list(widened_op.results)
         for old, new in zip(op.results, results, strict=True):
             old.replace_all_uses_with(_rounded(new, old.type) if BF16 in str(old.type) else new)
     op.erase()

@@ -145,6 +145,7 @@ def _slabs(parts: Sequence[Part], buffer: Value) -> list[Slab]:
 def _places(part: Part, buffer: Value) -> list[tuple[int, int] | None]:
     """Returns the first and the last index of each dimension of a buffer that a part touches; None: any."""
     accesses = part.of(buffer)
+    # an access to the whole buffer
     if any(not each.starts for each in accesses):
         return []
     places: list[tuple[int, int] | None] = []

@@ -137,7 +137,7 @@ def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, 
     if not steps.rests(source.depth) and not n.rests(width):
         pack_b(source, n, k, vectors, store)
     elif source.is_along_k:
-        _turn_b(source, n, steps, vectors, store)
+        _pack_transposed_b(source, n, steps, vectors, store)
     else:
         over_tiles(
             steps,
@@ -207,7 +207,9 @@ def _interleave_part_of_b(
     rolled_loop(0, source.k_groups, pack)
 
 
-def _turn_b(source: KGroupSource, n: BlockExtent, steps: BlockExtent, vectors: int, store: StoreOfB) -> None:
+def _pack_transposed_b(
+    source: KGroupSource, n: BlockExtent, steps: BlockExtent, vectors: int, store: StoreOfB
+) -> None:
     """Packs a B that is stored by columns; in place of columns after the last one, the last one again."""
     square, last = _square(source), plus(n.elements(), -1)
 

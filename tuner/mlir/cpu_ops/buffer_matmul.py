@@ -179,7 +179,7 @@ def _gathered(buffer: Value, place: Sequence[Value], kind: Type, count: int, ste
 def store_lanes(
     vector: Value, buffer: Value, place: Sequence[Value], count: int, *, adds: bool = False
 ) -> None:
-    """Creates the store of the first ``count`` lanes to adjacent elements; ``adds``: to what is there."""
+    """Creates the store of the first ``count`` lanes to adjacent elements; ``adds``: added to them."""
     kind = vector.type
     lanes, element = ir.VectorType(kind).shape[0], ir.VectorType(kind).element_type
     if adds:
@@ -206,5 +206,5 @@ def transposed_square(rows: Sequence[Value]) -> list[Value]:
     whole = zero(square)
     for number, row in enumerate(rows):
         whole = with_line(whole, number, row)
-    turned = value("vector.transpose", square, whole, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
-    return [line_of(turned, number) for number in range(lanes)]
+    transposed = value("vector.transpose", square, whole, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
+    return [line_of(transposed, number) for number in range(lanes)]

@@ -27,7 +27,7 @@ from tuner.mlir.ir.building import fetch, index, loop, plus, reinterpreted, time
 from tuner.mlir.ir.reading import op_of, walk
 
 LANES = 16  # elements of f32 of a register
-At = dict[int, Value]  # dimension that is summed up -> its index in the loops
+LoopIndices = dict[int, Value]  # dimension that is summed up -> its index in the loops
 
 
 class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
@@ -95,10 +95,14 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A tile and its points, elements of the sums but for the lanes; its methods create the tile's code."""
+    """Creates the code of a tile: per pixel, registers of sums, whose lanes are the tile's lane dimension.
+
+    ``tile.maps[operand][dimension]``, {loop: factor}, is the index along a dimension of the input, the
+    weights or the sums: the sum of each loop's index times its factor.
+    """
 
     tile: ConvolutionTile
-    points: tuple[Place, ...]
+    pixels: tuple[Place, ...]  # of the tile
     weights: Value
     panel: tuple[Value, ...]  # the index of the weights' panel, if they are panels
     lanes: int
@@ -111,10 +115,11 @@ class _Block:
         cls, tile: ConvolutionTile, function: Op, lanes: int, channels: int, unroll: int, prefetches: bool
     ) -> "_Block":
         weights, panel = panels_of(tile, function)
-        return cls(tile, tuple(tile.points()), weights, panel, lanes, channels, unroll, prefetches)
+        return cls(tile, tuple(tile.pixels()), weights, panel, lanes, channels, unroll, prefetches)
 
     @property
     def _counts(self) -> list[int]:
+        """Returns the lanes in use, per register of a pixel."""
         size = self.tile.sizes[self.tile.lane]
         return [min(self.lanes, size - start) for start in range(0, size, self.lanes)]
 
@@ -122,7 +127,7 @@ class _Block:
         op = self.tile.op
         fill, view = fill_before(op), op_of(self.tile.buffer(WEIGHTS), "memref.subview")
         start = [zero(ir.VectorType.get([self.lanes], self.tile.element))] * (
-            len(self.points) * len(self._counts)
+            len(self.pixels) * len(self._counts)
         )
         sizes, reduced = self.tile.sizes, self.tile.reduced
         last = reduced[-1]
@@ -137,16 +142,18 @@ class _Block:
         for part, count in enumerate(self._counts):
             of_part, first = sums[part::parts], part * self.lanes
             if not self.tile.is_stored_along_lanes:
-                self._store_turned(of_part, first, count, adds=adds)
+                self._store_transposed(of_part, first, count, adds=adds)
                 continue
-            for vector, point in zip(of_part, self.points, strict=True):
-                place = self._place(point | {self.tile.lane: first})
+            for vector, pixel in zip(of_part, self.pixels, strict=True):
+                place = self._place(pixel | {self.tile.lane: first})
                 store_lanes(vector, self.tile.buffer(SUMS), place, count, adds=adds)
         for each in (op, fill, view if self.panel else None):
             if each is not None:
                 each.erase()
 
-    def _over(self, loops: list[tuple[int, int, int]], at: At, sums: Sequence[Value]) -> Sequence[Value]:
+    def _over(
+        self, loops: list[tuple[int, int, int]], at: LoopIndices, sums: Sequence[Value]
+    ) -> Sequence[Value]:
         if not loops:
             return self._step(at, sums)
         (dimension, count, step), *inner = loops
@@ -162,22 +169,22 @@ class _Block:
 
         return body(index(0), *sums) if count == unroll else loop(0, count // unroll, body, sums)
 
-    def _step(self, at: At, sums: Sequence[Value]) -> list[Value]:
+    def _step(self, at: LoopIndices, sums: Sequence[Value]) -> list[Value]:
         known: dict[tuple[object, ...], Value] = {}
         if self.prefetches:
             self._prefetch(at, known)
         after = []
-        for number, point in enumerate(self.points):
+        for number, pixel in enumerate(self.pixels):
             for part, count in enumerate(self._counts):
                 before = sums[number * len(self._counts) + part]
-                place = point | {self.tile.lane: part * self.lanes}
+                place = pixel | {self.tile.lane: part * self.lanes}
                 left, right = (self._operand(each, at, place, count, known) for each in (INPUT, WEIGHTS))
                 multiply = dot_product if self.tile.has_k_groups else multiply_add
                 after.append(multiply(left, right, before))
         return after
 
     def _operand(
-        self, number: int, at: At, place: Place, count: int, known: dict[tuple[object, ...], Value]
+        self, number: int, at: LoopIndices, place: Place, count: int, known: dict[tuple[object, ...], Value]
     ) -> Value:
         """Returns a register of the input or the weights; creates its load where it is not ``known`` yet."""
         maps = self.tile.maps[number]
@@ -196,7 +203,7 @@ class _Block:
             known[key] = load_lanes(buffer, indices, kind, count, self.tile.steps(number))
         return known[key]
 
-    def _prefetch(self, at: At, known: dict[tuple[object, ...], Value]) -> None:
+    def _prefetch(self, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> None:
         """Creates prefetches of the first and last element that the next tile of a row reads at this step."""
         last = self.tile.maps[INPUT][-1]
         pixel = next((dimension for dimension in last if dimension not in self.tile.reduced), None)
@@ -208,7 +215,7 @@ class _Block:
             indices[-1] = plus(indices[-1], place * last[pixel])
             fetch(self.tile.buffer(INPUT), *indices, locality=3)
 
-    def _base(self, number: int, side: int, at: At, known: dict[tuple[object, ...], Value]) -> Value:
+    def _base(self, number: int, side: int, at: LoopIndices, known: dict[tuple[object, ...], Value]) -> Value:
         key = ("base", number, side)
         if key not in known:
             terms = self.tile.maps[number][side].items()
@@ -222,25 +229,25 @@ class _Block:
     def _place(self, place: Place) -> list[Value]:
         return [index(place[dimension]) for terms in self.tile.maps[SUMS] for dimension in terms]
 
-    def _store_turned(self, sums: Sequence[Value], first: int, count: int, *, adds: bool) -> None:
-        """Creates the stores of sums whose points are adjacent in the buffer, not their lanes."""
-        buffer, row = self._rows_of_points()
-        is_flat = row == len(self.points) and ir.MemRefType(buffer.type).rank == 2
+    def _store_transposed(self, sums: Sequence[Value], first: int, count: int, *, adds: bool) -> None:
+        """Creates the stores of sums whose pixels are adjacent in the buffer, not their lanes."""
+        buffer, row = self._rows_of_pixels()
+        is_flat = row == len(self.pixels) and ir.MemRefType(buffer.type).rank == 2
         starts = [(line, each) for line in range(0, len(sums), row) for each in range(0, row, self.lanes)]
         for line, each in starts:
             start, width = line + each, min(self.lanes, row - each)
             for lane, vector in enumerate(transposed_square(sums[start : start + width])[:count]):
-                place = self._place(self.points[start] | {self.tile.lane: first + lane})
+                place = self._place(self.pixels[start] | {self.tile.lane: first + lane})
                 place = [index(first + lane), index(start)] if is_flat else place
                 store_lanes(vector, buffer, place, width, adds=adds)
 
-    def _rows_of_points(self) -> tuple[Value, int]:
-        """Returns the buffer of sums, as lanes x points if without gaps, and how many points are adjacent."""
+    def _rows_of_pixels(self) -> tuple[Value, int]:
+        """Returns the buffer of sums, as lanes x pixels if without gaps, and how many pixels are adjacent."""
         sums = self.tile.buffer(SUMS)
         kind = ir.MemRefType(sums.type)
         dimensions = [dimension for terms in self.tile.maps[SUMS] for dimension in terms]
         lead = kind.shape[: dimensions.index(self.tile.lane)]
         if kind != ir.MemRefType.get(kind.shape, kind.element_type) or any(size != 1 for size in lead):
             return sums, kind.shape[-1]
-        flat = ir.MemRefType.get([self.tile.sizes[self.tile.lane], len(self.points)], kind.element_type)
-        return reinterpreted(sums, flat), len(self.points)
+        flat = ir.MemRefType.get([self.tile.sizes[self.tile.lane], len(self.pixels)], kind.element_type)
+        return reinterpreted(sums, flat), len(self.pixels)

@@ -275,7 +275,7 @@ class ConvolutionTile:
         inside = [dimension for terms in self.maps[WEIGHTS] for dimension in terms]
         return tuple(dimension for dimension in inside if dimension not in parallel)
 
-    def points(self) -> Iterator[Place]:
+    def pixels(self) -> Iterator[Place]:
         """Yields the elements of the sums' dimensions but the lanes', the last dimension fastest."""
         dimensions = [dimension for terms in self.maps[SUMS] for dimension in terms]
         ranges = [[0] if each == self.lane else range(self.sizes[each]) for each in dimensions]

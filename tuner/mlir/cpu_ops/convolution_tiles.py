@@ -99,6 +99,7 @@ class _Block:
             for pixel in range(0, tile.sizes[pixels], K_GROUPS)
             for count in [min(K_GROUPS, tile.sizes[pixels] - pixel)]
         )
+        # a tile register per sum, per group of filters, and per width of pixels
         of_a = {(part.filter, part.filters) for part in parts}
         needed = len(parts) + len(of_a) + len({part.pixels for part in parts})
         if needed > REGISTERS:
@@ -178,6 +179,7 @@ class _Block:
         kind = ir.MemRefType(buffer.type)
         strides = kind.get_strides_and_offset()[0]
         lines = [next((each for each in terms if each in sizes), None) for terms in maps]
+        # the view has the dimensions in `sizes`; along the others it is one element, and drops them
         every = [1 if each is None else sizes[each] for each in lines]
         kept = [side for side, each in enumerate(lines) if each is not None]
         layout = ir.StridedLayoutAttr.get(DYNAMIC, [strides[side] for side in kept])

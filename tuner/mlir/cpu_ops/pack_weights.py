@@ -51,6 +51,7 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
             if rows is not None and _only_copies(panels):
                 inside = rows.regions[0].blocks[0]
                 first = inside.operations[0]
+                # the packed panel's view goes into the inner loop; the loops swap variables and bounds
                 for op in [op.operation for op in panels.regions[0].blocks[0].operations][:-2]:
                     op.move_before(first.operation)
                 outer, inner = panels.regions[0].blocks[0].arguments[0], inside.arguments[0]
@@ -225,7 +226,7 @@ def _pack(function: Op, number: int, columns: int, slices: list[_Slice]) -> None
                 panel = value("arith.divui", ir.IndexType.get(), each.column, index(columns))
             places = (panel, each.row, 0)
             dynamic = [place for place in places if not isinstance(place, int)]
-            made = value(
+            padded = value(
                 "tensor.extract_slice",
                 ir.RankedTensorType.get([each.rows, each.columns], source.type.element_type),
                 source,
@@ -238,7 +239,7 @@ def _pack(function: Op, number: int, columns: int, slices: list[_Slice]) -> None
                 operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(dynamic), 0, 0]),
             )
         for user, operand in each.users:
-            user.operands[operand] = made
+            user.operands[operand] = padded
     for op in old:  # slices that a handle may refer to are left behind: nothing uses their results
         op.results[0].replace_all_uses_with(unused.results[0])
         op.erase()

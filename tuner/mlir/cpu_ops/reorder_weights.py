@@ -101,6 +101,7 @@ class _Convolution:
             reason = self._refuses_k_groups()
             if reason is not None:
                 return reason
+            # the argument of the input's bufferization.to_tensor
             source = self.op.operands[0].owner.operation.operands[0]
             given = as_tensor(channel_words(source, self.form.input.index("c"), count=self.k_groups))
             weights = self._weight_k_groups(function)
@@ -177,10 +178,10 @@ class _Convolution:
             dims = dimensions(len(places))
             read = [dims[places.index(number)] for number in range(len(places))]
             start = value("tensor.empty", kind)
-            turned = generic(
+            reordered = generic(
                 [weights], start, (read, dims), [PARALLEL] * len(dims), lambda given, _before: given
             )
-            return turned.results[0]
+            return reordered.results[0]
         if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
             return SECOND_USE
         weights.set_type(ir.RankedTensorType.get(shape, element))

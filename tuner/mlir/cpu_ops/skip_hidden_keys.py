@@ -63,6 +63,7 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
         ends = [(constant_of(op.operands[1]) or 0) for op in loops if CHUNKS in op.attributes]
         chunks = [(constant_of(op.operands[2]) or 1) for op in loops if CHUNKS in op.attributes]
         band = _Band(first, last, queries, keys, rest=max(ends, default=0), chunk=max(chunks, default=1))
+        # %unsafe of the example: one per loop over the batch, where guarded arguments are read
         unsafe: dict[Op, Value] = {}
         for each in loops:
             around = next((op for op in parents_of(each) if BATCH in op.attributes), function)
@@ -188,8 +189,8 @@ def _largest_of(
     def of_row(row: Value, most: Value) -> list[Value]:
         def of_vector(number: Value, most: Value) -> list[Value]:
             read = value("vector.load", real, argument, *lead, row, plus(times(number, size), begin))
-            cut = value("arith.andi", whole, value("vector.bitcast", whole, read), bits)
-            return [value("arith.maxui", whole, most, cut)]
+            absolute = value("arith.andi", whole, value("vector.bitcast", whole, read), bits)
+            return [value("arith.maxui", whole, most, absolute)]
 
         return loop(0, vectors, of_vector, [most])
 

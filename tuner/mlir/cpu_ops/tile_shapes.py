@@ -47,17 +47,17 @@ def _replace(op: Op) -> None:
     with ir.InsertionPoint(op), op.location:
         a, b, start = _matrix(op.operands[0]), _matrix(op.operands[1]), _start(op.operands[2])
         holder = ir.Module.parse(MATMUL.format(a=a.type, b=b.type, c=start.type))
-        made = holder.body.operations[0].regions[0].blocks[0].operations[0].operation.clone()
+        copied = holder.body.operations[0].regions[0].blocks[0].operations[0].operation.clone()
         for number, operand in enumerate((a, b, start)):
-            made.operands[number] = operand
+            copied.operands[number] = operand
         for name in op.attributes:
             if name not in INHERENT:
-                made.attributes[name] = op.attributes[name]
+                copied.attributes[name] = op.attributes[name]
         kind = op.results[0].type
         whole = value(
             "tensor.expand_shape",
             kind,
-            made.results[0],
+            copied.results[0],
             reassociation=ir.ArrayAttr.get([integers([0, 1]), integers([2])]),
             static_output_shape=ir.DenseI64ArrayAttr.get(list(kind.shape)),
         )
@@ -83,10 +83,10 @@ def _start(sums: Value) -> Value:
         return _matrix(sums)
     kind = ir.RankedTensorType.get(list(sums.type.shape)[1:], sums.type.element_type)
     empty = create("tensor.empty", [kind]).results[0]
-    made = fill.clone()
-    made.operands[1] = empty
-    made.results[0].set_type(kind)
-    return made.results[0]
+    copied = fill.clone()
+    copied.operands[1] = empty
+    copied.results[0].set_type(kind)
+    return copied.results[0]
 
 
 MINIMUM = "affine.min"

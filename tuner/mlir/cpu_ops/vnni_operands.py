@@ -117,6 +117,7 @@ def _first_column(view: Op) -> Value | int | None:
         return None
     operands = iter(list(view.operands)[1:])
     row, column = (next(operands) if each == DYNAMIC else each for each in view.attributes["static_offsets"])
+    # whole columns of the weight: column panels
     return column if isinstance(row, int) and row == 0 else None
 
 
@@ -130,14 +131,14 @@ def packed_k_groups(
     k_groups = -(-k // source.depth) * source.k_groups
     panels = columns.steps(vectors * source.k_groups)
     memory = allocated((panels * k_groups, vectors * source.depth), source.element)
-    made = KGroupWeights(memory, k_groups, vectors * source.k_groups, 0)
+    weights_read = KGroupWeights(memory, k_groups, vectors * source.k_groups, 0)
 
     def store(panel: Value, step: Value, k_group: Value, vector: Value, elements: Value) -> None:
-        row = made.row(panel, total(times(step, source.k_groups), k_group))
+        row = weights_read.row(panel, total(times(step, source.k_groups), k_group))
         create("vector.store", [], [changed(elements), memory, row, times(vector, source.depth)])
 
     pack_b(source, columns, k, vectors, store, fetches=True)
-    return made
+    return weights_read
 
 
 @dataclass(frozen=True, eq=False)

@@ -301,7 +301,7 @@ def pack_b(
         in_steps(
             BlockExtent(k),
             source.depth,
-            lambda step, depth: _turn_b(source, vectors, vector, columns, step, depth, store),
+            lambda step, depth: _pack_transposed_b(source, vectors, vector, columns, step, depth, store),
         )
 
     def of_step(step: Value, depth: int) -> None:
@@ -330,7 +330,7 @@ def pack_a(source: KGroupSource, first: Value, rows: BlockExtent, k: int, store:
         in_steps(
             BlockExtent(k),
             source.depth,
-            lambda step, depth: _turn_a(source, first, part, count, step, depth, store),
+            lambda step, depth: _pack_transposed_a(source, first, part, count, step, depth, store),
         )
 
     if source.is_along_k:
@@ -375,7 +375,7 @@ def interleave_b(
         loop(whole + bool(rest), source.k_groups, clear)
 
 
-def _turn_b(
+def _pack_transposed_b(
     source: KGroupSource, vectors: int, vector: Value, columns: int, step: Value, depth: int, store: StoreOfB
 ) -> None:
     """Packs a step of K of one vector of columns of a B that is stored by columns, by a transpose."""
@@ -395,7 +395,7 @@ def store_columns(lines: list[Value], vectors: int, vector: Value, step: Value, 
         store(panel, step, index(number), place, line)
 
 
-def _turn_a(
+def _pack_transposed_a(
     source: KGroupSource, first: Value, part: Value, rows: int, step: Value, depth: int, store: StoreOfA
 ) -> None:
     """Packs a step of K of some rows of an A that is stored by columns: interleaving, then a transpose."""

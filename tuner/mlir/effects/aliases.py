@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
-from tuner.mlir.effects.op_effects import NO_MEMORY_EFFECT, READERS, is_runner_function
+from tuner.mlir.effects.op_effects import NO_MEMORY_EFFECT, READERS
+from tuner.mlir.effects.runner_functions import is_runner_function
 from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, callee_of, name_of, op_of, parents_of, walk
 
 # Def-use edges through structured control flow: which values a result or block argument of scf ops may be.
@@ -396,14 +397,14 @@ class AliasSets:
         self._number = {leader: number for number, leader in enumerate(leaders)}
 
     def of(self, value: Value) -> int:
-        """Returns the number, from 0, of the alias set of memref ``value``; KeyError if it is not known."""
+        """Returns the number, from 0, of the alias set of memref ``value``. Raises KeyError if unknown."""
         return self._number[self._find(self._roots[value][0])]
 
     def knows(self, value: Value) -> bool:
         return value in self._roots
 
     def roots_of(self, value: Value) -> tuple[Value, ...]:
-        """Returns the buffers that memref ``value`` may be a view of; KeyError if it is not known."""
+        """Returns the buffers that memref ``value`` may be a view of; raises KeyError if it is not known."""
         return self._roots[value]
 
     def roots(self) -> list[Value]:
@@ -411,7 +412,7 @@ class AliasSets:
         return list(self._leader)
 
     def is_singleton(self, value: Value) -> bool:
-        """Returns whether ``value`` is a view of the only buffer in its set; KeyError if it is not known."""
+        """Returns whether ``value`` is a view of the only buffer in its set. Raises KeyError if unknown."""
         leader = self._find(self._roots[value][0])
         return [self._find(root) == leader for root in self._leader].count(True) == 1
 

@@ -49,13 +49,14 @@ class KernelEffects:
             for name, values in arguments.items()
         }
         self._atomic = {name: tuple(map(_is_atomic, values)) for name, values in arguments.items()}
+        # kernels with a pointer of which it is not known what it points to, or with a global of their module
         self._go_anywhere = {
             name
             for name, function in self._kernels.items()
             for op in walk(function, "llvm.inttoptr", "llvm.load")
             if str(op.results[0].type) in POINTERS and is_from_elsewhere(op.results[0])
         }
-        self._go_anywhere |= {  # to memory of their module, which other kernels may use
+        self._go_anywhere |= {
             name
             for name, function in self._kernels.items()
             for op in walk(function, "memref.get_global")
@@ -88,7 +89,7 @@ class KernelEffects:
         return tuple(each for each in self.of_launch(launch) if each.value not in left_out)
 
     def goes_anywhere(self, launch: Op) -> bool:
-        """Returns whether a launch may access any buffer, by a pointer loaded or made from an integer."""
+        """Returns whether a launch may access any buffer: it loads pointers, or uses a module's global."""
         return str(launch.attributes["kernel"]) in self._go_anywhere
 
 
@@ -197,7 +198,8 @@ def _used_inside(op: Op) -> list[Value]:
 def reject_device_code(function: Op, structured: set[Op]) -> None:
     """Raises CandidateError(COMPILE) for GPU ops of a host function that the memory analysis cannot follow.
 
-    Allowed are the launches ``structured`` without async tokens, and allocations that the host accesses too.
+    Allowed are allocations that the host accesses too, and launches without async tokens: ``structured``, the
+    launches in blocks that the analysis follows (func.func, scf.for, scf.while, scf.if).
     """
     for op in _with_nested(function):
         if op.name.startswith("gpu.") and op.name not in SHARED_MEMORY and not _is_plain_launch(op):

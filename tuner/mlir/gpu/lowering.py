@@ -40,9 +40,9 @@ from tuner.mlir.gpu.shared_memory import (
 )
 from tuner.mlir.gpu.tensor_maps import (
     align_shared_globals,
-    note_tensor_maps,
     pass_tensor_maps_by_address,
     pass_tensor_maps_by_value,
+    record_tensor_maps,
 )
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import name_memory_spaces
@@ -86,7 +86,7 @@ def lower_to_program(
     CandidateError, stage COMPILE or RESOURCES.
     """
     host, alignment_bytes = outline(module, chip, buffers)
-    note_tensor_maps(module)
+    record_tensor_maps(module)
     if batch > 1:
         note_batches(module, host)
         host = for_every_matrix(host, batch)
@@ -195,14 +195,14 @@ def store_objects(holder: Op, chip: Chip, alignment_bytes: int) -> None:
     with ir.InsertionPoint(alone.body):
         holder.clone()
     kernels_to_ptx(alone, chip, alignment_bytes)
-    (made,) = ir.ArrayAttr(walk(alone, "gpu.binary")[0].attributes["objects"])
-    holder.attributes[OBJECTS] = ir.ArrayAttr.get([_without_time(gpu.ObjectAttr(made))])
+    (image,) = ir.ArrayAttr(walk(alone, "gpu.binary")[0].attributes["objects"])
+    holder.attributes[OBJECTS] = ir.ArrayAttr.get([_without_time(gpu.ObjectAttr(image))])
 
 
-def _without_time(made: gpu.ObjectAttr) -> gpu.ObjectAttr:
+def _without_time(image: gpu.ObjectAttr) -> gpu.ObjectAttr:
     """Returns an object without upstream's property of compile time, which differs each time."""
-    kept = {each.name: each.attr for each in made.properties if each.name != TIME}
-    return gpu.ObjectAttr.get(made.target, made.format, made.object, ir.DictAttr.get(kept), made.kernels)
+    kept = {each.name: each.attr for each in image.properties if each.name != TIME}
+    return gpu.ObjectAttr.get(image.target, image.format, image.object, ir.DictAttr.get(kept), image.kernels)
 
 
 def replace_by_binaries(module: ir.Module) -> frozenset[str]:

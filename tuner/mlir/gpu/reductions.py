@@ -43,12 +43,12 @@ def _replace(op: Op, build: Callable[[], Value]) -> None:
 def _of_block(op: Op, is_whole: bool) -> Callable[[], Value]:
     combine = _combination(op)
     kind = op.results[0].type
-    places = ir.Type.parse(f"memref<{TOTAL + 1}x{kind}, #gpu.address_space<workgroup>>")
+    partial_type = ir.Type.parse(f"memref<{TOTAL + 1}x{kind}, #gpu.address_space<workgroup>>")
 
     def build() -> Value:
         thread, threads = linear_thread(), threads_of_block()
         lane, warp = _divided("remui", thread, WARP_THREADS), _divided("divui", thread, WARP_THREADS)
-        partial = value("memref.alloc", places, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
+        partial = value("memref.alloc", partial_type, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
         width = None if is_whole else _lanes(threads, warp)
         of_warp = _butterfly(op.operands[0], combine, lane, width, WARP_THREADS)
         _store_by_first_lane(lane, of_warp, partial, warp)
@@ -65,6 +65,7 @@ def _reduce_partials(partial: Value, combine: Combine, lane: Value, warps: Value
     """Reduces the partial results of the warps in the first warp; its first thread stores the total."""
     kind = partial.type.element_type
     last = value("arith.subi", lane.type, warps, index(1))
+    # lanes beyond the last warp read its slot again; _partners ignores them
     own = value("memref.load", kind, partial, value("arith.minui", lane.type, lane, last))
     total = _partners(own, combine, lane, warps, _distances(WARP_THREADS, 1))
     _store_by_first_lane(lane, total, partial, index(TOTAL))
@@ -149,15 +150,16 @@ def _combination(op: Op) -> Combine:
         raise unsupported(op, "control flow in its region", "a region of one block")
 
     def by_region(left: Value, right: Value) -> Value:
+        # clones the op at the insertion point, moves its region's operations before it, drops the clone
         block = op.clone().regions[0].blocks[0]
-        made = block.arguments[0].owner.owner
+        clone = block.arguments[0].owner.owner
         for argument, given in zip(block.arguments, (left, right), strict=True):
             argument.replace_all_uses_with(given)
         *inner, last = [each.operation for each in block.operations]
         for each in inner:
-            each.move_before(made)
+            each.move_before(clone)
         result = last.operands[0]
-        made.erase()
+        clone.erase()
         return result
 
     return by_region

@@ -67,14 +67,14 @@ def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
     None for a request that is not constant. Raises CandidateError: RESOURCES for a request of less than the
     views need, COMPILE for a launch without a request of a kernel with ``unbounded`` views.
     """
-    asked = shared_bytes_operand(launch)
-    if asked is None:
+    requested = shared_bytes_operand(launch)
+    if requested is None:
         if views.unbounded:
             found = "found a place that is not constant and no dynamic_shared_memory_size"
             allowed = f"a launch of {views.kernel} that says the size"
             raise CandidateError(Stage.COMPILE, f"{views.unbounded}: {found}, allowed {allowed}")
         return views.bytes
-    size = constant_of(asked)
+    size = constant_of(requested)
     if size is not None and size < views.bytes:
         found = f"found dynamic_shared_memory_size {size}, allowed at least {views.bytes} bytes"
         raise CandidateError(
@@ -412,10 +412,10 @@ def _request(kernel: str, buffer: Value, least_alignment_bytes: int) -> Allocati
         raise CandidateError(
             Stage.COMPILE, f"shared memory of {kernel}: {found} ({location_of(owner.operation)})"
         )
-    asked = 0
+    requested = 0
     if isinstance(buffer, ir.OpResult) and "alignment" in buffer.owner.attributes:
-        asked = ir.IntegerAttr(buffer.owner.attributes["alignment"]).value
-    return AllocationRequest(memref_bytes(memref), max(least_alignment_bytes, asked))
+        requested = ir.IntegerAttr(buffer.owner.attributes["alignment"]).value
+    return AllocationRequest(memref_bytes(memref), max(least_alignment_bytes, requested))
 
 
 def _replace(function: Op, buffers: list[Value], offsets: tuple[int, ...]) -> None:

@@ -65,11 +65,11 @@ def _refused(found: object, allowed: str) -> CandidateError:
     return CandidateError(Stage.COMPILE, f"tensor map: found {found}, allowed {allowed}")
 
 
-NOTE = "tuner.tensor_maps"  # attribute of a kernel: numbers of its parameters that are tensor maps
+TENSOR_MAPS = "tuner.tensor_maps"  # attribute of a kernel: numbers of its parameters that are tensor maps
 BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
 
 
-def note_tensor_maps(module: ir.Module) -> None:
+def record_tensor_maps(module: ir.Module) -> None:
     """Records, in an attribute of each ``gpu.func``, which of its parameters are tensor maps.
 
     Buffers are memrefs at this stage, maps ``!llvm.ptr``. ``pass_tensor_maps_by_value`` later gives these
@@ -86,21 +86,24 @@ def note_tensor_maps(module: ir.Module) -> None:
         arguments = function.regions[0].blocks[0].arguments
         numbers = [number for number, each in enumerate(arguments) if each.type == pointer]
         if numbers:
-            function.attributes[NOTE] = ir.DenseI64ArrayAttr.get(numbers)
+            function.attributes[TENSOR_MAPS] = ir.DenseI64ArrayAttr.get(numbers)
 
 
 def pass_tensor_maps_by_value(module: ir.Module) -> None:
-    """Gives parameters that ``note_tensor_maps`` recorded the attributes of by-value parameters."""
+    """Adds ``llvm.byval``, ``llvm.align`` and ``nvvm.grid_constant`` to kernel parameters, in place.
+
+    These are the parameters that ``record_tensor_maps`` recorded as tensor maps.
+    """
     by_value = {each.name: each.attr for each in ir.DictAttr(ir.Attribute.parse(BY_VALUE))}
     for function in walk(module, "llvm.func"):
-        if NOTE not in function.attributes:
+        if TENSOR_MAPS not in function.attributes:
             continue
         count = len(function.regions[0].blocks[0].arguments)
         every = [argument_attributes(function, number) for number in range(count)]
-        for number in ir.DenseI64ArrayAttr(function.attributes[NOTE]):
+        for number in ir.DenseI64ArrayAttr(function.attributes[TENSOR_MAPS]):
             every[number] |= by_value
         function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
-        del function.attributes[NOTE]
+        del function.attributes[TENSOR_MAPS]
 
 
 MAP = "!nvgpu.tensormap.descriptor<"
@@ -129,9 +132,9 @@ def align_shared_globals(module: ir.Module) -> None:
         needed = max((box_alignment_bytes(kernel) for kernel in walk(holder, "gpu.func")), default=1)
         for each in walk(holder, "memref.global") if needed > 1 else ():
             if is_workgroup(ir.MemRefType(ir.TypeAttr(each.attributes["type"]).value)):
-                asked = each.attributes["alignment"].value if "alignment" in each.attributes else 1
+                requested = each.attributes["alignment"].value if "alignment" in each.attributes else 1
                 kind = ir.IntegerType.get_signless(64)
-                each.attributes["alignment"] = ir.IntegerAttr.get(kind, max(needed, asked))
+                each.attributes["alignment"] = ir.IntegerAttr.get(kind, max(needed, requested))
 
 
 def pass_tensor_maps_by_address(module: ir.Module) -> None:

@@ -175,6 +175,7 @@ def _is_tensor(found: Value) -> bool:
 def _follow(op: Op, padding: _Padding) -> None:
     if op.name == PAD and op.results[0] in padding.tensors:
         _require_zeros(op)
+        # the operand gets the padded shape itself
         _set(padding.tensors, op.operands[0], padding.tensors[op.results[0]])
         padding.needless.append(op)
     elif op.name == READ and op.results[0] in padding.tensors:

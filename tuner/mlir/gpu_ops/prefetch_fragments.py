@@ -119,6 +119,7 @@ def _body_of(loop: Op) -> _Body | None:
     products = [op for op in ops if op.name in PRODUCTS]
     number: dict[Value, int] = {}
     for product in products:
+        # a product's position in its chain: one after the product that made its sums
         number[product.results[0]] = number.get(product.operands[2], -1) + 1
     steps = tuple(tuple(step) for _, step in groupby(products, lambda product: number[product.results[0]]))
     if not steps or len(waits) != 1 or len(barriers) != 1:

@@ -20,6 +20,7 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
         %sums = linalg.matmul ins(...) outs(%cleared : tensor<15x30xf32>) -> tensor<15x30xf32>
         %result = linalg.generic {...} ins(%sums, %bias : ...) outs(%out : tensor<15x30xf32>) {
           %shifted = arith.addf %sum, %shift : f32
+        bufferization.materialize_in_destination %result in restrict writable %c : ...
       becomes
         %sums = linalg.matmul ins(...) outs(%cleared : tensor<15x30xf32>) -> tensor<15x30xf32>
         bufferization.materialize_in_destination %sums in restrict writable %c : ...
@@ -106,7 +107,7 @@ def _copy_body(body: Block, arguments: list[Value]) -> None:
     for op in (each.operation for each in body.operations):
         operands = []
         for operand in op.operands:
-            if operand not in known:
+            if operand not in known:  # constants defined outside the body are cloned into the function
                 known[operand] = operand.owner.clone().results[0]
             operands.append(known[operand])
         if op.name == "linalg.yield":

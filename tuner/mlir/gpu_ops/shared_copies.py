@@ -93,6 +93,7 @@ def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
     strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
     parts = [(*without_constant(each), stride) for each, stride in zip(indices, strides, strict=True)]
     constant = sum(number * stride for _, number, stride in parts)
+    # row and column in one affine.apply; a stage's index before them is added
     known = [(base, stride) for base, _, stride in parts[-2:] if base is not None]
     stages = [(base, stride) for base, _, stride in parts[:-2] if base is not None]
     terms = (
@@ -123,13 +124,13 @@ class _FlatViews:
 
     def of(self, buffer: Value, user: Op) -> Value:
         if not isinstance(buffer.owner, ir.Block):
-            return self._made(buffer, buffer.owner.operation.block, ir.InsertionPoint.after(buffer.owner))
+            return self._created(buffer, buffer.owner.operation.block, ir.InsertionPoint.after(buffer.owner))
         launches = (each for each in parents_of(user) if each.name == "gpu.launch")
         # in a launch, so that the kernel's own arguments stay whole buffers
         block = next((each.regions[0].blocks[0] for each in launches), buffer.owner)
-        return self._made(buffer, block, ir.InsertionPoint.at_block_begin(block))
+        return self._created(buffer, block, ir.InsertionPoint.at_block_begin(block))
 
-    def _made(self, buffer: Value, block: Block, point: ir.InsertionPoint) -> Value:
+    def _created(self, buffer: Value, block: Block, point: ir.InsertionPoint) -> Value:
         key = (buffer, block)
         if key not in self._views:
             with point:

@@ -85,6 +85,7 @@ def _pad(alloc: Op, pad_bytes: int) -> None:
         together = max(together, GATHERED_ROWS)
     if rows % together:
         together = 1
+    # rows that fill the banks once lie side by side, and padding follows them
     longer = [*outer, rows // together, together * columns + pad_bytes // element_bytes(old.element_type)]
     kind = ir.MemRefType.get(longer, old.element_type, memory_space=old.memory_space)
     with alloc.location, ir.InsertionPoint(alloc):

@@ -165,8 +165,9 @@ def _swap(select: Op, compare: Op, rounding: Op) -> None:
     rounded, wide = rounding.results[0], rounding.operands[0]
     limit = _constant_of(compare.operands[1])
     of_bf16 = isinstance(rounded.type, ir.BF16Type) and isinstance(wide.type, ir.F32Type)
-    made = [op_of(each, ROUND) for each in list(select.operands)[1:]]
-    chosen = [each is not None and each == rounding for each in made]
+    # one branch is the rounded number, the other the constant compared with
+    roundings = [op_of(each, ROUND) for each in list(select.operands)[1:]]
+    chosen = [each is not None and each == rounding for each in roundings]
     others = [_constant_of(each) for each in list(select.operands)[1:]]
     if not of_bf16 or limit is None or sum(chosen) != 1 or others[chosen.index(False)] != limit:
         return

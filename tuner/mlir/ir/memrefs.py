@@ -242,7 +242,7 @@ def is_row_major(memref: Type) -> bool:
 
 
 def element_bytes(element: Type) -> int:
-    """Returns the bytes of a number, index or vector type, rounded up; CandidateError(COMPILE) for others."""
+    """Returns the bytes of a number, index or vector type, rounded up, or raises CandidateError(COMPILE)."""
     if isinstance(element, ir.VectorType):
         return int(math.prod(element.shape)) * element_bytes(element.element_type)
     if isinstance(element, ir.IndexType):

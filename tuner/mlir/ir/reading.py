@@ -345,7 +345,7 @@ def operands(launch: Op, segment: int) -> list[Value]:
 
 
 def constant(launch: Op, value: Value, what: str) -> int:
-    """Returns the integer of an operand of a launch; CandidateError(COMPILE) if not constant."""
+    """Returns the integer of an operand of a launch; raises CandidateError(COMPILE) if not constant."""
     found = constant_of(value)
     if found is None:
         raise CandidateError(Stage.COMPILE, f"launch of {kernel_of(launch)}: {what} is not constant")
@@ -353,27 +353,27 @@ def constant(launch: Op, value: Value, what: str) -> int:
 
 
 def shared_bytes(launch: Op) -> int:
-    """Returns the dynamic shared memory of a launch in bytes; CandidateError if not constant."""
-    asked = shared_bytes_operand(launch)
-    return 0 if asked is None else constant(launch, asked, "dynamic_shared_memory_size")
+    """Returns the dynamic shared memory of a launch in bytes; raises CandidateError if not constant."""
+    requested = shared_bytes_operand(launch)
+    return 0 if requested is None else constant(launch, requested, "dynamic_shared_memory_size")
 
 
 def shared_bytes_operand(launch: Op) -> Value | None:
     """Returns the dynamic shared memory size of a ``gpu.launch_func``, an i32 value; None without one."""
-    asked = operands(launch, SHARED_BYTES)
-    return asked[0] if asked else None
+    requested = operands(launch, SHARED_BYTES)
+    return requested[0] if requested else None
 
 
-def set_shared_bytes(launch: Op, size: int, more: Value | None = None) -> None:
-    """Replaces a launch by one with ``size`` + ``more`` (an i32 value) bytes of dynamic shared memory."""
+def set_shared_bytes(launch: Op, size: int, extra_bytes: Value | None = None) -> None:
+    """Replaces a launch by one with ``size`` + ``extra_bytes`` (i32) bytes of dynamic shared memory."""
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     before = sum(sizes[:SHARED_BYTES])
     old = list(launch.operands)
     with launch.location, ir.InsertionPoint(launch):
         kind = ir.IntegerType.get_signless(32)
         total = value("arith.constant", kind, value=ir.IntegerAttr.get(kind, size))
-        if more is not None:
-            total = value("arith.addi", kind, total, more)
+        if extra_bytes is not None:
+            total = value("arith.addi", kind, total, extra_bytes)
         attributes = attributes_of(launch)
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([*sizes[:SHARED_BYTES], 1, *sizes[ARGUMENTS:]])
         new = ir.Operation.create(

@@ -47,8 +47,8 @@ def lower_byte_dots(module: ir.Module, *, emulates: bool) -> None:
     for call in walk(module, "func.call"):
         if ir.FlatSymbolRefAttr(call.attributes["callee"]).value.startswith(NAME):
             with ir.InsertionPoint(call), call.location:
-                made = _vector_code(call) if emulates else _instruction(call)
-            call.results[0].replace_all_uses_with(made)
+                product = _vector_code(call) if emulates else _instruction(call)
+            call.results[0].replace_all_uses_with(product)
             call.erase()
     for function in [op.operation for op in module.body.operations]:
         if function.name == "func.func" and name_of(function).startswith(NAME):

@@ -44,17 +44,17 @@ class Term:
         return self._binary("div", other)
 
     def __lshift__(self, count: "Term | int") -> "Term":
-        return self._made("arith.shli", self, self._of(count))
+        return self._created("arith.shli", self, self._of(count))
 
     def __rshift__(self, count: "Term | int") -> "Term":
         """Creates the arithmetic right shift of an integer, which extends the sign."""
-        return self._made("arith.shrsi", self, self._of(count))
+        return self._created("arith.shrsi", self, self._of(count))
 
     def __and__(self, other: "Term | int") -> "Term":
-        return self._made("arith.andi", self, self._of(other))
+        return self._created("arith.andi", self, self._of(other))
 
     def __or__(self, other: "Term | int") -> "Term":
-        return self._made("arith.ori", self, self._of(other))
+        return self._created("arith.ori", self, self._of(other))
 
     def __lt__(self, other: "Term | float") -> "Term":
         return self._compared(LESS, other)
@@ -86,11 +86,11 @@ class Term:
 
     def replaced(self, where: "Term", by: "Term | float") -> "Term":
         """Creates a select; returns the term that is ``by`` where ``where`` (i1) is true, else ``self``."""
-        return self._made("arith.select", where, self._of(by), self)
+        return self._created("arith.select", where, self._of(by), self)
 
     def math(self, name: str, *others: "Term") -> "Term":
         """Creates the op ``math.<name>`` with this term and ``others`` as operands; returns its result."""
-        return self._made(f"math.{name}", self, *others)
+        return self._created(f"math.{name}", self, *others)
 
     def fma(self, factor: "Term | float", addend: "Term | float") -> "Term":
         """Creates ``self * factor + addend`` as one ``math.fma``, which rounds once; returns its result."""
@@ -120,14 +120,14 @@ class Term:
         return self.converted("bitcast", ir.IntegerType.get_signless(self.element.width))
 
     def _binary(self, name: str, other: "Term | float") -> "Term":
-        return self._made(f"arith.{name}{'f' if self.is_float else 'i'}", self, self._of(other))
+        return self._created(f"arith.{name}{'f' if self.is_float else 'i'}", self, self._of(other))
 
     def _compared(self, predicate: int, other: "Term | float") -> "Term":
         kind = self._with(ir.IntegerType.get_signless(1))
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(PREDICATE_BITS), predicate)
         return Term(value("arith.cmpf", kind, self.value, self._of(other).value, predicate=number))
 
-    def _made(self, op: str, *operands: "Term") -> "Term":
+    def _created(self, op: str, *operands: "Term") -> "Term":
         return Term(value(op, self.value.type, *(operand.value for operand in operands)))
 
     def _of(self, other: "Term | float") -> "Term":

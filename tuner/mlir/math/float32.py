@@ -149,6 +149,7 @@ def _mantissa(x: Term) -> tuple[Term, Term]:
     """Returns n and f where x = (1 + f) * 2**n, sqrt(1/2) <= 1 + f <= sqrt(2); unspecified for x <= 0."""
     is_small = x < 2.0**-126
     bits = x.replaced(is_small, x * 2.0**23).bits()
+    # floor(log2(x / sqrt(1/2))): bits of positive floats are ordered as they are
     exponent = (bits - x.constant(math.sqrt(0.5)).bits()) >> 23
     mantissa = (bits - (exponent << 23)).converted("bitcast", ir.F32Type.get())
     whole = exponent.converted("sitofp", ir.F32Type.get())

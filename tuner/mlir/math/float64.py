@@ -356,7 +356,7 @@ TANGENT = math.tan(math.pi / 8)
 
 def sin(x: Term) -> Term:
     """Creates ops for the sine of a float64 ``x``; error up to 2 ulp."""
-    quarter, sine, cosine = _turned(x)
+    quarter, sine, cosine = _sine_and_cosine(x)
     result = sine.replaced(_bit(quarter, 0), cosine)
     result = result.replaced(_bit(quarter, 1), result * -1.0)
     return result.replaced(x.equals(0.0), x)  # -0 stays -0
@@ -364,14 +364,14 @@ def sin(x: Term) -> Term:
 
 def cos(x: Term) -> Term:
     """Creates ops for the cosine of a float64 ``x``; error up to 2 ulp."""
-    quarter, sine, cosine = _turned(x)
+    quarter, sine, cosine = _sine_and_cosine(x)
     result = cosine.replaced(_bit(quarter, 0), sine)
     return result.replaced(_bit(quarter + 1, 1), result * -1.0)
 
 
 def tan(x: Term) -> Term:
     """Creates ops for the tangent of a float64 ``x``; error up to 3 ulp."""
-    quarter, sine, cosine = _turned(x)
+    quarter, sine, cosine = _sine_and_cosine(x)
     is_odd = _bit(quarter, 0)
     result = sine.replaced(is_odd, cosine * -1.0) / cosine.replaced(is_odd, sine)
     return result.replaced(x.equals(0.0), x)
@@ -390,8 +390,8 @@ def atan2(y: Term, x: Term) -> Term:
     ratio = ratio.replaced(height.equals(math.inf) & width.equals(math.inf), 1.0)
     angle = _atan_of_size(ratio)
     is_left = x.constant(1.0).math("copysign", x) < 0.0
-    turned = angle.constant(math.pi) - (angle - 2 * HALF_PI[1])
-    return angle.replaced(is_left, turned).math("copysign", y)
+    mirrored = angle.constant(math.pi) - (angle - 2 * HALF_PI[1])
+    return angle.replaced(is_left, mirrored).math("copysign", y)
 
 
 def asin(x: Term) -> Term:
@@ -404,7 +404,7 @@ def acos(x: Term) -> Term:
     return atan2((x.constant(1.0) - x).math("sqrt"), (x + 1.0).math("sqrt")) * 2.0
 
 
-def _turned(x: Term) -> tuple[Term, Term, Term]:
+def _sine_and_cosine(x: Term) -> tuple[Term, Term, Term]:
     """Returns n as i64, sin(r) and cos(r), where x = n * pi / 2 + r; only n modulo 4 is right."""
     is_small = x.math("absf") < LARGE_ANGLE
     whole, rest, low = _large_where(is_small, x, _reduced_angle(x.constant(0.0).replaced(is_small, x)))
@@ -497,6 +497,7 @@ def _atan_of_size(size: Term) -> Term:
     """Returns atan of a float64 >= 0: reduced to |z| <= tan(pi / 8) by pi / 4 or pi / 2."""
     is_large, is_middle = size > 1 / TANGENT, size > TANGENT
     zero = size.constant(0.0)
+    # atan(x) = pi / 4 + atan((x - 1) / (x + 1)) = pi / 2 + atan(-1 / x)
     top = size.replaced(is_middle, size - 1.0).replaced(is_large, -1.0)
     bottom = size.constant(1.0).replaced(is_middle, size + 1.0).replaced(is_large, size)
     high = zero.replaced(is_middle, HALF_PI[0] / 2).replaced(is_large, HALF_PI[0])

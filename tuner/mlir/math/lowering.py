@@ -158,7 +158,7 @@ def lower_math(module: ir.Module) -> None:
         for op in _math_ops(kernel):
             _require(op)
             if op.name not in NATIVE | OF_INTEGERS:
-                compute(op)
+                replace_by_formula(op)
 
 
 def expand_math(root: Op | ir.Module) -> None:
@@ -173,10 +173,10 @@ def expand_math(root: Op | ir.Module) -> None:
                 op.results[0].replace_all_uses_with(result.converted("truncf", x.element).value)
             op.erase()
         elif op.name not in NATIVE | OF_INTEGERS:
-            compute(op)
+            replace_by_formula(op)
 
 
-def compute(op: Op) -> None:
+def replace_by_formula(op: Op) -> None:
     """Replaces one math op by the ops of its formula, in place; the op must have a formula for its type."""
     with op.location, ir.InsertionPoint(op):
         op.results[0].replace_all_uses_with(_computed(op).value)
@@ -199,6 +199,7 @@ def _computed(op: Op) -> Term:
     if product is not None:
         operands = operands[:1]
     is_single = op.name in FORMULAS or product is not None
+    # f16, bf16 and f32 are computed in f32 where there is such a formula, all others in f64
     wide = ir.F32Type.get() if is_single and narrow.width <= ir.F32Type.get().width else ir.F64Type.get()
     formula = product or (FORMULAS if wide == ir.F32Type.get() else DOUBLE_FORMULAS)[op.name]
     return _narrowed(formula(*(_widened(operand, wide) for operand in operands)), narrow)

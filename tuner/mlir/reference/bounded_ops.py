@@ -33,7 +33,10 @@ LARGEST = {"f32": float(np.finfo(np.float32).max), "f16": 65504.0, "bf16": 3.389
 
 @dataclass(frozen=True)
 class Bounded:
-    """Values in float64, and the most by which a kernel's may differ; 0 where a value is not finite."""
+    """Values in float64, and by how much a kernel's values may differ; 0 where a value is not finite.
+
+    Of sums of n terms, the error is 2 + sqrt(n) roundings: an estimate for random errors, no bound.
+    """
 
     value: Float64
     error: Float64  # absolute, broadcast with ``value``
@@ -165,7 +168,7 @@ def total(x: Bounded, axes: Axes) -> Bounded:
 
 
 def product_of_matrices(a: Bounded, b: Bounded, element: str) -> Bounded:
-    """Returns A B of matrices or batches of matrices, with sums in the type ``element``."""
+    """Returns A B in float64, of matrices or batches, with the error of a kernel that sums in ``element``."""
     unit = number_type(element).epsilon / 2
     with np.errstate(all="ignore"):
         size_a, size_b = np.abs(a.value), np.abs(b.value)
@@ -361,7 +364,7 @@ ALL_TRUE, ALL_FALSE, ORDERED, NOT_EQUAL, UNORDERED_NOT_EQUAL, NAN = 15, 0, 7, 6,
 
 
 def apply(op: Op, operands: list[Number]) -> Number:
-    """Returns the result of an op of a body, of arrays; UsageError for an op that is not known here."""
+    """Returns the result of an op of a body, of arrays. Raises UsageError for an op unknown here."""
     name, element = op.name, str(op.results[0].type)
     if name in UNARY:
         return UNARY[name](_bounded(operands[0]))

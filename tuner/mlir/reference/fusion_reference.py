@@ -31,6 +31,7 @@ from tuner.mlir.reference.bounded_ops import (
 def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
     """Returns what a named convolution computes of its input and weights, starting from zeros."""
     form = convolution_form(op)
+    # as a batch of matmuls, [batch, rows, reduced] x [batch, reduced, columns]; letters name dimensions
     batch = "".join(each for each in form.output if each in form.weights and each != "f")
     rows = "".join(each for each in form.output if each not in form.weights)
     columns = "f" if "f" in form.weights else ""
@@ -90,7 +91,7 @@ class Expected:
 
 
 def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
-    """Returns the outputs of a fusion in float64, with the errors that are allowed of a kernel's.
+    """Returns the outputs of a fusion in float64, with the error that is allowed for a kernel's outputs.
 
     Raises UsageError for an operation that is not known here, CandidateError for text that is not a fusion.
     """
@@ -100,7 +101,7 @@ def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
 
 
 def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...]:
-    """Returns what the first function of a module computes of tensors, in float64; UsageError as above."""
+    """Returns what a module's first function computes, in float64. Raises UsageError for other operations."""
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         function = module.body.operations[0].operation
@@ -260,6 +261,7 @@ class _Body:
             made = _as_array(self._value(yielded))
             extents = loop_extents(self.op)
             order = [each.position for each in output.results]
+            # an element that reads no operand is equal for the whole loop nest
             whole = made.reshaped(lambda array: np.broadcast_to(array, extents))
             return whole.reshaped(lambda array: np.transpose(array, order))
         return self._reduced(yielded, start, tuple(reduced), output, inputs + number)

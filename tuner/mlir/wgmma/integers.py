@@ -64,7 +64,7 @@ def cluster_pointer(pointer: Value) -> Value:
     return value("llvm.addrspacecast", ir.Type.parse("!llvm.ptr<7>"), pointer)
 
 
-def count(
+def loop_i32(
     first: int | Value,
     last: int,
     carried: Sequence[Value],

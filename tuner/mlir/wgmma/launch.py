@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import affine, branch, create, index, symbol, value
 from tuner.mlir.ir.reading import AXES, CLUSTER_SIZE, TILE_GRID, axis_of, constant_grid, index_along
-from tuner.mlir.wgmma.integers import as_count, as_i32, calculate, compare, count, i32, word
+from tuner.mlir.wgmma.integers import as_count, as_i32, calculate, compare, i32, loop_i32, word
 from tuner.mlir.wgmma.plan import WARPGROUP, PipelinePlan
-from tuner.mlir.wgmma.warpgroups import Place
+from tuner.mlir.wgmma.warpgroups import RingPosition
 
 GRID_Z, BLOCK_X = 2, 3  # numbers of operands of gpu.launch: blocks along z, threads along x
 ALL_LANES, LAST_LANE = -1, 31
@@ -28,8 +28,8 @@ def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> 
     kind = ir.Type.parse(MAP.format(*box, element))
     sizes = [index(size) for size in box]
     rounding = {"tuner.tf32": ir.UnitAttr.get()} if is_tf32 else {}
-    made = value("nvgpu.tma.create.descriptor", kind, unranked, *sizes, **rounding)
-    return value("builtin.unrealized_conversion_cast", ir.Type.parse("!llvm.ptr"), made)
+    descriptor = value("nvgpu.tma.create.descriptor", kind, unranked, *sizes, **rounding)
+    return value("builtin.unrealized_conversion_cast", ir.Type.parse("!llvm.ptr"), descriptor)
 
 
 def set_threads(launch: Op, threads: int) -> None:
@@ -135,7 +135,9 @@ def _set_registers(action: str, registers: int) -> None:
 # from block ids are cloned into the loop, for the ids that the tile's original block would have had.
 
 Corner = Callable[[], tuple[Value, Value]]  # creates the row and column of a tile of C, indices
-Build = Callable[[Corner, Place], Place]  # creates the code of a tile: ring position before -> after
+Build = Callable[
+    [Corner, RingPosition], RingPosition
+]  # creates the code of a tile: ring position before -> after
 DECIDED_BY_BLOCKS = ("arith.", "affine.apply", "gpu.block_id")
 
 
@@ -186,30 +188,31 @@ class BlockTiles:
             for dimension, size in enumerate((self.launched * self.cluster[0], self.cluster[1])):
                 self.launch.operands[dimension] = index(size)
 
-    def create_loop(self, first: Place, build: Build) -> None:
+    def create_loop(self, first: RingPosition, build: Build) -> None:
         """Creates the code of all tiles of a block: a loop, or the code of one tile without a loop.
 
-        ``build(corner, place)`` creates the code of one tile from a function that creates its row and column
-        in C, and from the ring position before the tile (``first``); returns the one after it.
+        ``build(corner, position)`` creates the code of one tile from a function that creates its row and
+        column in C, and from the ring position before the tile; returns the ring position after it.
+        ``first``: ring position before the first tile.
         """
         if self.per_block == 1:
             build(lambda: self._corner({}), first)
             return
 
         def step(number: Value, carried: list[Value]) -> list[Value]:
-            return build(lambda: self._corner(self._block_ids(number)), Place(*carried)).values
+            return build(lambda: self._corner(self._block_ids(number)), RingPosition(*carried)).values
 
         own = calculate("divui", as_i32(block_id("x")), self.cluster[0])
-        count(own, self.clusters, first.values, step, self.launched)
+        loop_i32(own, self.clusters, first.values, step, self.launched)
 
     def _block_ids(self, cluster: Value) -> dict[str, Value]:
         number, columns = as_count(cluster), self.grid[0]
         places = ir.AffineExpr.get_mod(symbol(0), columns), ir.AffineExpr.get_floor_div(symbol(0), columns)
         return {
             dimension: affine(
-                place * size + ir.AffineExpr.get_mod(symbol(1), size), number, block_id(dimension)
+                position * size + ir.AffineExpr.get_mod(symbol(1), size), number, block_id(dimension)
             )
-            for dimension, place, size in zip("xy", places, self.cluster, strict=True)
+            for dimension, position, size in zip("xy", places, self.cluster, strict=True)
         }
 
     def _corner(self, block_ids: dict[str, Value]) -> tuple[Value, Value]:
@@ -244,7 +247,7 @@ def _anew(number: Value, known: dict[Value, Value], block_ids: dict[str, Value])
         return known[number]
     operands = [_anew(operand, known, block_ids) for operand in op.operands]
     copy = op.clone().operation
-    for place, operand in enumerate(operands):
-        copy.operands[place] = operand
+    for position, operand in enumerate(operands):
+        copy.operands[position] = operand
     known[number] = copy.results[0]
     return known[number]

@@ -23,7 +23,7 @@ from tuner.mlir.wgmma.launch import (
 )
 from tuner.mlir.wgmma.plan import WARPGROUP, BlockMatmul, Knobs, PipelinePlan, read_matmul
 from tuner.mlir.wgmma.stores import StagedStores, create_stores
-from tuner.mlir.wgmma.warpgroups import Consumer, Place, Ring, Source, create_producer
+from tuner.mlir.wgmma.warpgroups import Consumer, Ring, RingPosition, Source, create_producer
 
 
 class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
@@ -143,27 +143,27 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
         part = as_i32(block_id("z")) if plan.splits > 1 else None
         first_k = part if part is None else calculate("muli", part, plan.k_tiles * plan.a.depth)
 
-        def fetch(corner: Corner, place: Place) -> Place:
+        def fetch(corner: Corner, position: RingPosition) -> RingPosition:
             row, column = map(as_i32, corner())
             a = Source(plan.a, 0, maps[0], row, rank if plan.a.parts > 1 else None)
             b = Source(plan.b, plan.a.bytes, maps[1], column, rank if plan.b.parts > 1 else None)
-            return create_producer(ring, (a, b), place, first_k)
+            return create_producer(ring, (a, b), position, first_k)
 
-        tiles.create_loop(ring.first_place(1), fetch)
+        tiles.create_loop(ring.first_position(1), fetch)
 
     def consume() -> None:
         number = calculate("shrui", warp, 2)
         within = calculate("andi", thread, WARPGROUP - 1)
 
-        def multiply(corner: Corner, place: Place) -> Place:
-            sums, after = Consumer(ring, number, within).create(place)
+        def multiply(corner: Corner, position: RingPosition) -> RingPosition:
+            sums, after = Consumer(ring, number, within).create(position)
             if staged is None:
                 create_stores(plan, sums, found.matrices[2], corner(), number, within)
             else:
                 staged.create(sums, corner(), warp, within)
             return after
 
-        tiles.create_loop(ring.first_place(0), multiply)
+        tiles.create_loop(ring.first_position(0), multiply)
         if staged is not None:
             staged.create_end()
 

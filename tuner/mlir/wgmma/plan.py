@@ -62,7 +62,10 @@ class OperandTile:
 
     @property
     def part_bytes(self) -> int:
-        """Returns the bytes of one TMA copy, the distance between those of two blocks that share the tile."""
+        """Returns the bytes that one block copies per TMA instruction.
+
+        Blocks of a cluster that share the tile copy parts of it at this distance.
+        """
         return self.box[0] * LINE_BYTES
 
     @property
@@ -99,7 +102,10 @@ class OperandTile:
         return SWIZZLE_128 | ATOM_BYTES // UNIT_BYTES << 32 | leading // UNIT_BYTES << 16
 
     def why_not(self, name: str, rows_of_one: int) -> str | None:
-        """Returns why TMA and wgmma cannot handle tile ``name``, in ``rows_of_one``, else None."""
+        """Returns why TMA and wgmma cannot handle the tile, None if they can.
+
+        ``name``: of the operand, for the message; the tile's rows must be a multiple of ``rows_of_one``.
+        """
         if self.depth % self.line or (not self.is_k_major and self.rows % self.line):
             return f"{name}: found {self.rows} x {self.depth}, allowed whole lines of {LINE_BYTES} bytes"
         if self.box[0] % ATOM_LINES:

@@ -12,8 +12,8 @@ from tuner.mlir.wgmma.integers import (
     calculate,
     cluster_pointer,
     compare,
-    count,
     long_word,
+    loop_i32,
     shared_pointer,
     word,
 )
@@ -38,11 +38,11 @@ from tuner.mlir.wgmma.plan import (
 # may fill the stage next.
 
 SUSPEND_NS = 0x989680  # time limit of one try_wait before it is repeated, as in CUTLASS
-PLACE_WORDS = 2
+POSITION_WORDS = 2
 
 
 @dataclass(frozen=True)
-class Place:
+class RingPosition:
     """A thread's position in the ring of stages: number of the stage and parity of its phase, i32 values."""
 
     stage: Value
@@ -61,17 +61,17 @@ class Ring:
     plan: PipelinePlan
     start: Value
 
-    def first_place(self, parity: int) -> Place:
+    def first_position(self, parity: int) -> RingPosition:
         """Creates the position at stage 0; ``parity``: 0 for a consumer, 1 for the producer."""
-        return Place(word(0), word(parity))
+        return RingPosition(word(0), word(parity))
 
-    def next_place(self, place: Place) -> Place:
-        """Creates the position one stage after ``place``, of the other parity after the last stage."""
-        following = calculate("addi", place.stage, 1)
+    def next_position(self, position: RingPosition) -> RingPosition:
+        """Creates the position one stage after ``position``, of the other parity after the last stage."""
+        following = calculate("addi", position.stage, 1)
         is_round = compare("eq", following, self.plan.stages)
         stage = value("arith.select", following.type, is_round, word(0), following)
         flip = value("arith.extui", following.type, is_round)
-        return Place(stage, calculate("xori", place.parity, flip))
+        return RingPosition(stage, calculate("xori", position.parity, flip))
 
     def address(self, stage: Value, offset_bytes: int = 0) -> Value:
         """Creates the address in shared memory (i32) of the byte ``offset_bytes`` in stage ``stage``."""
@@ -98,9 +98,9 @@ class Ring:
             create("nvvm.mbarrier.init", [], [self.empty(word(number)), word(self.plan.readers)])
         create("nvvm.fence.mbarrier.init")
 
-    def wait(self, mbarrier: Value, place: Place) -> None:
-        """Creates the wait at an mbarrier until its phase with the parity of ``place`` is complete."""
-        create("nvvm.mbarrier.try_wait.parity", [], [mbarrier, place.parity, word(SUSPEND_NS)])
+    def wait(self, mbarrier: Value, position: RingPosition) -> None:
+        """Creates the wait at an mbarrier until its phase with the parity of ``position`` is complete."""
+        create("nvvm.mbarrier.try_wait.parity", [], [mbarrier, position.parity, word(SUSPEND_NS)])
 
     def expect(self, mbarrier: Value) -> None:
         """Creates the producer's arrival at a full barrier, which announces the bytes of one stage."""
@@ -133,7 +133,7 @@ class Consumer:
     number: Value  # consumer's number, an i32 that is uniform in its threads
     thread: Value  # thread's number in the warpgroup, an i32
 
-    def create(self, first: Place) -> tuple[list[Value], Place]:
+    def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
         """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
 
         ``sums``: one LLVM struct of a thread's accumulators per 64 rows of C.
@@ -145,26 +145,26 @@ class Consumer:
         sums = self._multiply(first, nothing, is_first=True)
 
         def step(_number: Value, carried: list[Value]) -> list[Value]:
-            place = Place(*carried[:PLACE_WORDS])
-            before, *so_far = carried[PLACE_WORDS:]
-            new = self._multiply(place, so_far, is_first=False)
+            position = RingPosition(*carried[:POSITION_WORDS])
+            before, *so_far = carried[POSITION_WORDS:]
+            new = self._multiply(position, so_far, is_first=False)
             _wait_groups(1)
             self._release(before)
-            return [*ring.next_place(place).values, place.stage, *new]
+            return [*ring.next_position(position).values, position.stage, *new]
 
-        carried = [*ring.next_place(first).values, first.stage, *sums]
-        stage, parity, last, *sums = count(1, plan.k_tiles, carried, step)
+        carried = [*ring.next_position(first).values, first.stage, *sums]
+        stage, parity, last, *sums = loop_i32(1, plan.k_tiles, carried, step)
         _wait_groups(0)
         if plan.tiles > 1:
             self._release(last)
-        return sums, Place(stage, parity)
+        return sums, RingPosition(stage, parity)
 
-    def _multiply(self, place: Place, sums: list[Value], *, is_first: bool) -> list[Value]:
+    def _multiply(self, position: RingPosition, sums: list[Value], *, is_first: bool) -> list[Value]:
         ring, plan = self.ring, self.ring.plan
-        ring.wait(ring.full(place.stage), place)
+        ring.wait(ring.full(position.stage), position)
         rows_before = calculate("muli", self.number, plan.a.offset_bytes(plan.consumer_rows, 0))
-        a = _descriptor(plan.a, calculate("addi", ring.address(place.stage), rows_before))
-        b = _descriptor(plan.b, ring.address(place.stage, plan.a.bytes))
+        a = _descriptor(plan.a, calculate("addi", ring.address(position.stage), rows_before))
+        b = _descriptor(plan.b, ring.address(position.stage, plan.a.bytes))
         create("nvvm.wgmma.fence.aligned")
         new = list(sums)
         for fragment in range(plan.fragments):
@@ -233,33 +233,33 @@ class Source:
 
 
 def create_producer(
-    ring: Ring, sources: tuple[Source, ...], first: Place, first_k: Value | None = None
-) -> Place:
+    ring: Ring, sources: tuple[Source, ...], first: RingPosition, first_k: Value | None = None
+) -> RingPosition:
     """Creates the producer's loop over tiles of k, which fills stages of the ring by TMA, for one thread.
 
-    ``sources``: of A and B. ``first_k``: where the block's part of k starts, i32; None: all of k. Returns the
-    ring position after the loop.
+    ``sources``: of A and B. ``first``: ring position before the loop. ``first_k``: where the block's part of
+    k starts, i32; None: all of k. Returns the ring position after the loop.
     """
     plan = ring.plan
 
     def step(number: Value, carried: list[Value]) -> list[Value]:
-        place = Place(*carried)
-        full = ring.full(place.stage)
-        ring.wait(ring.empty(place.stage), place)
+        position = RingPosition(*carried)
+        full = ring.full(position.stage)
+        ring.wait(ring.empty(position.stage), position)
         ring.expect(full)
         k = calculate("muli", number, plan.a.depth)
         if first_k is not None:
             k = calculate("addi", k, first_k)
         for source in sources:
             for box in source.tile.boxes:
-                _copy(ring, place, source, box, k, full)
-        return ring.next_place(place).values
+                _copy(ring, position, source, box, k, full)
+        return ring.next_position(position).values
 
-    return Place(*count(0, plan.k_tiles, first.values, step))
+    return RingPosition(*loop_i32(0, plan.k_tiles, first.values, step))
 
 
-def _copy(ring: Ring, place: Place, source: Source, box: Box, k: Value, full: Value) -> None:
-    tile, at = source.tile, ring.address(place.stage, source.offset_bytes + box.offset_bytes)
+def _copy(ring: Ring, position: RingPosition, source: Source, box: Box, k: Value, full: Value) -> None:
+    tile, at = source.tile, ring.address(position.stage, source.offset_bytes + box.offset_bytes)
     row, depth = calculate("addi", source.first_row, box.row), calculate("addi", k, box.k)
     coordinates = [depth, row] if tile.is_k_major else [row, depth]  # innermost first
     ranks: list[Value] = []

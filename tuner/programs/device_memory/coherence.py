@@ -75,7 +75,7 @@ class FetchRecorder(AbstractActions):
         self.fetched.add(location)
 
     def launch(self, launch: Op) -> None:
-        """Does nothing, as the methods below."""
+        """Does nothing."""
 
     def copy(self, copy: Op, source: Side, target: Side) -> None:
         """Does nothing."""
@@ -126,8 +126,8 @@ class CoherenceWalk:
         valid = self._outside(OUTSIDE.keys())
         valid = self._inside(block, valid, actions)
         end = terminator_of(function, 0)
-        wanted = set(self._outside(OUTSIDE.keys() - {BufferKind.CONSTANT}))
-        for operand in self._on_device(end.operands):
+        wanted = set(self._outside(OUTSIDE.keys() - {BufferKind.CONSTANT}))  # nothing writes constants
+        for operand in self._mirrored(end.operands):
             actions.touch_on_host(self._alias_sets.of(operand))
             wanted.add((self._alias_sets.of(operand), Side.HOST))
         self._settle(valid, frozenset(wanted), end, actions)
@@ -162,15 +162,15 @@ class CoherenceWalk:
         buffer = self._buffers.get(op.results[0]) if op.name in ALLOCATIONS else None
         if buffer is not None and buffer.kind is BufferKind.ALLOCATION:
             return self._define(op, valid, actions)
-        if op.name == "memref.copy" and self._on_device(op.operands):
+        if op.name == "memref.copy" and self._mirrored(op.operands):
             return self._copy(op, valid, actions)
-        if op.name == "memref.dealloc" and self._on_device(op.operands):
+        if op.name == "memref.dealloc" and self._mirrored(op.operands):
             actions.release(op)
             return valid
         return self._on_host(op, valid, actions)
 
     def _launch(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
-        accesses = [access for access in self._effects.of_launch(op) if self._on_device([access.value])]
+        accesses = [access for access in self._effects.of_launch(op) if self._mirrored([access.value])]
         for access in accesses:
             is_touched = access.effect.reads or access.effect.writes
             is_whole = self._is_all_of_alias_set(access.value) and self._effects.overwrites_unread(
@@ -182,7 +182,7 @@ class CoherenceWalk:
         return self._write(accesses, Side.DEVICE, valid)
 
     def _on_host(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
-        accesses = [access for access in host_effects(op) if self._on_device([access.value])]
+        accesses = [access for access in host_effects(op) if self._mirrored([access.value])]
         for access in accesses:
             actions.touch_on_host(self._alias_sets.of(access.value))
             if not (self._is_all_of_alias_set(access.value) and is_filled(op, access.value)):
@@ -205,26 +205,26 @@ class CoherenceWalk:
         if not self._is_all_of_alias_set(target):
             valid = self._need(target, sides[1], valid, op, actions)
         for value, side in ((source, sides[0]), (target, sides[1])):
-            if side is Side.HOST and self._on_device([value]):
+            if side is Side.HOST and self._mirrored([value]):
                 actions.touch_on_host(self._alias_sets.of(value))
         actions.copy(op, *sides)
         return self._write(self._any_access(target), sides[1], valid)
 
     def _copy_on_host(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
         source, target = op.operands
-        for value in self._on_device([source, target]):
+        for value in self._mirrored([source, target]):
             actions.touch_on_host(self._alias_sets.of(value))
             if value == source or not self._is_all_of_alias_set(value):
                 valid = self._need(value, Side.HOST, valid, op, actions)
         return self._write(self._any_access(target), Side.HOST, valid)
 
     def _any_access(self, target: Value) -> list[EffectInstance]:
-        return [EffectInstance(each, ANYTHING) for each in self._on_device([target])]
+        return [EffectInstance(each, ANYTHING) for each in self._mirrored([target])]
 
     def _sides_of_copy(self, source: Value, target: Value, valid: Valid) -> tuple[Side, Side]:
         """Returns the sides (source, target) of a copy that need no fetch, preferring the device."""
         sources = [side for side in (Side.DEVICE, Side.HOST) if self._is_valid(source, side, valid)]
-        if not self._on_device([target]):
+        if not self._mirrored([target]):
             return (Side.HOST if Side.HOST in sources else Side.DEVICE), Side.HOST
         is_there = self._is_all_of_alias_set(target) or self._is_valid(target, Side.DEVICE, valid)
         if sources == [Side.HOST] and not is_there:
@@ -261,7 +261,10 @@ class CoherenceWalk:
         return after
 
     def _define(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
-        """Makes new memory valid on both sides, since its contents are undefined on both."""
+        """Marks new memory valid on both sides, as its contents are undefined.
+
+        An alias set shared with other, known buffers keeps its state.
+        """
         actions.define(op)
         alias_set = self._buffers[op.results[0]].alias_set
         is_known = any(number == alias_set for number, _ in valid)
@@ -281,12 +284,12 @@ class CoherenceWalk:
                 valid = written(valid, self._alias_sets.of(access.value), side)
         return valid
 
-    def _on_device(self, values: Iterable[Value]) -> list[Value]:
+    def _mirrored(self, values: Iterable[Value]) -> list[Value]:
         known = [value for value in values if is_buffer(value.type) and self._alias_sets.knows(value)]
         return [value for value in known if self._alias_sets.of(value) in self._managed]
 
     def _is_valid(self, value: Value, side: Side, valid: Valid) -> bool:
-        if not self._on_device([value]):
+        if not self._mirrored([value]):
             return side is Side.HOST
         return (self._alias_sets.of(value), side) in valid
 

@@ -110,6 +110,7 @@ class _FunctionRewrite:
         before = AliasSets(self._function)
         managed = self._managed(before)
         device_views = DeviceViews(self._function, lambda value: before.of(value) in managed)
+        # again: now with the device views
         alias_sets = AliasSets(self._function)
         buffers = self._buffers(alias_sets, device_views)
         device_views.connect()
@@ -117,6 +118,7 @@ class _FunctionRewrite:
             for root in alias_sets.roots_of(value):
                 if root in buffers:
                     buffers[root].is_returned = True
+        # the walk follows which side of each buffer is valid, and inserts copies where the other is needed
         actions = CopyInsertion(alias_sets, buffers, device_views)
         CoherenceWalk(alias_sets, buffers, effects).function(self._function, actions)
         actions.finish()

@@ -18,6 +18,7 @@ class CopyInsertion(AbstractActions):
     ) -> None:
         """Starts at the function's entry, where none of its allocations exists yet."""
         self._alias_sets, self._buffers, self._device_views = alias_sets, buffers, device_views
+        # buffers allocated and not yet freed at this point of the walk
         self._alive = [buffer for buffer in buffers.values() if buffer.kind is not BufferKind.ALLOCATION]
         self._dead: list[Op] = []
         self.used_on_host: set[int] = set()  # alias sets
@@ -51,9 +52,9 @@ class CopyInsertion(AbstractActions):
     def release(self, deallocation: Op) -> None:
         """Inserts the deallocation of device memory before the program's ``memref.dealloc``.
 
-        That of an inner block is delayed to the end of the buffer's block. Raises CandidateError(COMPILE) for
-        a deallocation of one of several buffers or of no allocation, for a second one in the buffer's block,
-        and for a returned buffer in an inner block.
+        A deallocation in an inner block is delayed to the end of the buffer's block. Raises
+        CandidateError(COMPILE) if it frees one of several buffers or no allocation, if the buffer's block
+        frees it twice, and if an inner block frees a returned buffer.
         """
         roots = self._alias_sets.roots_of(deallocation.operands[0])
         buffer = self._buffers[roots[0]]
@@ -66,6 +67,7 @@ class CopyInsertion(AbstractActions):
             if buffer.is_returned:
                 actual = f"{described(buffer.host)} is freed and returned"
                 raise CandidateError(Stage.COMPILE, f"memref.dealloc in an inner block: {actual}")
+            # free() at the end of the buffer's block then frees the host memory too; this dealloc is erased
             buffer.is_freed_late = True
             self._dead.append(deallocation)
             return

@@ -37,7 +37,7 @@ class AddedIterArgs:
 
 
 @dataclass(frozen=True)
-class _Ports:
+class _ForwardedPositions:
     """Positions of the wanted values among an operation's operands, block arguments, yields, results."""
 
     operands: list[int]
@@ -52,8 +52,8 @@ def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
     ``is_wanted`` is asked for each result, for scf.while also for each block argument of the "before" region;
     ``op`` is erased if it is replaced. Returns the pairs (value, additional value), and the added operands.
     """
-    ports = _ports(op, is_wanted)
-    if not any((ports.operands, ports.results, *ports.arguments)):
+    positions = _forwarded_positions(op, is_wanted)
+    if not any((positions.operands, positions.results, *positions.arguments)):
         return AddedIterArgs((), ())
     count = len(op.results)
     types = [result.type for result in op.results]
@@ -61,35 +61,38 @@ def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
     with op.location, ir.InsertionPoint(op):
         new = ir.Operation.create(
             op.name,
-            results=types + [types[number] for number in ports.results],
-            operands=values + [values[number] for number in ports.operands],
+            results=types + [types[number] for number in positions.results],
+            operands=values + [values[number] for number in positions.operands],
             attributes=attributes_of(op),
             regions=len(op.regions),
         )
     pairs: list[tuple[Value, Value]] = []
-    operands = [IterArgOperand(new, len(values) + index) for index in range(len(ports.operands))]
+    operands = [IterArgOperand(new, len(values) + index) for index in range(len(positions.operands))]
     for number in range(len(op.regions)):
         if len(op.regions[number].blocks):
-            pairs += _move_body(op, new, number, ports.arguments[number])
-            operands += _yield_more(new, number, ports.yielded[number])
+            pairs += _move_body(op, new, number, positions.arguments[number])
+            operands += _yield_more(new, number, positions.yielded[number])
     for number, result in enumerate(op.results):
         result.replace_all_uses_with(new.results[number])
-    pairs += [(new.results[number], new.results[count + k]) for k, number in enumerate(ports.results)]
+    pairs += [(new.results[number], new.results[count + k]) for k, number in enumerate(positions.results)]
     op.erase()
     return AddedIterArgs(tuple(pairs), tuple(operands))
 
 
-def _ports(op: Op, is_wanted: Callable[[Value], bool]) -> _Ports:
+def _forwarded_positions(op: Op, is_wanted: Callable[[Value], bool]) -> _ForwardedPositions:
     results = [number for number, result in enumerate(op.results) if is_wanted(result)]
     if op.name in BRANCHES:
         regions = len(op.regions)
-        return _Ports([], [[]] * regions, [results] * regions, results)
-    if op.name == "scf.for":
+        return _ForwardedPositions([], [[]] * regions, [results] * regions, results)
+    if op.name == "scf.for":  # operands are (low, high, step, inits...), block arguments (i, iter args...)
         initial = [FOR_BOUNDS + number for number in results]
-        return _Ports(initial, [[1 + number for number in results]], [results], results)
+        return _ForwardedPositions(initial, [[1 + number for number in results]], [results], results)
+    # scf.while: inits are the arguments of "before"; scf.condition(condition, values...) passes the values to
+    # the arguments of "after" or the results; the scf.yield of "after" passes to the arguments of "before"
     arguments = op.regions[0].blocks[0].arguments
     first = [number for number, argument in enumerate(arguments) if is_wanted(argument)]
-    return _Ports(first, [first, results], [[1 + number for number in results], first], results)
+    condition = [1 + number for number in results]
+    return _ForwardedPositions(first, [first, results], [condition, first], results)
 
 
 def _move_body(op: Op, new: Op, region: int, doubled: list[int]) -> list[tuple[Value, Value]]:

@@ -107,6 +107,7 @@ def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
     groups: list[list[int]] = []
     for number in range(rank):
         merged = [*groups[:-1], [*groups[-1], number]] if groups else [[number]]
+        # can this dimension join the last group, while those after it stay alone?
         rest = [[each] for each in range(number + 1, rank)]
         if groups and all(collapsed(view, [*merged, *rest]) is not None for view in cut):
             groups = merged

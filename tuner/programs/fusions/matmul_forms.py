@@ -1,4 +1,8 @@
-"""Brings matmuls into the forms that schedules take, in place; only the order of sums may change."""
+"""Brings matmuls into the forms that schedules take, in place; only the order of sums may change.
+
+``pipeline.form_text`` calls these steps in this order: ``transpose_operands``, ``narrow_operands`` (bf16 and
+i8 in place of their extensions), ``narrow_sums`` (of i8 into i64), ``begin_with_zeros``, ``merge_batches``.
+"""
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, value
@@ -33,145 +37,12 @@ from tuner.programs.fusions.operations import (
 from tuner.programs.fusions.payload import TensorPayload
 from tuner.programs.fusions.views import moved_loops, number_of, transposition_of
 
-
-def broadcast_for_each_user(payload: TensorPayload) -> None:
-    """Clones broadcasts that several operations read, in place, so that each can join its reader's fusion."""
-    for op in payload.ops:
-        if is_broadcast(op):
-            for user in users(op.results[0])[1:]:
-                with ir.InsertionPoint(user), op.location:
-                    copy = op.clone()
-                for number, operand in enumerate(user.operands):
-                    if operand == op.results[0]:
-                        user.operands[number] = copy.results[0]
-
-
-def is_broadcast(op: Op) -> bool:
-    """Returns whether a generic repeats its only input along further dimensions, and computes nothing."""
-    loops = moved_loops(op)
-    return loops is not None and len(loops) < maps_of(op)[0].n_dims
-
-
-# Makes one matmul of a batch of matmuls that all have the same B, such as a linear layer's weights.
-#
-#   %b = linalg.generic ... ins(%w : tensor<64x96xf32>) ... -> tensor<2x64x96xf32>  // a broadcast
-#   %r = linalg.batch_matmul ins(%a, %b : tensor<2x32x64xf32>, tensor<2x64x96xf32>) ... -> tensor<2x32x96xf32>
-# becomes
-#   %c = tensor.collapse_shape %a [[0, 1], [2]] : tensor<2x32x64xf32> into tensor<64x64xf32>
-#   %m = linalg.matmul ins(%c, %w : tensor<64x64xf32>, tensor<64x96xf32>) ... -> tensor<64x96xf32>
-#   %r = tensor.expand_shape %m [[0, 1], [2]] ... : tensor<64x96xf32> into tensor<2x32x96xf32>
-
 BATCHED, UNBATCHED = "linalg.batch_matmul", "linalg.matmul"
 Loops = tuple[int, ...]
 PLAIN: dict[str, tuple[Loops, Loops, Loops]] = {  # loops that A, B and C are indexed by
     UNBATCHED: ((0, 2), (2, 1), (0, 1)),
     BATCHED: ((0, 1, 3), (0, 3, 2), (0, 1, 2)),
 }
-ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
-
-
-def merge_batches(payload: TensorPayload) -> None:
-    """Replaces batches of matmuls with one B by a matmul, in place; their results must begin with zeros."""
-    for op in payload.ops:
-        if op.name != BATCHED or is_unsigned(op):  # the matmul that is made extends by sign
-            continue
-        repeated = defining(op.operands[1])
-        if repeated is None or not is_broadcast(repeated) or dimensions(maps_of(repeated)[0]) != (1, 2):
-            continue
-        result = op.results[0]
-        batch, rows, columns = result.type.shape
-        kind = ir.RankedTensorType.get([batch * rows, columns], result.type.element_type)
-        with ir.InsertionPoint(op), op.location:
-            product = matmul(collapse(op.operands[0], ROWS), repeated.operands[0], zeros(kind))
-            result.replace_all_uses_with(expand(product, ROWS, [batch, rows, columns]))
-        op.erase()
-
-
-def matmul(left: Value, right: Value, init: Value) -> Value:
-    """Creates ``linalg.matmul`` at the current insertion point; returns its result."""
-    op = ir.Operation.create(
-        UNBATCHED,
-        results=[init.type],
-        operands=[left, right, init],
-        attributes={
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-            "indexing_maps": maps_attribute([selecting(3, loops) for loops in PLAIN[UNBATCHED]]),
-        },
-        regions=1,
-    )
-    add_body(op)
-    return op.results[0]
-
-
-INTEGER_OPS = ("arith.extsi", "arith.muli", "arith.addi")
-FLOAT_OPS = ("arith.extf", "arith.mulf", "arith.addf")
-
-
-def add_body(op: Op) -> None:
-    """Creates the body of a contraction: a sum of products, whose factors are widened by their signs."""
-    kinds = [each.type.element_type for each in op.operands]
-    element = kinds[-1]
-    block = op.regions[0].blocks.append(*kinds)
-    with ir.InsertionPoint(block):
-        is_integer = isinstance(element, ir.IntegerType)
-        widen, times, plus = INTEGER_OPS if is_integer else FLOAT_OPS
-        first, second, total = (
-            each if each.type == element else value(widen, element, each) for each in block.arguments
-        )
-        product = value(times, element, first, second)
-        create("linalg.yield", [], [value(plus, element, total, product)])
-
-
-# Lets each contraction begin with zeros: what it adds to becomes an elementwise sum after it, an epilogue.
-#
-#   %r = linalg.conv_2d_nchw_fchw ins(%x, %w) outs(%bias)
-# becomes
-#   %c = linalg.conv_2d_nchw_fchw ins(%x, %w) outs(%zeros)
-#   %r = linalg.generic ins(%c, %bias)  // c + bias
-
-
-def begin_with_zeros(payload: TensorPayload) -> None:
-    """Replaces initial values of contractions by zeros and a sum, in place."""
-    for op in payload.ops:
-        if op.name not in CONTRACTIONS or number_of(inits_of(op)[0]) == 0.0:
-            continue
-        result, init = op.results[0], inits_of(op)[0]
-        with ir.InsertionPoint(op), ir.Location.unknown():
-            op.operands[len(op.operands) - 1] = zeros(result.type)
-        with ir.InsertionPoint.after(op), ir.Location.unknown():
-            total = summed(result, init)
-        result.replace_all_uses_except(total.results[0], total)
-
-
-TYPES, SUM = ["i8", "i8", "i64"], "i32"  # elements of A, B, C of a matmul to be narrowed; of C afterwards
-
-
-def narrow_sums(payload: TensorPayload) -> None:
-    """Replaces matmuls of i8 into i64 whose sums are only truncated to i32, in place: equal modulo 2**32.
-
-    torch-mlir exports products of integers in this form.
-
-        %wide = linalg.matmul ins(%a, %b : tensor<8x4xi8>, tensor<4x6xi8>) outs(%zeros : tensor<8x6xi64>)
-        %r = linalg.generic ins(%wide)  // arith.trunci
-      becomes
-        %r = linalg.matmul ins(%a, %b : tensor<8x4xi8>, tensor<4x6xi8>) outs(%zeros : tensor<8x6xi32>)
-    """
-    for op in payload.ops:
-        if op.name not in MATMULS or [str(each.type.element_type) for each in op.operands] != TYPES:
-            continue
-        readers = users(op.results[0])
-        are_truncated = readers and all(
-            conversion_of(each) == "arith.trunci" and str(each.results[0].type.element_type) == SUM
-            for each in readers
-        )
-        if not are_truncated or is_unsigned(op) or number_of(inits_of(op)[0]) != 0.0:
-            continue
-        with ir.InsertionPoint(op), op.location:
-            kind = ir.RankedTensorType.get(op.results[0].type.shape, ir.IntegerType.get_signless(32))
-            narrow = recreated(op, kind, [*inputs_of(op), zeros(kind)])
-            add_body(narrow)
-        for reader in readers:
-            reader.results[0].replace_all_uses_with(narrow.results[0])
 
 
 def transpose_operands(payload: TensorPayload) -> None:
@@ -294,3 +165,125 @@ def conversion_of(op: Op) -> str | None:
     computed, end = body
     is_of_input = list(computed.operands) == [op.regions[0].blocks[0].arguments[0]]
     return computed.name if is_of_input and end.operands[0] == computed.results[0] else None
+
+
+TYPES, SUM = ["i8", "i8", "i64"], "i32"  # elements of A, B, C of a matmul to be narrowed; of C afterwards
+
+
+def narrow_sums(payload: TensorPayload) -> None:
+    """Replaces matmuls of i8 into i64 whose sums are only truncated to i32, in place: equal modulo 2**32.
+
+    torch-mlir exports products of integers in this form.
+
+        %wide = linalg.matmul ins(%a, %b : tensor<8x4xi8>, tensor<4x6xi8>) outs(%zeros : tensor<8x6xi64>)
+        %r = linalg.generic ins(%wide)  // arith.trunci
+      becomes
+        %r = linalg.matmul ins(%a, %b : tensor<8x4xi8>, tensor<4x6xi8>) outs(%zeros : tensor<8x6xi32>)
+    """
+    for op in payload.ops:
+        if op.name not in MATMULS or [str(each.type.element_type) for each in op.operands] != TYPES:
+            continue
+        readers = users(op.results[0])
+        are_truncated = readers and all(
+            conversion_of(each) == "arith.trunci" and str(each.results[0].type.element_type) == SUM
+            for each in readers
+        )
+        if not are_truncated or is_unsigned(op) or number_of(inits_of(op)[0]) != 0.0:
+            continue
+        with ir.InsertionPoint(op), op.location:
+            kind = ir.RankedTensorType.get(op.results[0].type.shape, ir.IntegerType.get_signless(32))
+            narrow = recreated(op, kind, [*inputs_of(op), zeros(kind)])
+            add_body(narrow)
+        for reader in readers:  # the wide matmul has no users now: ``clean_up`` erases it
+            reader.results[0].replace_all_uses_with(narrow.results[0])
+
+
+INTEGER_OPS = ("arith.extsi", "arith.muli", "arith.addi")
+FLOAT_OPS = ("arith.extf", "arith.mulf", "arith.addf")
+
+
+def add_body(op: Op) -> None:
+    """Creates the body of a contraction: a sum of products, whose factors are widened by their signs."""
+    kinds = [each.type.element_type for each in op.operands]
+    element = kinds[-1]
+    block = op.regions[0].blocks.append(*kinds)
+    with ir.InsertionPoint(block):
+        is_integer = isinstance(element, ir.IntegerType)
+        widen, times, plus = INTEGER_OPS if is_integer else FLOAT_OPS
+        first, second, total = (
+            each if each.type == element else value(widen, element, each) for each in block.arguments
+        )
+        product = value(times, element, first, second)
+        create("linalg.yield", [], [value(plus, element, total, product)])
+
+
+# Lets each contraction begin with zeros: what it adds to becomes an elementwise sum after it, an epilogue.
+#
+#   %r = linalg.conv_2d_nchw_fchw ins(%x, %w) outs(%bias)
+# becomes
+#   %c = linalg.conv_2d_nchw_fchw ins(%x, %w) outs(%zeros)
+#   %r = linalg.generic ins(%c, %bias)  // c + bias
+
+
+def begin_with_zeros(payload: TensorPayload) -> None:
+    """Replaces initial values of contractions by zeros and a sum, in place."""
+    for op in payload.ops:
+        if op.name not in CONTRACTIONS or number_of(inits_of(op)[0]) == 0.0:
+            continue
+        result, init = op.results[0], inits_of(op)[0]
+        with ir.InsertionPoint(op), ir.Location.unknown():
+            op.operands[len(op.operands) - 1] = zeros(result.type)
+        with ir.InsertionPoint.after(op), ir.Location.unknown():
+            total = summed(result, init)
+        result.replace_all_uses_except(total.results[0], total)
+
+
+# Makes one matmul of a batch of matmuls that all have the same B, such as a linear layer's weights.
+#
+#   %b = linalg.generic ... ins(%w : tensor<64x96xf32>) ... -> tensor<2x64x96xf32>  // a broadcast
+#   %r = linalg.batch_matmul ins(%a, %b : tensor<2x32x64xf32>, tensor<2x64x96xf32>) ... -> tensor<2x32x96xf32>
+# becomes
+#   %c = tensor.collapse_shape %a [[0, 1], [2]] : tensor<2x32x64xf32> into tensor<64x64xf32>
+#   %m = linalg.matmul ins(%c, %w : tensor<64x64xf32>, tensor<64x96xf32>) ... -> tensor<64x96xf32>
+#   %r = tensor.expand_shape %m [[0, 1], [2]] ... : tensor<64x96xf32> into tensor<2x32x96xf32>
+
+ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
+
+
+def merge_batches(payload: TensorPayload) -> None:
+    """Replaces batches of matmuls with one B by a matmul, in place, after ``begin_with_zeros``."""
+    for op in payload.ops:
+        if op.name != BATCHED or is_unsigned(op):  # the matmul that is made extends by sign
+            continue
+        repeated = defining(op.operands[1])
+        if repeated is None or not is_broadcast(repeated) or dimensions(maps_of(repeated)[0]) != (1, 2):
+            continue
+        result = op.results[0]
+        batch, rows, columns = result.type.shape
+        kind = ir.RankedTensorType.get([batch * rows, columns], result.type.element_type)
+        with ir.InsertionPoint(op), op.location:
+            product = matmul(collapse(op.operands[0], ROWS), repeated.operands[0], zeros(kind))
+            result.replace_all_uses_with(expand(product, ROWS, [batch, rows, columns]))
+        op.erase()
+
+
+def matmul(left: Value, right: Value, init: Value) -> Value:
+    """Creates ``linalg.matmul`` at the current insertion point; returns its result."""
+    op = ir.Operation.create(
+        UNBATCHED,
+        results=[init.type],
+        operands=[left, right, init],
+        attributes={
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
+            "indexing_maps": maps_attribute([selecting(3, loops) for loops in PLAIN[UNBATCHED]]),
+        },
+        regions=1,
+    )
+    add_body(op)
+    return op.results[0]
+
+
+def is_broadcast(op: Op) -> bool:
+    """Returns whether a generic repeats its only input along further dimensions, and computes nothing."""
+    loops = moved_loops(op)
+    return loops is not None and len(loops) < maps_of(op)[0].n_dims

@@ -247,7 +247,7 @@ def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
 
 
 def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value]) -> None:
-    """Places the results of fusions that nothing has placed, and all views of what is placed, in place."""
+    """Places results of fusions that have no place yet, and all views of placed values, in ``plan``."""
     computed = set(plan.computed)
     for op in payload.ops:
         if op in computed:
@@ -393,13 +393,13 @@ def _place_view(plan: BufferPlan, op: Op) -> None:
     if is_free(source):
         number = number_of(source)
         plan.views[source] = temporary(plan, tensor_type(source.type), number)
-    lies = plan.views[source]
+    source_view = plan.views[source]
     if op in plan.moved:
         order = transposition_of(op)
         assert order is not None
-        plan.views[op.results[0]] = views.permuted(lies, order)
+        plan.views[op.results[0]] = views.permuted(source_view, order)
         return
-    view = view_of(op, lies)
+    view = view_of(op, source_view)
     if view is None:
         target = temporary(plan, tensor_type(source.type))
         plan.copies.setdefault(op, []).append(NeededCopy(source, target))

@@ -195,6 +195,7 @@ def _rebuild(op: Op, kept: list[int]) -> None:
     end.erase()
     with ir.InsertionPoint(block), ir.Location.unknown():
         create("linalg.yield", [], values)
+    # what only the dropped results needed
     for each in reversed(body_of(new)[:-1]):
         if len(each.results) and not any(list(result.uses) for result in each.results):
             each.erase()

@@ -176,7 +176,7 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
 def arithmetic_of(module: ir.Module) -> int:
     """Returns how many operations on numbers a function of tensors has; makes named operations generic.
 
-    Of what is no linalg operation, such as a padding, the elements of its result.
+    Other operations, such as a padding, count the elements of their result.
     """
     run_passes(module, GENERALIZE)
     ops = walk_where(module, lambda op: any(map(is_tensor, op.results)))

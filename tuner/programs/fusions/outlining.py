@@ -158,6 +158,7 @@ def _memref_text(
         f"%t{number} = bufferization.to_tensor %{number} restrict : {types[number]} to {kind}"
         for number, kind in enumerate(tensors)
     )
+    # a function on memrefs that only converts its arguments to tensors; the ops are cloned into it
     text = f"func.func @{FUSION_ENTRY}({arguments}) {{\n{reads}\nreturn\n}}"
     module = ir.Module.parse(text)
     block = module.body.operations[0].operation.regions[0].blocks[0]

@@ -18,7 +18,7 @@ from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import hoist, init_parts
 from tuner.programs.fusions.matmul_forms import (
     begin_with_zeros,
-    broadcast_for_each_user,
+    is_broadcast,
     merge_batches,
     narrow_operands,
     narrow_sums,
@@ -35,6 +35,7 @@ from tuner.programs.fusions.normal_forms import (
     widen_convolutions,
     widen_parameters,
 )
+from tuner.programs.fusions.operations import users
 from tuner.programs.fusions.outlining import outlined
 from tuner.programs.fusions.payload import (
     NotFused,
@@ -66,7 +67,7 @@ class FormedText:
     weights: tuple[Weight, ...]
 
     def with_visible_keys(self, resources: Callable[[], Mapping[str, bytes]]) -> "FormedText":
-        """Returns the program with what masks show to its attentions, where ``resources`` has their data.
+        """Returns the program with the visible keys of each attention whose mask's data ``resources`` has.
 
         ``resources`` is called only for a program with attentions.
         """
@@ -139,7 +140,7 @@ def form_text(
 def _fusions(
     payload: TensorPayload, first_weight: int, *, keeps_forks: bool
 ) -> tuple[tuple[Fusion, ...], BufferPlan]:
-    broadcast_for_each_user(payload)
+    _broadcast_for_each_user(payload)
     plan = placed(payload, first_weight)
     formed = form_fusions(payload.ops, plan.computed, keeps_forks=keeps_forks)
     if not keeps_forks:  # no strategy of a device is for an attention
@@ -154,6 +155,18 @@ def _fusions(
             fusions.append(outlined(by_root[op], plan.views, weights))
         fusions += [copying_fusion(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
     return tuple(fusions), plan
+
+
+def _broadcast_for_each_user(payload: TensorPayload) -> None:
+    """Clones broadcasts that several operations read, so that each can join its reader's fusion."""
+    for op in payload.ops:
+        if is_broadcast(op):
+            for user in users(op.results[0])[1:]:
+                with ir.InsertionPoint(user), op.location:
+                    copy = op.clone()
+                for number, operand in enumerate(user.operands):
+                    if operand == op.results[0]:
+                        user.operands[number] = copy.results[0]
 
 
 # A mask that hides the same keys at each call, as a causal one, is computed at compile time; its numbers say
@@ -208,7 +221,7 @@ def _computed(init: str, weights: Sequence[Array | None], number: int) -> Array 
     if not part.text:
         return np.ascontiguousarray(inputs[0]).reshape(-1)
     try:
-        made = evaluate_tensors(part.text, inputs)
+        tensors = evaluate_tensors(part.text, inputs)
     except UsageError:
         return None
-    return np.ascontiguousarray(made[part.results.index(number)]).reshape(-1)
+    return np.ascontiguousarray(tensors[part.results.index(number)]).reshape(-1)

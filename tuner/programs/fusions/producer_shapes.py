@@ -66,7 +66,7 @@ def take_shapes_of_producers(payload: TensorPayload) -> None:
 
 
 def _widens_into_padding(op: Op) -> bool:
-    """Returns whether only padding, which must keep its dimensions, reads the extension of a product."""
+    """True for an extf or extsi of a product whose only users are pads, which keep their dimensions."""
     source = op_of(op.operands[0], EXPAND)
     if source is None or not is_extension(op) or any(user.name != PAD for user in users(op.results[0])):
         return False
@@ -92,7 +92,7 @@ def _follow(op: Op) -> bool:
     if len(read) > 1:
         read.sort(key=lambda each: (not _ends_contraction(_unshaped(each)), _is_reshape(each)))
     for value in read:
-        if not _is_reshape(value):
+        if not _is_reshape(value):  # an operand that already has its producer's shape wins: ``op`` stays
             return False
         if _takes_shape(op, value.owner.operation):
             return True
@@ -136,10 +136,10 @@ def _ends_contraction(value: Value) -> bool:
         inputs = zip(inputs_of(op), maps_of(op), strict=False)
         read = [each for each, mapping in inputs if is_identity(mapping)]
         # an operation that was given another shape reads a reshape of its producer's reshape
-        made = [each for each in map(_unshaped, map(_unshaped, read)) if _is_computed(each)]
-        if not made:
+        producers = [each for each in map(_unshaped, map(_unshaped, read)) if _is_computed(each)]
+        if not producers:
             return False
-        value = made[0]
+        value = producers[0]
     return False
 
 
@@ -153,33 +153,36 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
     loops_are_parallel = is_parallel(op)
     if any(len({loops_are_parallel[loop] for loop in group}) > 1 for group in groups):
         return False
-    cuts = [_cut(dimensions(mapping) or (), groups) for mapping in maps_of(op)]
-    for value, cut in zip(op.operands, cuts, strict=True):
-        if cut is None or not (is_free(value) or views.collapsed(_lies(value), cut) is not None):
+    operand_groups = [_dimension_groups(dimensions(mapping) or (), groups) for mapping in maps_of(op)]
+    for value, own_groups in zip(op.operands, operand_groups, strict=True):
+        if own_groups is None:
             return False
+        if not is_free(value) and views.collapsed(_layout_of(value), own_groups) is None:
+            return False
+    # loop of the old op -> loop of the new one
     numbers = {loop: number for number, group in enumerate(groups) for loop in group}
     merged, maps = [], []
     with ir.InsertionPoint(op), op.location:
-        for value, mapping, cut in zip(op.operands, maps_of(op), cuts, strict=True):
-            assert cut is not None
+        for value, mapping, own_groups in zip(op.operands, maps_of(op), operand_groups, strict=True):
+            assert own_groups is not None
             loops = dimensions(mapping) or ()
-            is_same = all(len(each) == 1 for each in cut)
-            merged.append(value if is_same else collapse(value, cut))
-            maps.append(selecting(len(groups), [numbers[loops[each[0]]] for each in cut]))
+            is_same = all(len(each) == 1 for each in own_groups)
+            merged.append(value if is_same else collapse(value, own_groups))
+            maps.append(selecting(len(groups), [numbers[loops[each[0]]] for each in own_groups]))
         iterators = list(ir.ArrayAttr(op.attributes["iterator_types"]))
         kept = ir.ArrayAttr.get([iterators[group[0]] for group in groups])
         new = _changed(op, merged, maps, kept)
     with ir.InsertionPoint.after(new), op.location:
-        result, cut = op.results[0], cuts[-1]
-        assert cut is not None
-        is_same = all(len(each) == 1 for each in cut)
-        shaped = new.results[0] if is_same else expand(new.results[0], cut, tuple(result.type.shape))
+        result, own_groups = op.results[0], operand_groups[-1]
+        assert own_groups is not None
+        is_same = all(len(each) == 1 for each in own_groups)
+        shaped = new.results[0] if is_same else expand(new.results[0], own_groups, tuple(result.type.shape))
     result.replace_all_uses_with(shaped)
     op.erase()
     return True
 
 
-def _cut(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
+def _dimension_groups(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
     """Returns groups of an operand's dimensions that become one; None if it has only part of a loop group."""
     found: list[list[int]] = []
     at = 0
@@ -192,27 +195,27 @@ def _cut(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
     return found
 
 
-def _lies(value: Value) -> View:
-    """Returns how a value lies in memory if its producer writes it row by row."""
+def _layout_of(value: Value) -> View:
+    """Returns a value's layout in memory if its producer writes it row by row."""
     op = defining(value)
     if op is not None and (op.name in (EXPAND, COLLAPSE) or (op.name == SLICE and slice_of(op) is not None)):
-        seen = view_of(op, _lies(op.operands[0]))
+        seen = view_of(op, _layout_of(op.operands[0]))
         if seen is not None:
             return seen
     return views.whole(0, tensor_type(value.type))
 
 
 def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
-    operands, maps, cuts = [], [], []
+    operands, maps, operand_groups = [], [], []
     with ir.InsertionPoint(op), op.location:
         for value, mapping in zip(op.operands, maps_of(op), strict=True):
             parts = _split(mapping, groups, shape)
             loops = [loop for part in parts for loop in part]
             places = iter(range(len(loops)))
-            cuts.append([[next(places) for _ in part] for part in parts][: value.type.rank])
+            operand_groups.append([[next(places) for _ in part] for part in parts][: value.type.rank])
             is_same = len(loops) == value.type.rank
             sizes = [shape[loop] for loop in loops]
-            operands.append(value if is_same else expand(value, cuts[-1], sizes))
+            operands.append(value if is_same else expand(value, operand_groups[-1], sizes))
             maps.append(selecting(len(shape), loops))
         kinds = list(ir.ArrayAttr(op.attributes["iterator_types"]))
         last = kinds[-1:]  # an operation on one number has none
@@ -220,7 +223,7 @@ def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
         new = _changed(op, operands, maps, ir.ArrayAttr.get([*before, *last]))
     with ir.InsertionPoint.after(new), op.location:
         is_same = new.results[0].type == op.results[0].type
-        result = new.results[0] if is_same else collapse(new.results[0], cuts[-1])
+        result = new.results[0] if is_same else collapse(new.results[0], operand_groups[-1])
     op.results[0].replace_all_uses_with(result)
     op.erase()
 
@@ -232,11 +235,12 @@ def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -
     loops = dimensions(mapping) or ()
     parts = [list(groups[loop]) for loop in loops]
     before = list(groups[-1])[:-1]
-    if is_identity(mapping):
+    if is_identity(mapping):  # loops (6, 10) of shape (6, 2, 5): 6x10 becomes 6x2x5
         return parts
-    # an operand of one element per row gets the loops of size 1 that are split from the reduced loop
+    # loops (6, 5) of shape (6, 1, 5): a bias of 5 stays 5, without the loop of size 1
     if not _is_row(mapping) or any(shape[loop] != 1 for loop in before):
         return [[loop for loop in part if shape[loop] != 1] or [part[-1]] for part in parts]
+    # the sums of 6 rows become 6x1: the loops of size 1 are split from the reduced loop
     return [*parts[:-1], [*parts[-1], *before]] if parts else [before]
 
 

@@ -129,8 +129,8 @@ def view_of(op: Op, source: View) -> View | None:
     place = slice_of(op)
     if place is None:
         return None
-    cut = sliced(source, place.offsets, place.sizes, place.steps)
-    return without(cut, place.dropped)
+    slice_view = sliced(source, place.offsets, place.sizes, place.steps)
+    return without(slice_view, place.dropped)
 
 
 def source_of(op: Op, result: View) -> View | None:
@@ -252,6 +252,7 @@ def _overlap(one: Slice, other: Slice) -> bool:
         strict=True,
     )
     return all(
+        # the spans of the slices; steps that interleave count as an overlap
         first < start + (count - 1) * step + 1 and start < first + (size - 1) * stride + 1
         for (first, size, stride), (start, count, step) in ranges
     )

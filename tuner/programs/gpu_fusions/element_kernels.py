@@ -162,7 +162,8 @@ class PointValues:
     def step(self, op: Op, loops: Sequence[Value | None], carried: Sequence[Value]) -> list[Value]:
         """Creates one iteration of a ``linalg.generic`` at ``loops``; returns what its body yields.
 
-        ``carried`` are the elements of the outputs so far; () where the body does not read them.
+        ``carried``: per output, the accumulator of the enclosing loops; () without loops: the initial
+        elements of the outputs are computed where the body reads them.
         """
         arguments = list(op.regions[0].blocks[0].arguments)
         known: dict[Value, Value] = {}
@@ -179,7 +180,7 @@ class PointValues:
                 known[arguments[number]] = self._scalar(operand, {})
         *computed, end = body_of(op)
         for each in computed:
-            self._copy(each, known, loops)
+            self._create_scalar(each, known, loops)
         return [self._scalar(operand, known) for operand in end.operands]
 
     def mapped(self, mapping: ir.AffineMap, loops: Sequence[Value | None]) -> list[Value]:
@@ -227,7 +228,7 @@ class PointValues:
 
         return loop(0, loop_sizes(op)[left[0]], body, carried)
 
-    def _copy(self, op: Op, known: dict[Value, Value], loops: Sequence[Value | None]) -> None:
+    def _create_scalar(self, op: Op, known: dict[Value, Value], loops: Sequence[Value | None]) -> None:
         if op.name == "linalg.index":
             index_of_loop = loops[ir.IntegerAttr(op.attributes["dim"]).value]
             assert index_of_loop is not None
@@ -249,7 +250,7 @@ class PointValues:
         op = defining(number)
         if op is None or any(is_tensor(each) for each in op.results):
             raise CandidateError(Stage.COMPILE, "a body reads a number that no operation on numbers computes")
-        self._copy(op, known, ())
+        self._create_scalar(op, known, ())
         return known[number]
 
     def _evaluated(self, expression: ir.AffineExpr, loops: Sequence[Value | None]) -> Value:
@@ -280,8 +281,8 @@ def _is_plain(mapping: ir.AffineMap) -> bool:
     return all(isinstance(each, ir.AffineDimExpr) for each in mapping.results)
 
 
-# A thread computes one element of the fusion's result, with all that leads to it (``PointValues``): sums are
-# in a register, what an epilogue reads is loaded where it is needed.
+# A thread computes one element of the fusion's result and the elements that it depends on (``PointValues``):
+# sums are in a register, operands of an epilogue are loaded where they are needed.
 
 
 def launch_elements(function: FusionFunction) -> None:
@@ -289,6 +290,7 @@ def launch_elements(function: FusionFunction) -> None:
     for op in function.generics:
         if op.results[0] in function.memory or all(is_parallel(op)):
             continue
+        # a reduction that a larger loop nest reads would be recomputed by every thread that reads it
         sizes = zip(loop_sizes(op), is_parallel(op), strict=True)
         elements = math.prod(size for size, parallel in sizes if parallel)
         readers = [use.owner.operation for use in op.results[0].uses]

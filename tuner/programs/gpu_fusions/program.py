@@ -169,8 +169,8 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
                 key = (fusion.text, tuple(str(each.type) for each in views))
                 if key not in known:
                     place = KernelPlace(scripts, f"group{number}")
-                    made = add_fusion(fusion, [each.type for each in views], place)
-                    known[key] = (place.name, made.reason)
+                    launches = add_fusion(fusion, [each.type for each in views], place)
+                    known[key] = (place.name, launches.reason)
                 name, reason = known[key]
                 create("func.call", [], views, callee=ir.FlatSymbolRefAttr.get(name))
                 reasons.append(reason)

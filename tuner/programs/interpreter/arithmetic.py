@@ -266,8 +266,8 @@ def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Arra
 
 def _low_bits(numbers: Array, dtype: DType) -> Array:
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
-    cut = (numbers & ((1 << bits) - 1)).astype(f"u{dtype.itemsize}")
-    return to_integer(cut, BOOL) if dtype == BOOL else cut.view(dtype)
+    low_bits = (numbers & ((1 << bits) - 1)).astype(f"u{dtype.itemsize}")
+    return to_integer(low_bits, BOOL) if dtype == BOOL else low_bits.view(dtype)
 
 
 INTEGER_OPS: dict[str, Decode] = {

@@ -85,6 +85,7 @@ def to_float(read: Callable[[Array], Array]) -> Callable[[DType], Callable[[Arra
 def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
     """Returns the conversion of floats to ``dtype``: towards zero and saturated; NaN becomes 0."""
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
+    # [low, high) is representable
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if is_signed else (0, 2**bits)
     wide = np.int64 if is_signed else np.uint64
 

@@ -195,6 +195,7 @@ class BranchingBody:
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
         outside, results = frame.mask, [None] * max(len(block.yields) for block in self.blocks)
+        # per lane, the number of the block that it runs next
         at = np.where(np.broadcast_to(outside, frame.grid.shape), 0, DONE)
         for slot, value in zip(self.blocks[0].arguments, arguments, strict=True):
             frame.values[slot] = value

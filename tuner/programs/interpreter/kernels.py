@@ -83,7 +83,7 @@ class MemrefLayout:
         return HEADER_WORDS + 2 * len(self.sizes)
 
     def words(self, address: int) -> list[int]:
-        """Returns the descriptor of a static memref at ``address``; ValueError for a dynamic number."""
+        """Returns the descriptor of a static memref at ``address``. Raises ValueError if not static."""
         given = (self.offset, *self.sizes, *self.strides)
         known = [number for number in given if number is not None]
         if len(known) != len(given):
@@ -161,6 +161,7 @@ def _view(words: Sequence[int], element: ElementType) -> BufferView:
     rank = (len(words) - HEADER_WORDS) // 2
     _, aligned, offset = words[:HEADER_WORDS]
     sizes, strides = words[HEADER_WORDS : HEADER_WORDS + rank], words[HEADER_WORDS + rank :]
+    # memref descriptor: allocated, aligned, offset, sizes, strides
     last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     first = aligned + offset * element.size_bytes
     extent = (last + 1) * element.size_bytes if math.prod(sizes) > 0 else 0

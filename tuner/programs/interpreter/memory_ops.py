@@ -143,6 +143,7 @@ def async_copy(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``nvgpu.device_async_copy``, a synchronous copy; beyond ``srcElements`` zeros."""
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     to, *rest = scope.slots(op.operands)
+    # operands: destination, its indices, source, its indices, srcElements if given
     there, (source, *rest) = rest[: sizes[1]], rest[sizes[1] :]
     here, given = rest[: sizes[3]], rest[sizes[3] :]
     count = ir.IntegerAttr(op.attributes["dstElements"]).value

@@ -39,6 +39,7 @@ def extract(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         values = frame.values[source]
         for index in indices(frame):
+            # index: [block, lane]; one number for all lanes is a plain index
             inside = np.clip(index, 0, values.shape[2] - 1)
             if index.size == 1:
                 values = values[:, :, int(inside[0, 0])]

@@ -55,9 +55,9 @@ from tuner.programs.lowering.read_program import ProgramPayload
 from tuner.programs.request import DEFAULTS, DeviceOptions, LoweringStep
 from tuner.programs.streams.async_ops import drop_tokens, wait_for_each
 from tuner.programs.streams.async_streams import use_streams, use_tokens
-from tuner.programs.streams.dependency_graph import forget_concurrency, note_concurrency
 from tuner.programs.streams.gpux import lower_gpux, take_stream_from_caller
 from tuner.programs.streams.gpux_ops import uses_gpux, write_as_gpux
+from tuner.programs.streams.launch_order import erase_launch_order, record_launch_order
 
 
 def restore_stack(module: ir.Module) -> None:
@@ -201,7 +201,7 @@ def lower_device_program(
 def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: DeviceOptions) -> _HostFunction:
     arguments, results = arguments_of(function), results_of(function)
     alignment_bytes = outline_kernels(module, chip)
-    note_concurrency(module, function)
+    record_launch_order(module, function)
     drop_tokens(function)
     written = _written(module, function)
     give_device_memory(module, function, options)
@@ -248,7 +248,7 @@ def issue_device_work(module: ir.Module, function: Op, options: DeviceOptions) -
         use_tokens(function, effects, options.max_streams)
     else:
         wait_for_each(function)
-    forget_concurrency(function)
+    erase_launch_order(function)
     return slots
 
 
@@ -340,7 +340,7 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
     else:
         outline_kernels(module, chip)
         if step in ("async", "streams"):
-            note_concurrency(module, function)
+            record_launch_order(module, function)
         drop_tokens(function)
         give_device_memory(module, function, options)
         if step == "gpux":

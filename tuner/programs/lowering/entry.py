@@ -11,7 +11,7 @@ from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir
 from tuner.mlir.cpu.lowering import RESOLVABLE
 from tuner.mlir.effects.aliases import is_buffer
 from tuner.mlir.effects.memory_effects import effect_of, is_passed_by_value
-from tuner.mlir.effects.op_effects import RUNNER_FUNCTIONS
+from tuner.mlir.effects.runner_functions import RUNNER_FUNCTIONS
 from tuner.mlir.ir.reading import (
     callee_of,
     function_type,
@@ -30,7 +30,7 @@ MAIN = "main"  # the function that mlir-runner runs
 def entry_of(module: ir.Module, entry: str | None) -> str:
     """Returns the name of the function to run: ``entry``, else a public ``main``, else the only public one.
 
-    Raises CandidateError(BIND) if that has no body, or the choice is not clear.
+    Raises CandidateError(BIND) if it has no body, or the choice is not clear.
     """
     functions = defined_functions(module)
     visibilities = [function.attributes.get("sym_visibility") for function in functions]

@@ -4,11 +4,11 @@ import re
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE
-from tuner.mlir.effects.op_effects import is_runner_function
+from tuner.mlir.effects.runner_functions import is_runner_function
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.math.expressions import Term
-from tuner.mlir.math.lowering import TESTS, compute, expand_remainders
+from tuner.mlir.math.lowering import TESTS, expand_remainders, replace_by_formula
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.entry import RUNTIME
 from tuner.programs.streams.async_ops import POINTER
@@ -114,7 +114,7 @@ def lower_missing_math(module: ir.Module) -> None:
     """
     expand_remainders(module.operation)
     for op in [op for name in MISSING for op in walk(module, name)]:
-        compute(op)
+        replace_by_formula(op)
     for op in walk(module, "math.absi"):
         with op.location, ir.InsertionPoint(op):
             x = Term(op.operands[0])

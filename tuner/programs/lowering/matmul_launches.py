@@ -22,7 +22,7 @@ from tuner.programs.lowering.matmul_calls import allocate, replace_matmuls
 from tuner.programs.lowering.matmul_recognition import MatmulMatch
 
 # attribute of a launch; per argument: the type of the tensor map that the kernel takes, or unit
-NOTE = "tuner.maps"
+MAP_TYPES = "tuner.maps"
 CAST, POINTER = "builtin.unrealized_conversion_cast", "!llvm.ptr"
 KIND = (
     "!nvgpu.tensormap.descriptor<tensor = memref<{box}x{element}, 3>, swizzle = {swizzle}, "
@@ -55,7 +55,7 @@ def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
         ir.UnitAttr.get() if each is None else ir.TypeAttr.get(_map_type(each.layout)) for each in maps
     ]
     is_tf32 = any(each.layout.dtype == TFLOAT32 for each in launch.tensor_maps)
-    return {NOTE: ir.ArrayAttr.get(tensor_map_types)} | ({TF32: ir.UnitAttr.get()} if is_tf32 else {})
+    return {MAP_TYPES: ir.ArrayAttr.get(tensor_map_types)} | ({TF32: ir.UnitAttr.get()} if is_tf32 else {})
 
 
 def create_tensor_maps(module: ir.Module) -> None:
@@ -71,10 +71,12 @@ def create_tensor_maps(module: ir.Module) -> None:
         gpu.launch_func @m::@k ... args(%address : !llvm.ptr)
     """
     for function in walk(module, "gpu.func"):
-        noted = [launch for launch in launches_of(module, name_of(function)) if NOTE in launch.attributes]
+        noted = [
+            launch for launch in launches_of(module, name_of(function)) if MAP_TYPES in launch.attributes
+        ]
         for launch in noted:
             kinds = [
-                each.value if isinstance(each, ir.TypeAttr) else None for each in launch.attributes[NOTE]
+                each.value if isinstance(each, ir.TypeAttr) else None for each in launch.attributes[MAP_TYPES]
             ]
             _take_maps(launch, kinds)
         for number, kind in enumerate(kinds if noted else ()):  # the same kinds at each launch of a kernel
@@ -96,7 +98,7 @@ def _take_maps(launch: Op, kinds: list[Type | None]) -> None:
                 sizes = [index(int(size)) for size in box[1].rstrip("x").split("x")]
                 tensor_map = value(TENSOR_MAP, kind, unranked, *sizes, **tf32)
                 launch.operands[number] = value(CAST, ir.Type.parse(POINTER), tensor_map)
-    for name in (NOTE, *tf32):
+    for name in (MAP_TYPES, *tf32):
         del launch.attributes[name]
 
 

@@ -271,7 +271,7 @@ def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str,
 
 
 def contractions_in(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    """Returns what ``model_contractions`` does, of MLIR text; both may be empty.
+    """Returns the problems of MLIR text, and why contractions are left out: a line each.
 
     Raises CandidateError(BIND) if it does not parse.
     """

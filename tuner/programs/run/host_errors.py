@@ -189,6 +189,7 @@ def _checked(line: str, numbers: "itertools.count[int]") -> list[str]:
     for number, name in enumerate(names, start=1):
         call = f"llvm.call @tuner_on_host({match[number]}, {size}) : (!llvm.ptr, i64) -> !llvm.ptr"
         before.append(f"{name} = {call}")
+    # the last first, so that positions of the others stay
     for number, name in reversed(list(enumerate(names, start=1))):
         line = line[: match.start(number)] + name + line[match.end(number) :]
     return [*before, line]

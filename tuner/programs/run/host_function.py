@@ -11,7 +11,7 @@ from typing import Any, Never
 from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.mlir.bindings import jit_bindings
-from tuner.mlir.effects.op_effects import C_INTERFACE
+from tuner.mlir.effects.runner_functions import C_INTERFACE
 from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
 from tuner.programs.lowering.host import PREFIX, SIZES, UNKNOWN_SIZE
 from tuner.programs.lowering.host_code import CALLBACK
@@ -37,6 +37,8 @@ from tuner.runtime.arrays import MemRef
 from tuner.runtime.cpu.host import require_tiles_for
 from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.process_locks import thread_lock
+
+PACKED = "_mlir_"  # begins the names of MLIR's wrappers, void(void **arguments), which the JIT looks up
 
 
 class HostCode:
@@ -97,7 +99,6 @@ class HostCode:
             del self._engine
 
 
-PACKED = "_mlir_"  # begins the names of MLIR's wrappers, void(void **arguments), which the JIT looks up
 DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILINE)  # a definition ends with {
 _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
 

@@ -15,7 +15,7 @@ from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kern
 from tuner.programs.run.marshalling import dtype_of
 from tuner.simulator.device.kernels import POINTER_BYTES, Near, PreparedLaunch
 from tuner.simulator.device.memory import MemoryRegion
-from tuner.simulator.launch import Turns
+from tuner.simulator.launch import PausingRun
 from tuner.simulator.memory.global_memory import Touched, device_number
 from tuner.simulator.ptx.geometry import Index3, linear, whole_clusters
 from tuner.targets.gpu.block_sample import sample, written_tiles
@@ -265,7 +265,7 @@ class SampledLaunches:
         self._left_s = references_limit_s
         self._references = references_of(program)
 
-    def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> Turns:
+    def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> PausingRun:
         """Runs a launch, sampled if it is large; returns the simulation of its blocks.
 
         ``seed`` None: a fixed schedule. Raises DeviceError of the simulator, CandidateError of the reference.
@@ -274,9 +274,9 @@ class SampledLaunches:
         blocks = self._blocks(launch)
         if reference is None or len(blocks) >= count or not reference.fits(launch):
             self._note(LaunchSample(launch.name, count, count))
-            return (yield from launch.turns(near, seed))
+            return (yield from launch.pausing_run(near, seed))
         copies = LaunchCopies(launch, near)
-        simulation = yield from copies.launch.turns(copies.near, seed, blocks)
+        simulation = yield from copies.launch.pausing_run(copies.near, seed, blocks)
         blocks = whole_clusters(blocks, simulation.cluster)
         start_s = time.monotonic()
         sampled = PartialLaunch(launch, near, blocks, copies, simulation.touched)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.bindings import Block, Op, Value
 from tuner.mlir.effects.accesses import (
     NONE,
     Accesses,
@@ -16,127 +16,18 @@ from tuner.mlir.effects.accesses import (
     is_device_work,
     union,
 )
-from tuner.mlir.effects.aliases import is_buffer, is_token, last_of, roots_of
-from tuner.mlir.effects.memory_effects import ATOMIC, KernelEffects
-from tuner.mlir.ir.reading import unsupported, walk
+from tuner.mlir.effects.aliases import is_buffer, last_of, roots_of
+from tuner.mlir.effects.memory_effects import KernelEffects
+from tuner.mlir.ir.reading import unsupported
 from tuner.programs.streams.async_ops import has_tokens
+from tuner.programs.streams.launch_order import may_run_together
 from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind
 
-# (node, node or BEGIN); BEGIN: the host waits for the node at the start of an iteration
+# (u, v): node v of the next iteration waits for node u; v is BEGIN: the host waits at the iteration's start.
+# Among the dependences of a node, BEGIN stands for device work from before the block.
 Carried = frozenset[tuple[int, int]]
 # freed by operations; memref.alloca may return the same memory again
 ALLOCATIONS = ("memref.alloc", "gpu.alloc")
-
-
-@dataclass(frozen=True)
-class NodeAccesses:
-    """The buffers that one unit of work in a loop body (a node of the dependency graph) reads and writes."""
-
-    kind: NodeKind
-    own: Accesses  # by the device; by the host for a host node
-    host_inside: Accesses  # by the host inside device work
-
-    def without(self, roots: set[Value]) -> "NodeAccesses":
-        """Returns the accesses except those of the buffers in ``roots``."""
-        return NodeAccesses(self.kind, without(self.own, roots), without(self.host_inside, roots))
-
-
-def iteration_local_buffers(block: Block) -> set[Value]:
-    """Returns what a loop's body allocates and does not yield, without ``memref.alloca``."""
-    ops = [inner for op in block.operations for inner in inside(op.operation)]
-    made = {op.results[0] for op in ops if op.name in ALLOCATIONS}
-    handed_on = {root for each in last_of(block).operands if is_buffer(each.type) for root in roots_of(each)}
-    return made - handed_on
-
-
-def without(accesses: Accesses, roots: set[Value]) -> Accesses:
-    """Returns ``accesses`` except those of the buffers in ``roots``."""
-
-    def others(parts: Iterable[BufferPart]) -> frozenset[BufferPart]:
-        return frozenset(part for part in parts if part.root not in roots)
-
-    return Accesses(others(accesses.reads), others(accesses.writes), accesses.is_unknown)
-
-
-def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
-    """Returns the loop-carried dependences (u, v): node v of every later iteration depends on node u.
-
-    v is BEGIN if the host waits for u at the start of an iteration. ``nodes`` are those of a loop's body,
-    without iteration-local accesses. Returns None where nodes allocate or free memory that other iterations
-    use: then an iteration begins after all work of the previous one.
-
-        scf.for %i = %c0 to %n step %c1 {
-          gpu.launch_func @m::@twice ... args(%a, %b : ...)                // 0
-          gpu.launch_func @m::@inc ... args(%a : memref<4xf32>)        // 1: after 0, and before 0 of the next
-        }
-    """
-    if any(node.own for node in nodes if node.kind in (NodeKind.ALLOCATION, NodeKind.FREE)):
-        return None
-    works = [number for number, node in enumerate(nodes) if node.kind is NodeKind.WORK]
-    pairs: set[tuple[int, int]] = set()
-    for u in works:
-        for v, node in enumerate(nodes):
-            is_host = node.kind is NodeKind.HOST
-            meets, meets_inside = (each.conflicts_with(nodes[u].own) for each in (node.own, node.host_inside))
-            if u != v and not is_host and (meets or meets_inside):  # u == v: its stream is in order
-                pairs.add((u, v))
-            if meets_inside or (is_host and meets):
-                pairs.add((u, BEGIN))
-    return frozenset(pairs)
-
-
-NOTE = "tuner.launch"  # a launch's number in its block, then the numbers of those that it is ordered after
-LAUNCH, WAIT = "gpu.launch_func", "gpu.wait"
-
-
-def note_concurrency(module: ir.Module, function: Op) -> None:
-    """Records in attributes which launches of a function tokens leave unordered, if kernels have atomics.
-
-    Order is computed anew from data (``dependency_graph``), without tokens: kernels that both update a
-    counter would run one after the other then, and one that waits for the other one to count would wait for
-    ever. Memory that both of two noted kernels only use atomically does not order them.
-
-        %2 = gpu.launch_func async [%0] @m::@k ... args(%counter : memref<i32>)
-        %3 = gpu.launch_func async [%1] @m::@k ... args(%counter : memref<i32>)    // not after %2
-      becomes, until ``forget_concurrency``
-        %2 = gpu.launch_func async [%0] @m::@k ... args(%counter : memref<i32>) {tuner.launch = array<i64: 0>}
-        %3 = gpu.launch_func async [%1] @m::@k ... args(%counter : memref<i32>) {tuner.launch = array<i64: 1>}
-    """
-    if not walk(module, *ATOMIC):
-        return
-    for block in {launch.block for launch in walk(function, LAUNCH)}:
-        done_at: dict[Value, frozenset[int]] = {}  # token -> launches that are done when the token is
-        waited: frozenset[int] = frozenset()  # launches that the host has waited for
-        count = 0
-        for op in (each.operation for each in block.operations):
-            everything = frozenset(range(count))
-            taken = [done_at.get(each, everything) for each in op.operands if is_token(each)]
-            before = waited.union(*taken)
-            tokens = [each for each in op.results if is_token(each)]
-            if op.name == LAUNCH and tokens:
-                op.attributes[NOTE] = ir.DenseI64ArrayAttr.get([count, *sorted(before)])
-                before |= {count}
-                count += 1
-            elif op.name == WAIT and not tokens:
-                waited = before if taken else everything
-            elif has_device_work(op) and not (is_device_work(op) and tokens):
-                waited = everything
-            done_at |= dict.fromkeys(tokens, before)
-
-
-def may_run_together(launch: Op, later: Op) -> bool:
-    """Returns whether the program leaves ``later`` and ``launch``, which its text has earlier, unordered."""
-    if NOTE not in launch.attributes or NOTE not in later.attributes or launch.block != later.block:
-        return False
-    number, *_ = ir.DenseI64ArrayAttr(launch.attributes[NOTE])
-    return number not in list(ir.DenseI64ArrayAttr(later.attributes[NOTE]))[1:]
-
-
-def forget_concurrency(function: Op) -> None:
-    """Removes the notes of ``note_concurrency``, in place."""
-    for launch in walk(function, LAUNCH):
-        if NOTE in launch.attributes:
-            del launch.attributes[NOTE]
 
 
 LOOPS = frozenset({"scf.for", "scf.while"})
@@ -304,3 +195,62 @@ class _Items:
             for number, earlier in enumerate(self._nodes)
             if earlier.kind is not NodeKind.FREE and earlier.own.conflicts_with(accesses)
         )
+
+
+@dataclass(frozen=True)
+class NodeAccesses:
+    """The buffers that one unit of work in a loop body (a node of the dependency graph) reads and writes."""
+
+    kind: NodeKind
+    own: Accesses  # by the device; by the host for a host node
+    host_inside: Accesses  # by the host inside device work
+
+    def without(self, roots: set[Value]) -> "NodeAccesses":
+        """Returns the accesses except those of the buffers in ``roots``."""
+        return NodeAccesses(self.kind, without(self.own, roots), without(self.host_inside, roots))
+
+
+def iteration_local_buffers(block: Block) -> set[Value]:
+    """Returns what a loop's body allocates and does not yield, without ``memref.alloca``."""
+    ops = [inner for op in block.operations for inner in inside(op.operation)]
+    allocated = {op.results[0] for op in ops if op.name in ALLOCATIONS}
+    handed_on = {root for each in last_of(block).operands if is_buffer(each.type) for root in roots_of(each)}
+    return allocated - handed_on
+
+
+def without(accesses: Accesses, roots: set[Value]) -> Accesses:
+    """Returns ``accesses`` except those of the buffers in ``roots``."""
+
+    def others(parts: Iterable[BufferPart]) -> frozenset[BufferPart]:
+        return frozenset(part for part in parts if part.root not in roots)
+
+    return Accesses(others(accesses.reads), others(accesses.writes), accesses.is_unknown)
+
+
+def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
+    """Returns the loop-carried dependences (u, v): node v of every later iteration depends on node u.
+
+    v is BEGIN if the host waits for u at the start of an iteration. ``nodes`` are those of a loop's body,
+    without iteration-local accesses. Returns None where nodes allocate or free memory that other iterations
+    use: then an iteration begins after all work of the previous one.
+
+        scf.for %i = %c0 to %n step %c1 {
+          gpu.launch_func @m::@twice ... args(%a, %b : ...)                // 0
+          gpu.launch_func @m::@inc ... args(%a : memref<4xf32>)        // 1: after 0, and before 0 of the next
+        }
+    """
+    if any(node.own for node in nodes if node.kind in (NodeKind.ALLOCATION, NodeKind.FREE)):
+        return None
+    works = [number for number, node in enumerate(nodes) if node.kind is NodeKind.WORK]
+    pairs: set[tuple[int, int]] = set()
+    for u in works:
+        for v, node in enumerate(nodes):
+            is_host = node.kind is NodeKind.HOST
+            meets, meets_inside = (each.conflicts_with(nodes[u].own) for each in (node.own, node.host_inside))
+            # device work waits for u on its stream; u itself does not: its stream is in order
+            if u != v and not is_host and (meets or meets_inside):
+                pairs.add((u, v))
+            # host work, and host accesses inside device work, wait for u before the iteration begins
+            if meets_inside or (is_host and meets):
+                pairs.add((u, BEGIN))
+    return frozenset(pairs)

@@ -37,9 +37,9 @@ YIELDS = frozenset({"scf.yield", "scf.condition"})
 def lower_tokens(function: Op) -> None:
     """Replaces async tokens of GPUX operations by events, and by waits of one stream for another, in place.
 
-    A token that control flow forwards becomes the stream of its work: its user waits for all work on it by
-    then. A user on the same stream orders nothing more. Raises CandidateError(COMPILE) for tokens of other
-    operations, and for other users of tokens.
+    A token that control flow forwards becomes the stream of its work: its user waits for all work that was
+    put on the stream before. A user on the same stream orders nothing more. Raises CandidateError(COMPILE)
+    for tokens of other operations, and for other users of tokens.
 
         %t = "gpux.memcpy"(%s, %d, %a) : (!gpux.StreamType, M, M) -> !gpu.async.token
         "gpux.memcpy"(%t, %r, %b, %d) : (!gpu.async.token, !gpux.StreamType, M, M) -> ()
@@ -114,9 +114,9 @@ class _TokenLowering:
         kinds = [each.type for each in op.results if not is_token(each)]
         if op.name == WAIT and list(op.results):
             return  # the host does not wait
-        made = create(op.name, kinds, operands, **_attributes(op, count))
+        created = create(op.name, kinds, operands, **_attributes(op, count))
         for number in range(len(kinds)):
-            op.results[number].replace_all_uses_with(made.results[number])
+            op.results[number].replace_all_uses_with(created.results[number])
 
     def _order(self, stream: Value, source: _Source) -> None:
         if source.event is not None:
@@ -187,8 +187,8 @@ def take_stream_from_caller(function: Op) -> None:
     for number, stream in enumerate([argument for argument in block.arguments if is_stream(argument)]):
         mark = {} if number else {CALLERS: ir.UnitAttr.get()}
         with function.location, ir.InsertionPoint.at_block_begin(block):
-            made = create(CREATE, [stream.type], **mark)
-        stream.replace_all_uses_with(made.results[0])
+            created = create(CREATE, [stream.type], **mark)
+        stream.replace_all_uses_with(created.results[0])
         drop_argument(function, stream.arg_number)
 
 
@@ -221,15 +221,17 @@ def lower_gpux(function: Op) -> int:
     chosen = selected_streams(function)
     creates = [op for op in ops if op.name == CREATE]
     users = {op: {use.owner.operation.name for use in op.results[0].uses} for op in creates}
-    made = [op for op in creates if CALLERS not in op.attributes and users[op] - {DESTROY}]
+    created = [op for op in creates if CALLERS not in op.attributes and users[op] - {DESTROY}]
     # streams to join at the end of the function (True) or of their block: not destroyed, or perhaps selected
-    open_ended = {op: bool(chosen) for op in made if chosen or DESTROY not in users[op]}
-    numbers = {op: number for number, op in enumerate(made, start=1)}
-    calls = StreamCalls(function, 1 + len(made))
+    open_ended = {op: bool(chosen) for op in created if chosen or DESTROY not in users[op]}
+    numbers = {op: number for number, op in enumerate(created, start=1)}
+    calls = StreamCalls(function, 1 + len(created))
     for op in creates:
         op.results[0].replace_all_uses_with(calls.pointer(numbers.get(op, 0)))
     make_pointers(chosen)
-    lowering = _Lowering(calls, numbers, {calls.pointer(number): number for number in range(1 + len(made))})
+    lowering = _Lowering(
+        calls, numbers, {calls.pointer(number): number for number in range(1 + len(created))}
+    )
     for op in ops:
         with op.location, ir.InsertionPoint(op):
             lowering.lower(op)
@@ -238,7 +240,7 @@ def lower_gpux(function: Op) -> int:
     for op in reversed(ops):
         op.erase()
     ir.Context.current.allow_unregistered_dialects = False
-    return 1 + len(made)
+    return 1 + len(created)
 
 
 @dataclass(frozen=True)
@@ -268,11 +270,11 @@ class _Lowering:
         elif op.name not in IGNORED:
             self._lower_work(op)
 
-    def join_at_end(self, made: Op, block: Block) -> None:
+    def join_at_end(self, created: Op, block: Block) -> None:
         """Joins a stream to the caller's stream at the end of a block."""
         end = last_of(block)
         with end.location, ir.InsertionPoint(end):
-            self._order(self.numbers[made], 0)
+            self._order(self.numbers[created], 0)
 
     def _order(self, first: Stream, then: int) -> None:
         """Makes stream ``then`` wait for the work that is on stream ``first`` at this point."""

@@ -9,7 +9,7 @@ from tuner.core.errors import UsageError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replaces a file completely or not at all, writes devices and pipes directly; UsageError if it fails.
+    """Replaces a file completely or not at all, or writes a device or pipe. Raises UsageError if it fails.
 
     A name that begins with "-" is refused: ``-o -`` and ``-o --json`` mean something else than a file.
     """

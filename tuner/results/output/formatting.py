@@ -65,6 +65,7 @@ def _widths(cells: Sequence[Row], columns: int | None) -> list[int]:
     widths = _least(cells, None)
     texts, broken = _least(cells, TEXT_COLUMNS), _least(cells, WORD_COLUMNS)
     words = [max(map(len, " ".join(column).split()), default=0) for column in zip(*cells, strict=True)]
+    # wrap text at TEXT_COLUMNS, then down to its longest word, then within words
     for least in (texts, [*map(min, texts, words)], broken):
         while columns is not None and _total(widths) > columns:
             widest = max(

@@ -189,7 +189,7 @@ def _with_outcome(
         0.0,  # noise is not considered: only the machine's state decides
         None,
         outcome.host,
-        quietest_anchor_s=None if recorded.host is None else recorded.host.anchor_s,
+        quietest_reference_s=None if recorded.host is None else recorded.host.reference_s,
         spare_cores=trial.machine.physical_cores - trial.threads,
     )
     if is_slower and quality.unreliable:

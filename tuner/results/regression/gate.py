@@ -145,7 +145,9 @@ def _unpacked(packed: bytes, place: str) -> bytes:
     return content
 
 
-SESSION_EFFORT = Effort(budget_s=0.1, min_samples=11, max_samples=60)  # of each of three codes, see ``turns``
+SESSION_EFFORT = Effort(
+    budget_s=0.1, min_samples=11, max_samples=60
+)  # of each of three codes, see ``timing_sessions``
 SESSIONS_LIMIT = 30
 
 
@@ -262,7 +264,7 @@ def compared(
     """
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
     taken: list[GateSession] = []
-    for session in turns(runner, then, current, spare_cores):
+    for session in timing_sessions(runner, then, current, spare_cores):
         if session is None:
             reason = "the current code ran alone, and fails interleaved with the recorded code"
             if runner.remeasure((then,), SESSION_EFFORT).times[0] is None:
@@ -287,7 +289,7 @@ def compared(
     )
 
 
-def turns(
+def timing_sessions(
     runner: AbstractRunner, then: BoundRecord, current: BoundRecord, spare_cores: int
 ) -> Iterator[GateSession | None]:
     """Yields up to 30 sessions, each of which loads both codes anew; None, at the end, where a code fails."""
@@ -299,7 +301,7 @@ def turns(
             yield None
             return
         if first.host is not None:
-            quietest_s = min(quietest_s, first.host.anchor_s)
+            quietest_s = min(quietest_s, first.host.reference_s)
         quality = session_quality(first, again, timed.baseline, quietest_s, spare_cores)
         times = InterleavedSession(first.samples_s, again.samples_s, now.samples_s)
         yield GateSession(times, quality.unreliable)
@@ -313,7 +315,7 @@ def session_quality(
         noise_of(first, again),
         None if baseline is None else baseline.measurement,
         first.host,
-        quietest_anchor_s=None if first.host is None else quietest_s,
+        quietest_reference_s=None if first.host is None else quietest_s,
         spare_cores=spare_cores,
     )
 

@@ -111,7 +111,7 @@ def checked(
             CheckFinding.VERIFIED,
             "no time recorded",
             outcome.median_s,
-            reliability=reliability_alone(outcome.host, quietest_anchor_s=None, spare_cores=spare_cores),
+            reliability=reliability_alone(outcome.host, quietest_reference_s=None, spare_cores=spare_cores),
         )
         if provenance.median_s is None:
             return alone
@@ -176,7 +176,7 @@ def _sessions(
             yield _Session(None, None, BROKEN)
             continue
         host, baseline = kernel.host, None if timed.baseline is None else timed.baseline.measurement
-        quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
+        quietest_s = quietest_s if host is None else min(quietest_s, host.reference_s)
         quality = session_quality(kernel, again, timed.baseline, quietest_s, spare_cores)
         evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
         ratio = comparison(kernel, baseline or again, evidence)

@@ -68,7 +68,7 @@ class HeatMap:
 def heat_map_of(
     trials: tuple[StoredTrial, ...], values: Mapping[str, tuple[Value, ...]], importance: Mapping[str, float]
 ) -> HeatMap | None:
-    """Returns the map of at most 24 values, important knobs first, with best speeds; None if of one knob."""
+    """Returns the map of at most 24 values, important knobs first, with best speeds; None for one knob."""
     levels = chosen_levels(values, importance)
     return HeatMap(levels, pairs_of(trials, levels)) if len({knob for knob, _ in levels}) > 1 else None
 
@@ -117,7 +117,7 @@ SPREAD, LANES = 1.5, 7  # units between lines of one value, and how many lines l
 LABELS = 12  # of an axis, about; more values are thinned out evenly
 STRATEGY = "strategy"
 ABSENT = "-"  # value of a knob that a trial's strategy does not have
-# (group of lines, share): the fastest share of the timed trials, less the next group, which is drawn over it
+# (group of lines, share): the fastest share of the timed trials, without those of the next, faster group
 GROUPS = (("slow", 1.0), ("fast", 0.1), ("fastest", 0.01))
 
 
@@ -151,7 +151,7 @@ class Axis:
 
     @property
     def _spacing(self) -> float:
-        return HEIGHT / max(1, len(self.values) - 1)  # values of equal text are one
+        return HEIGHT / max(1, len(self.values) - 1)  # one value, if all print the same
 
 
 @dataclass(frozen=True)

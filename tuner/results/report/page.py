@@ -124,8 +124,8 @@ def gathered(
 ) -> Report:
     """Returns the report of the latest ``limit`` runs, and of each problem's best result in the database.
 
-    ``run``: only it, ``campaign``: its first ``limit`` runs, and the best of any run on their problems.
-    ``passes``: pass timings of the best trials. UsageError for a limit below 1 or an unknown run.
+    ``run``: only this one; ``campaign``: its first ``limit`` runs, and the best results of their problems.
+    ``passes``: pass timings of the best trials. Raises UsageError for a limit below 1 or an unknown run.
     """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")

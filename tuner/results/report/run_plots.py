@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from itertools import groupby
 
-from tuner.analysis.importance import Ablation
+from tuner.analysis.ablation import Ablation
 from tuner.analysis.ratios import distrust
 from tuner.analysis.selected_result import timed
 from tuner.core.machine import Roofline
@@ -71,19 +71,19 @@ class Convergence:
         return WIDTH + (FINALS if self.final_times else 0.0)
 
     @property
-    def turns(self) -> tuple[Speed, ...]:
+    def incumbents(self) -> tuple[Speed, ...]:
         """Returns the trials that were faster than all timed trials before, by number."""
-        turns: list[Speed] = []
+        incumbents: list[Speed] = []
         for speed in self.speeds:
-            if not turns or speed.gflop_per_s > turns[-1].gflop_per_s:
-                turns.append(speed)
-        return tuple(turns)
+            if not incumbents or speed.gflop_per_s > incumbents[-1].gflop_per_s:
+                incumbents.append(speed)
+        return tuple(incumbents)
 
     @property
     def dots(self) -> tuple[Speed, ...]:
         """Returns the trials drawn as dots: each new best trial and, of many other trials, an even sample."""
         step = -(-len(self.speeds) // DOTS)
-        return tuple(dict.fromkeys((*self.turns, *self.speeds[::step])))
+        return tuple(dict.fromkeys((*self.incumbents, *self.speeds[::step])))
 
     @property
     def bands(self) -> tuple[Band, ...]:
@@ -106,7 +106,7 @@ class Convergence:
 
     @property
     def staircase(self) -> str:
-        first, *others = self.turns
+        first, *others = self.incumbents
         steps = "".join(f"H{number(self.x(e.number))}V{number(self.y(e.gflop_per_s))}" for e in others)
         return f"M{number(self.x(first.number))} {number(self.y(first.gflop_per_s))}{steps}H{WIDTH:g}"
 

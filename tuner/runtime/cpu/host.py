@@ -35,7 +35,7 @@ def may_use_tiles() -> bool:
 
 
 def require_tiles_for(llvm_text: str) -> None:
-    """Requests the permission where LLVM-dialect code uses tiles; CandidateError(LOAD) if refused."""
+    """Requests the permission where LLVM-dialect code uses tiles; raises CandidateError(LOAD) if refused."""
     if TILES.search(llvm_text) and not may_use_tiles():
         raise CandidateError(Stage.LOAD, REFUSED)
 

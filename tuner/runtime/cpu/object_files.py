@@ -81,7 +81,10 @@ class _Header(NamedTuple):
 
 
 def read_object(code: bytes) -> ElfObject:
-    """Returns the contents of an object file of x86-64. Raises ValueError for anything else."""
+    """Returns the loaded sections (without unwind tables), symbols and relocations of an x86-64 object file.
+
+    Raises ValueError for anything else.
+    """
     try:
         fields = HEADER.unpack_from(code)
         if not code.startswith(HEADER_MAGIC) or fields[1:3] != (RELOCATABLE, X86_64):
@@ -167,6 +170,7 @@ class LoadedObject:
         for each in elf.relocations:
             if each.kind not in FIELDS:
                 raise ValueError(f"relocations of kind {each.kind} are not supported")
+            # the symbol's address: the caller's, a section of this code, or a library's
             is_given = not each.symbol.section and each.symbol.name in symbols
             address = (
                 symbols[each.symbol.name] if is_given else _address(each.symbol, start, offsets, libraries)

@@ -193,6 +193,7 @@ def _bytes_per_s(team: ThreadTeam, machine: Machine) -> float:
     size = max(least, min(STREAM_CACHES * machine.l3_bytes, most))
     memory = placed_empty((size // 4,), np.dtype(np.float32))
     memory.fill(1.0)
+    # whole iterations of the loop per thread
     share = size // team.size // ITERATION_BYTES * ITERATION_BYTES
     code = JittedModule(loop_text("stream"), ("stream",))
     sinks = [placed_empty((64,), np.dtype(np.float32)) for _ in range(team.size)]

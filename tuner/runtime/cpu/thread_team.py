@@ -52,9 +52,10 @@ class ThreadTeam:
     def once(
         self, calls: tuple[tuple[int, int], ...], mark: npt.NDArray[np.uint64] | None = None
     ) -> Callable[[], int]:
-        """Returns a function that runs calls once; with ``mark``, (1, 2), 1 where C is unwritten, else 0.
+        """Returns a function that runs all calls once, one per thread; call it before the team is used again.
 
-        The function must be called before any other call of the team.
+        ``mark``, of shape (1, 2), is as for ``watch``: the function then returns 1 if the marked element of C
+        was not written, else 0.
         """
         given = self._given(calls)
         if mark is None:

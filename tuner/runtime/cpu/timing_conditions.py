@@ -188,14 +188,14 @@ class HostWatch:
         self,
         before: HostActivity,
         after: HostActivity,
-        anchor_s: tuple[float, ...],
+        reference_s: tuple[float, ...],
         panel_product_s: tuple[float, ...] = (),
         *,
-        turns_s: tuple[float, ...] = (),
+        interleaved_s: tuple[float, ...] = (),
     ) -> HostConditions:
         """Returns the conditions between two readings of the counters, with times of the reference kernels.
 
-        ``anchor_s``: before and after the timing; ``turns_s``: interleaved with it, for drift only, since
+        ``reference_s``: before and after the timing; ``interleaved_s``: during it, for drift only, since
         their level depends on what ran before each sample.
         """
         elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
@@ -207,8 +207,8 @@ class HostWatch:
             waited_share=max(0.0, (after.waited_s - before.waited_s) / elapsed_s / self._threads),
             stolen_share=(after.stolen_s - before.stolen_s) / elapsed_s / self._threads,
             throttled_share=(after.throttled_s - before.throttled_s) / elapsed_s,
-            anchor_s=statistics.median(anchor_s),
-            anchor_drift=drift(turns_s or anchor_s),
+            reference_s=statistics.median(reference_s),
+            reference_drift=drift(interleaved_s or reference_s),
             panel_product_s=statistics.quantiles(panel_product_s)[0] if panel_product_s else None,
         )
 

@@ -86,7 +86,8 @@ class Cublas:
     def multiply(self, problem: Problem, a: int, b: int, c: int, stream: int) -> None:
         """Enqueues C = A B of row-major device addresses, as C' = B' A': cuBLAS is column-major.
 
-        Sums are f64 for f64, products tf32 for tf32, all else f32. Raises TunerError for another dtype.
+        Accumulates in f64 for f64, otherwise in f32 (tf32: products in TF32). Raises TunerError for dtypes
+        other than f32, tf32, f64, f16 and bf16.
         """
         if problem.stored_dtype not in TYPES:
             raise TunerError(f"cuBLAS: found {problem.dtype}, allowed {', '.join(TYPES)} as baseline")

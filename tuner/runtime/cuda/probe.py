@@ -179,14 +179,14 @@ COPIES = 10
 
 
 def gpu_roofline(device: AbstractDevice, facts: CudaFacts, dtype: str) -> Roofline:
-    """Returns documented peak flop/s in ``dtype`` (else TunerError) and measured bytes/s of copies."""
+    """Returns documented peak flop/s in ``dtype``, or raises TunerError, and measured bytes/s of copies."""
     flop_per_s = documented_flop_per_s(facts, dtype)
     source = f"documented, at {facts.clock_hz / HZ_OF_MHZ:.0f} MHz"
     return Roofline(flop_per_s, copied_bytes_per_s(device, facts.memory_bytes), source)
 
 
 def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
-    """Returns the documented peak flop/s at the highest clock; TunerError where there is none."""
+    """Returns the documented peak flop/s at the highest clock; raises TunerError where there is none."""
     known = CLOCK_FLOP.get(facts.chip)
     if known is None:
         raise TunerError(f"roofline: found {facts.chip}, allowed {', '.join(CLOCK_FLOP)}: no documented peak")

@@ -135,6 +135,10 @@ def run_command(
 # hold it as long as it lives, and wait for itself.
 
 
+# process-wide on purpose: what os.fork() copies is all of the process
+FILES: dict[object, int] = {}
+
+
 @contextlib.contextmanager
 def owned_lock_file(descriptor: int) -> Iterator[None]:
     """Owns an open file: unlocks and closes it at the end; a forked process closes its copy at once."""
@@ -155,8 +159,6 @@ def _close_copies() -> None:
     FILES.clear()
 
 
-# process-wide on purpose: what os.fork() copies is all of the process
-FILES: dict[object, int] = {}
 os.register_at_fork(after_in_child=_close_copies)
 
 

@@ -177,8 +177,8 @@ class LocalRunner(AbstractRunner):
     def _timed(
         self, group: Group, effort: Effort, seed: int, _slowest_s: float | None
     ) -> FinalTimes | Failure:
-        asked = (self._evaluator, self._order.problem, group, effort, np.random.default_rng(seed))
-        return _attempt(Stage.RUN, partial(time_together, *asked))[0]
+        arguments = (self._evaluator, self._order.problem, group, effort, np.random.default_rng(seed))
+        return _attempt(Stage.RUN, partial(time_together, *arguments))[0]
 
 
 def _attempt(stage: Stage, work: Callable[[], Value]) -> tuple[Value | Failure, float]:

@@ -110,7 +110,7 @@ class RemeasurementRounds:
 def time_finals(
     artifacts: tuple[Artifact | None, ...], together: Callable[[Group], FinalTimes | Failure]
 ) -> FinalTimes:
-    """Times artifacts with the baseline, by ``together``; if that fails, those that run alone, without it."""
+    """Times artifacts with the baseline, by ``together``; if it fails, without it, those that run alone."""
     present = {index: artifact for index, artifact in enumerate(artifacts) if artifact is not None}
     if not present:
         return FinalTimes((None,) * len(artifacts), reason="nothing compiles any more" if artifacts else "")
@@ -145,12 +145,12 @@ class EvaluationService:
         self._evaluator: AbstractEvaluator = evaluator.build()
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Evaluation:
-        """Returns what ``evaluate`` does; ``seed``: of the random inputs. Sends an Event before timing."""
+        """Verifies and times an artifact on inputs of ``seed``. Sends an Event before timing."""
         rng = np.random.default_rng(seed)
         return evaluate(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 
     def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
-        """Returns what ``time_together`` does; ``seed``: of the inputs. Sends an Event before timing."""
+        """Times a group's artifacts interleaved, on inputs of ``seed``. Sends an Event before timing."""
         rng = np.random.default_rng(seed)
         return time_together(self._evaluator, problem, group, effort, rng, lambda: self._announce(TIMING))
 

@@ -43,6 +43,8 @@ def call_in_child(
     timeout_s: float,
     memory_bytes: int = MEMORY_BYTES,
     environment: "Environment" = (),
+    *,
+    is_named: bool = True,  # messages begin with ``name``
 ) -> Value:
     """Calls ``work`` in a new child; a CandidateError of BIND becomes a UsageError, another a TunerError."""
     worker = Worker(ServiceSpec(name, work, environment), memory_bytes)
@@ -50,7 +52,7 @@ def call_in_child(
         value: Value = worker.call(CALL, stage=Stage.RUN, timeout_s=timeout_s)
     except CandidateError as error:
         kind = UsageError if error.stage is Stage.BIND else TunerError
-        raise kind(f"{name}: {error.reason}") from error
+        raise kind(f"{name}: {error.reason}" if is_named else error.reason) from error
     finally:
         worker.kill()
     return value
@@ -237,7 +239,7 @@ class Worker:
     def _enforce(self) -> Reply | None:
         assert self._child is not None
         self._child.cut_output()
-        if self._stands_still():
+        if self._is_stopped_by_another():
             return self._again("stopped by a signal")
         if self._call is not None and self._child.resident_bytes > self._memory_bytes:
             return self._fail(f"exceeded {self._memory_bytes // MIB} MiB of memory")
@@ -261,7 +263,7 @@ class Worker:
             raise TunerError(f"{self._spec.name} worker did not start: {reason or ending}")
         return None if call is None else Reply(Failure(call.stage, reason or ending), seconds, is_doubtful)
 
-    def _stands_still(self) -> bool:
+    def _is_stopped_by_another(self) -> bool:
         """Returns whether another process has stopped the child for longer than STOPPED_LIMIT_S."""
         assert self._child is not None
         if not self._child.is_stopped:

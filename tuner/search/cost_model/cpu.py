@@ -85,7 +85,10 @@ USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine rep
 
 @dataclass(frozen=True)
 class CpuTiles:
-    """Tile sizes, in elements, of many CPU matmul schedules: arrays with one entry per schedule."""
+    """Schedule parameters that the CPU cost model reads: arrays with one entry per schedule.
+
+    ``is_packed`` holds for all schedules. Sizes are in elements.
+    """
 
     tile_m: Counts
     tile_n: Counts
@@ -118,6 +121,7 @@ def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Cou
     is_aligned = (
         problem.offset_bytes % LINE_BYTES == 0 and problem.sizes[1] * problem.input_bytes % LINE_BYTES == 0
     )
+    # cache lines per vector of B: an unaligned row's vector lies in two
     lines = (1 if tiles.is_packed or is_aligned else 2) + tiles.fetches_b.astype(np.float64)
     total = np.zeros(len(tiles.m))
     for along_m, rows in _rows(tiles):
@@ -126,6 +130,7 @@ def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Cou
             step = step_cycles(rows, vectors, lines, tiles.block_k, is_paired, machine.vector_registers)
             if is_padded and not tiles.is_packed:
                 step = np.maximum(step, stored_cycles(rows, vectors))
+            # per block of K, the sums of a register tile are loaded and stored
             ends = passes * (rows * vectors / LOADS_PER_CYCLE + TILE_CYCLES)
             total = total + along_m * along_n * (k * step + ends)
     return total

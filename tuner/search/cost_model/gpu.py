@@ -145,13 +145,13 @@ def passes(words: Words, width: int) -> int:
     """
     taken, held = 0, np.zeros(0, np.int64)
     for part in np.split(words, width):
-        asked = np.unique(part[:, None] + np.arange(width))
-        joined = np.union1d(held, asked)
+        lines = np.unique(part[:, None] + np.arange(width))
+        joined = np.union1d(held, lines)
         if len(held) and _most_of_a_bank(joined) == 1:
             held = joined
             continue
-        taken += _most_of_a_bank(asked)
-        held = asked
+        taken += _most_of_a_bank(lines)
+        held = lines
     return taken
 
 

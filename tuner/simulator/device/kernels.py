@@ -9,7 +9,7 @@ from tuner.core.errors import UsageError
 from tuner.core.gpu import Chip, DeviceError, Extent, KernelLaunch
 from tuner.simulator.device.happens_before import refused
 from tuner.simulator.device.memory import MAP_BYTES, EncodedMap, MemoryRegion, is_map
-from tuner.simulator.launch import PreparedKernel, Simulation, Turns, alone, kernel_of, prepare
+from tuner.simulator.launch import PausingRun, PreparedKernel, Simulation, alone, kernel_of, prepare
 from tuner.simulator.memory.global_memory import Pointer
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.geometry import Index3
@@ -33,7 +33,7 @@ class ParsedImage:
     prepared: dict[str, PreparedKernel] = field(default_factory=dict)  # by name
 
     def kernel(self, entry: PtxKernel) -> PreparedKernel:
-        """Returns the kernel ``entry``, decoded and cached by name; SimulationError for an invalid kernel."""
+        """Returns the kernel ``entry``, decoded and cached by name. Raises SimulationError if invalid."""
         if entry.name not in self.prepared:
             self.prepared[entry.name] = prepare(self.module, entry)
         return self.prepared[entry.name]
@@ -63,8 +63,10 @@ class PreparedLaunch:
     def name(self) -> str:
         return self.kernel.entry.name
 
-    def turns(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> Turns:
-        """Runs the kernel as ``PreparedKernel.turns`` does; ``near`` returns the memory region at an address.
+    def pausing_run(
+        self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None
+    ) -> PausingRun:
+        """Runs as ``PreparedKernel.pausing_run`` does; ``near`` returns the memory region at an address.
 
         What the kernel prints is appended to ``printed``. Raises DeviceError for a fault of the kernel, an
         instruction that is not simulated, or invalid arguments.
@@ -82,7 +84,7 @@ class PreparedLaunch:
         try:
             kernel = self.kernel.image.kernel(self.kernel.entry)
             launch = self.grid, self.block, arguments, self.shared_bytes
-            return (yield from kernel.turns(*launch, blocks, seed, variables, self.printed, find))
+            return (yield from kernel.pausing_run(*launch, blocks, seed, variables, self.printed, find))
         except UnsupportedInstruction as error:
             raise DeviceError(f"kernel {self.name}: {error.reason}") from error
         except SimulationError as error:
@@ -93,7 +95,7 @@ class PreparedLaunch:
             raise refused("INVALID_VALUE", str(error)) from error
 
     def run(self, near: Near, seed: int | None) -> Simulation:
-        return alone(self.turns(near, seed), self.name)
+        return alone(self.pausing_run(near, seed), self.name)
 
     def _of_host(self, near: Near) -> str:
         """Returns a suffix for messages: parameters that look like unregistered host addresses."""
@@ -106,7 +108,7 @@ class PreparedLaunch:
         return f"; host memory that is not registered is in parameter {', '.join(of_host)}" if of_host else ""
 
 
-RunLaunch = Callable[[PreparedLaunch, Near, int | None], Turns]  # the int seeds a random schedule
+RunLaunch = Callable[[PreparedLaunch, Near, int | None], PausingRun]  # the int seeds a random schedule
 
 
 @dataclass(eq=False)

@@ -242,7 +242,7 @@ class EncodedMap:
     swizzle: int
 
     def encode(self) -> bytes:
-        """Returns the map as 128 bytes of the simulator; DeviceError for what is not simulated."""
+        """Returns the map as 128 bytes of the simulator; raises DeviceError for what is not simulated."""
         rank = len(self.sizes)
         if not 1 <= rank <= RANK_LIMIT or len(self.box) != rank or len(self.strides_bytes) != rank - 1:
             raise DeviceError(
@@ -262,7 +262,7 @@ class EncodedMap:
         return cls(address, tuple(sizes), tuple(strides), tuple(box), dtype, swizzle)
 
     def tensor(self, near: Callable[[int], MemoryRegion | None]) -> TensorMap:
-        """Returns the map with its tensor's memory; DeviceError if not contiguous inside of one region."""
+        """Returns the map with its tensor's memory. Raises DeviceError if that is not in one region."""
         layout = TensorMapLayout(self.sizes, self.strides_bytes, self.box, self.dtype, swizzle=self.swizzle)
         extent, region = extent_bytes(layout), near(self.address)
         if region is None or not region.holds(self.address, extent):

@@ -33,7 +33,7 @@ class MemoryOperations:
         self._memory = memory
         self._log = log
         self._write = write
-        self._run_launch = run_launch or PreparedLaunch.turns
+        self._run_launch = run_launch or PreparedLaunch.pausing_run
 
     def allocation(self, region: MemoryRegion) -> StreamOperation:
         """Returns the operation that makes a region usable at submission, and fills it with NaN when run."""

@@ -79,7 +79,7 @@ class SimulatedDevice(AbstractDevice):
         write: Write | None = None,
         run_launch: RunLaunch | None = None,
     ) -> None:
-        """Creates a device with the limits of ``chip``; UsageError for an unknown chip or order.
+        """Creates a device with the limits of ``chip``; raises UsageError for an unknown chip or order.
 
         Args:
         - order: of ready work: "fifo", "lifo" or "random", which also randomises the schedule of threads.
@@ -99,6 +99,7 @@ class SimulatedDevice(AbstractDevice):
         self._operations = MemoryOperations(self._memory, self._log, write or _print, run_launch)
         self._kernels = SimulatedKernels(chip_of(chip))
         self._timeline = Timeline(self._log, self._memory.describe, self._handle, order, seed)
+        # ``watch``, an AbstractHostWatch, is for callers; this class also reports the writes of the host
         self._watch = SimulatedHostWatch(self._timeline, self._memory, self._log)
         self.watch = self._watch
 

@@ -31,7 +31,7 @@ class StreamOperation:
     """An operation for a stream or a graph: a copy, fill, kernel, allocation, free, or a marker."""
 
     what: str  # in reports: "copy of 64 bytes"
-    # kernels yield so that other work may run, see ``PreparedKernel.turns``; all else runs in one piece
+    # kernels yield so that other work may run, see ``PreparedKernel.pausing_run``; all else runs in one piece
     run: Callable[[Moment], Generator[Pause, None, None] | None] | None = None
     submitted: Callable[[Moment], None] | None = None  # called when the operation is submitted
     reads: ByteRanges = NO_BYTES  # where known before the operation runs
@@ -55,7 +55,7 @@ class _Begun:
     """Work that has begun and not ended: the generator that continues it, and its last pause."""
 
     work: Work
-    turns: Generator[Pause, None, None]
+    pausing_run: Generator[Pause, None, None]
     pause: Pause
     is_same: bool = False  # stuck at the same pause as before: no progress
 
@@ -106,7 +106,7 @@ class LazyStreams:
     def wait_for(self, work: Work) -> None:
         """Runs ``work`` and all pending work that it depends on, as a wait by the host.
 
-        Other work also runs while this work waits in a loop; DeviceError where no work ends the wait.
+        Other work also runs while this work waits in a loop; raises DeviceError where no work ends the wait.
         """
         needed: dict[int, Work] = {}  # by number
         open_ = list(_not_done((work,)))
@@ -152,21 +152,23 @@ class LazyStreams:
         else:
             choose = min if self._order == "fifo" else max
             work = choose(ready, key=lambda each: each.number)
-        turns = None if work.operation.run is None else self._checked(work, work.operation.run, work.moment)
-        pause = None if turns is None else self._checked(work, next, turns, None)
-        if turns is None or pause is None:
+        pausing_run = (
+            None if work.operation.run is None else self._checked(work, work.operation.run, work.moment)
+        )
+        pause = None if pausing_run is None else self._checked(work, next, pausing_run, None)
+        if pausing_run is None or pause is None:
             self._end(work)
         else:
-            self._begun[work.number] = _Begun(work, turns, pause)
+            self._begun[work.number] = _Begun(work, pausing_run, pause)
 
     def _take_turns(self) -> None:
         for number, begun in sorted(self._begun.items()):
-            pause = self._checked(begun.work, next, begun.turns, None)
+            pause = self._checked(begun.work, next, begun.pausing_run, None)
             if pause is None:
                 self._end(begun.work)
             else:
                 is_same = pause.is_stuck and begun.pause == pause
-                self._begun[number] = _Begun(begun.work, begun.turns, pause, is_same)
+                self._begun[number] = _Begun(begun.work, begun.pausing_run, pause, is_same)
         if self._begun and all(begun.is_same for begun in self._begun.values()):
             reason = f"endless: nothing writes what is waited for: {self._cancelled()}"
             raise refused("LAUNCH_TIMEOUT", reason)
@@ -185,7 +187,7 @@ class LazyStreams:
     def _cancelled(self) -> str:
         begun = tuple(self._begun.values())
         for each in begun:
-            each.turns.close()
+            each.pausing_run.close()
             self._end(each.work)
         return "; ".join(f"{each.work.operation.what}: {each.pause.where}" for each in begun)
 

@@ -100,7 +100,7 @@ class Captures:
         self._by_stream[stream] = Capture(stream, last={stream: None})
 
     def join(self, stream: int, capture: Capture, operation: CapturedOperation | None) -> None:
-        """Adds a stream to a capture, after a node or (None) the begin; DeviceError if not possible."""
+        """Adds a stream to a capture, after a node or (None) the begin; DeviceError for an ended capture."""
         if capture not in self._by_stream.values():
             raise refused("CAPTURED_EVENT", "the event was recorded in a capture that has ended")
         mine = self._by_stream.setdefault(stream, capture)
@@ -111,7 +111,7 @@ class Captures:
             capture.waits.setdefault(stream, []).append(operation)
 
     def end(self, stream: int) -> Capture:
-        """Ends and returns the capture begun on ``stream``; DeviceError for another or a fork not joined."""
+        """Ends and returns the capture begun on ``stream``. Raises DeviceError for a fork not joined."""
         capture = self._by_stream.get(stream)
         if capture is None:
             raise refused("ILLEGAL_STATE", "the stream is not captured")

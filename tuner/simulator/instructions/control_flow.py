@@ -41,7 +41,7 @@ def call(operands: Operands) -> Step:
             return _print(operands, parameters)
         if name == FAIL and len(operands) == PLAIN_CALL and len(parameters.items) == FAIL_PARAMETERS:
             return _fail(operands, parameters)
-    raise operands.unsupported(f"a call of {name}; only {PRINT} and {FAIL} are simulated, and it")
+    raise operands.unsupported(f"a call of {name}, only of {PRINT} and {FAIL}")
 
 
 def _print(operands: Operands, parameters: Vector) -> Step:
@@ -78,6 +78,7 @@ def _formatted(resident: ResidentBlocks, lane: int, text: str, address: int) -> 
         flags, length, conversion = match.groups()
         if conversion == "%":
             return "%"
+        # as the CUDA ABI packs printf's arguments: each aligned to its size
         size = 8 if conversion in "speEfFgGaA" or length in LONG else 4
         offset = -(-offset // size) * size
         raw = _bytes(resident, lane, address + offset, size)

@@ -170,8 +170,6 @@ def arithmetic(operands: Operands) -> Step:
 DECODERS: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(INTEGERS, arithmetic),
     **dict.fromkeys(APPROXIMATE, approximate),
-    **dict.fromkeys(("popc", "clz", "brev", "bfind"), integers.bit_operations),
-    "sad": integers.sum_of_differences,
     "fma": float_fma,
     "copysign": copy_sign,
 }

@@ -161,17 +161,7 @@ def permute(operands: Operands) -> Step:
     return ternary(operands, type_, permuted)
 
 
-DECODERS: dict[str, Callable[[Operands], Step]] = {
-    **dict.fromkeys(LOGIC, logic),
-    **dict.fromkeys(("not", "cnot"), negation),
-    **dict.fromkeys(("shl", "shr"), shift),
-    "lop3": lop3,
-    "shf": funnel_shift,
-    "bfe": extract,
-    "bfi": insert,
-    "prmt": permute,
-}
-
+# ``floats.arithmetic`` chooses by type between its own steps and these.
 
 SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
     "add": operator.add,
@@ -311,3 +301,17 @@ def _found(values: Array, type_: PtxType, is_shift: bool) -> Array:
 def _bits(values: Array, type_: PtxType) -> Array:
     raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), type_.bytes)
     return np.unpackbits(raw, axis=1, bitorder="little")
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {
+    **dict.fromkeys(LOGIC, logic),
+    **dict.fromkeys(("not", "cnot"), negation),
+    **dict.fromkeys(("shl", "shr"), shift),
+    "lop3": lop3,
+    "shf": funnel_shift,
+    "bfe": extract,
+    "bfi": insert,
+    "prmt": permute,
+    "sad": sum_of_differences,
+    **dict.fromkeys(("popc", "clz", "brev", "bfind"), bit_operations),
+}

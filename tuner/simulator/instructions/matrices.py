@@ -254,6 +254,7 @@ def _addresses(
         step = SIDE if stride is None else resident.full(stride(resident))[lanes].astype(np.int64)[:, None]
         lane = (lanes % WARP_LANES)[:, None]
         if layout is None:
+            # a line of A or B per lane; of C, PART elements of a row of SIDE per lane
             elements = (lane % SIDE) * step + np.arange(SIDE)
         else:
             row, column = lane // 2, PART * (lane % 2) + np.arange(PART)

@@ -130,6 +130,7 @@ def _checked(operands: Operands) -> MmaAsync:
 def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tuple[bool, bool], int]:
     """Returns (whether A, whether B is transposed) and the sign of the product."""
     flags = [operands.constant(number) for number in range(4, len(operands))]
+    # flags: scale of A, of B, then transposes; only 16-bit operands in shared memory have those
     transposes = 0 if item_bytes != 2 else 1 if in_registers else 2
     if len(flags) != 2 + transposes or {abs(flag) for flag in flags[:2]} != {1}:
         raise operands.unsupported(f"it with the flags {flags}")

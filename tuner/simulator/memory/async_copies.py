@@ -364,7 +364,7 @@ DTYPES = {
 
 
 def extent_bytes(layout: TensorMapLayout) -> int:
-    """Returns the bytes from a tensor's first to its last element; KeyError for another type than DTYPES."""
+    """Returns the bytes from a tensor's first to its last element. Raises KeyError if not in DTYPES."""
     item_bytes = int(DTYPES[layout.dtype].itemsize)
     strides = (item_bytes, *layout.strides_bytes)
     return item_bytes + sum((size - 1) * stride for size, stride in zip(layout.sizes, strides, strict=True))

@@ -175,6 +175,7 @@ class GlobalMemory:
             pointer = self._find(address)
             if pointer is None:
                 break
+            # other unknown addresses in this buffer are placed with it
             start, buffer = self.place(pointer.name, pointer.array, pointer.number)
             offsets = addresses - (address - pointer.offset_bytes)
             is_same = (offsets >= 0) & (offsets < buffer.bytes.size) | (addresses == address)

@@ -115,6 +115,7 @@ class GlobalRaces:
         writer = self._write_block[cells]
         if not writer.any():
             return []
+        # 0: never written; negative: a strong write
         is_ordered = (writer == 0) | ((writer < 0) & is_strong)
         is_other = ~is_ordered & (np.abs(writer) != block)
         known = clocks.known[lanes[:, None], self._write_thread[cells]]

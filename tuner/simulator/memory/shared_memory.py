@@ -102,8 +102,8 @@ class MBarriers:
             known = clocks.known[lane]
             thread = int(self.watch.geometry.member[lane])
             column = self._column(key)
-            made = (thread, int(known[thread]))
-            self._barriers[key] = MBarrier(count, count, column, made, known.copy(), known.copy())
+            creation = (thread, int(known[thread]))
+            self._barriers[key] = MBarrier(count, count, column, creation, known.copy(), known.copy())
 
     def _column(self, key: tuple[int, int]) -> int:
         if key in self._barriers:
@@ -233,7 +233,10 @@ class SharedMemory:
         return found
 
     def store(self, lanes: Indices, addresses: Indices, values: Array) -> None:
-        """Stores [lane, element]; counts bank conflicts; reports races."""
+        """Stores ``values`` [lane, element] from the byte ``addresses[lane]`` on.
+
+        Counts bank conflicts and reports races.
+        """
         item, size = values.itemsize, values.itemsize * values.shape[1]
         starts = self.starts(lanes, addresses, size)
         self._watch.count_shared(lanes, addresses, size)

@@ -46,7 +46,7 @@ def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
 
 
 def flow_of(kernel: PtxKernel) -> Flow:
-    """Returns a kernel's reachable basic blocks in reverse post-order; SimulationError for a bad label."""
+    """Returns the reachable basic blocks in reverse post-order. Raises SimulationError for a bad label."""
     raw: list[list[Instruction]] = [[]]  # basic blocks in textual order, an empty block last
     labels = {}
     for item in kernel.body:
@@ -73,6 +73,7 @@ def _targets(kernel: PtxKernel, raw: list[list[Instruction]], labels: dict[str, 
         last = block[-1] if block else None
         after = [number + 1] if number + 1 < len(raw) else []
         if last is not None and is_one_of(last, BRANCHES):
+            # a branch with a guard may go on to the next block
             after = after if last.guard else []
             if is_one_of(last, ("bra",)):
                 label = last.operands[0] if last.operands else None

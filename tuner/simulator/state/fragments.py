@@ -79,6 +79,7 @@ def fragments_c(numbers: Array) -> list[Array]:
     if numbers.itemsize == 2:
         halves = np.ascontiguousarray(numbers).view(np.uint32).reshape(warps, 2, WARP_LANES)
         return [np.ascontiguousarray(halves[:, half]).ravel() for half in range(2)]
+    # [warp, half, g, t, column] to [half, column, warp, g, t]
     grid = numbers.reshape(warps, 2, 8, 4, 2).transpose(1, 4, 0, 2, 3)
     flat = np.ascontiguousarray(grid).view(np.uint32).reshape(4, warps * WARP_LANES)
     return list(flat)

@@ -41,6 +41,7 @@ class ClusterBarriers:
         if releases:
             for cluster in np.unique(geometry.cluster_index[lanes]).tolist():
                 some = lanes[geometry.cluster_index[lanes] == cluster]
+                # the phase of an arrival: how many the thread made before
                 for phase in np.unique(self._arrivals[some]).tolist():
                     known = clocks.known[some[self._arrivals[some] == phase]].max(axis=0)
                     before = self._clocks.get((cluster, phase), known)
@@ -141,7 +142,10 @@ class ResidentBlocks:
         self.registers[name] = merged
 
     def report_unfinished(self) -> None:
-        """Ends asynchronous operations when all threads have ended; reports those never waited for."""
+        """Ends asynchronous operations when all threads have ended: writes pending stores.
+
+        Reports, as hazards, operations that no thread waited for, and blocks that ended too early.
+        """
         self.copies.report_unfinished()
         self.bulk.end()
         self.spaces.shared.cluster.report_ended()

@@ -35,7 +35,7 @@ class DerivedName:
 
 
 def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
-    """Returns derived names' expressions with other derived names replaced; UsageError for a cycle."""
+    """Returns derived names' expressions with other derived names replaced; raises UsageError for a cycle."""
     expressions = {each.name: each.expression for each in derived}
     uses = {name: sorted(each.names & expressions.keys()) for name, each in expressions.items()}
     try:
@@ -52,7 +52,7 @@ def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
 
 
 def written_out(expression: Expression, derived: Derived) -> Expression:
-    """Returns an expression with derived names replaced in its syntax tree; UsageError for a large tree."""
+    """Returns an expression with derived names replaced. Raises UsageError for a large syntax tree."""
     used = expression.names & derived.keys()
     if not used:
         return expression
@@ -102,7 +102,7 @@ class Divisors:
         return f"{self.of.full_text}, {self.min} to {self.max}, {self.extra}"
 
     def choices(self, variables: Variables) -> tuple[int, ...]:
-        """Returns the choices, ascending; UsageError for none, and where ``of`` is not 1 .. 2**31 - 1."""
+        """Returns the choices, ascending. Raises UsageError for none, or ``of`` outside 1 .. 2**31 - 1."""
         names = dict(variables)
         number = self.of.evaluate(names)
         if not isinstance(number, int) or not 1 <= number <= SIZE_LIMIT:
@@ -131,7 +131,7 @@ class KnobEntry:
     choices: tuple[Value, ...] | Divisors
 
     def knob(self, variables: Variables) -> Knob:
-        """Returns the knob for a problem and machine; UsageError for a variable's name, or no choices."""
+        """Returns the knob for a problem and machine. Raises UsageError for a variable's name, no choices."""
         names = [name for name, _ in variables]
         if self.name in names:
             raise UsageError(
@@ -163,14 +163,14 @@ class StrategyEntry:
 
     def why_not(self, problem: Problem, isa: str) -> str | None:
         """Returns why the strategy does not support a problem and instruction set; None where it does."""
-        asked = (
+        bounds = (
             ("operation", problem.operation, self.operations),
             ("dtype", problem.dtype, self.dtypes),
             ("layout", problem.layout, self.layouts),
             ("epilogue", problem.epilogue, self.epilogues),
             ("instruction set", isa, self.isas),
         )
-        for what, found, allowed in asked:
+        for what, found, allowed in bounds:
             if found not in allowed:
                 return f"{what}: found {found}, allowed {', '.join(allowed)}"
         return None

@@ -23,7 +23,7 @@ BY_NAME = ("knobs", "let", "projection")  # keys of a strategy whose entries are
 
 
 def is_extending(document: object, name: str) -> bool:
-    """Returns whether a document has ``extends: default``; UsageError for any other value."""
+    """Returns whether a document has ``extends: default``; raises UsageError for any other value."""
     if not isinstance(document, dict) or KEY not in document:
         return False
     if document[KEY] != DEFAULT:
@@ -99,7 +99,7 @@ class SpaceFile:
         raise unknown_value(f"{self.name}: strategy", name, [entry.name for entry in self.strategies])
 
     def script(self, name: str) -> Path | None:
-        """Returns the path of a strategy's own script, or None; UsageError for an unknown strategy."""
+        """Returns the path of a strategy's own script, or None; raises UsageError for an unknown strategy."""
         template = self.strategy(name).template
         return None if template is None else (self.folder or Path()) / template
 

@@ -179,7 +179,7 @@ ALLOWED = "allowed T4 or a Kernel Tuner cache"
 
 
 def read_recorded(path: Path) -> RecordedSpace:
-    """Reads T4 or a Kernel Tuner cache, compressed by gzip or not; UsageError for any other file."""
+    """Reads T4 or a Kernel Tuner cache, compressed by gzip or not; raises UsageError for any other file."""
     file = open_recorded(path)
     try:
         if is_kernel_tuner(file.document):

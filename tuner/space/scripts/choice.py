@@ -1,4 +1,4 @@
-"""The strategies that a run tries, chosen by names or files, with their spaces and first scripts."""
+"""The strategies that a run tries, chosen by names or files: their spaces, and scripts without a search."""
 
 import re
 from collections.abc import Iterator
@@ -75,6 +75,7 @@ def spaces(
     ]
     for name in (one.name for one in chosen if one.name not in known):
         own = schedules[name]
+        # ``idle`` keeps a knob that only branches not taken use at its first choice
         result.append(SearchSpace(name, own.knobs, own.constraints + own.idle, variables))
     return tuple(result)
 
@@ -89,10 +90,10 @@ def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, t
         if MARK not in script.text:
             continue
         exported = read_provenance(script.text, script.path.name)
-        made = replace(exported.problem, align=problem.align, cache=problem.cache)
-        if made != problem or exported.target.is_on_cpu != target.is_on_cpu:
+        own_problem = replace(exported.problem, align=problem.align, cache=problem.cache)
+        if own_problem != problem or exported.target.is_on_cpu != target.is_on_cpu:
             raise UsageError(
-                f"strategy {script.path.name}: was exported for {made.key} on {exported.target.kind}, "
+                f"strategy {script.path.name}: was exported for {own_problem.key} on {exported.target.kind}, "
                 f"the run is for {problem.key} on {target.kind}",
                 "tuner tune without --strategy searches all strategies for it",
             )
@@ -188,7 +189,7 @@ def first_configuration(problem: Problem, machine: Machine) -> tuple[Candidate, 
     return point, Binder(strategies, problem, variables, threads=1).bind(point)
 
 
-def no_strategy(problem: Problem, machine: Machine) -> str:
+def why_no_strategy(problem: Problem, machine: Machine) -> str:
     """Returns the reason why a fusion has no first configuration on a machine."""
     what = f"{problem.operation} of {problem.dtype} of these sizes"
     return f"no strategy is for {what} on {machine.processor}"
@@ -228,55 +229,3 @@ def projected_script(
         return point, Binder(strategies, problem, variables, threads=1).bind(point)
     except (UsageError, CandidateError):
         return None
-
-
-# The options of the knobs of an exported script: values that change nothing else in the script.
-# Some values also decide other steps: which loops are peeled, how often a loop is unrolled. So a value is an
-# option only where the strategy, bound with that value, gives the same text except for the knob's line.
-
-KNOB_LINE = re.compile(
-    r"^(?P<begin>(?P<handle> *%\w+) = "
-    r'transform\.tune\.knob<"(?P<name>\w+)"> = (?P<value>\d+) from options = )\[[\d, ]+\]',
-    re.MULTILINE,
-)
-
-
-def with_constants(script: str) -> str:
-    """Returns a bound script with plain constants in place of knobs, for tools without ``transform.tune``."""
-    return KNOB_LINE.sub(r"\g<handle> = transform.param.constant \g<value> : i64", script)
-
-
-def with_knob_options(script: str, candidate: Candidate, binder: Binder, space: SearchSpace) -> str:
-    """Returns a candidate's bound script in which each knob lists the values that change nothing else.
-
-    ``binder`` and ``space`` are those of the candidate's strategy. A value that breaks a constraint or a
-    preference of the space is not listed. A script that the binder does not write today is returned as it is.
-    """
-    if _bound(candidate, candidate, binder, space) != script:
-        return script
-    choices, chosen = {knob.name: knob.choices for knob in space.knobs}, dict(candidate.choices)
-
-    def listed(knob: re.Match[str]) -> str:
-        name, kept = knob["name"], []
-        # a line whose value the strategy computed, such as the step along K of wgmma's rests, stays as it is
-        for value in choices.get(name, ()) if str(chosen.get(name)) == knob["value"] else ():
-            changed = Candidate.of(candidate.strategy, {**chosen, name: value})
-            if _rest(_bound(changed, candidate, binder, space), name) == _rest(script, name):
-                kept.append(str(value))
-        return f"{knob['begin']}[{', '.join(kept)}]" if kept else knob[0]
-
-    return KNOB_LINE.sub(listed, script)
-
-
-def _bound(changed: Candidate, candidate: Candidate, binder: Binder, space: SearchSpace) -> str:
-    if changed != candidate and (space.violated(changed) or space.demoted_by(changed)):
-        return ""
-    try:
-        return binder.bind(changed).text
-    except CandidateError:
-        return ""
-
-
-def _rest(script: str, knob: str) -> list[str]:
-    lines = (line.strip() for line in script.splitlines())
-    return [line for line in lines if not line.startswith("//") and f'knob<"{knob}">' not in line]

@@ -151,7 +151,7 @@ def tunable_ops_in(root: ir.Operation) -> list[ir.Operation]:
 
 
 def read_tunable_ops(root: ir.Operation, script: str) -> tuple[TunableOp, ...]:
-    """Returns what knobs can set in each tunable op of ``script``; UsageError for one that is invalid."""
+    """Returns what knobs can set in each tunable op of ``script``. Raises UsageError for an invalid op."""
     return tuple(_tunable_op(op, name_of(op), where(op, script)) for op in tunable_ops_in(root))
 
 
@@ -198,7 +198,7 @@ def is_word(name: str) -> bool:
 
 
 def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
-    """Returns the knobs of ops, one per name; UsageError where options or selected values differ."""
+    """Returns the knobs of ops, one per name; raises UsageError where options or selected values differ."""
     first: dict[str, TunableOp] = {}
     for tunable in tunable_ops:
         known = first.setdefault(tunable.name, tunable)

@@ -61,7 +61,7 @@ class Constrained:
 
 
 def read_constraints(root: ir.Operation, knobs: tuple[Knob, ...], script: str) -> tuple[Constrained, ...]:
-    """Returns every ``constrain_params`` op as expressions; UsageError for unsupported ops."""
+    """Returns every ``constrain_params`` op as expressions; raises UsageError for unsupported ops."""
     reader = _Reader(knobs, script)
     return tuple(reader.read(op) for op in walk(root, (CONSTRAIN,)))
 
@@ -279,7 +279,7 @@ class Schedule:
         )
 
     def select(self, candidate: Candidate) -> str:
-        """Returns the script with a candidate's values; CandidateError(BIND) for illegal ones."""
+        """Returns the script with a candidate's values; raises CandidateError(BIND) for illegal ones."""
         values = dict(candidate.choices)
         self._require(values)
         with self._context, ir.Location.unknown():

@@ -53,7 +53,7 @@ SELECTED = re.compile(r'(transform\.tune\.knob<"[^"]*">) = [^\n]*? from(?= optio
 
 
 def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False) -> Strategy:
-    """Reads a shipped template by name, or the script at ``path``; UsageError where it cannot be read.
+    """Reads a shipped template by name, or the script at ``path``; raises UsageError where it cannot be read.
 
     ``reopens``: knobs whose value the script selects become open, with all their options.
     """

@@ -53,7 +53,10 @@ class BaselineService:
     """A baseline library's matmul of one problem without its epilogue, verified once, in a child process."""
 
     def __init__(self, problem: Problem, threads: int, seed: int, library: str = "") -> None:
-        """Draws inputs, verifies one result; ``library`` "": default. Raises TunerError: missing or wrong."""
+        """Draws inputs and verifies one result; ``library`` "": the default.
+
+        Raises TunerError, without the library's name, for a missing library and for a wrong result.
+        """
         library = library or chosen_libraries("", problem)[0]
         is_widened = problem.dtype in LIBRARIES[library].widened
         plain = replace(problem, epilogue="none", dtype=WIDE if is_widened else problem.dtype)
@@ -66,14 +69,16 @@ class BaselineService:
         self._problem = problem
         self._rng = rng
         self._threads = threads
+        if LIBRARIES[library].find() is None:
+            raise TunerError("not installed", LIBRARIES[library].install)
         try:
             self._matmul = MATMULS[library](plain, inputs, threads)
         except OSError as error:  # of the loader
-            raise TunerError(f"baseline {library}: cannot be loaded: {error}") from error
+            raise TunerError(f"cannot be loaded: {error}") from error
         self._matmul.repeat(1)
         verdict, worst = compare(inputs, self._matmul.result)
         if not verdict.max_error <= 1.0:
-            raise TunerError(f"baseline {self.name}: {worst}")
+            raise TunerError(worst)
 
     @property
     def name(self) -> str:
@@ -106,7 +111,7 @@ INTERLEAVED_TIMEOUT_S = 60.0
 # Cascade Lake: 2.57 ms after one warm-up call of an earlier request, 2.40 after one warm-up call of the same
 # request, 2.23 after four; without a pause 2.25.
 LEAD_CALLS = 4
-ENDED = "baseline: its process has ended"
+ENDED = "its process has ended"
 
 
 @final
@@ -158,8 +163,6 @@ class InterleavedBaseline:
     def _call(self, method: str, timeout_s: float, *arguments: object) -> Any:
         try:
             return self._worker.call(method, *arguments, stage=Stage.RUN, timeout_s=timeout_s)
-        except CandidateError as error:
-            raise CandidateError(Stage.RUN, f"baseline: {error.reason}") from error
         finally:
             self._worker.pause()
 

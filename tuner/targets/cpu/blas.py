@@ -218,12 +218,11 @@ PLAIN = (0, "i32")  # BLIS_NO_TRANSPOSE, BLIS_NO_CONJUGATE: strides say what is 
 def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode:
     """Returns the call of BLIS: "BLIS 0.9.0 skx"; raises TunerError where missing or without threads."""
     path = find_blis()
-    if path is None:
-        raise TunerError("baseline blis: not installed")
+    assert path is not None  # ``BaselineService`` requires it
     library = load_library(path)
     library.bli_init()
     if threads > 1 and not (library.bli_info_get_enable_openmp() or library.bli_info_get_enable_pthreads()):
-        raise TunerError(f"baseline blis: {path} was built for one thread, asked for {threads}")
+        raise TunerError(f"{path} was built for one thread, asked for {threads}")
     integer = f"i{library.bli_info_get_int_type_size()}"
     library.bli_thread_set_num_threads(
         ctypes.c_int64(threads) if integer == "i64" else ctypes.c_int32(threads)
@@ -249,6 +248,9 @@ def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCod
 INTEL, SEQUENTIAL = 0, 1  # mkl_service.h: threads by libiomp5, or none
 MAPS = Path("/proc/self/maps")
 KERNELS = re.compile(r"/libmkl_(?!vml_|core|rt|intel|sequential|gnu)(\w+)\.so")
+Symbols = tuple[tuple[str, str], ...]  # name of a function, with {} for the operation; type of integers
+MKL_SYMBOLS: Symbols = (("cblas_{}", "i32"),)
+OPENBLAS_SYMBOLS: Symbols = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), *MKL_SYMBOLS)
 
 
 class MklVersion(ctypes.Structure):
@@ -265,13 +267,12 @@ class MklVersion(ctypes.Structure):
 def mkl_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode:
     """Returns the call of MKL: "MKL 2026.2 avx512", with Intel's OpenMP for several threads, or raises."""
     path = find_mkl()
-    if path is None:
-        raise TunerError("baseline mkl: not installed")
+    assert path is not None  # ``BaselineService`` requires it
     library = load_library(path)
     library.MKL_Set_Threading_Layer(SEQUENTIAL if threads == 1 else INTEL)
     library.MKL_Set_Dynamic(0)
     library.MKL_Set_Num_Threads(threads)
-    find = _finder(library, MKL_SYMBOLS, path, "baseline mkl: no cblas_")
+    find = _finder(library, MKL_SYMBOLS, path)
     version = MklVersion()
     library.MKL_Get_Version(ctypes.byref(version))
     # the first call of a function loads MKL's library of kernels
@@ -284,20 +285,16 @@ def mkl_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode
     return LibraryCode(name, calling_module(cblas_call(problem, find)))
 
 
-# The OpenBLAS of numpy; and functions of cblas by their names in OpenBLAS and MKL.
-
-Symbols = tuple[tuple[str, str], ...]  # name of a function, with {} for the operation; type of integers
-MKL_SYMBOLS: Symbols = (("cblas_{}", "i32"),)
-OPENBLAS_SYMBOLS: Symbols = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), *MKL_SYMBOLS)
+# The OpenBLAS of numpy.
 
 
-def _finder(library: Any, symbols: Symbols, path: str, refusal: str) -> Find:
+def _finder(library: Any, symbols: Symbols, path: str) -> Find:
     def find(operation: str) -> tuple[int, str]:
         for pattern, integer in symbols:
             function = getattr(library, pattern.format(operation), None)
             if function is not None:
                 return address_of(function), integer
-        raise TunerError(f"{refusal}{operation} in {path}")
+        raise TunerError(f"no cblas_{operation} in {path}")
 
     return find
 
@@ -306,9 +303,9 @@ def openblas_code(problem: Problem, _operands: Operands, _threads: int) -> Libra
     """Returns the call of the OpenBLAS loaded by numpy: "openblas 0.3.30 SkylakeX"; raises TunerError."""
     blas = next((each for each in threadpoolctl.threadpool_info() if each["user_api"] == "blas"), None)
     if blas is None:
-        raise TunerError("baseline: numpy's BLAS was not found in this process")
+        raise TunerError("numpy's BLAS was not found in this process")
     path = blas["filepath"]
-    find = _finder(ctypes.CDLL(path), OPENBLAS_SYMBOLS, path, "baseline: no cblas ")
+    find = _finder(ctypes.CDLL(path), OPENBLAS_SYMBOLS, path)
     # the kernel it chose: OPENBLAS_CORETYPE would show here
     name = f"{blas['internal_api']} {blas['version']} {blas.get('architecture', '')}".strip()
     return LibraryCode(name, calling_module(cblas_call(problem, find)))

@@ -174,9 +174,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         *times, reference_kernel, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
         surrounding_s += watch.sample_reference()
         after, waited_s = watch.read(*processes), sum(one.waited_s for one in baselines) - waited_s
+        # a baseline's process sleeps between its samples on purpose
         after = replace(after, waited_s=after.waited_s - waited_s)
         host = watch.conditions(
-            before, after, tuple(surrounding_s), product.samples_s, turns_s=reference_kernel.samples_s
+            before, after, tuple(surrounding_s), product.samples_s, interleaved_s=reference_kernel.samples_s
         )
         for measurement, one in zip(times, loaded, strict=True):
             if isinstance(one, LoadedKernel):

@@ -60,13 +60,12 @@ class DnnlArgument(ctypes.Structure):
 def onednn_code(problem: Problem, operands: Operands, threads: int) -> LibraryCode:
     """Returns the call of oneDNN's matmul: "oneDNN 3.13.2 brg_matmul:avx512_core_amx"; raises TunerError."""
     path = find_onednn()
-    if path is None:
-        raise TunerError("baseline onednn: libdnnl is not installed")
+    assert path is not None  # ``BaselineService`` requires it
     library = load_library(path)
     library.dnnl_version.restype = ctypes.POINTER(DnnlVersion)
     version: DnnlVersion = library.dnnl_version().contents
     if version.major != VERSION:
-        raise TunerError(f"baseline onednn: {path} has version {version.major}, needed {VERSION}")
+        raise TunerError(f"{path} has version {version.major}, needed {VERSION}")
     is_sycl = bool(version.cpu_runtime & SYCL)
     if is_sycl:  # its calls run on threads of a pool, which is created with the engine
         os.sched_setaffinity(0, processors(threads))
@@ -82,20 +81,20 @@ class _Matmul:
 
     def __init__(self, library: Any, problem: Problem, operands: Operands) -> None:
         self._library = library
-        self._engine = self._made("dnnl_engine_create", CPU, ctypes.c_size_t(0))
-        self._stream = self._made("dnnl_stream_create", self._engine, IN_ORDER)
+        self._engine = self._created("dnnl_engine_create", CPU, ctypes.c_size_t(0))
+        self._stream = self._created("dnnl_stream_create", self._engine, IN_ORDER)
         (m, n, k), (of_a, of_b) = problem.sizes, strides(problem)
         stored, result = (TYPES.index(each) for each in (problem.dtype, problem.result_dtype))
         a = self._descriptor(problem, (m, k), of_a, stored)
         b = self._descriptor(problem, (k, n), of_b, stored)
         c = self._descriptor(problem, (m, n), (n, 1), result)
-        descriptor = self._made("dnnl_matmul_primitive_desc_create", self._engine, a, b, None, c, None)
+        descriptor = self._created("dnnl_matmul_primitive_desc_create", self._engine, a, b, None, c, None)
         name, query = ctypes.c_char_p(), library.dnnl_primitive_desc_query
         self._require(query.__name__, query(descriptor, IMPLEMENTATION, 0, ctypes.byref(name)))
         self.implementation = (name.value or b"").decode()  # with its instructions: "brg_matmul:avx512_core"
-        self._primitive = self._made("dnnl_primitive_create", descriptor)
+        self._primitive = self._created("dnnl_primitive_create", descriptor)
         memories = [
-            self._made("dnnl_memory_create", each, self._engine, Handle(array.ctypes.data)).value
+            self._created("dnnl_memory_create", each, self._engine, Handle(array.ctypes.data)).value
             for each, array in zip((a, b, c), operands, strict=True)
         ]
         self._arguments = (DnnlArgument * 3)(*map(DnnlArgument, (SOURCE, WEIGHTS, DESTINATION), memories))
@@ -123,18 +122,18 @@ class _Matmul:
         if problem.lead:
             steps = (sizes[0] * sizes[1], *steps)
         numbers = ctypes.c_int64 * len(extents)
-        return self._made(
+        return self._created(
             "dnnl_memory_desc_create_with_strides", len(extents), numbers(*extents), type_, numbers(*steps)
         )
 
-    def _made(self, function: str, *arguments: object) -> Handle:
+    def _created(self, function: str, *arguments: object) -> Handle:
         handle = Handle()
         self._require(function, getattr(self._library, function)(ctypes.byref(handle), *arguments))
         return handle
 
     def _require(self, function: str, status: int) -> None:
         if status != 0:
-            raise TunerError(f"baseline onednn: {function}: {STATUSES.get(status, f'status {status}')}")
+            raise TunerError(f"{function}: {STATUSES.get(status, f'status {status}')}")
 
 
 TORCH_VERSION = re.compile(r"MKL-DNN v([\d.]+)")  # in torch.__config__
@@ -147,15 +146,11 @@ class TorchOneDnnMatmul(AbstractLibraryMatmul):
     """The matmul of bf16 into bf16 (torch has no f32 output on CPUs), or of i8 into i32, by oneDNN."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
-        """Sets torch's number of threads. Raises TunerError: torch is missing, or lacks such products."""
-        try:
-            import torch
-        except ImportError as error:
-            raise TunerError(
-                f"baseline: {problem.dtype} wants oneDNN through torch, which is not installed"
-            ) from error
+        """Sets torch's number of threads. Raises TunerError if torch lacks such products."""
+        import torch
+
         if problem.dtype == "i8" and problem.batch > 1:
-            raise TunerError("baseline onednn-torch: torch multiplies no batch of i8")
+            raise TunerError("torch multiplies no batch of i8")
         torch.set_num_threads(threads)
         is_bf16 = problem.dtype == "bf16"
         offset = problem.offset_bytes

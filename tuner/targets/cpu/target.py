@@ -21,12 +21,10 @@ from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, Limits
 from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.targets.children import (
-    bind,
     child_runner,
     child_runners,
     measure_cpu_baseline,
     measure_cpu_roofline,
-    plan,
     untimed_measurement,
 )
 from tuner.targets.cpu.baseline_libraries import (
@@ -44,6 +42,7 @@ from tuner.targets.interface import (
     TargetBackend,
     TargetStatus,
 )
+from tuner.targets.run_plan import bind, plan
 
 NO_CLOCK = "code for another processor is not timed"
 CROSS_COMPILES = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
@@ -120,12 +119,13 @@ def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baselin
             work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
             environment = baseline_environment(library, threads)
             try:
-                timed.append((library, call_in_child("baseline", work, timeout_s, environment=environment)))
+                found = call_in_child("baseline", work, timeout_s, environment=environment, is_named=False)
+                timed.append((library, found))
             except TunerError as error:
                 failed.append(LibraryTime(library, "", failure=str(error)))
     fastest = fastest_baseline(timed, failed)
     if fastest is None:
-        raise TunerError("; ".join(each.failure for each in failed))
+        raise TunerError("; ".join(f"{each.library}: {each.failure}" for each in failed))
     return fastest
 
 

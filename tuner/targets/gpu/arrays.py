@@ -203,7 +203,10 @@ class GpuProblemArrays:
         )
 
     def end_sample(self, rng: np.random.Generator, stream: int, *, is_evaluated: bool) -> None:
-        """Undoes ``prepare_sample``'s flip and waits; if ``is_evaluated``, also verifies rows of C."""
+        """Restores the number of A or B whose sign ``prepare_sample`` flipped, and waits for ``stream``.
+
+        If ``is_evaluated``, then verifies random rows of C.
+        """
         self._write_flipped(0, stream)
         self._device.synchronize_stream(stream)
         if is_evaluated:

@@ -22,7 +22,7 @@ from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.protocol import GPU_CALLS, Factory, Limits
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
-from tuner.targets.children import bind, child_runner, child_runners, measure_gpu_roofline, plan
+from tuner.targets.children import child_runner, child_runners, measure_gpu_roofline
 from tuner.targets.cpu.target import host_machine
 from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, time_cublas_in_child
 from tuner.targets.interface import (
@@ -32,6 +32,7 @@ from tuner.targets.interface import (
     TargetBackend,
     TargetStatus,
 )
+from tuner.targets.run_plan import bind, plan
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
@@ -59,7 +60,7 @@ def require_chip_types(problem: Problem, target: TargetName) -> None:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {taken} on {target.detail}; {later}")
 
 
-def compiler_factory(target: TargetName) -> "Factory":
+def compiler_factory(target: TargetName) -> Factory:
     """Returns a recipe to build the compiler for the target's chip in another process, which finds ptxas."""
     return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
 
@@ -119,7 +120,7 @@ SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; a slower kernel coun
 GIB = 2**30
 
 
-def cuda_limits(memory_bytes: int) -> "Limits":
+def cuda_limits(memory_bytes: int) -> Limits:
     """Returns the limits of the processes that compile and time GPU kernels, each within ``memory_bytes``."""
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
 

@@ -299,6 +299,7 @@ def _predicted(problem: Problem, program: KernelProgram, kernels: Iterable[Kerne
     for launch, accesses in zip(program.launches, program_accesses(program), strict=True):
         kernel = kernel_of[launch.kernel]
         work = _work(problem, program, launch, kernel)
+        # multiply-adds that each thread must execute
         owed = problem.flop / 2 / (work.blocks * work.warps * WARP_THREADS)
         mnemonics = {each.mnemonic for each in kernel.code}
         counts = KernelCounts(

@@ -114,7 +114,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         compare: Compare = compare,
         find_library: Callable[[], str] = find_cublas,
     ) -> None:
-        """Takes the programs' chip, and functions to open the GPU, compare C, find cuBLAS. UsageError."""
+        """Takes the programs' chip, and what opens the GPU and compares C. Raises UsageError for the chip."""
         self._chip = chip_of(chip)
         self._describe = describe
         self._open = open_

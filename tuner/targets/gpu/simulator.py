@@ -18,7 +18,7 @@ from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, 
 from tuner.simulator.device.kernels import Near, PreparedLaunch
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.launch import Simulation, Turns
+from tuner.simulator.launch import PausingRun, Simulation
 from tuner.simulator.ptx.defects import SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.geometry import Index3, whole_clusters
 from tuner.targets.gpu.arrays import LoadedKernels
@@ -45,9 +45,9 @@ def simulate_program(
     """
     simulations: list[Simulation] = []
 
-    def run(launch: PreparedLaunch, near: Near, seed: int | None) -> Turns:
+    def run(launch: PreparedLaunch, near: Near, seed: int | None) -> PausingRun:
         chosen = (blocks or {}).get(len(simulations))
-        simulations.append((yield from launch.turns(_by_parameters(launch, near), seed, chosen)))
+        simulations.append((yield from launch.pausing_run(_by_parameters(launch, near), seed, chosen)))
         return simulations[-1]
 
     for buffer in program.buffers:

@@ -1,0 +1,130 @@
+"""JSON documents of whole programs: ``tuner run --json`` and ``tuner tune FILE --json``."""
+
+import math
+from typing import Any
+
+from tuner.analysis.ratios import Comparable, NotComparable
+from tuner.core.program_times import DeviceWork, ProgramTimes
+from tuner.programs.request import Comparison, KernelSample, ProgramReport, ProgramRequest
+from tuner.programs.tuning import TunedProblem, TunedProgram
+from tuner.results.output.json_documents import problem_document, trial_document, tune_document
+from tuner.results.output.program_tables import baseline_document, explained_document
+
+
+def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, Any]:
+    """Returns the JSON document of ``tuner run --json``: the outcome of one run of an MLIR program."""
+    return {
+        "entry": report.entry,
+        "target": request.target.text,
+        "form": request.options.device.form,
+        "streams": report.streams,
+        "arguments": list(report.arguments),
+        "results": list(report.results),
+        "problems": [problem.key for problem in report.problems],
+        "trace": list(report.trace) if request.options.trace else None,
+        "reports": list(report.reports),
+        "comparisons": [_comparison(one) for one in report.comparisons] if request.is_compared else None,
+        "times": None if report.times is None else times_document(report.times),
+        "interpreted": report.is_interpreted,
+        "samples": [_sample(one) for one in report.samples] if request.options.sample else None,
+        "work": _work(report.work),
+        "work_without_groups": _work(report.work_without_fusions),
+        "resident_bytes": report.resident_bytes,
+        # keys keep their names: fusions, and why there are none
+        "groups": [
+            *(explained_document(each) for each in report.fusions),
+            *(
+                {"kind": each.kind, "ops": list(each.ops), "reason": each.reason or None}
+                for each in report.device_fusions
+            ),
+        ]
+        or None,
+        "why_no_groups": report.why_no_fusions or None,
+        "printed": report.printed,
+        "right": report.is_right,
+    }
+
+
+def times_document(times: ProgramTimes) -> dict[str, Any]:
+    """Returns a program's times in seconds; the kernels' time and overlap only if a device ran kernels."""
+    kernels = {"kernel_s": times.kernel_s, "overlap": times.overlap, "serialized": times.is_serialized}
+    return {
+        "call_s": times.call_s,
+        "interval_s": None if times.interval_s is None else list(times.interval_s),
+        "reliability": times.reliability.text,
+        **(kernels if times.kernels else {}),
+    }
+
+
+def _work(work: DeviceWork | None) -> dict[str, Any] | None:
+    bytes_ = ("copied_in_bytes", "copied_out_bytes", "copied_inside_bytes")
+    names = ("launches", *bytes_, "copies_in", "copies_out")
+    return None if work is None else {name: getattr(work, name) for name in names}
+
+
+def _sample(sample: KernelSample) -> dict[str, Any]:
+    compared = None if sample.comparison is None else _comparison(sample.comparison)
+    return {
+        "kernel": sample.kernel,
+        "launches": sample.launches,
+        "blocks": sample.blocks,
+        "simulated": sample.simulated,
+        "elements": sample.elements,
+        "reference": sample.reference or None,
+        "finished": sample.finished if sample.reference else sample.blocks,
+        "comparison": compared,
+    }
+
+
+def _comparison(one: Comparison) -> dict[str, Any]:
+    error = one.max_error if math.isfinite(one.max_error) else None  # JSON has no infinity
+    return {
+        "name": one.name,
+        "equal": one.is_equal,
+        "error": error,
+        "tolerance": one.tolerance,
+        "blind": one.is_blind,
+    }
+
+
+def program_document(tuned: TunedProgram) -> dict[str, Any]:
+    """Returns the JSON document of a tuned program: the run of each matmul or fusion, the whole program."""
+    report, plain, gain = tuned.report, tuned.plain, tuned.gain
+    return {
+        "target": tuned.target.text,
+        "problems": [_problem(each) for each in tuned.problems],
+        "program": None if report is None else run_document(tuned.request, report),
+        "plain": None if plain is None or plain.times is None else times_document(plain.times),
+        "failure": tuned.failure or None,
+        "speedup": tuned.speedup,
+        "speedup_interval": list(gain.speed_interval) if isinstance(gain, Comparable) else None,
+        "speedup_unknown": gain.reason if isinstance(gain, NotComparable) else None,
+        "seconds": tuned.seconds,
+        **_fusions(tuned),
+    }
+
+
+def _fusions(tuned: TunedProgram) -> dict[str, Any]:
+    if tuned.campaign is None:
+        return {}
+    return {
+        "group": tuned.campaign.campaign.id,  # keys keep their names: a campaign, and its fusions
+        "groups": [
+            {**explained_document(each), "before_s": each.before_s, "after_s": each.time_s}
+            for each in tuned.fusions
+        ],
+        "left_out": list(tuned.left_out),
+        "baselines": [baseline_document(each) for each in tuned.baselines],
+    }
+
+
+def _problem(each: TunedProblem) -> dict[str, Any]:
+    tuned, trial, run = each.tuned, each.trial, None
+    if tuned is not None:
+        run = tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds)
+    return {
+        "problem": problem_document(each.problem),
+        "run": run,
+        "used": None if trial is None else trial_document(trial),
+        "reason": each.reason or None,
+    }
