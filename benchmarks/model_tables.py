@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.markdown_table import markdown_table
+from benchmarks.model_zoo import LARGE, RARER, SMALL
 from benchmarks.ratios import machine
 from benchmarks.results_file import RESULTS
 
@@ -43,7 +44,8 @@ def models_table() -> str:
     models = dict.fromkeys(model for rows in columns for model in rows)
     lines = [(model, *(cell for rows in columns for cell in _cells(rows.get(model)))) for model in models]
     heads = [f"{head}, over {other}" for head in COLUMNS for other in (EAGER, "compile")]
-    means = [_means(columns, is_large) for is_large in (True, False)]
+    categories = {row["category"] for rows in columns for row in rows.values()}
+    means = [_means(columns, each) for each in (LARGE, SMALL, RARER) if each in categories]
     return markdown_table(("model", *heads), [*lines, *means])
 
 
@@ -62,11 +64,11 @@ def _rows(files: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     return {row["model"]: row for file in files for row in _document(file)["rows"]}
 
 
-def _means(columns: list[dict[str, dict[str, Any]]], is_large: bool) -> tuple[str, ...]:
-    """Returns a line with the geometric means of all columns, over large or over small models."""
-    chosen = [[row for row in rows.values() if row["is_large"] == is_large] for rows in columns]
+def _means(columns: list[dict[str, dict[str, Any]]], category: str) -> tuple[str, ...]:
+    """Returns a line with the geometric means of all columns, over the models of a category."""
+    chosen = [[row for row in rows.values() if row["category"] == category] for rows in columns]
     means = (_mean(map(ratio, rows)) for rows in chosen for ratio in (_over_eager, _over_compile))
-    return (f"geometric mean, {'large' if is_large else 'small'}", *means)
+    return (f"geometric mean, {category}", *means)
 
 
 def _mean(ratios: Iterable[dict[str, float] | None]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import model_tables
+from benchmarks import model_tables, model_zoo
 from benchmarks.check_alarms import has_passed
 from benchmarks.cpu_matmul import _line, _summary
 from benchmarks.model_tables import COLUMNS, MODELS_1_THREAD, models_sentence, models_table
@@ -93,7 +93,8 @@ def test_costs_of_a_loop_are_scaled_by_the_median_of_its_times_and_failures_say_
 
 
 def row(model: str, ratios: dict[str, Any]) -> dict[str, Any]:
-    return {"model": model, "is_large": model == "a", "best_compile": "compile", "ratios": ratios}
+    category = model_zoo.LARGE if model == "a" else model_zoo.SMALL
+    return {"model": model, "category": category, "best_compile": "compile", "ratios": ratios}
 
 
 def test_a_model_that_a_file_lacks_has_a_dash_and_counts_as_it_was_measured_last(

@@ -1,8 +1,11 @@
 """Times of models: figures, and the ways in which a model is run."""
 
+from collections import Counter
+
 import pytest
 
 from benchmarks.model_times.figures import ModelRatios, missed, summary
+from benchmarks.model_zoo import LARGE, RARER, SMALL
 from tuner.core.records import MedianInterval
 
 pytestmark = pytest.mark.mlir
@@ -12,33 +15,42 @@ def certain(value: float) -> MedianInterval:
     return MedianInterval(value, value - 0.01, value + 0.01)
 
 
-def model(name: str, is_large: bool, eager: float, compiled: float | None) -> ModelRatios:
-    return ModelRatios(name, is_large, certain(eager), None if compiled is None else certain(compiled))
+def model(name: str, category: str, eager: float, compiled: float | None) -> ModelRatios:
+    return ModelRatios(name, category, certain(eager), None if compiled is None else certain(compiled))
 
 
 def test_means_are_geometric_and_each_missed_figure_is_named() -> None:
-    found = summary([model("a", True, 1.0, 2.0), model("b", True, 4.0, 8.0), model("c", False, 3.0, 5.0)])
+    found = summary([model("a", LARGE, 1.0, 2.0), model("b", LARGE, 4.0, 8.0), model("c", SMALL, 3.0, 5.0)])
     assert (found.large_over_eager, found.large_over_compile) == pytest.approx((2.0, 4.0))
     assert (found.small_over_eager, found.small_over_compile) == pytest.approx((3.0, 5.0))
     assert (found.worst, found.worst_of) == (1.0, "a / eager")
-    found = summary([model("a", True, 2.0, None), model("b", True, 2.0, 1.5)])
+    found = summary([model("a", LARGE, 2.0, None), model("b", LARGE, 2.0, 1.5)])
     assert found.large_over_compile == pytest.approx(1.5)  # without the rival that does not run
     found = summary([])
     assert (found.large_over_eager, found.worst, found.worst_of, found.slower) == (None, None, "", ())
     assert missed(found, "f32") == ()
-    found, mean = summary([model("a", True, 1.2, 1.1), model("b", False, 1.9, 3.0)]), "geometric mean over"
+    found, mean = summary([model("a", LARGE, 1.2, 1.1), model("b", SMALL, 1.9, 3.0)]), "geometric mean over"
     large = f"large models, {mean} eager: 1.20, demanded 1.25"
     compiled = f"large models, {mean} torch.compile: 1.10, demanded 1.15"
     assert missed(found, "f32") == (large, compiled, f"small models, {mean} eager: 1.90, demanded 2.0")
-    assert missed(summary([model("a", True, 1.1, 1.05)]), "bf16") == ()  # demanded of f32 only
+    assert missed(summary([model("a", LARGE, 1.1, 1.05)]), "bf16") == ()  # demanded of f32 only
 
 
 @pytest.mark.parametrize(("high", "is_slower"), [(0.99, True), (1.0, False), (1.2, False)])
 def test_a_model_is_slower_if_its_whole_interval_lies_below_1(high: float, is_slower: bool) -> None:
-    rows = [ModelRatios("a", True, certain(5.0), MedianInterval(0.95, 0.9, high)), model("b", True, 5.0, 5.0)]
+    rows = [
+        ModelRatios("a", LARGE, certain(5.0), MedianInterval(0.95, 0.9, high)),
+        model("b", LARGE, 5.0, 5.0),
+    ]
     found = summary(rows)
     assert found.slower == (("a / compile",) if is_slower else ())
     assert any(line.startswith("a / compile: slower") for line in missed(found, "bf16")) == is_slower
+
+
+def test_blocks_of_rarer_operators_may_be_a_little_slower() -> None:
+    found = summary([model("a", RARER, 0.97, 0.92), model("b", RARER, 0.93, 0.87)])
+    assert (found.large_over_eager, found.slower) == (None, ("b / eager", "b / compile"))
+    assert found.rarer_over_eager == pytest.approx((0.97 * 0.93) ** 0.5)
 
 
 NO_TORCH = "needs PyTorch: pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
@@ -74,9 +86,9 @@ def test_what_runs_gives_what_eager_gives(name: str) -> None:
                 assert correctness.relative_error(call(), expected) < 1e-5
 
 
-def test_there_are_twelve_models_and_errors_are_relative_to_the_largest_number() -> None:
-    assert len(MODELS) == len(models.MODELS) == 12
-    assert {model.is_large for model in models.MODELS} == {True, False}
+def test_there_are_twice_twelve_models_and_errors_are_relative_to_the_largest_number() -> None:
+    assert len(MODELS) == len(models.MODELS) == 24
+    assert Counter(each.category for each in models.MODELS) == {LARGE: 6, SMALL: 6, RARER: 12}
     (first, x), (second, y) = (models.build(MODELS["dlrm"]) for _ in range(2))
     assert all(map(torch.equal, x, y))
     assert all(map(torch.equal, first.parameters(), second.parameters()))
