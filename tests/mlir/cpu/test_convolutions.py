@@ -93,6 +93,14 @@ def require_first(convolution: Convolution, machine: Machine) -> None:
     computed(convolution, script)
 
 
+@pytest.mark.parametrize("filters", [32, 64, 256, 512])
+def test_the_first_configuration_of_a_processor_with_16_registers_shares_them(filters: int) -> None:
+    shape = (1, 1, 64, filters, 14, 14, (3, 3), (1, 1), (1, 1))
+    convolution = Convolution("linalg.conv_2d_nchw_fchw", *shape, "none", True, "f32")
+    knobs = dict(first(convolution, AVX2)[0].choices)
+    assert (knobs["tile_f"], knobs["tile_p"]) == (16, 6)  # 12 of sums; each element is read for two of them
+
+
 @st.composite
 def convolutions(draw: st.DrawFn, element: str = "f32", *, by_tiles: bool = False) -> Convolution:
     """Draws small convolutions of each layout, with ragged sizes; of bf16 none that are depthwise.
