@@ -87,6 +87,7 @@ def constants(x: Any) -> tuple[Any, ...]:
     return (*found, x + 1)
 
 
+EXTREME = torch.tensor([[1e30, 1e30, 1e-30, 1e-30, 3.0, 0.5], [2.0, 0.0, INF, 1.0, -1.0, 4.0], [NAN] * 6])
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "clamp": (lambda x: (x.clamp(-1, 1), x.clamp(min=0.5), x.clamp(max=2)), SPECIAL),
     "clamp of integers": (lambda x: (x.clamp(1, 3),), torch.arange(6)),
@@ -99,6 +100,10 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "sums of long prefixes": (lambda x: (x.cumsum(1), x.flip(1).cumsum(0)), LONG),
     "sums of long prefixes of f16": (lambda x: (x.cumsum(1),), ONES[:, :700] / 10),  # rounded once
     "sums of long prefixes of integers": (lambda x: (x.cumsum(0), x.bool().cumsum(0)), torch.arange(130)),
+    # beyond f32 and back, which PyTorch's f64 holds; then a zero, infinity and NaN
+    "products in order": (lambda x: (x.cumprod(0), x.cumprod(1)), EXTREME),
+    "products in order of f16": (lambda x: (x.cumprod(1),), EXTREME[1:].half()),
+    "products of integers": (lambda x: (x.cumprod(0), x.bool().cumprod(0)), torch.arange(1, 30)),
     "RMS norms": (lambda x: (F.rms_norm(x, (9,)), F.rms_norm(x, (9,), x[2], 1e-3)), SMALL),
     "RMS norm of f64": (lambda x: (F.rms_norm(x, (9,)),), SMALL.double()),
     "extrema, indices": (lambda x: (*x.max(1), *x.min(0), *x.max(0, keepdim=True), x.argmin(1)), HOLES),

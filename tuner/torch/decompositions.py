@@ -53,6 +53,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.minimum.default: lambda x, y: torch.where((x < y) | (x != x), x, y),
         ATEN.reciprocal.default: _reciprocal,
         ATEN.cumsum.default: _cumulative_sum,
+        ATEN.cumprod.default: _cumulative_product,
         ATEN.convolution.default: convolution,
         **{
             getattr(ATEN, f"{name}{dims}d").default: pool(dims)
@@ -291,6 +292,17 @@ def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = No
         return x.to(kind)
     at = dim % x.dim()
     return _prefix_sums(_wide(x.to(kind)).movedim(at, -1)).movedim(-1, at).contiguous().to(kind)
+
+
+def _cumulative_product(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Any:
+    """Multiplies in order, f32 in f64 and narrow floats in f32, as PyTorch: no step overflows earlier."""
+    kind = dtype or (x.dtype if x.is_floating_point() else torch.int64)
+    if x.dim() == 0:
+        return x.to(kind)
+    wider = {torch.float32: torch.float64, **dict.fromkeys(NARROW, torch.float32)}.get(kind, kind)
+    if x.dtype is wider:
+        return NotImplemented
+    return ATEN.cumprod.default(x.to(kind).to(wider), dim).to(kind)
 
 
 def _prefix_sums(x: torch.Tensor) -> torch.Tensor:

@@ -72,10 +72,59 @@ def lower(text: str, *, has_locations: bool = False) -> str:
             module = ir.Module.parse(text)
             for pipeline in PIPELINES:
                 bindings.PassManager.parse(pipeline).run(module.operation)
+            _replace_scans(ir, module)
         except ir.MLIRError as error:
             raise CandidateError(Stage.BIND, first_line(error)) from error
         _require_exact_integers(ir, module)
         return str(module.operation.get_asm(enable_debug_info=has_locations))
+
+
+def _replace_scans(ir: Any, module: Any) -> None:
+    """Replaces scans of torch-mlir's own dialect, in place, by reductions that keep each step, in order.
+
+      %r:2 = tm_tensor.scan dimension(1) inclusive(true)
+        ins(%x : tensor<4x9xf64>) outs(%out, %start : tensor<4x9xf64>, tensor<4xf64>) {
+      ^bb0(%a: f64, %b: f64):  // an element of %x, and what was computed before
+    becomes
+      %r:2 = linalg.generic ins(%x) outs(%out, %start) {  // iterators: parallel, reduction
+      ^bb0(%a: f64, %_: f64, %b: f64):
+    """
+    scans: list[Any] = []
+
+    def collect(op: Any) -> Any:
+        if op.name == "tm_tensor.scan":
+            scans.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(collect)
+    for scan in scans:
+        x, out, start = scan.operands
+        rank, dim = x.type.rank, ir.IntegerAttr(scan.attributes["dimension"]).value
+        whole = ir.AffineMap.get_identity(rank)
+        others = [ir.AffineDimExpr.get(each) for each in range(rank) if each != dim]
+        maps = (whole, whole, ir.AffineMap.get(rank, 0, others))
+        kinds = ("reduction" if each == dim else "parallel" for each in range(rank))
+        iterators = ", ".join(f"#linalg.iterator_type<{kind}>" for kind in kinds)
+        attributes = {
+            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
+            "iterator_types": ir.Attribute.parse(f"[{iterators}]"),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 2]),
+        }
+        with ir.InsertionPoint(scan), scan.location:
+            new = ir.Operation.create(
+                "linalg.generic", [out.type, start.type], [x, out, start], attributes, regions=1
+            )
+        block = scan.regions[0].blocks[0]
+        block.append_to(new.regions[0])
+        before = block.add_argument(out.type.element_type, scan.location)
+        block.arguments[1].replace_all_uses_with(before)
+        end = block.operations[len(block.operations) - 1]
+        with ir.InsertionPoint(end), end.location:
+            ir.Operation.create("linalg.yield", [], [end.operands[0]] * 2)
+        end.erase()
+        for result, made in zip(scan.results, new.results, strict=True):
+            result.replace_all_uses_with(made)
+        scan.erase()
 
 
 def _require_exact_integers(ir: Any, module: Any) -> None:
