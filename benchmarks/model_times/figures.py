@@ -1,6 +1,5 @@
 """Ratios of models, and what they must reach."""
 
-import itertools
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -51,9 +50,13 @@ def summary(rows: Iterable[ModelRatios]) -> Summary:
     ]
     worst_of, worst, _ = min(named, key=lambda each: each[1].median, default=("", None, 1.0))
     chosen = [[row for row in rows if row.category == category] for category in (LARGE, SMALL, RARER)]
-    means = [(_mean(row.eager for row in each), _mean(row.compile for row in each)) for each in chosen]
+    large, small, rarer = (
+        (_mean(row.eager for row in each), _mean(row.compile for row in each)) for each in chosen
+    )
     return Summary(
-        *itertools.chain.from_iterable(means),
+        *large,
+        *small,
+        *rarer,
         None if worst is None else worst.median,
         worst_of,
         tuple(name for name, found, least in named if found.high < least),
