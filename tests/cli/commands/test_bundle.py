@@ -64,7 +64,6 @@ def measured(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Measur
         patch.chdir(folder)
         patch.setattr(command, "gpu_here", lambda: gpu)
         patch.setattr(session, "FINAL_EFFORT", BRIEF)
-        tuner.done(*EXPORT_SOME)
         exported, done = tuner.done(*EXPORT, "--json"), tuner.done(*MEASURE)
         assert "0 measured, 0 failed, 0 left" in tuner.done(*MEASURE_BRIEFLY).out
     return Measured(folder / "pending.bundle", folder / "pending.bundle.results.jsonl", exported, done)
@@ -74,6 +73,14 @@ def measured(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Measur
 def tuner(compiled: Path, tmp_path: Path) -> Tuner:
     shutil.copy(compiled, tmp_path / "results.db")
     return Tuner(tmp_path / "results.db", real_backends())
+
+
+def test_no_more_candidates_than_asked_for_are_exported(
+    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert tuner(*EXPORT_SOME, "--json").json["candidates"] == CANDIDATES
+    assert tuner("bundle export --limit 1 -o one.bundle --json").json["candidates"] == 1
 
 
 def test_export_and_measure_report_kernels_that_the_driver_compiles_from_ptx(measured: Measured) -> None:
