@@ -224,3 +224,6 @@ def test_without_time_left_a_program_is_run_and_not_timed_against_its_first_sche
     ran = run_and_time(ProgramRequest(program_text(), TargetName("cpu"), scripts=()), until_s=0.0)
     assert ran.report.times is not None
     assert (ran.times, ran.why_untimed) == (None, "the budget ended before it was timed without tuning")
+    assert [(each.time_s, each.fusion.kind) for each in ran.fusions] == [
+        (None, kind) for kind in ("contraction", "rows", "contraction")
+    ]

@@ -15,6 +15,7 @@ from tuner.core.fusions import Fusion
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.problem import Problem
+from tuner.core.programs import ExplainedFusion
 from tuner.mlir import bindings, transform
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.children import CompilingChildren
@@ -63,6 +64,7 @@ class RunAndTimes:
     report: ProgramReport
     times: TimedFusions | None  # None: the target has no times, or ``why_untimed``
     why_untimed: str = ""
+    fusions: tuple[ExplainedFusion, ...] = ()  # without times, if there are none
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,9 @@ def run_and_time(request: ProgramRequest, until_s: float | None = None) -> RunAn
     if report.times is None:
         return RunAndTimes(report, None)
     if until_s is not None and now_s + TIMES_PER_RUN * (now_s - began_s) > until_s:
-        return RunAndTimes(report, None, "the budget ended before it was timed without tuning")
+        why = "the budget ended before it was timed without tuning"
+        fusions = () if tuned.image is None else tuned.image.code.fusions
+        return RunAndTimes(report, None, why, tuple(map(ExplainedFusion, fusions)))
     try:
         compiler, rng = _compiler(request), np.random.default_rng(request.options.seed)
         untuned = _compile(compiler, replace(request, database=""), as_fusions=True)

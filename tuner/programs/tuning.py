@@ -344,7 +344,7 @@ class FusionTuning:
     def _timed(self, request: ProgramRequest, result: TunedProgram, ran: RunAndTimes) -> TunedProgram:
         if ran.times is None:
             why = NotComparable(ran.why_untimed) if ran.why_untimed else None
-            return replace(result, report=ran.report, gain=why)
+            return replace(result, report=ran.report, gain=why, fusions=ran.fusions)
         pair = ran.times.pair
         spare_cores = self.backends.machine().physical_cores - request.options.threads
         return replace(
