@@ -82,10 +82,12 @@ def begin_campaign(
             require_memory(each.settings.problem, backends.machine())
     machine = machine_of_run(common, source, backends)
     plans = _plans(members, source, machine)
-    columns = (
-        plan.feasible.candidate(row) for plan in plans for row in (*plan.first, *plan.seeds({}))
-    )  # what the space file and the cost model would try first on any of the problems
     floors_s = _floors_s(members, source, machine, interruption)
+    columns = [
+        plan.feasible.candidate(row) for plan in plans for row in (*plan.first, *plan.seeds({}))
+    ]  # what the space file and the cost model would try first on any of the problems
+    if floors_s:
+        columns += map(_untuned, plans)
     settings = replace(settings, columns=tuple(dict.fromkeys(columns)), floors_s=floors_s)
     plan = _campaign_plan(members, plans, settings.columns, machine)
     compiler, load = source.compiler(common.target), backends.load_average()
@@ -236,11 +238,14 @@ def _campaign_plan(
         for member, each in zip(members, feasible, strict=True)
     )
     numbers = {column: number for number, column in enumerate(columns)}
-    firsts = []
-    for plan, is_demoted in zip(plans, pool.is_demoted, strict=True):
-        own = (numbers.get(plan.feasible.candidate(row)) for row in plan.first)
-        firsts.append(next((each for each in own if each is not None and not is_demoted[each]), None))
-    return CampaignPlan(replace(pool, candidates=kept, firsts=tuple(firsts)), feasible, samplers)
+    firsts = tuple(numbers.get(_untuned(plan)) for plan in plans)
+    return CampaignPlan(replace(pool, candidates=kept, firsts=firsts), feasible, samplers)
+
+
+def _untuned(plan: Plan) -> Candidate:
+    """Returns the configuration of a fusion that nothing was tuned for, as ``first_configuration`` does."""
+    row = plan.first[0] if plan.first else int(plan.feasible.is_preferred.argmax())
+    return plan.feasible.candidate(row)
 
 
 def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...], store: "Store") -> None:

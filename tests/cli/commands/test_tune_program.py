@@ -4,14 +4,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.analysis.matrices import instance
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import BRIEF, brief_remeasurement, real_candidates
 from tests.op_group_problems import program_text
 from tests.texts import text_beside
 from tests.tuning import fakes
+from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.programs.service import find_fusions, run_and_time
 from tuner.programs.tuning import FusionSteps
+from tuner.space.scripts.choice import first_configuration
+from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
@@ -145,7 +149,12 @@ def test_a_program_of_fusions_is_tuned_under_one_budget(tune: Tuner, monkeypatch
     assert document["program"]["times"]["call_s"] > 0
     assert document["plain"]["call_s"] > 0
     with Store.open(str(tune.database)) as store:
-        assert store.campaign(document["group"]).settings.source == "layers.mlir"
+        campaign = store.campaign(document["group"])
+        assert campaign.settings.source == "layers.mlir"
+        for run in campaign.runs:  # begins with what the fusion has without tuning
+            (trial,) = store.trials(TrialQuery(run=run.id))
+            untuned, _ = instance(tuple, first_configuration(run.settings.problem, real_backends().machine()))
+            assert trial.record.candidate == untuned
 
 
 @pytest.mark.slow
