@@ -175,7 +175,10 @@ def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
 
 
 def bounds(query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of (run, BestGroup, is unreliable, least seconds) of each run that has a time."""
+    """Returns the SELECT of (run, BestGroup, is unreliable, least seconds) of each run that has a time.
+
+    Least seconds: of the trials in the run's final round, or of all its trials where none was in one.
+    """
     of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
     is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)
     least_s = sa.func.coalesce(_least(query, is_final), _least(query))

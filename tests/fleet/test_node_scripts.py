@@ -55,7 +55,7 @@ def assert_is_bash(script: str) -> None:
 def test_the_command_names_what_a_node_does_and_the_environment_its_work_and_certificates() -> None:
     command = NodeCommand(URL, "cuda:sm_90", 4, has_device=True, program="/opt/tuner")
     options = "/opt/tuner fleet worker --target cuda:sm_90 --compile 4 --measure"
-    assert (command.words, command.environment) == (tuple(options.split()), (("TUNER_DB", URL),))
+    assert (command.argv, command.environment) == (tuple(options.split()), (("TUNER_DB", URL),))
     command = NodeCommand(URL, slots=1, certificates="/my certs")
     files = {"PGSSLROOTCERT": "ca.crt", "PGSSLCERT": "tls.crt", "PGSSLKEY": "tls.key"}
     paths = {name: f"/my certs/{file}" for name, file in files.items()}
@@ -118,7 +118,7 @@ def test_there_is_a_line_for_each_host_that_starts_the_command_with_its_environm
     until_s = time.monotonic() + 120
     while not (tmp_path / LOG).read_text() and time.monotonic() < until_s:
         time.sleep(0.01)  # it runs beside us
-    assert ast.literal_eval((tmp_path / LOG).read_text()) == [[*COMMAND.words[1:]], dict(COMMAND.environment)]
+    assert ast.literal_eval((tmp_path / LOG).read_text()) == [[*COMMAND.argv[1:]], dict(COMMAND.environment)]
 
 
 def directives(job: str) -> list[str]:
@@ -138,7 +138,7 @@ def test_an_array_has_a_job_for_each_node_that_starts_the_command_with_its_envir
     job = slurm_job(COMPILING, 2, 16, "01:00:00")
     assert_is_bash(job)
     said = run_with(tmp_path, job, srun=HERE, tuner=TELLS)
-    assert ast.literal_eval(said) == [list(COMPILING.words[1:]), dict(COMPILING.environment)]
+    assert ast.literal_eval(said) == [list(COMPILING.argv[1:]), dict(COMPILING.environment)]
 
 
 def manifest(command: NodeCommand, nodes: int = 3, secret: str = "") -> Any:
@@ -160,7 +160,7 @@ def test_a_deployment_has_a_pod_for_each_node_with_its_gpu_its_secret_and_its_vo
     assert (spec["replicas"], spec["selector"]["matchLabels"]) == (3, labels)
     assert spec["template"]["metadata"]["labels"] == labels
     node = node_of(document)
-    assert (node["image"], node["command"]) == ("registry/tuner:1", list(command.words))
+    assert (node["image"], node["command"]) == ("registry/tuner:1", list(command.argv))
     assert node["env"] == [{"name": "TUNER_DB", "value": URL}, {"name": "HOME", "value": "/tmp"}]
     assert node["resources"] == {"requests": {"cpu": "8"}, "limits": {"cpu": "8"}}
     document = manifest(NodeCommand(URL, "cuda:sm_90", has_device=True), nodes=1)

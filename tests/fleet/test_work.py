@@ -116,8 +116,8 @@ def test_what_is_no_outcome_is_refused(report: str | None, why: str) -> None:
 def test_work_and_code_cross_as_json_and_are_reported_to_people_by_number_and_queue() -> None:
     asked = work("r", 3, blobs=("a", "b"), effort=Effort(stop_above_s=0.1), slowest_s=None)
     assert work_from_json(json.loads(json.dumps(to_json(asked)))) == asked
-    assert (asked.key, asked.words) == (("r", 3, "compile"), "compile of trial 3")
-    assert work("run", -2, EVALUATE).words == "evaluate"
+    assert (asked.key, asked.text) == (("r", 3, "compile"), "compile of trial 3")
+    assert work("run", -2, EVALUATE).text == "evaluate"
     with pytest.raises(UsageError, match=r"work\.number: missing"):  # another version wrote it
         work_from_json({"run": "r"})
     first, second = (compiler_build_of(Compiler("LLVM", (("wheel", version),), "0" * 64)) for version in "12")

@@ -13,7 +13,7 @@ from tuner.core.problem import Problem
 
 @dataclass(frozen=True)
 class ColumnPool:
-    """One set of configurations, and what each becomes on every problem of a campaign."""
+    """The configurations of a campaign, and the projection of each onto every problem of the campaign."""
 
     problems: tuple[Problem, ...]
     counts: tuple[int, ...]  # how often each problem occurs in what is tuned, at least 1

@@ -266,7 +266,7 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def unload_module(self, module: int) -> None:
-        """Undoes one ``load_module`` of this module; the module is unloaded with the last one."""
+        """Undoes one ``load_module``; the module is unloaded when each ``load_module`` of it is undone."""
 
     @abc.abstractmethod
     def function(self, module: int, name: str) -> int:

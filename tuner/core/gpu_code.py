@@ -69,11 +69,11 @@ class DeviceProgram:
     device_arguments: bool = False  # True: buffers of the arguments are device memory, nothing is copied
     stream_slots: int = 0  # trailing !llvm.ptr arguments: streams, the caller's first; 0: none
     interpreted: str = ""  # MLIR of kernels that are not compiled but run by tuner.programs.interpreter
-    # Where launches may be sampled: what their results are compared with.
+    # Results of sampled launches are compared with these two.
     reference: str = ""  # MLIR of the kernels that can be interpreted
     matmuls: tuple[MatmulKernel, ...] = ()
     resident: tuple[ResidentBuffer, ...] = ()  # arguments after those of the caller
-    # of a program that is computed as fusions
+    # () for a program that is not computed as fusions
     fusions: tuple[DeviceFusion, ...] = field(default=(), metadata=stored_as("groups"))
 
 
@@ -124,8 +124,10 @@ class Launch:
         """
         if self.tile_grid is None:
             return 1
-        columns, rows, _ = self.grid
-        return -(-(math.prod(self.tile_grid) // rows - block[0]) // columns)
+        # x counts the blocks of all clusters, one cluster after the other; y only those within a cluster
+        blocks_in_row, blocks_in_cluster_column, _ = self.grid
+        tiles_in_row = math.prod(self.tile_grid) // blocks_in_cluster_column
+        return -(-(tiles_in_row - block[0]) // blocks_in_row)
 
 
 @dataclass(frozen=True)

@@ -225,9 +225,10 @@ class Roofline:
         return max(flop / self.flop_per_s, from_memory_s)
 
     def raised(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> "Roofline":
-        """Returns the roofline that bounds a right kernel too: its ``least_s`` is at most ``time_s``.
+        """Returns the roofline with its peaks raised so that a correct kernel of ``time_s`` lies below.
 
-        Measured peaks are too low where their loops were disturbed. ``time_s``: seconds per call.
+        ``least_s`` is then at most ``time_s``, seconds per call. Measured peaks are too low where their
+        loops were disturbed.
         """
         bound = self
         if flop / time_s > self.flop_per_s:

@@ -209,10 +209,10 @@ class Problem:
 
     @property
     def offset_bytes(self) -> int:
-        """Returns how far past a cache line of 64 bytes operands lie while kernels are timed on a CPU.
+        """Returns how many bytes past the start of a cache line operands lie while a CPU kernel is timed.
 
-        Then they have the alignment of the problem and no more: 0 for 64, 16 for 16; for any, one element of
-        C.
+        Operands then have the alignment of the problem and no more: 0 for align 64, 16 for align 16, one
+        element of C for align any.
         """
         return {"64": 0, "16": 16}.get(self.align, self.output_bytes)
 

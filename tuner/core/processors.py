@@ -195,7 +195,7 @@ class Processors:
 
 @dataclass(frozen=True)
 class PresentLoad:
-    """How busy the processors are that this process may use, while it does nothing; 1.0 is one processor."""
+    """Load of the processors that this process may use, by others, while it idles; 1.0 is one processor."""
 
     busy: float  # with other programs
     stolen: float  # given away by the hypervisor

@@ -23,7 +23,7 @@ TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS = ORIGINS = (
 
 @dataclass(frozen=True)
 class CompiledFusion:
-    """One fusion of a program: what it computes, and by which schedule."""
+    """One fusion of a compiled program: its operations, and the schedule or the loops that compute it."""
 
     kind: str  # one of tuner.core.fusions.KINDS
     ops: tuple[str, ...]  # names of the payload's operations

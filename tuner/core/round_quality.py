@@ -93,7 +93,10 @@ def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
 
 
 def reliability_in_round(time: Measurement, evidence: Evidence) -> Reliability:
-    """Returns how reliable a time of a timing round is; reliable exactly where ``objection`` has none."""
+    """Returns how reliable one time of a timing round is.
+
+    RELIABLE exactly where ``objection((time,), evidence)`` returns "".
+    """
     reason = objection((time,), evidence)
     if reason and not evidence.unreliable and evidence.noise is None:
         return unknown(reason)

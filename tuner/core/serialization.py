@@ -134,7 +134,7 @@ def form(
 
 
 def if_changed() -> dict[str, bool]:
-    """Returns the ``metadata`` of a ``dataclasses.field`` that JSON leaves out where it has its default."""
+    """Returns ``metadata`` for a ``dataclasses.field``: JSON leaves the field out if it has its default."""
     return {IF_CHANGED: True}
 
 
@@ -180,7 +180,10 @@ def decode(kind: type[Kind], found: Any, place: str) -> Kind:
 
 
 def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
-    """Returns an object's entries that ``kind`` has, as other versions write more. UsageError: no object."""
+    """Returns the entries of the JSON object ``found`` that are fields of the dataclass ``kind``.
+
+    Other versions write more. Raises UsageError, beginning with ``place``, if ``found`` is no object.
+    """
     document: dict[str, Any] = _object(found, place)
     return {key: document[key] for key in _hints(kind) if key in document}
 

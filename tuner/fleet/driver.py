@@ -213,7 +213,7 @@ class Driver:
                         tables.delete_blob(self._connection, outcome.value.blob)
                         raise
         except UsageError as error:
-            self._refuse(key, begun, f"{report.node}: {begun.work.words}: {error}")
+            self._refuse(key, begun, f"{report.node}: {begun.work.text}: {error}")
         else:
             self._settle(key, outcome)
 

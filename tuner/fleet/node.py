@@ -177,7 +177,7 @@ class NodeProcess:
                     self._ending.set()
                     raise
         except Exception as error:  # the job queue does not print it
-            self._say(f"{self._node.name}: gives {work.words} back: {error}")
+            self._say(f"{self._node.name}: gives {work.text} back: {error}")
             raise
 
     async def _work(self, work: FleetWork, blobs: tuple[bytes, ...]) -> None:
@@ -249,7 +249,7 @@ def require_disk_space(least_bytes: int) -> None:
 
 
 def _differing(compiler_build: str, other: str) -> tuple[str, str]:
-    """Returns for each of two compiler builds the parts that the other lacks; all where none is left."""
+    """Returns what to print of two compiler builds: the words that the other lacks, or all words."""
     ours, theirs = compiler_build.split(), other.split()
     left = " ".join(part for part in ours if part not in theirs)
     right = " ".join(part for part in theirs if part not in ours)

@@ -107,7 +107,7 @@ class WakePipe:
             os.write(self._writing, b"!")
 
     def clear(self) -> None:
-        """Discards earlier wake-ups: before the thread looks for what is new, so that none is lost."""
+        """Discards earlier wake-ups; call it before looking for new messages, else a wake-up may be lost."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._reading, LARGEST_BYTES)
 

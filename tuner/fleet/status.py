@@ -51,7 +51,7 @@ class FleetStatus:
     run_ids: tuple[tuple[str, int], ...]  # of the runs that have jobs: uuid, number in the history
 
     def run_text(self, uuid: str) -> str:
-        """Returns "run N" for a run that has jobs; of another run the first 8 characters of its uuid."""
+        """Returns "run N" for a run that has jobs, else "run " and the first 8 characters of the uuid."""
         return f"run {dict(self.run_ids).get(uuid, uuid[:8])}"
 
     def state_of(self, seen: SeenNode) -> str:

@@ -46,7 +46,7 @@ def packed(artifact: Artifact) -> bytes:
 
 
 def unpacked(blob: bytes) -> Artifact:
-    """Returns the artifact that ``packed`` wrote; raises UsageError for other JSON, ValueError for none."""
+    """Returns the artifact that ``packed`` wrote; raises UsageError for other JSON, else ValueError."""
     artifact = decode(Artifact, json.loads(blob), "artifact")
     program = artifact.program
     if program is None:
@@ -94,7 +94,7 @@ class FleetWork:
         return (self.run, self.number, self.stage)
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         return f"{self.stage} of trial {self.number}" if self.number >= 0 else self.stage
 
 

@@ -40,7 +40,10 @@ class ContractionReport:
 def contraction_reports(
     library: str, program: str, problems: tuple[Problem, ...]
 ) -> tuple[ContractionReport, ...]:
-    """Returns what the matchers of ``library`` do with a copy of ``program``; raises CandidateError."""
+    """Returns what the matchers of ``library`` do with a copy of ``program``; raises CandidateError.
+
+    ``problems``: those of the library's entries, whose names and shapes say why a contraction has no entry.
+    """
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(program, "payload")
         before = [_report(op) for op in _contractions(module)]

@@ -77,7 +77,7 @@ def library_entries(
 ) -> LibraryEntries:
     """Returns the best CPU trial of each problem as an entry, no replays; ``runs``: of these, (): of all.
 
-    ``task.machine`` None: this class; ``stock_only``: scripts without custom ops. Raises UsageError where
+    ``task.machine`` None: this machine; ``stock_only``: scripts without custom ops. Raises UsageError where
     nothing is left, for an unsuitable run, and for results that differ only in alignment or caches.
     """
     if task.target is not None and not TargetName.parse(task.target).is_on_cpu:

@@ -40,7 +40,9 @@ class EntryDocument:
     baseline_s: float | None
     trial: int
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the time
-    cost: OutliningCost | None = None  # None: not measured, since another machine exported the library
+    # slowdown in the library: of one contraction on tensors, and of a batch; None: not measured, since
+    # another machine exported the library
+    cost: OutliningCost | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +145,7 @@ def _script(text: str, entry: str, problem: Problem, name: str) -> str:
     )
     if tensors is None or buffers is None:
         raise UsageError(f"{name}: the schedule of {entry} is missing")
+    # the library finds the matmul itself: this line is not part of the schedule
     lines = tensors["lines"].removeprefix(MATMUL_OF)
     halves = ScriptHalves(lines, buffers["lines"], tensors["handle"], buffers["handle"])
     return halves.script(problem)

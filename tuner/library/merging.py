@@ -15,7 +15,7 @@ from tuner.runtime.cpu.host import describe_machine
 
 @dataclass(frozen=True)
 class LibraryText:
-    """A library's text, and its name for messages."""
+    """A library's MLIR text, and its name for messages."""
 
     name: str
     text: str
@@ -47,7 +47,7 @@ class MergedLibrary:
 
 @dataclass(frozen=True)
 class _Known:
-    """An entry with its cost, and the library that it is from."""
+    """An entry, its slowdown in the library (cost), and the name of the library that it is from."""
 
     entry: LibraryEntry
     cost: OutliningCost | None

@@ -26,7 +26,7 @@ PREFIX = "tuned."  # of the attributes that name an op's entry
 
 @dataclass(frozen=True)
 class EntrySchedule:
-    """An entry as the module has it: its name, what it is for, and the halves of its script."""
+    """An entry of a library's module: its name, the contractions that it matches, its script's two halves."""
 
     name: str  # an identifier: "matmul_64x96x33_f32_nn"
     contractions: tuple[MatchedContraction, ...]

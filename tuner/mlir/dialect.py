@@ -37,7 +37,10 @@ class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # un
 
 
 class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """What MLIR's interpreter runs for an InPlaceOp: ``change`` per payload op, up to the first failure."""
+    """What MLIR's interpreter runs for an InPlaceOp: ``change`` per payload op, up to the first failure.
+
+    ``tuner.mlir.transform`` attaches it to each op when the dialect is registered.
+    """
 
     @staticmethod
     def apply(

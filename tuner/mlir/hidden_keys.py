@@ -133,7 +133,7 @@ def with_hidden_keys(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
 
 @dataclass(frozen=True)
 class _Known:
-    """A value's state, or the number that it is."""
+    """What is known of a value: the state of its elements, or its number if it is one constant."""
 
     state: _State | None = None
     number: float | None = None
@@ -149,7 +149,7 @@ class _Search:
         products = contractions(self.function)
         if len(products) != 2:
             return None
-        scores, mixed = products
+        scores, mixed = products  # Q K^T, and weights V
         read = [_argument(each) for each in (*list(scores.operands)[:2], mixed.operands[1])]
         guarded = tuple(each for each in read if each is not None)
         self.tensors[scores.results[0]] = _Known(_State.SCORE)

@@ -289,7 +289,7 @@ def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
 
 
 def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
-    """Puts NaN, infinity, unit vectors or -128 into A and B, where their type has them."""
+    """Puts NaN, infinity, unit vectors or -128 into A and B, in place, where their type has them."""
     stored = replace(inputs.base, a=inputs.a, b=inputs.b)
     if inputs.problem.dtype == "i8":
         return replace(inputs, special=put_least_bytes(*stored.without_layout, rng))
@@ -421,6 +421,7 @@ def _scaled(
     m, n, _ = problem.sizes
     of_a = as_stored(rows, problem.stored_dtype).reshape(*problem.lead, m)
     of_b = as_stored(columns, problem.stored_dtype).reshape(*problem.lead, n)
+    # one factor per row of A and per column of B, along the other axis as the matrices are stored
     of_a = of_a[..., None, :] if problem.layout == "tn" else of_a[..., None]
     of_b = of_b[..., None] if problem.layout == "nt" else of_b[..., None, :]
     if base.a.dtype == BF16:

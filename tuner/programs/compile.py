@@ -140,13 +140,15 @@ Value = TypeVar("Value")
 
 
 def compile_in_child(request: ProgramRequest) -> CompiledProgram:
-    """Compiles a program in a child process, which the calling thread keeps for its next program.
+    """Returns the compiled program.
 
-    Raises UsageError for the user's mistakes, CandidateError as ``call_in_kept_child``.
+    From cached fusions in this process if nothing is to be compiled, else compiled in a child process, which
+    the calling thread keeps for its next program. Raises UsageError for the user's mistakes, CandidateError
+    as ``call_in_kept_child``.
     """
     module = without_data(request.text)
-    kept = kept_program(replace(request, text=module), lambda: split_payload(request.text).resources)
-    return _compiled_in_child(request) if kept is None else kept
+    cached = kept_program(replace(request, text=module), lambda: split_payload(request.text).resources)
+    return _compiled_in_child(request) if cached is None else cached
 
 
 def _compiled_in_child(request: ProgramRequest) -> CompiledProgram:
@@ -175,11 +177,11 @@ def compile_on_host(
     with naming_database(db):
         request = ProgramRequest(payload.text, target, None, options, database=known_url(db))
     with named_in_errors("payload", payload.text):
-        kept = kept_program(request, lambda: payload.resources)
-        if kept is None:
+        compiled = kept_program(request, lambda: payload.resources)
+        if compiled is None:  # not all of it is cached
             text = joined_payload(payload.text, payload.resources)
-            kept = _compiled_in_child(replace(request, text=text))
-    return host_function(kept)
+            compiled = _compiled_in_child(replace(request, text=text))
+    return host_function(compiled)
 
 
 def call_in_kept_child(work: Callable[[], Value]) -> Value:

@@ -189,7 +189,10 @@ class ScheduledFusion:
 
 @dataclass(frozen=True)
 class FusionTask:
-    """A fusion to be compiled by a schedule; by its first configuration, or as loops, where that is None."""
+    """A fusion to be compiled.
+
+    By ``schedule``; if that is None, by a strategy's first configuration, or as loops.
+    """
 
     fusion: Fusion
     machine: Machine

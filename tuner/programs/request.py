@@ -184,7 +184,10 @@ class ProgramRequest:
 
     @property
     def bound(self) -> dict[Problem, Script] | None:
-        """Returns the script of each listed matmul, others get default scripts; None: all become loops."""
+        """Returns the given scripts by problem; None if all matmuls become loops.
+
+        A matmul that is not listed gets a default script.
+        """
         return None if self.scripts is None else {key: Script.of(text) for key, text in self.scripts}
 
 

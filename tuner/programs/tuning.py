@@ -268,7 +268,11 @@ class FusionTuning:
     observe: CampaignObserver
 
     def find(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableFusions:
-        """Returns the tunable fusions; their ``why_none`` says why there are none. Raises UsageError."""
+        """Returns the tunable fusions; their ``why_none`` says why there are none. Raises UsageError.
+
+        ``name``: the program's, for error messages. ``cache``: state of the caches in which fusions are
+        timed, as in ``Problem.cache``.
+        """
         began_s = time.monotonic()
         with named_in_errors(name, request.text):
             found = self.steps.fusions(request, cache)

@@ -252,10 +252,10 @@ class BestStock:
 
 
 def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
-    """Returns the best trial of ``winner``'s group of which stock ``mlir-opt`` can run the script.
+    """Returns the best trial whose script stock ``mlir-opt`` can run; this may be ``winner``.
 
-    Perhaps ``winner`` itself. Raises UsageError if ``winner`` was not timed, or every timed script calls ops
-    of tuner.
+    Of trials with ``winner``'s problem, target, threads and machine. Raises UsageError if ``winner`` was not
+    timed, or every timed script calls ops of tuner.
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed")

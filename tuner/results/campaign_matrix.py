@@ -19,7 +19,7 @@ TIMED, FAILED, NOT_TRIED, INAPPLICABLE = STATES = ("timed", "failed", "not tried
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """One configuration on one problem: its projection (the nearest one allowed there), and its trial."""
+    """A configuration on one problem: its projection, the nearest allowed configuration, with its trial."""
 
     state: str  # one of STATES
     candidate: Candidate | None  # the projection; None: inapplicable
@@ -28,7 +28,7 @@ class MatrixCell:
 
     @property
     def reason(self) -> str:
-        """Returns why there is no time, in one line; "" where there is one."""
+        """Returns in one line why the cell has no time; "" if it has one."""
         if self.state == FAILED and self.trial is not None:
             outcome = self.trial.record.outcome
             return self.trial.stale or str(getattr(outcome, "reason", "verified, not timed"))
@@ -39,7 +39,7 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class CampaignMatrix:
-    """The configurations of a campaign's pool, and those that samplers proposed, on each of its problems."""
+    """The table (problems x configurations) of a campaign: its pool, then what samplers proposed."""
 
     campaign: int  # id
     problems: tuple[Problem, ...]

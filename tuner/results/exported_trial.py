@@ -1,4 +1,7 @@
-"""A trial exported: its script, payload, GPU code or T4 JSON; its text after each stage."""
+"""A trial exported: its script, payload, GPU code or T4 JSON; its text after each stage.
+
+T4 is a JSON format for the results of autotuners (``tuner.space.recorded.t4``).
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

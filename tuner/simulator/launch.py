@@ -174,7 +174,7 @@ class Engine:
             self._run_block(runs & (blocks == number))
 
     def _is_repeated(self) -> bool:
-        """Returns whether all threads and all memory are as earlier in this call, and so repeat for ever.
+        """Returns whether registers and memory equal an earlier state, so that the launch repeats for ever.
 
         Brent's cycle detection (1980): the state is saved anew after 1, 2, 4, 8, ... comparisons. Memory is
         compared when the registers have been equal twice. False for kernels with asynchronous operations.
@@ -486,7 +486,10 @@ def _run_to_pause(engine: Engine) -> Pause | None:
 
 
 def _resume(waiting: list[Engine]) -> Iterator[Pause]:
-    """Runs each of ``waiting`` to a pause, removes ended ones; yields one pause for the others, if any."""
+    """Runs each engine of ``waiting`` to its next pause and removes engines that ended from the list.
+
+    Yields one pause for all engines that remain; it is stuck if all are stuck and no engine ended.
+    """
     pauses = [(engine, _run_to_pause(engine)) for engine in waiting]
     left = [(engine, pause) for engine, pause in pauses if pause is not None]
     waiting[:] = [engine for engine, _ in left]

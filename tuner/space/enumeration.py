@@ -348,6 +348,7 @@ def _sampled(walk: Walk, limit: int) -> _Sample:
     if block is None:
         return _Sample(walk.keys.root()[:, :0], share, visits)
     for depth, step in enumerate(walk.steps):
+        # thinned before and after each step, by another hash each time: samples of samples stay uniform
         parents = _smallest_hashes(block, max(1, GROWN_LIMIT // step.choices), 2 * depth)
         share *= parents.rows / max(1, block.rows)
         visits += parents.rows * step.choices / share

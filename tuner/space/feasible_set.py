@@ -192,7 +192,7 @@ class FeasibleSet:
         return counts
 
     def demoted(self) -> dict[str, int]:
-        """Returns per preference, by text, how many configurations break it and none before it."""
+        """Returns by a preference's text the number of configurations that break it as their first one."""
         counts: dict[str, int] = {}
         for space, broken in zip(self.spaces, self._broken, strict=True):
             for number, preference in enumerate(space.preferences):

@@ -179,12 +179,12 @@ class _BoundGraph:
 
 
 class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
-    """A graph with some of its inputs as buffers."""
+    """A graph as a module whose constant inputs are buffers: its call takes the other inputs."""
 
     def __init__(self, graph: torch.fx.GraphModule, constants: dict[int, torch.Tensor]) -> None:
         super().__init__()
         self._graph = graph
-        self._places = tuple(constants)
+        self._places = tuple(constants)  # numbers of the graph's inputs
         for at, tensor in constants.items():
             self.register_buffer(f"constant_{at}", tensor)
 

@@ -169,7 +169,7 @@ def regions_of(graph: ModuleGraph, fusions: Sequence[Fusion]) -> tuple[Region, .
 
 
 def _first_fusions(fusions: Sequence[Fusion]) -> list[int]:
-    """Returns for each fusion the number of the first one of its region."""
+    """Returns, per fusion, the number of the first fusion of the region of the program that it is in."""
     firsts = [*range(len(fusions))]
     for writer, readers in _readers(fusions).items():
         sources = {*fusions[writer].sources}
@@ -182,7 +182,7 @@ def _first_fusions(fusions: Sequence[Fusion]) -> list[int]:
 
 
 def _readers(fusions: Sequence[Fusion]) -> dict[int, list[int]]:
-    """Returns for each fusion those that read what it writes."""
+    """Returns, by the number of a fusion, the numbers of later fusions that read a buffer that it writes."""
     readers: dict[int, list[int]] = {}
     writers: dict[int, list[int]] = {}  # by buffer
     for number, fusion in enumerate(fusions):

@@ -124,16 +124,19 @@ def export_module(
 
 @dataclass(frozen=True, eq=False)
 class LoweredProgram:
-    """What a program becomes, but for the numbers of its weights; kept in files by ``export_key``."""
+    """A torch.export program lowered to MLIR text, with the data of all constants but weights.
+
+    Cached in files by ``export_key``.
+    """
 
     text: str  # names constants, whose data are not in it
     names: tuple[tuple[str, str], ...]  # of a constant in the text, and of the program's weight
     data: tuple[tuple[str, bytes], ...]  # of constants that are no weights
-    inputs: tuple[int, ...]
-    outputs: tuple["Output", ...]
-    types: tuple[torch.dtype, ...]
-    result_types: tuple[torch.dtype, ...]
-    constants: tuple[tuple[int, object], ...]
+    inputs: tuple[int, ...]  # numbers of the leaves of the arguments that are tensors
+    outputs: tuple["Output", ...]  # the leaves of what the module returns
+    types: tuple[torch.dtype, ...]  # of the function's arguments
+    result_types: tuple[torch.dtype, ...]  # of its results
+    constants: tuple[tuple[int, object], ...]  # (number of a leaf of the arguments, value) of the others
 
     def weights_of(self, program: torch.export.ExportedProgram) -> dict[str, bytes]:
         """Returns the data of the constants; raises UsageError for a weight that has no dense memory."""

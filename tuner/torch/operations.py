@@ -42,6 +42,7 @@ BIAS = """  %sum = linalg.generic
     linalg.yield %r : {element}
   }} -> {c}
 """
+# 0x04000000: the alignment of the data, 4 as a little-endian 32-bit integer, as a dense_resource begins
 RESOURCES = (
     '{{-#\n  dialect_resources: {{\n    builtin: {{\n      weight: "0x04000000{digits}"\n    }}\n  }}\n#-}}\n'
 )

@@ -202,6 +202,7 @@ class CampaignSession:
         return bool(self._ended)
 
     def _start(self, number: int, runners: tuple[AbstractRunner, ...]) -> _Started | None:
+        # a resumed campaign first replays the trials that are stored
         chosen = self._stored_trial(number) if number < len(self._stored) else self._next_trial(number)
         if chosen is None:
             return None
@@ -245,7 +246,7 @@ class CampaignSession:
         assert projection is not None
         row = feasible.row_of(projection)
         assert row is not None
-        sampler.replay(own_number, row)
+        sampler.replay(own_number, row)  # so that it does not propose the configuration again
         return _Started(place, own_number, row, projection), self._plan.pool.columns[suggestion.column]
 
     def _finish(self, started: _Started, runners: tuple[AbstractRunner, ...]) -> None:

@@ -197,7 +197,10 @@ class OutcomesByCode:
         self._records: dict[str, Record] = {}
 
     def add(self, trial: int, record: Record) -> None:
-        """Adds trial ``trial`` by its hashes of script and code; ``reused_from``: the trial that ran."""
+        """Makes ``record`` the outcome of its script's and its code's hash.
+
+        A later reuse refers to ``trial``, or, if ``record`` is reused itself, to the trial that it came from.
+        """
         # without the program, which the store has
         source = replace(record, reused_from=record.reused_from or trial, program=None)
         self._records |= {record.script_sha256: source, record.artifact_sha256: source}

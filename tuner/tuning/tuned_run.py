@@ -102,7 +102,7 @@ class TunedCampaign:
 
     @property
     def total_s(self) -> float | None:
-        """Returns the sum of the best times, each times its count; None where a problem has no time."""
+        """Returns the sum of (best time x count) over the problems; None if a problem has no time."""
         times = [None if best is None else best.best_s for best in self.best]
         if any(time is None for time in times):
             return None

@@ -77,7 +77,7 @@ def test_work_uses_memory_until_its_token_is_waited_for() -> None:
 def test_memrefs_are_found_behind_what_was_made_of_them() -> None:
     with parsed(text_beside(__file__, "POINTERS")) as module:
         pointer, elsewhere = [op.results[0] for op in walk(module, "llvm.inttoptr")]
-        behind = {each.get_name() for each in aliases.buffers_behind(pointer)}
+        behind = {each.get_name() for each in aliases.buffers_with_address_in(pointer)}
         assert behind == {"%arg0", "%arg1"}
         assert [aliases.is_from_elsewhere(each) for each in (pointer, elsewhere)] == [False, True]
 
@@ -88,7 +88,7 @@ def test_both_directions_are_one_relation() -> None:
         memory = walk(module, "gpu.alloc")[0].results[0]
         held = aliases.aliases_of(memory).values - {memory}
         assert len(held) == 8  # %n, both %w, %r#1, %s, %i, %c, %t; neither %k nor %r#0
-        assert all(aliases.buffers_behind(each) == (memory,) for each in held)
+        assert all(aliases.buffers_with_address_in(each) == (memory,) for each in held)
 
 
 @contextmanager

@@ -94,7 +94,7 @@ def _strategy_document(entry: "StrategyEntry") -> dict[str, object]:
 @click.option(
     "--suggest",
     is_flag=True,
-    help="Constraints that would have saved failed trials, as lines of such a file.",
+    help="Constraints that would have saved failed trials, as lines of a search space file.",
 )
 @click.option(
     "--min-support", type=int, default=5, show_default=True, help="Failed points that a suggestion explains."

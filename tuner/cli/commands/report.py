@@ -20,6 +20,7 @@ from tuner.results.report import RUNS_SHOWN
 from tuner.results.report.page import gathered, no_pass_timings, page_html, reported_campaign, timed_passes
 from tuner.search.method import stored_studies
 
+HOST = "127.0.0.1"  # loopback: other machines cannot connect
 PORTS = 65535
 ALIVE_S = 0.2  # between two looks whether the server still serves
 
@@ -120,7 +121,6 @@ def report(
     )
 
 
-HOST = "127.0.0.1"  # loopback: other machines cannot connect
 Application = Callable[..., Any]  # WSGI application, PEP 3333
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedCampaign
 
-OF_ONE_RUN = ("warm_files", "entry", "arguments")  # options of other ways to tune
+NOT_OF_CAMPAIGNS = ("warm_files", "entry", "arguments")  # parameters of ``tuner tune`` that --shapes excludes
 
 
 def tune_shapes(
@@ -55,14 +55,15 @@ def tune_shapes(
 ) -> int:
     """Tunes the problems of a file under one budget, prints the result, returns the exit code."""
     _require_campaign_options(context, options)
-    of_runs = {name: typed for name, typed in options.items() if name not in (*PROBLEM_OPTIONS, *OF_ONE_RUN)}
-    of_runs["warm_start"] = False  # problems of the campaign are each other's warm start
+    of_others = (*PROBLEM_OPTIONS, *NOT_OF_CAMPAIGNS)
+    run_options = {name: typed for name, typed in options.items() if name not in of_others}
+    run_options["warm_start"] = False  # problems of the campaign are each other's warm start
     is_model = file.suffix.lower() == SUFFIX
     problems, left_out = model_contractions(file) if is_model else (read_shapes(file), ())
     for line in left_out:
         print(f"note: left out: {line}", file=sys.stderr)
     settings, members = campaign_settings(
-        problems, lambda problem: run_request(problem, **of_runs), backends, file.name
+        problems, lambda problem: run_request(problem, **run_options), backends, file.name
     )
     with open_store(database) as store:
         begin = partial(begin_campaign, settings, members, backends, store, began_s=context.meta[BEGAN_S])
@@ -100,9 +101,10 @@ def _require_campaign_options(context: click.Context, options: dict[str, Any]) -
         raise UsageError(
             f"--shapes cannot be combined with {options['operation']}: the file has the problems"
         )
-    given = settings_given(context, (*OF_ONE_PROBLEM, *OF_ONE_RUN))
+    given = settings_given(context, (*OF_ONE_PROBLEM, *NOT_OF_CAMPAIGNS))
     given += ["--no-warm-start"] * is_typed(context, "warm_start")
     if given:
+        # flag to parameter: --output-dtype is output_dtype
         is_of_problem = given[0][2:].replace("-", "_") in OF_ONE_PROBLEM
         why = ": each problem of the file has its own" if is_of_problem else ""
         raise UsageError(f"--shapes cannot be combined with {', '.join(given)}{why}")

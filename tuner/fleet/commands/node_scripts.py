@@ -43,7 +43,7 @@ class NodeCommand:
             one_line("certificates", self.certificates)
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def argv(self) -> tuple[str, ...]:
         """Returns program and arguments, without the database: other users of a machine see arguments."""
         compile_options = ("--compile", str(self.slots)) if self.slots else ()
         measure_options = ("--measure",) if self.has_device else ()
@@ -145,7 +145,7 @@ def _pod(command: NodeCommand, cores: int, image: str, secret: str) -> dict[str,
             {
                 "name": "node",
                 "image": image,
-                "command": list(command.words),
+                "command": list(command.argv),
                 # with a home folder: the user nobody has none
                 "env": [
                     {"name": key, "value": value} for key, value in (*command.environment, ("HOME", SCRATCH))
@@ -188,7 +188,7 @@ def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: 
         "set -euo pipefail",
         *(f"export {assignment}" for assignment in command.assignments),
         # srun does not inherit it from sbatch
-        f"exec srun --cpus-per-task={cores} {shlex.join(command.words)}",
+        f"exec srun --cpus-per-task={cores} {shlex.join(command.argv)}",
     )
     return "".join(f"{line}\n" for line in lines)
 
@@ -202,7 +202,7 @@ def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
     ``-n`` keeps ssh from reading the script as input. Raises UsageError for a name
     that is empty, has control characters, or that ssh would read as an option.
     """
-    remote = f"{' '.join(command.assignments)} nohup {shlex.join(command.words)} >>{LOG} 2>&1 </dev/null &"
+    remote = f"{' '.join(command.assignments)} nohup {shlex.join(command.argv)} >>{LOG} 2>&1 </dev/null &"
     for host in hosts:
         if host.startswith("-"):
             raise UsageError(f"host: found {host!r}, allowed a name or an address, such as me@build1")

@@ -275,7 +275,7 @@ def _node(seen: SeenNode, status: FleetStatus) -> tuple[str, ...]:
 
 def _device(device: DeviceStatus, status: FleetStatus) -> tuple[str, ...]:
     work = device.doing
-    now = "waits for work" if work is None else f"{work.words} of {status.run_text(work.run)}"
+    now = "waits for work" if work is None else f"{work.text} of {status.run_text(work.run)}"
     return (device.device, device.machine, f"{device.idle_share:.0%}", now)
 
 

@@ -99,7 +99,10 @@ class GpuChild:
     def remeasure(
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
     ) -> FinalTimes:
-        """Times programs with cuBLAS; None for one that fails; no times if all fail or time is up."""
+        """Times the programs and cuBLAS, the baseline, interleaved.
+
+        A program that fails has None; no times at all if all fail or ``within_s`` is over.
+        """
         group = Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
         found = self._reply_of("remeasure", group, effort, seed, within_s, limit_s)

@@ -106,7 +106,7 @@ def provenance(kernel: CpuKernel) -> str:
 
 
 def times(entry: LibraryEntry) -> tuple[str, ...]:
-    """Returns texts: an entry's time with its reliability, or that it has none; its ratio to the baseline."""
+    """Returns texts: (time with reliability, ratio to the baseline), or one that nothing was timed."""
     if entry.median_s is None:
         return ("verified, not timed",)
     compared = entry.compared

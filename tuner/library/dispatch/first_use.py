@@ -46,7 +46,7 @@ OUT = "out is read-only, not C-contiguous, of another type or shape, or shares m
 def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
     """Returns ``np.matmul`` of the arrays: the baseline. Raises UsageError for what is no array."""
     try:
-        with between_forks():
+        with between_forks():  # os.fork() waits: a child of a fork in here would inherit a locked BLAS
             product: Array = np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
     except TypeError as error:
         raise UsageError(f"matmul: {' '.join(str(error).split())}") from error
@@ -118,8 +118,8 @@ class KernelLoader:
 
     def loaded(self, problem: Problem, script_text: str, otherwise: Otherwise) -> KernelCall:
         """Returns the call of a script. Raises CandidateError where it cannot be compiled or loaded."""
-        keep_freed_memory()
-        with between_forks():
+        keep_freed_memory()  # results are allocated in each call
+        with between_forks():  # os.fork() waits: a child of a fork in here would inherit locked LLVM state
             artifact = self._compiler.compile(problem, Script.of(script_text))
             kernel = CpuEvaluator(self._threads).load(problem, artifact)
         return KernelCall(problem, kernel, otherwise)
@@ -257,6 +257,7 @@ def _no_ratio(times: list[Measurement], baseline: Measurement, evidence: Evidenc
 
 
 def _times(calls: tuple[MatmulCall, ...], problem: Problem, arrays: ProblemArrays) -> tuple[Measurement, ...]:
+    # the caller's arrays may lie on small pages, the slowest place: what is fastest there is a safe choice
     on_small_pages = (copy_on_small_pages(each, problem.offset_bytes) for each in arrays.operands)
     operands = _as_passed(problem, *on_small_pages)
 

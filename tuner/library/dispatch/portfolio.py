@@ -1,4 +1,7 @@
-"""The portfolio of a stored campaign: its times, chosen columns, and what is not measured."""
+"""The portfolio of a stored campaign: its times, the chosen configurations, and what is not measured.
+
+Configurations are columns of the time matrix, problems are its rows.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -48,7 +51,10 @@ class MeasuredCampaign:
 
 
 def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCampaign:
-    """Returns each cell's least median, since disturbances add time; failed ones do not apply."""
+    """Returns the campaign's times: per problem and configuration the least median, as disturbances add time.
+
+    A configuration that failed on a problem counts as not applicable to it.
+    """
     rounds_s = tuple(
         tuple(() if cell.trial is None or cell.time_s is None else _medians(cell.trial) for cell in row)
         for row in found.cells
@@ -176,6 +182,7 @@ def _missing(portfolio: Portfolio, found: CampaignMatrix) -> tuple[MissingCell, 
 
 def _universal(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
     """Returns the columns that can do a problem of any size, of every kind of problem in the campaign."""
+    # 1x1x1 stands for any size: constraints on sizes ask for a minimum or a multiple in most cases
     kinds = {replace(run.settings.problem, sizes=(1, 1, 1)): run for run in runs}
     source = backends.measurement_of_run(runs[0].settings)
     able = set(range(len(found.columns)))

@@ -124,6 +124,7 @@ def _product(op: Op, scratch: _Scratch) -> Value:
         def one_k_group(k_group: Value, *totals: Value) -> list[Value]:
             k_groups = value("vector.load", _line_kind(b.type), b, k_group, index(0))
             kind = ir.VectorType(line)
+            # per element of a K group: one element of each column of B
             of_b = deinterleaved(_widened(k_groups, kind.element_type), kind.shape[0])
             totals_now = list(totals)
             for place, each in enumerate(of_b):

@@ -204,7 +204,10 @@ def divide_among_threads(function: Op, threads: int) -> bool:
 
 
 def _division(block: Block, depth: int, threads: int) -> _Division | None:
-    """Returns a function divided at the loops of a depth, and its time; None where that may be wrong."""
+    """Returns the function divided among threads at loops of nesting ``depth``, with its estimated time.
+
+    None if parts that run at the same time may conflict.
+    """
     placed: list[_Placed] = []
     for ops, runs in _pieces(block, depth, 1):
         part = _part(ops)
@@ -239,7 +242,7 @@ def _pieces(block: Block, depth: int, runs: int) -> Iterator[tuple[tuple[Op, ...
 
 
 def _part(ops: tuple[Op, ...]) -> Part | None:
-    """Returns a part with who may run it, by what it alone accesses; None for what cannot be divided."""
+    """Returns ``ops`` as a part, with the threads that may run it; None if it cannot be divided."""
     own = {result for op in ops for name in ALLOCATIONS for each in walk(op, name) for result in each.results}
     accesses = []
     for op in ops:
@@ -267,7 +270,7 @@ def _by_all_where_own(part: Part) -> Part:  # run whole by each thread, if it wr
 
 
 def _moved(ops: Sequence[Op]) -> list[Op]:
-    """Returns the operations that access memory or depend on those that do: what one thread runs alone."""
+    """Returns the operations that access memory, or use results of such: they are run by one thread alone."""
     moved: list[Op] = []
     made: set[Value] = set()
     for op in ops:

@@ -130,6 +130,7 @@ class _Block:
             len(self.pixels) * len(self._counts)
         )
         sizes, reduced = self.tile.sizes, self.tile.reduced
+        # the last reduced loop may be split: its blocks become the outermost loop
         last = reduced[-1]
         is_blocked = 0 < self.channels < sizes[last] and sizes[last] % self.channels == 0
         inner = self.channels if is_blocked else sizes[last]
@@ -140,6 +141,7 @@ class _Block:
         adds = fill is None
         parts = len(self._counts)
         for part, count in enumerate(self._counts):
+            # sums are ordered by pixel, then by part of the lanes
             of_part, first = sums[part::parts], part * self.lanes
             if not self.tile.is_stored_along_lanes:
                 self._store_transposed(of_part, first, count, adds=adds)
@@ -157,6 +159,7 @@ class _Block:
         if not loops:
             return self._step(at, sums)
         (dimension, count, step), *inner = loops
+        # only the innermost loop is unrolled, and only without a remainder
         unroll = self.unroll if not inner and count % self.unroll == 0 else 1
 
         def body(number: Value, *before: Value) -> Sequence[Value]:

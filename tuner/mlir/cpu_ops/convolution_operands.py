@@ -26,7 +26,7 @@ At = dict[int, Value]  # dimension of the buffer -> index; of the channels: the 
 
 
 def paired(size: int) -> int:
-    """Returns how many K groups pairs of ``size`` channels are."""
+    """Returns the number of K groups that hold ``size`` channels, two in each: size / 2, rounded up."""
     return -(-size // PAIR)
 
 
@@ -180,7 +180,7 @@ class _KGroups:
         self._in_registers(paired(size), copy)
 
     def _pair(self, at: At, count: int, *, is_scalar: bool = False) -> None:
-        """Creates the K groups of one pair of channels: ``count`` adjacent ones, or one."""
+        """Creates the K groups of one pair of channels at ``count`` adjacent positions, and stores them."""
         first = times(at[self.channels], PAIR)
         low = self._bits(at | {self.channels: first}, count, is_scalar=is_scalar)
         if constant_of(at[self.channels]) is not None:  # an odd last channel
@@ -233,7 +233,7 @@ class ConvolutionTile:
 
     @classmethod
     def of(cls, op: Op, along: str) -> "ConvolutionTile | str":
-        """Returns the tile that a generic is; or, as text, what the generic is where it is no tile."""
+        """Returns a ``linalg.generic`` as a tile; or, as text, what it is, if it is no tile."""
         kinds = [each.type for each in op.operands]
         if len(kinds) != 3 or not all(
             isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds

@@ -159,7 +159,7 @@ def _slices(weight: Value, columns: int) -> list[_Slice]:
 
 def _read(user: Op, number: int, tensor: Value, columns: int) -> _Slice | None:
     k, n = tensor.type.shape
-    if user.name != "tensor.extract_slice":
+    if user.name != "tensor.extract_slice":  # the whole weight is read: it must be one panel
         return _padded(None, (0, 0), (k, n), [(user, number)]) if n <= columns else None
     sizes = list(user.attributes["static_sizes"])
     strides = list(user.attributes["static_strides"])

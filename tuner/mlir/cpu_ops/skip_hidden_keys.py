@@ -86,7 +86,10 @@ class _Band:
 
 
 def _bound(op: Op, band: _Band, unsafe: Value) -> None:
-    """Gives a loop over keys bounds that follow the rows around it, those of a matrix where none are."""
+    """Narrows the bounds of a loop over keys to the keys visible to the rows of the loops around it.
+
+    Without such loops, the rows are all rows of the matrix.
+    """
     around = [each for each in parents_of(op) if any(name.startswith(ROWS) for name in each.attributes)]
     around = around if any(BLOCK in each.attributes for each in around) else []  # of a single block: unknown
     size = constant_of(around[0].operands[2]) if around else band.queries

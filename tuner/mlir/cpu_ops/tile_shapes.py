@@ -46,6 +46,7 @@ class DropUnitBatchOp(InPlaceOp, name="drop_unit_batch"):
 def _replace(op: Op) -> None:
     with ir.InsertionPoint(op), op.location:
         a, b, start = _matrix(op.operands[0]), _matrix(op.operands[1]), _start(op.operands[2])
+        # parsed from text, which gives the op its body, then cloned to here
         holder = ir.Module.parse(MATMUL.format(a=a.type, b=b.type, c=start.type))
         copied = holder.body.operations[0].regions[0].blocks[0].operations[0].operation.clone()
         for number, operand in enumerate((a, b, start)):

@@ -1,6 +1,7 @@
 """``tuner.vnni_block`` and ``tuner.pair_block``: matmuls of i8 or bf16 buffers as products of K groups.
 
-A K group is 32 bits, four i8 or two bf16, adjacent along K.
+A K group is 32 bits: ``per_k_group`` elements, four i8 or two bf16, adjacent along K. ``depth`` is the number
+of elements in one vector of K groups.
 """
 
 from collections.abc import Callable
@@ -181,9 +182,9 @@ class _KGroupMatmul:
     ) -> "_KGroupMatmul":
         columns, k = matmul.columns(), matmul.k
         rows = matmul.m if tile.panels_first else tile.rows
-        of_a = KGroupSource(matmul.a, matmul.layout != "tn", tile.lanes)
+        of_a = KGroupSource(matmul.a, is_along_k=matmul.layout != "tn", k_groups=tile.lanes)
         a = KGroupRows.of(of_a, k, rows, has_all=tile.panels_first)
-        of_b = KGroupSource(matmul.b, matmul.layout == "nt", tile.lanes)
+        of_b = KGroupSource(matmul.b, is_along_k=matmul.layout == "nt", k_groups=tile.lanes)
         b = weight or packed_k_groups(of_b, columns, k, tile.vectors, products.of_b)
         return cls(matmul, columns, tile, a, b, None if weight else of_b, products)
 
@@ -245,6 +246,8 @@ class _KGroupMatmul:
         """Creates prefetches of a K group of the next strip's rows, a panel's share."""
         if self.a.packed is not None:
             return
+        # with the strips' loop outside, a strip is multiplied by all panels: each fetches ``share`` rows of
+        # the next strip; with the panels' loop outside, the next strip is next, and all its rows are fetched
         panels = 1 if self.tile.panels_first else self.columns.steps(self.tile.columns)
         share = -(-strip.rows // panels)
         first = strip.first if panels == 1 else total(strip.first, times(panel, share))
@@ -256,6 +259,7 @@ class _KGroupMatmul:
         source = self.source_of_b
         if source is None or source.is_along_k:
             return
+        # strips share the rows of a K group: each fetches ``share`` rows, number ``part`` of the shares
         share = -(-source.per_k_group // BlockExtent(self.matmul.m).steps(self.tile.rows))
         part = value("arith.remui", ir.IndexType.get(), strip.number, index(source.per_k_group // share))
         row = total(times(k_group, source.per_k_group), times(part, share))
@@ -271,20 +275,21 @@ class _KGroupMatmul:
 class PairBlockOp(InPlaceOp, name="pair_block"):
     """``tuner.pair_block``: matmuls of buffers of bf16 into f32 become products of pairs.
 
-    Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
-    schedule. Each is replaced by loops over strips of ``tile_m`` rows and panels of ``tile_n`` columns, with
-    all sums of a tile in vector registers. B is read as pairs of rows of K: a weight comes packed so
-    (``tuner.mlir.cpu_ops.vnni_operands``), another B is packed first. A is packed for layout tn only. A
-    ``linalg.fill`` of that C with zero is replaced too. Any size. vdpbf16ps takes subnormal numbers as 0.
+    Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes (but for columns of B and C),
+    each one block of the schedule. Each is replaced by loops over strips of ``tile_m`` rows and panels of
+    ``tile_n`` columns, with all sums of a tile in vector registers. B is read as pairs of rows of K: a weight
+    comes packed so (``tuner.mlir.cpu_ops.vnni_operands``), another B is packed first. A is packed for layout
+    tn only. A ``linalg.fill`` of that C with zero is replaced too. Any size. vdpbf16ps takes subnormal
+    numbers as 0.
 
         linalg.fill ins(%zero : f32) outs(%c : memref<1x16xf32>)
         linalg.matmul ins(%a, %b : memref<1x64xbf16>, memref<64x16xbf16>) outs(%c : memref<1x16xf32>)
       becomes, after the loops that pack %b, with tile_m = 1, tile_n = 16 and dots = 1
-        %total = scf.for %word = %c0 to %c32 step %c1 iter_args(%sums = %start) -> (vector<16xf32>) {
-          %words = vector.load %packed_b[%row, %c0] : memref<32x32xbf16>, vector<32xbf16>
+        %total = scf.for %k_group = %c0 to %c32 step %c1 iter_args(%sums = %start) -> (vector<16xf32>) {
+          %k_groups_of_b = vector.load %packed_b[%row, %c0] : memref<32x32xbf16>, vector<32xbf16>
           %pair = vector.load %a[%c0, %k] : memref<1x64xbf16>, vector<2xbf16>
           %pairs = vector.bitcast %broadcast : vector<16xi32> to vector<32xbf16>
-          %next = x86.avx512.dot %sums, %pairs, %words : vector<32xbf16> -> vector<16xf32>
+          %next = x86.avx512.dot %sums, %pairs, %k_groups_of_b : vector<32xbf16> -> vector<16xf32>
           scf.yield %next : vector<16xf32>
         }
         vector.store %total, %c[%i, %j] : memref<1x16xf32>, vector<16xf32>
@@ -292,8 +297,8 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     Attributes, i64: those of ``tuner.vnni_block`` (``tile_m``, ``tile_n``, ``lanes``, ``panels_first``,
     ``fetches_a``, ``fetches_b``, ``columns``, ``last_columns``), and ``dots``, 1 for vdpbf16ps of AVX512-BF16
     (default 0: f32 arithmetic). The handle (a func.func) stays valid. Silenceable failure: a matmul that is
-    not of memrefs of static sizes of bf16 into f32, a tile_n that is no multiple of ``lanes``, and ``dots``
-    with other than 16 lanes.
+    not of memrefs of static sizes, as above, of bf16 into f32, a tile_n that is no multiple of ``lanes``, and
+    ``dots`` with other than 16 lanes.
     """
 
     def change(self, function: Op) -> str | None:
@@ -314,10 +319,11 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
 class VnniBlockOp(InPlaceOp, name="vnni_block"):
     """``tuner.vnni_block``: matmuls of buffers of i8 into i32 become dot products of four bytes (vpdpbusd).
 
-    Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
-    schedule. Each is replaced by loops: B is packed to panels of ``tile_n`` columns, then each strip of
-    ``tile_m`` rows of A, packed for layout tn only, is multiplied by one panel after the other, with the sums
-    in vector registers. A ``linalg.fill`` of C with zero before the matmul is replaced too. Any size.
+    Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes (but for columns of B and C),
+    each one block of the schedule. Each is replaced by loops: B is packed to panels of ``tile_n`` columns,
+    then each strip of ``tile_m`` rows of A, packed for layout tn only, is multiplied by one panel after the
+    other, with the sums in vector registers. A ``linalg.fill`` of C with zero before the matmul is replaced
+    too. Any size.
 
     The instruction multiplies unsigned by signed bytes. So B is packed with its sign bits flipped, which
     adds 128 to each element, and sums start from -128 times the sum of their row of A; they wrap around. A B
@@ -327,11 +333,11 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
         linalg.fill ins(%zero : i32) outs(%c : memref<1x16xi32>)
         linalg.matmul ins(%a, %b : memref<1x64xi8>, memref<64x16xi8>) outs(%c : memref<1x16xi32>)
       becomes, after the loops that pack %b and add up the row of %a, with tile_m = 1 and tile_n = 16
-        %total = scf.for %word = %c0 to %c16 step %c1 iter_args(%sums = %start) -> (vector<16xi32>) {
-          %words = vector.load %packed_b[%row, %c0] : memref<16x64xi8>, vector<64xi8>
+        %total = scf.for %k_group = %c0 to %c16 step %c1 iter_args(%sums = %start) -> (vector<16xi32>) {
+          %k_groups_of_b = vector.load %packed_b[%row, %c0] : memref<16x64xi8>, vector<64xi8>
           %k_group_of_a = vector.load %a[%c0, %k] : memref<1x64xi8>, vector<4xi8>
           %bytes = vector.bitcast %broadcast_of_a : vector<16xi32> to vector<64xi8>
-          %next = func.call @vpdpbusd_512(%sums, %words, %bytes) : ...
+          %next = func.call @vpdpbusd_512(%sums, %k_groups_of_b, %bytes) : ...
           scf.yield %next : vector<16xi32>
         }
         vector.store %total, %c[%i, %j] : memref<1x16xi32>, vector<16xi32>
@@ -340,10 +346,10 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     ``lanes``, sums of a register (default 16; 8 for registers of 256 bits), ``panels_first``, 1 for the loop
     over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the rows of A of
     the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the block of K
-    (default 0), and ``columns`` and ``last_columns``, the sizes of a whole block and of the last one, where
-    B and C have a dynamic number of columns (default: it is static). The handle (a func.func) stays valid.
-    Silenceable failure: a matmul that is not of memrefs of static sizes of i8 into i32, and a tile_n that is
-    no multiple of ``lanes``.
+    (default 0), and ``columns`` and ``last_columns``, the sizes of a whole block and of the last one, where B
+    and C have a dynamic number of columns (default: it is static). The handle (a func.func) stays valid.
+    Silenceable failure: a matmul that is not of memrefs of static sizes, as above, of i8 into i32, and a
+    tile_n that is no multiple of ``lanes``.
 
     Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI.
     """

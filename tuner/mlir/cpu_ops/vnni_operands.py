@@ -171,7 +171,10 @@ class KGroupStrip:
 
     @property
     def whole_k_groups(self) -> int:
-        """Returns how many K groups of a row are loaded whole: not a partial last one, unless A is packed."""
+        """Returns how many K groups (32 bits along K) of a row of A are loaded as whole vectors.
+
+        A partial last one counts only if A is packed, since packing pads it with zeros.
+        """
         source = self.of.source
         return (
             self.of.k // source.per_k_group if self.of.packed is None else -(-self.of.k // source.per_k_group)
@@ -194,7 +197,10 @@ class KGroupStrip:
         pack_a(source, self.first, BlockExtent(self.rows), self.of.k, store)
 
     def broadcast(self, row: int, k_group: Value) -> Value:
-        """Creates the vector whose K groups are all one whole K group of a row of the strip."""
+        """Creates the broadcast of one K group of the strip's row ``row`` to all lanes.
+
+        A K group is 32 bits: two bf16 or four i8 adjacent along K.
+        """
         source, lanes = self.of.source, self.of.source.k_groups
         if self.of.packed is not None:
             loaded = value("memref.load", k_group_type(), self.of.packed, plus(self._begin, row), k_group)

@@ -126,7 +126,10 @@ K_GROUPS = 16  # of a vector of 64 bytes, and of a tile row
 
 @dataclass(frozen=True, eq=False)
 class KGroupSource:
-    """A matrix A or B as K groups; ``across`` is the number of a line: a row of A or a column of B."""
+    """Reads A or B as K groups.
+
+    In the methods, ``across`` is the row index of A or the column index of B, and ``k`` the index along K.
+    """
 
     buffer: Value  # 2-D memref, rows of adjacent elements
     is_along_k: bool  # K is the dimension of adjacent elements: A of layout nn and nt, B of nt

@@ -13,7 +13,7 @@ from tuner.mlir.effects.aliases import (
     CAST,
     SOURCES,
     VIEWS,
-    buffers_behind,
+    buffers_with_address_in,
     is_buffer,
     is_carried,
     is_from_elsewhere,
@@ -253,7 +253,7 @@ def _through_host_pointer(value: Value) -> Accesses:
         return NONE
     if is_from_elsewhere(value):
         return Accesses(is_unknown=True)
-    return union(_access(each, ANYTHING) for each in buffers_behind(value))
+    return union(_access(each, ANYTHING) for each in buffers_with_address_in(value))
 
 
 def _access(value: Value, effect: Effect) -> Accesses:

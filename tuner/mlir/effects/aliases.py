@@ -175,13 +175,16 @@ def handed_on(op: Op, number: int) -> HandedOn:
     return HandedOn(values, _is_kept(op, number))
 
 
-def buffers_behind(value: Value) -> tuple[Value, ...]:
-    """Returns the memrefs whose address a value that is no memref may hold, but not through memory."""
+def buffers_with_address_in(value: Value) -> tuple[Value, ...]:
+    """Returns the memrefs whose address ``value`` (an index, pointer, struct, ...) may hold.
+
+    An address that was stored and loaded again is not followed.
+    """
     return tuple(each for each in _behind(value) if is_buffer(each.type))
 
 
 def is_from_elsewhere(pointer: Value) -> bool:
-    """Returns whether no memref is behind a pointer, and no other object, so that it may point anywhere."""
+    """Returns whether a pointer may point anywhere: it comes from no memref or other known object."""
     behind = [pointer, *_behind(pointer)]
     return not any(is_buffer(each.type) or op_of(each, *OTHER_OBJECTS) is not None for each in behind)
 
@@ -347,7 +350,7 @@ def _one_step_back(value: Value) -> list[Value] | None:
         return [choice.operands[1], choice.operands[2]]
     if op_of(value, CAST) is None:
         return None
-    return list(buffers_behind(value)) or None  # None: made from what a call of the runtime returned
+    return list(buffers_with_address_in(value)) or None  # None: made from what a call of the runtime returned
 
 
 def _require_known(origin: Value) -> None:

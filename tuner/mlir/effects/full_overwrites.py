@@ -54,6 +54,8 @@ class _Reading:
         indices = list(store.operands)[2:]
         if store.block == self._body:
             return self._cover_all([self._linear(each) for each in indices], shape)
+        # `if number < total`: each thread writes the element whose indices are the digits of its linear
+        # number
         guard = store.parent.operation
         if guard.name != "scf.if" or guard.block != self._body or store.block != guard.regions[0].blocks[0]:
             return False

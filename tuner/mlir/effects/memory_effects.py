@@ -184,7 +184,7 @@ def _reject_escapes(op: Op) -> None:
 
 
 def _used_inside(op: Op) -> list[Value]:
-    """Returns the memrefs that an op and its nested ops use and do not define; raises where one escapes."""
+    """Returns the memrefs from outside that an op and its nested ops use; raises if a memref escapes."""
     used: dict[Value, None] = {}
     made: set[Value] = set()
     for each in _with_nested(op):

@@ -75,6 +75,7 @@ def _effect_on_operand(op: Op, number: int) -> Effect:
         or (op.name == "func.call" and is_runner_function(callee_of(op)))
     ):
         return READS
+    # operand 0 of a store is the stored value: a memref that is stored may be accessed by anybody later
     if op.name in WRITERS and not (op.name in STORES and number == 0):
         return WRITES if number == WRITERS[op.name] else READS
     if op.name == "func.call" and WRITES_ATTRIBUTE in op.attributes:

@@ -268,7 +268,7 @@ def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str
     while new in taken:
         number += 1
         new = f"{old}_{number}"
-    if new != old and op.name != "gpu.func":
+    if new != old and op.name != "gpu.func":  # only launches are given new names, not uses inside of kernels
         found = f"found a second {op.name} @{old}"
         raise CandidateError(Stage.COMPILE, f"@{holder_name}: {found}, allowed one in all modules")
     taken.add(new)

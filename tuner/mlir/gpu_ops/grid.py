@@ -56,6 +56,7 @@ def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
 
 
 def _split(launch: Op, loop: Op, slices: int) -> None:
+    # block z has the iterations from z * length on, of the same step
     length = (constant_of(loop.operands[1]) or 0) // slices
     with launch.location:
         with ir.InsertionPoint(launch):

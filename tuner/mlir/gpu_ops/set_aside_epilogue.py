@@ -44,6 +44,7 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
         if isinstance(start, ir.Block) or start.name != "linalg.fill":
             return "the product does not start from a linalg.fill"
         _make_scalar_function(function, generic)
+        # the output has the type of the sums until ``tuner.finish_stores`` applies the epilogue
         sums = ir.RankedTensorType(product.type)
         argument = _argument_of(output)
         assert argument is not None
@@ -89,6 +90,7 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
     for each, mapping in zip(inputs, maps[1:-1], strict=True):
         source = _argument_of(each)
         assert source is not None
+        # which dimensions of C index the argument
         positions = [ir.AffineDimExpr(each).position for each in mapping.results]
         i64 = ir.IntegerType.get_signless(64)
         number = ir.IntegerAttr.get(i64, ir.BlockArgument(source).arg_number)

@@ -82,7 +82,7 @@ def split_constant(index: Value) -> tuple[Hashable, int]:
 
 
 def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
-    """Returns a sum without its constant terms (None if it has no others), and the total of the constants."""
+    """Returns (affine sum without constant terms, or None if it has only these; total of the constants)."""
     if isinstance(expression, ir.AffineConstantExpr):
         return None, int(expression.value)
     if not isinstance(expression, ir.AffineAddExpr):
@@ -120,6 +120,7 @@ def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:
     expression, constant = _split(mapping.results[0])
     operands = list(applied.owner.operands)
     names = _names(mapping)
+    # the constant part of an operand that the map only adds moves out of the map
     for number, name in enumerate(names):
         base, more = without_constant(operands[number])
         if more and base is not None and expression is not None and _is_added_once(expression, name):

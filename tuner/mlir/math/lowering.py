@@ -85,7 +85,7 @@ def _while(
     goes_on: Callable[[Sequence[Term]], Term],
     step: Callable[[Sequence[Term]], Sequence[Term]],
 ) -> list[Term]:
-    """Creates ``scf.while`` that replaces values by ``step`` of them while ``goes_on`` of them holds."""
+    """Creates ``scf.while``: from ``first``, values become ``step(values)`` while ``goes_on(values)``."""
     types = [term.value.type for term in first]
     loop = ir.Operation.create("scf.while", types, [term.value for term in first], regions=2)
     blocks = [region.blocks.append(*types, arg_locs=[loop.location] * len(types)) for region in loop.regions]
@@ -227,7 +227,7 @@ def _narrowed(x: Term, narrow: Type) -> Term:
 
 
 def _constant(exponent: Value) -> float | None:
-    """Returns the value of a constant exponent, of all elements if it is a vector; None for others."""
+    """Returns the number of a constant exponent, a scalar or a vector of equal elements; else None."""
     constant = op_of(exponent, "arith.constant")
     if constant is None:
         return None

@@ -26,7 +26,7 @@ from tuner.mlir.bindings import Op, ir
 
 Float64 = npt.NDArray[np.float64]
 Axes = tuple[int, ...]
-FORMULA_ULPS = 8.0  # half units: the formulas' 3 units, and the rounding of the argument
+FORMULA_ULPS = 8.0  # half units in the last place: the formulas' 3 units, and the rounding of the argument
 SUBNORMAL = {"f32": 2.0**-149, "f64": 2.0**-1074, "f16": 2.0**-24, "bf16": 2.0**-133}
 LARGEST = {"f32": float(np.finfo(np.float32).max), "f16": 65504.0, "bf16": 3.3895313892515355e38}
 
@@ -275,7 +275,7 @@ def _rounded_to_zero(x: Bounded, element: str, *, is_signed: bool) -> Bounded:
 
 
 def _wrapped(numbers: Int64, error: Float64, element: str) -> Bounded:
-    """Returns integers as those of a type; where an error may lead to one that wraps, any is allowed."""
+    """Returns integers wrapped to ``element``; any value is allowed if the error may exceed its range."""
     bits = number_type(element).bits
     if bits == 1:
         return Bounded((numbers & 1).astype(np.float64), np.where(error > 0, 1.0, 0.0), element)

@@ -210,6 +210,7 @@ class _Evaluation:
 
     def _started(self, op: Op, made: Bounded) -> Bounded:
         start = self.array(op.operands[2])
+        # adding to zeros rounds nothing
         return made if not np.any(start.value) else BINARY["arith.addf"](made, start)
 
     def _generic(self, op: Op) -> None:

@@ -199,7 +199,10 @@ class PipelinePlan:
 
     @property
     def boxes_offset_bytes(self) -> int:
-        """Returns the byte offset in shared memory where TMA stores stage results, after the stages."""
+        """Returns the byte offset in shared memory of the boxes of C, which follow the ring's stages.
+
+        Results are staged there for TMA stores.
+        """
         return self.stages * self.stage_bytes
 
     @property

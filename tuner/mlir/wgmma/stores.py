@@ -137,6 +137,8 @@ class StagedStores:
             for group in range(groups)
             for half in range(2)
         ]
+        # lanes 0 to 15 give the rows of the first group of columns, lanes 16 to 31 those of the second; the
+        # 128-byte swizzle of the TMA store puts chunk c (16 bytes) of row r at c ^ (r & 7)
         line = calculate("muli", calculate("andi", lane, 15), BOX_COLUMNS * 2)
         chunk = calculate("xori", calculate("shrui", lane, 4), calculate("andi", lane, 7))
         own = calculate("addi", calculate("addi", box, line), calculate("shli", chunk, CHUNK_SHIFT))

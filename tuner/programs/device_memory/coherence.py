@@ -75,22 +75,22 @@ class FetchRecorder(AbstractActions):
         self.fetched.add(location)
 
     def launch(self, launch: Op) -> None:
-        """Does nothing."""
+        pass
 
     def copy(self, copy: Op, source: Side, target: Side) -> None:
-        """Does nothing."""
+        pass
 
     def touch_on_host(self, alias_set: int) -> None:
-        """Does nothing."""
+        pass
 
     def define(self, allocation: Op) -> None:
-        """Does nothing."""
+        pass
 
     def release(self, deallocation: Op) -> None:
-        """Does nothing."""
+        pass
 
     def leave(self, block: Block) -> None:
-        """Does nothing."""
+        pass
 
 
 ANYWHERE = (Side.HOST, Side.DEVICE)

@@ -16,7 +16,7 @@ class CopyInsertion(AbstractActions):
     def __init__(
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], device_views: DeviceViews
     ) -> None:
-        """Starts at the function's entry, where none of its allocations exists yet."""
+        """Starts at the function's entry, where no buffer that the function allocates exists yet."""
         self._alias_sets, self._buffers, self._device_views = alias_sets, buffers, device_views
         # buffers allocated and not yet freed at this point of the walk
         self._alive = [buffer for buffer in buffers.values() if buffer.kind is not BufferKind.ALLOCATION]

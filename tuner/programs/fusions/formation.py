@@ -243,7 +243,10 @@ def _epilogues(kinds: dict[Op, OpKind]) -> set[Op]:
 def _with_producers(
     fusion: _Growing, kinds: dict[Op, OpKind], left_out: Collection[Op], *, takes_rows: bool
 ) -> _Growing:
-    """Returns a fusion with all producers that can join; ``takes_rows``: also those of one number per row."""
+    """Returns a fusion grown by all producers that can join.
+
+    ``takes_rows``: producers of one number per row can join, too.
+    """
     waiting = list(fusion.ops)
     while waiting:
         user = waiting.pop(0)

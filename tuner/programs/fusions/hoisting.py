@@ -40,12 +40,12 @@ GENERATED_LIMIT = 1 << 22  # elements of a result that is computed, not only a b
 def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ...]]:
     """Moves what depends only on weights, the arguments from ``first_weight`` on, out of a program, in place.
 
-    Returns the text of the module with ``init``, "" where nothing is computed, whose results replace the
-    weights; and the numbers of the weights that are taken as they are, where there is no ``init``.
+    Returns (text, kept). ``text``: a module whose ``init`` computes the values that replace the weights; ""
+    if nothing is computed. ``kept``: then, the numbers of the weights that the program still takes.
     """
-    constant = _decided_by_weights(payload, first_weight)
+    decided = _decided_by_weights(payload, first_weight)
     # views are not stored: the program keeps them, and applies them to what is stored
-    taken = [each for each in constant if op_of(each, *VIEWS) is None and _is_used(each, constant)]
+    taken = [each for each in decided if op_of(each, *VIEWS) is None and _is_used(each, decided)]
     weights = list(payload.block.arguments)[first_weight:]
     is_computed = any(defining(value) is not None for value in taken)
     text = _init(payload, first_weight, taken) if is_computed else ""
@@ -92,6 +92,7 @@ def init_parts(text: str) -> tuple[InitPart, ...]:
     for op in ops:
         for value in read_by(op):
             producer = defining(value)
+            # constants, empty and filled tensors do not join parts: each part has its own
             if producer is not None and not is_free(value) and last(producer) != op:
                 read_in[last(producer)] = op
     parts: dict[Op | int, list[int]] = {}
@@ -127,6 +128,7 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
 
 def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value, None]:
     decided = dict.fromkeys(list(payload.block.arguments)[first_weight:])
+    # is_free: a constant, an empty or filled tensor, or a number computed from such
     for op in payload.ops:
         if all(value in decided or is_free(value) for value in read_by(op)) and _is_hoisted(op, decided):
             decided |= dict.fromkeys(op.results)
@@ -135,7 +137,7 @@ def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value
 
 def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
     if all(is_free(each) for each in op.results) or not all(is_tensor(each) for each in op.results):
-        return False
+        return False  # made anew at no cost, or not storable
     read = [each for each in read_by(op) if each in decided]
     size = max(prod(each.type.shape) for each in op.results)
     if op.name == GENERIC and size <= GENERATED_LIMIT and len(body_of(op)) > 1:
@@ -145,12 +147,12 @@ def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
     return bool(read) and size <= max(prod(each.type.shape) for each in read)
 
 
-def _is_used(value: Value, constant: dict[Value, None]) -> bool:
+def _is_used(value: Value, decided: dict[Value, None]) -> bool:
     for user in users(value):
         results = list(user.results)
-        if not results or any(each not in constant for each in results):
+        if not results or any(each not in decided for each in results):
             return True
-        if user.name in VIEWS and any(_is_used(each, constant) for each in results):
+        if user.name in VIEWS and any(_is_used(each, decided) for each in results):
             return True
     return False
 

@@ -52,7 +52,7 @@ class Bytes:
 def waits(
     fusions: Sequence[Fusion], codes: Sequence[FusionCode], places: Sequence[Sequence[Place]]
 ) -> tuple[bool, ...]:
-    """Returns for each fusion whether all threads wait for one another before it.
+    """Returns, per fusion, whether a barrier of all threads is needed before it.
 
     Two fusions of which one writes bytes that the other one reads or writes must not run at the same time,
     unless the first thread runs both. Bytes are compared, not buffers, since buffers share memory of the
@@ -319,6 +319,7 @@ def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], l
     defined = {op.attributes["sym_name"].value: op for op in ops if not _is_declaration(op)}
     if FUSION_ENTRY not in defined:
         raise CandidateError(Stage.COMPILE, f"a fusion's code has no function {FUSION_ENTRY!r}")
+    # references to what the module defines get the prefix, as the definitions; declarations are shared
     for op in walk_where(
         module, lambda each: any(_is_of(each.attributes[name], defined) for name in each.attributes)
     ):

@@ -132,9 +132,10 @@ def lifetimes(program: FusedProgram) -> dict[int, BufferLifetime]:
 
 
 def extent_bytes(program: FusedProgram, number: int, lifetime: BufferLifetime | None = None) -> int:
-    """Returns the aligned bytes of a buffer and of what views in its lifetime (None: all) read past its end.
+    """Returns the bytes to allocate for a buffer, aligned: its size, or more if views read past its end.
 
-    Raises ValueError for a view that writes past the end.
+    Views of fusions in ``lifetime`` count; None: of all. Raises ValueError for a view that
+    writes past the end.
     """
     buffer = program.buffers[number]
     item_bytes = number_type(buffer.type.element).bytes

@@ -147,7 +147,7 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
 
 
 def drop_unused_results(payload: TensorPayload) -> None:
-    """Rebuilds generics without the results that nobody uses, where the others do not need them; in place."""
+    """Rebuilds generics without their unused results, if the used results do not need these; in place."""
     for op in payload.ops:
         if op.name == GENERIC and len(op.results) > 1:
             kept = [number for number, each in enumerate(op.results) if list(each.uses)]

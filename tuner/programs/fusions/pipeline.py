@@ -113,24 +113,30 @@ def form_text(
         if isinstance(payload, NotFused):
             return payload
         arguments = tuple(tensor_type(each.type) for each in payload.block.arguments)
+        # forms: the passes below look for generics, ``linalg.fill`` and arguments, not constants
         prepare(payload.module)
         weights = take_weights(payload)
         generalize(payload.module)
         drop_unused_results(payload)
+        # matmuls and types: extensions of operands and truncations of sums are generics by now; what is
+        # transposed, moved or extended of weights alone is computed at compile time by ``hoist``
         transpose_operands(payload)
         narrow_operands(payload)
         narrow_sums(payload)
         pointwise_as_matmuls(payload)
         widen_convolutions(payload, keeps_pairs=multiplies_pairs)
+        # shapes: folding makes reshapes, also of fills, which ``begin_with_zeros`` must see as fills of 0;
+        # ``merge_batches`` needs its zeros
         fold_unit_dimensions(payload.module)
         reshape_fills(payload)
         begin_with_zeros(payload)
         merge_batches(payload)
         take_shapes_of_producers(payload)
         clean_up(payload.module)
+        # weights, last: ``hoist`` moves out what the passes before compute of weights alone
         widen_parameters(payload, len(arguments))
         init, kept = hoist(payload, len(arguments))
-        if not init:
+        if not init:  # with init, weights are its inputs: all stay
             weights = tuple(weights[number] for number in kept)
         fusions, plan = _fusions(payload, len(arguments), keeps_forks=keeps_forks)
         program = FusedProgram(fusions, tuple(plan.buffers), arguments, payload.results, init)
@@ -181,7 +187,8 @@ def _marked_fusions(
 ) -> tuple[Fusion, ...]:
     """Returns fusions, attentions with the keys that their masks show, where these are known.
 
-    ``init`` computes the buffers of weights from ``weights``; "": they are the buffers. None: not known here.
+    ``init``: MLIR that computes the weight buffers from ``weights``; "" where ``weights`` are the buffers. A
+    weight that is None has no data here.
     """
     known: dict[int, Array | None] = {}
 

@@ -84,7 +84,7 @@ def _is_reshaped(op: Op) -> bool:
 
 
 def _follow(op: Op) -> bool:
-    """Reshapes ``op`` as its first producer that allows it, contractions first; returns whether one does."""
+    """Gives ``op`` the shape of an operand's producer, contractions first; returns whether it changed."""
     pairs = zip(inputs_of(op), maps_of(op), strict=False)
     read = [value for value, mapping in pairs if is_identity(mapping) and _is_computed(_unshaped(value))]
     if not any(map(_is_reshape, read)):

@@ -70,7 +70,7 @@ def expanded(view: View, shape: Sequence[int], groups: Reassociation) -> View:
 
 
 def collapsed(view: View, groups: Reassociation) -> View | None:
-    """Returns the view after each group of dimensions becomes one; None where this needs a copy."""
+    """Returns the view with each group of dimensions collapsed into one; None if a copy would be needed."""
     shape, strides = [], []
     for group in groups:
         size, stride = 1, 1
@@ -162,7 +162,7 @@ def slice_of(op: Op) -> Slice | None:
 
 
 def transposition_of(op: Op) -> tuple[int, ...] | None:
-    """Returns, per dimension of a transposing ``linalg.generic``, that of its source; else None."""
+    """Returns, per dimension of a transposition's result, the source's dimension; None for another op."""
     loops = moved_loops(op)
     if loops is None or len(loops) != maps_of(op)[0].n_dims or is_free(op.operands[0]):
         return None
@@ -208,7 +208,7 @@ def _number(value: Value) -> float | None:
 
 
 def interior_of(op: Op, home: View) -> View:
-    """Returns where the tensor lies that ``tensor.pad`` pads, inside of the padded one."""
+    """Returns the view of a ``tensor.pad``'s source inside of ``home``, the view of its padded result."""
     shape = tuple(op.operands[0].type.shape)
     return sliced(home, tuple(op.attributes["static_low"]), shape, (1,) * len(shape))
 

@@ -205,6 +205,7 @@ class PointValues:
         number = list(op.results).index(tensor)
         maps = maps_of(op)[len(inputs_of(op)) :]
         loops = _loops_at(maps[number], indices)
+        # loops that the element's indices do not determine: reductions
         missing = [at for at, each in enumerate(loops) if each is None]
         if any(is_parallel(op)[at] for at in missing):
             raise CandidateError(Stage.COMPILE, f"{op.name}: a result does not have all parallel loops")

@@ -162,7 +162,7 @@ class ScriptKernels:
 
 @dataclass(frozen=True)
 class KernelPlace:
-    """Where the kernels of a fusion are added."""
+    """The module to which a fusion's kernels are added, and the fusion's name, which ends theirs."""
 
     scripts: ScriptKernels
     name: str  # of the fusion, unique in the program

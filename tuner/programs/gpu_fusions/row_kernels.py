@@ -174,6 +174,8 @@ def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
 def _combining(op: Op) -> Op:
     *_, last, end = (None, *body_of(op))
     old = list(op.regions[0].blocks[0].arguments)[-1]
+    # the body ends in `accumulator op x`, and reads the accumulator nowhere else: partial results can be
+    # combined
     is_known = (
         last is not None
         and last.name in NEUTRAL

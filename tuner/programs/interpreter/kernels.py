@@ -60,10 +60,10 @@ ENDS = frozenset(
     }
 )
 DECODERS = Decoders(
-    {name: decode for family in FAMILIES for name, decode in family.DECODERS.items()},
-    control_flow.CHOICES,
-    NOTHING,
-    ENDS,
+    steps={name: decode for family in FAMILIES for name, decode in family.DECODERS.items()},
+    choices=control_flow.CHOICES,
+    nothing=NOTHING,
+    ends=ENDS,
 )
 
 WORD_BYTES, HEADER_WORDS = 8, 3  # of a memref descriptor: allocated pointer, aligned pointer, offset
@@ -182,7 +182,7 @@ def _words_at(address: int, count: int) -> list[int]:
 
 LANES_LIMIT = 1 << 14  # that run together: more lanes need more memory, fewer lanes have more overhead
 DEFAULT_SHARED_BYTES = 232448  # largest of a block on sm_90; CUDA programming guide, compute capabilities
-Make: TypeAlias = Callable[[LaneFrame], BufferView]
+MakeAttribution: TypeAlias = Callable[[LaneFrame], BufferView]
 
 
 @dataclass(frozen=True)
@@ -212,14 +212,15 @@ class LaneKernel:
     name: str
     function: LaneFunction
     parameters: tuple[LaneParameter, ...]
-    attributions: tuple[Make, ...]
+    attributions: tuple[MakeAttribution, ...]
 
     def launch(
         self, launch: LaneLaunch, descriptors: Sequence[int], write: Callable[[str], object] = lambda _: None
     ) -> None:
         """Runs the blocks of a launch on arguments that are given as memref descriptors in host memory.
 
-        ``descriptors`` has an address per parameter; a number is in a memref of rank 0.
+        ``descriptors`` has an address per parameter; a number is in a memref of rank 0. ``write`` receives
+        the text that the kernel prints (gpu.printf).
         """
         arguments = [each.at(address) for each, address in zip(self.parameters, descriptors, strict=True)]
         self._run(launch, arguments, write)
@@ -289,6 +290,6 @@ def decode_kernel(kernel: Op) -> LaneKernel:
     )
 
 
-def _attribution(kernel: Op, kind: Type) -> Make:
+def _attribution(kernel: Op, kind: Type) -> MakeAttribution:
     element, name = parameter_of(kernel, kind).element, name_of(kernel)
     return lambda frame: new_buffer(frame, f"attribution of {name}", kind, element, filled(kind.shape, []))

@@ -199,12 +199,13 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
         require_whole_subgroups(frame, where)
         view = frame.values[source]
         addresses = view.at(frame.take(indices), kind.size_bytes)
+        # lanes beyond 8 per tile hold no address that is used: theirs may be anything
         provides_address = frame.grid.linear_thread % SUBGROUP < TILE_ROWS * tiles
         inside = (addresses >= view.low) & (addresses + ROW_BYTES <= view.high)
         require(inside | ~provides_address, frame, where, "found a row outside of its buffer")
         is_aligned = addresses % ROW_BYTES == 0
         require(is_aligned | ~provides_address, frame, where, f"found no multiple of {ROW_BYTES}")
-        rows = by_subgroup(frame.grid, addresses)[:, :, provider]
+        rows = by_subgroup(frame.grid, addresses)[:, :, provider]  # [block, subgroup, lane, tile, item]
         active = np.broadcast_to(active_by_subgroup(frame)[..., None, None], rows.shape)
         found = np.zeros(rows.shape, kind.dtype)
         items = np.broadcast_to(rows + column * kind.size_bytes, rows.shape)

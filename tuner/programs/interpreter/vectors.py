@@ -162,7 +162,7 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
 
 
 def interleave(one: Array, other: Array) -> Array:
-    """Returns two vectors interleaved along the last dimension: one[0], other[0], one[1], other[1]."""
+    """Returns ``one`` and ``other`` interleaved along the last dimension: one[0], other[0], one[1], ..."""
     both = np.stack(np.broadcast_arrays(one, other), -1)
     return both.reshape(*both.shape[:-2], -1)
 
@@ -223,5 +223,5 @@ DECODERS: dict[str, Decode] = {
     "vector.create_mask": create_mask,
     "vector.constant_mask": constant_mask,
     "vector.step": count,
-    "vector.type_cast": elementwise(lambda view: view.shifted(view.address, (), ())),  # of rank 0
+    "vector.type_cast": elementwise(lambda view: view.shifted(view.address, (), ())),  # one vector: rank 0
 }

@@ -38,12 +38,14 @@ def copy_by_contiguous_parts(function: Op) -> None:
         if not _has_gaps(target, source):
             continue
         with op.location, ir.InsertionPoint(op):
+            # a kernel can access both only if both are certainly device memory
             if all(op_of(root, "gpu.alloc") for buffer in (target, source) for root in roots_of(buffer)):
                 building.copy(source, target)
             else:
                 _copy_in_parts(target, source, partial(_copy_part, "gpu.memcpy", ()))
             _hand_on_token(op)
         op.erase()
+    # a copy per part has no single token: tokens become events first, which recreates the copies
     if _stream_copies_with_gaps(function):
         lower_tokens(function)
     for op in _stream_copies_with_gaps(function):

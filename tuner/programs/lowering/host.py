@@ -140,6 +140,7 @@ def _stack_buffer(launch: Op, kind: Type) -> Value:
 
 
 # Operation in a kernel -> position of its x value among the 12 index arguments.
+# operation -> position of its x in the 12 trailing arguments of a kernel's function
 INDICES = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
 ALLOWED = frozenset({*INDICES, "gpu.return", "gpu.global_id"})
 HOST_OPS = frozenset(
@@ -227,6 +228,7 @@ def _replace_indices(function: Op, indices: list[Value]) -> None:
             op.erase()
     for op in walk(function, "gpu.global_id"):
         number = axis_of(op)
+        # block id, thread id, block dim
         block, thread, size = indices[number], indices[3 + number], indices[9 + number]
         kind = op.results[0].type
         with op.location, ir.InsertionPoint(op):
@@ -257,7 +259,7 @@ def _to_loops(launch: Op, names: dict[str, str]) -> None:
 
 
 def _erase(op: Op) -> None:
-    """Erases an operation; raises CandidateError(COMPILE) where one outside GPU dialect uses its token."""
+    """Erases an operation; raises CandidateError(COMPILE) if a token of it still has a user."""
     for result in op.results:
         for use in result.uses:
             raise CandidateError(Stage.COMPILE, f"{use.owner.name}: tokens are for gpu operations only")

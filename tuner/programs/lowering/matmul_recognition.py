@@ -82,7 +82,7 @@ def contraction_of(op: Op) -> ContractionLoops | None:
 
 
 def problem_of(contraction: ContractionLoops) -> Problem:
-    """Returns the problem that a contraction is. Raises UnknownContractionError, with why it is none."""
+    """Returns the problem of a contraction. Raises UnknownContractionError if no problem describes it."""
     a, b, c = (
         tuple(loop for loop in operand if loop >= 0 and contraction.extents[loop] > 1)
         for operand in contraction.operands

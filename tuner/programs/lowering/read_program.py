@@ -95,7 +95,7 @@ REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32
 
 
 def replace_runtime_calls(module: ir.Module) -> None:
-    """Removes calls of MLIR's CUDA runtime that select a device or register memory, in place.
+    """Removes calls of MLIR's runtime that select a device, replaces those that register memory; in place.
 
     A program runs on the device that it was given. Raises CandidateError(BIND) for one other than 0.
 

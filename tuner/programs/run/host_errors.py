@@ -131,7 +131,11 @@ FILL = re.compile(rf'"llvm\.intr\.memset"\({VALUE}, %[\w#]+, {VALUE}\)')
 
 
 class HostFaults:
-    """The C function that checked code calls when it accesses device memory; valid as long as this object."""
+    """The callback of host code with address checks (``with_checks``).
+
+    Keeps an error where the code accesses device memory. The function's address is valid as long as this
+    object.
+    """
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
         self._watch, self._note = watch, note

@@ -265,7 +265,7 @@ class _TokenBlock:
                 self._wait_on_host(step.waits)
                 return
             stream = self._current.get(step.slot)
-            if stream is None or step.waits:
+            if stream is None or step.waits:  # a step that waits for other nodes begins a new stream
                 dependency = wait_async([self._tokens[node] for node in step.waits])
                 stream, self._count = self._count, self._count + 1
             else:

@@ -121,7 +121,7 @@ class Node:
 
 @dataclass(frozen=True)
 class StreamStep:
-    """A node, the stream that it is issued on, and the nodes, or BEGIN, that it waits for."""
+    """A node of the graph, the stream that it is issued on, and the nodes (or BEGIN) that it waits for."""
 
     node: int
     slot: int | None  # number of the stream; None: the host
@@ -237,11 +237,14 @@ class _Planner:
         node = self._nodes[number]
         slot = self._slots.get(number)
         follows = None if slot is None else self._last.get(slot)
+        # nodes that are done before this one without a wait
         base = self._host if follows is None else self._host | self._with(follows)
         wanted = set(node.before)
         if self._starts_anew and slot is not None:
             wanted.add(BEGIN)
         waits = self._necessary(wanted, base)
+        # without a caller's stream, a step that waits begins a new stream, which follows nothing of the old
+        # one
         if waits and follows is not None and not self._has_caller:
             base = self._host
             waits = self._necessary(wanted | self._kept_by_limit(self._slots[number], wanted), base)

@@ -193,7 +193,7 @@ def conditions_document(conditions: Conditions | None) -> Document | None:
 
 
 def round_document(stored: StoredRound) -> Document:
-    """Returns JSON of one timing round: its noise, why it is unreliable, if so, and the machine's load."""
+    """Returns JSON of one timing round: noise, why its times are unreliable (or null), host conditions."""
     quality = stored.quality
     return {
         "number": stored.number,

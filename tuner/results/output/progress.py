@@ -234,7 +234,7 @@ class CampaignState:
 
     @property
     def total_s(self) -> float | None:
-        """Returns the sum of the best times so far, each times its count; None while one is missing."""
+        """Returns the sum of (best time x count) over the problems; None while a problem has no time."""
         total_s = 0.0
         for run, best in zip(self.campaign.runs, self.best, strict=True):
             if best is None or best.median_s is None:

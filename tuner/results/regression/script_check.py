@@ -137,6 +137,7 @@ def compared(
     Ends once a slowdown is ruled out, after 15 undisturbed sessions, or once six and half of all were
     disturbed. A slowdown is reported only after 15: sessions in a row may share a disturbance.
     """
+    # of a script by an older tuner, or timed alone, only the median is known
     recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
     library = None if provenance.baseline is None else provenance.baseline.name
     quiet: list[_Session] = []
@@ -186,6 +187,7 @@ def _sessions(
             baseline.samples_s if baseline and is_same_library else None,
             None if host is None else host.panel_product_s,
         )
+        # the ratio is not used: only why there would be none, i.e. whether the session can be relied on
         why = ratio.reason if isinstance(ratio, NotComparable) and not ratio.is_equal else ""
         yield _Session(kernel, times, why)
 

@@ -135,7 +135,7 @@ class ProgramTeam:
             self._posted = ()  # the slots of a forked process are new
 
     def run(self, function: int, arguments: tuple[int, ...]) -> None:
-        """Calls a function with each of the arguments, the first one on this thread, and waits for all."""
+        """Calls a function once per argument, each on its own thread (the first on this one), and waits."""
         members = self.members
         self.require(len(arguments))
         members.keep_off_caller()

@@ -43,7 +43,10 @@ class Eviction:
 
 
 def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Eviction | None:
-    """Returns what runs before each timed call; None for warm caches, and where ``RotatedCalls`` evict."""
+    """Returns what evicts operands from the caches before each timed call.
+
+    None for warm caches, and for a fusion with cold weights, whose ``RotatedCalls`` read other copies.
+    """
     if problem.fusion and problem.cache == WEIGHTS_COLD:
         return None
     evicted = EVICTED.get(problem.cache)
@@ -223,7 +226,7 @@ ENTRY = "rotated_call"
 
 
 class RotatedCalls:
-    """A compiled function that calls another one with the next of its arguments, round-robin."""
+    """A compiled function that calls ``function`` with the next of ``arguments`` each time, round-robin."""
 
     def __init__(self, function: int, arguments: tuple[PackedArguments, ...]) -> None:
         count = len(arguments)

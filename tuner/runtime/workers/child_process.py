@@ -84,7 +84,7 @@ class ChildProcess:
 
     @property
     def resident_bytes(self) -> int:
-        """Returns the child's resident memory, without what it started; 0 where it is ending."""
+        """Returns the bytes of the child's resident memory, not its descendants'; 0 while it is ending."""
         try:
             return int(os.pread(self._fd_memory, STATM_BYTES, 0).split()[1]) * PAGE_BYTES
         except (OSError, IndexError):  # the process is ending
@@ -114,7 +114,7 @@ class ChildProcess:
             self.forget_output()
 
     def destroy(self) -> str:
-        """Kills the child and all that it started; returns how it ended: "killed by SIGSEGV"."""
+        """Kills the child and its descendants; returns how it ended, and its last line if any."""
         self._signal(signal.SIGSTOP)  # so that the child starts no more processes
         end_all(self.pid, self._token)
         self._signal(signal.SIGKILL)  # before reaping: until then no other group can have this id

@@ -110,7 +110,7 @@ class Worker:
 
     @property
     def child(self) -> ChildProcess | None:
-        """Returns the child process, for a caller that waits for its messages; None where none runs."""
+        """Returns the child process, for a caller that waits for its messages; None if no child runs."""
         return self._child
 
     def start(self) -> None:
@@ -196,7 +196,10 @@ class Worker:
         self._paused_s = None
 
     def kill(self) -> str:
-        """Kills the child and all that it started, drops its call; returns how it ended, "" for none."""
+        """Kills the child process and its descendants, and drops its call.
+
+        Returns how the child ended: "killed by SIGKILL"; "" if there was no child.
+        """
         child, self._child, self._call, self._paused_s = self._child, None, None, None
         self._stopped_s = None
         return "" if child is None else child.destroy()

@@ -179,7 +179,7 @@ class AccessHistory:
 
 
 def _common(one: MemoryAccess, other: MemoryAccess) -> int | None:
-    """Returns an address that both accesses touch and at least one writes; None where there is none."""
+    """Returns an address where the accesses race unless ordered: both touch it, one writes; else None."""
     # Plain (not atomic) bytes of one access are compared with all of the other: two atomics do not race.
     for mine, theirs in ((one, other), (other, one)):
         writes = mine.writes if mine.plain_writes is None else mine.plain_writes

@@ -242,7 +242,10 @@ class EncodedMap:
     swizzle: int
 
     def encode(self) -> bytes:
-        """Returns the map as 128 bytes of the simulator; raises DeviceError for what is not simulated."""
+        """Returns the map as 128 bytes in the simulator's format, in place of a CUtensorMap.
+
+        Raises DeviceError for what is not simulated.
+        """
         rank = len(self.sizes)
         if not 1 <= rank <= RANK_LIMIT or len(self.box) != rank or len(self.strides_bytes) != rank - 1:
             raise DeviceError(

@@ -125,7 +125,7 @@ class Captures:
         return capture
 
     def abandon(self, capture: Capture) -> None:
-        """Ends a capture without a graph: none of its streams is captured after that."""
+        """Forgets a capture: its streams are no longer captured."""
         self._by_stream = {number: other for number, other in self._by_stream.items() if other is not capture}
 
     def require_none(self, stream: int, what: str) -> None:

@@ -14,13 +14,13 @@ from tuner.simulator.instructions.operands import (
     always,
     shared_address,
 )
-from tuner.simulator.memory.shared_memory import RANK_BIT
+from tuner.simulator.memory.shared_memory import RANK_BIT, RANKS_LIMIT
 from tuner.simulator.ptx.dtypes import TYPES, Bools
 from tuner.simulator.ptx.syntax_tree import Address, Register
 from tuner.simulator.state.resident_blocks import AT_MEMORY_BARRIER, ResidentBlocks, Threads
 
 
-def arrive(operands: Operands) -> Step:
+def arrive_at_cluster(operands: Operands) -> Step:
     """Decodes PTX ``barrier.cluster.arrive``; with ``.aligned`` a partial warp is a fault."""
     modifiers = operands.modifiers
     modifiers.need(("cluster",), "a cluster")
@@ -55,6 +55,10 @@ def wait_cluster(operands: Operands, _labels: dict[str, int]) -> Callable[[Threa
     return terminator
 
 
+# A shared address of block r of the cluster has r + 1 above RANK_BIT; 0: the address is in the own block.
+ABOVE_MASK = 2 * RANKS_LIMIT - 1  # holds every r + 1
+
+
 def map_address(operands: Operands) -> Step:
     """Decodes PTX ``mapa``: a shared address becomes that of the same bytes in the block of a given rank."""
     operands.modifiers.has("shared::cluster")
@@ -78,7 +82,7 @@ def rank_of(operands: Operands) -> Step:
     write, address = operands.destination(0, U32), operands.source(1, TYPES[type_.name])
 
     def step(resident: ResidentBlocks) -> None:
-        above = (resident.full(address(resident)).astype(np.int64) >> RANK_BIT) & 0x1F
+        above = (resident.full(address(resident)).astype(np.int64) >> RANK_BIT) & ABOVE_MASK
         own = resident.special["%cluster_ctarank"]
         write(resident, np.where(above > 0, above - 1, own).astype(np.uint32))
 
@@ -86,7 +90,7 @@ def rank_of(operands: Operands) -> Step:
 
 
 CLUSTERS: dict[str, Callable[[Operands], Step]] = {
-    "barrier": arrive,
+    "barrier": arrive_at_cluster,
     "mapa": map_address,
     "getctarank": rank_of,
 }
@@ -106,7 +110,7 @@ def mbarrier(operands: Operands) -> Step:
         return lambda _resident: None
     if operation == "init":
         return _init(operands, is_generic)
-    return _arrive(operands, is_generic, operation, expects)
+    return _arrive_at_mbarrier(operands, is_generic, operation, expects)
 
 
 def _init(operands: Operands, is_generic: bool) -> Step:
@@ -116,13 +120,14 @@ def _init(operands: Operands, is_generic: bool) -> Step:
     def step(resident: ResidentBlocks) -> None:
         lanes = resident.active()
         addresses, counts = address(resident, lanes), resident.chosen(count(resident)).astype(np.int64)
+        # raises for an unaligned or outside address
         resident.spaces.shared.starts(lanes, addresses, 8)
         resident.mbarriers.init(lanes, addresses, counts)
 
     return step
 
 
-def _arrive(operands: Operands, is_generic: bool, operation: str, expects: bool) -> Step:
+def _arrive_at_mbarrier(operands: Operands, is_generic: bool, operation: str, expects: bool) -> Step:
     returns = not isinstance(operands.operand(0), Address)
     first = int(returns)
     address = shared_address(operands, first, is_generic)
@@ -157,10 +162,10 @@ def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Thre
     modifiers.has(*SCOPES)
     is_parity = modifiers.take("parity") is not None
     is_generic = modifiers.space() == "generic"
-    operands.need(3, 4)
+    operands.need(3, 4)  # the 4th, the suspend-time hint, is ignored
     result, address = operands.operand(0), shared_address(operands, 1, is_generic)
     state = operands.source(2, U32 if is_parity else U64)
-    operands.writer(result, PREDICATE)
+    operands.writer(result, PREDICATE)  # raises unless a predicate
     assert isinstance(result, Register)
 
     def terminator(threads: Threads, lanes: Bools, following: int) -> None:
@@ -170,6 +175,7 @@ def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Thre
         blocks = resident.geometry.block_index[indices]
         awaited = zip(blocks.tolist(), addresses.tolist(), strict=True)
         lane_of = dict(zip(awaited, indices.tolist(), strict=True))  # a lane that waits at each mbarrier
+        # bulk copies arrive here; a random schedule may delay them unless nothing else can run
         for (block, mbarrier), lane in lane_of.items():
             resident.bulk.land(block, mbarrier, resident.mbarriers.at(lane, mbarrier), threads.is_stuck)
         states = resident.full(state(resident))[indices].astype(np.int64)

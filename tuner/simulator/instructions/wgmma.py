@@ -167,6 +167,7 @@ def _shared(operands: Operands, number: int, rows: int, depth: int, is_transpose
             reason = f"found an operand up to shared byte {addresses.max()}, allowed {shared.limit_bytes}"
             raise resident.watch.out_of_bounds(int(group.lanes[0]), reason)
         block = int(resident.geometry.block_index[group.lanes[0]])
+        # ``bytes`` holds the memories of all blocks, one stride apart
         in_all_blocks = (addresses + block * shared.stride_bytes) // item
         return shared.bytes.view(UNSIGNED[item])[in_all_blocks], in_all_blocks
 

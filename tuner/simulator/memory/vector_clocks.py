@@ -46,7 +46,10 @@ class Clocks:
         self._forget()
 
     def join(self, lanes: Indices, more: Array | None = None) -> None:
-        """A barrier: orders ``lanes``, all in one block, after each other and ``more``, then ticks."""
+        """Applies a barrier of ``lanes``, all in one block.
+
+        Each lane then knows what any of them knew, and the clock ``more``; afterwards their clocks tick.
+        """
         together = self.known[lanes].max(axis=0)
         self.known[lanes] = together if more is None else np.maximum(together, more)
         self.tick(lanes)

@@ -346,9 +346,10 @@ class Threads:
                 self._release(int(block), int(number), here[self.barrier[here] == number])
 
     def _release(self, block: int, number: int, lanes: Indices) -> None:
-        arrival = self._arrivals.get((block, number))
+        arrival = self._arrivals.get((block, number))  # of threads that do not wait: bar.arrive
         count = len(lanes) + (arrival.threads if arrival else 0)
         of_block = self.status[self.resident.geometry.lanes_of(block)]
+        # 0: the instruction has no count, all threads of the block that have not ended are expected
         expected = int(self.expected[lanes[0]]) or int((of_block != ENDED).sum())
         if count > expected:
             raise Fault(Defect.BARRIER, f"barrier {number}: found {count} threads, allowed {expected}")

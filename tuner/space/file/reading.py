@@ -137,8 +137,8 @@ def spaces_for(
 ) -> tuple[SearchSpace, ...]:
     """Returns the search spaces of the strategies that support a problem, in the order of the file.
 
-    ``variables``: see ``variables_of``; ``names`` None: all; ``script_knobs``: of scripts, by strategy.
-    Raises UsageError for an unknown strategy, and when none supports the problem.
+    ``isa``: as ``Machine.isa``; ``variables``: see ``variables_of``; ``names`` None: all; ``script_knobs``:
+    of scripts, by strategy. Raises UsageError for an unknown strategy, and when none supports the problem.
     """
     chosen = space_file.strategies
     if names is not None:

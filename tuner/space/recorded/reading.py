@@ -59,13 +59,15 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     unit = metadata.get("timeunit", "")
     if not isinstance(unit, str) or unit not in UNITS_S:
         raise UsageError(f"timeunit: found {quoted(unit)}, allowed {', '.join(filter(None, UNITS_S))}")
+    # ``entries``: indices into ``tried``
     feasible, entries = feasible_set_of(_points_by_strategy(tried, own.knobs if own else {}, file.name))
-    chosen = [tried[entry] for entry in entries]
+    chosen = [tried[entry] for entry in entries]  # by row of the feasible set
     return RecordedSpace(
         name=file.name,
         sha256=file.sha256,
         feasible=feasible,
         outcomes=tuple(_outcome(one, UNITS_S[unit]) for one in chosen),
+        # equal numbers: equal machine code; without a record of it each row has its own, negative number
         codes=tuple(
             decode(int, (one.get(OWN) or {}).get("code", -1 - row), f"{OWN}.code")
             for row, one in enumerate(chosen)

@@ -46,7 +46,8 @@ class RecordedFile:
 def open_recorded(path: Path) -> RecordedFile:
     """Reads a file of recorded results, JSON that may be compressed by gzip.
 
-    Also unfinished caches of Kernel Tuner. Raises UsageError for unreadable files and above 1 GiB.
+    The formats are T4, a JSON format for autotuning results, and caches of Kernel Tuner, unfinished ones too.
+    Raises UsageError for unreadable files and above 1 GiB.
     """
     try:
         with path.open("rb") as file:

@@ -167,6 +167,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
         before, waited_s = watch.read(*processes), sum(one.waited_s for one in baselines)
         surrounding_s = watch.sample_reference()
+        # two kernels of fixed work, timed in each round: multiply-adds in registers, which drift with the
+        # clock, and a product of small packed panels, which is slower when the host is (see
+        # ``timing_conditions``)
         watching = (
             timing.with_untimed_calls(watch.reference_kernel),
             timing.with_untimed_calls(watch.panel_product),
@@ -196,6 +199,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         effort: Effort,
         rng: np.random.Generator,
     ) -> dict[int, tuple[OffsetTime, ...]]:
+        """Times the fastest kernels again with all operands some bytes past a cache line, by index."""
         kernels = {index: one for index, one in enumerate(loaded) if isinstance(one, LoadedKernel)}
         if not kernels or not timing_checks.fits(problem):
             return {}
@@ -310,7 +314,7 @@ NO_CLOCK = "code for another processor is not timed"
 
 @dataclass(frozen=True)
 class CompiledOnly:
-    """Code that this processor cannot run, with the reason."""
+    """In place of loaded code: this processor cannot run the code, and why."""
 
     reason: str
 

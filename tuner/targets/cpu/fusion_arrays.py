@@ -104,7 +104,7 @@ Packings = tuple[WeightPacking | None, ...]
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One draw of a fusion's inputs, and what a correct kernel makes of them."""
+    """Random inputs of a fusion, and the outputs that a correct kernel computes from these inputs."""
 
     inputs: tuple[Array, ...]  # the memory of each input, one-dimensional
     expected: tuple[Expected, ...]  # for each output

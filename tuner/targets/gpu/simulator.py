@@ -245,6 +245,7 @@ def _tiles_of_batch(
     m, slices = problem.sizes[0], z // problem.batch
     tiles: list[Tile] = []
     for matrix, part in enumerate(written.reshape(problem.batch, m, -1)):
+        # all slices of K compute the same tiles: those of the first slice are counted
         first_parts = [block for block in ran if block[2] == matrix * slices]
         if first_parts:
             count = sum(map(launch.tiles_of, first_parts))
