@@ -73,7 +73,7 @@ NO_TIMES = {
 }
 # Module -> why a time is divided by another one there, although the module does not decide what may be said.
 DIVISIONS: Mapping[str, str] = {
-    "analysis/importance.py": "a slowdown with interval and p-value, under the badge of its run",
+    "analysis/ablation.py": "a slowdown with interval and p-value, under the badge of its run",
     "analysis/ratios.py": "decides; said beyond the noise of the run alone",
     "analysis/portfolio.py": "chooses a portfolio; printed with the reliability of each problem",
     "analysis/slowdown.py": "the time that a session is expected to have",
@@ -89,7 +89,8 @@ DIVISIONS: Mapping[str, str] = {
     "results/report/run_section.py": "lengths of bars, drawn of reliable times alone",
     "results/report/run_plots.py": "flop per byte",
     "programs/fusion_compiler.py": "shares, of reliable times alone",
-    "core/programs.py": "how many kernels run at a time",
+    "core/programs.py": "share of scalar loops of a program's time",
+    "core/program_times.py": "how many kernels run at a time",
     "runtime/cpu/timing_conditions.py": "load of a processor",
     "runtime/cpu/host.py": "load of a processor",
     "runtime/workers/protocol.py": "number of samples of a time limit",
