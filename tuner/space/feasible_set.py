@@ -123,6 +123,11 @@ class FeasibleSet:
         pairs = zip(self.spaces, self._broken, strict=True)
         return np.concatenate([broken == len(space.preferences) for space, broken in pairs])
 
+    @property
+    def first_preferred(self) -> Candidate:
+        """Returns the first configuration that meets all preferences; where none does, the first one."""
+        return self.candidate(int(self.is_preferred.argmax()))
+
     @cached_property
     def _broken(self) -> tuple[npt.NDArray[np.intp], ...]:
         pairs = zip(self.spaces, self.index, strict=True)

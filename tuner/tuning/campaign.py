@@ -244,8 +244,8 @@ def _campaign_plan(
 
 def _untuned(plan: Plan) -> Candidate:
     """Returns the configuration of a fusion that nothing was tuned for, as ``first_configuration`` does."""
-    row = plan.first[0] if plan.first else int(plan.feasible.is_preferred.argmax())
-    return plan.feasible.candidate(row)
+    feasible = plan.feasible
+    return feasible.candidate(plan.first[0]) if plan.first else feasible.first_preferred
 
 
 def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...], store: "Store") -> None:

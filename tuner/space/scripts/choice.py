@@ -202,8 +202,7 @@ def _first(able: tuple[SearchSpace, ...], wanted: tuple[Candidate, ...]) -> Cand
                 return point
     for space in able:
         try:
-            feasible = FeasibleSet.of((space,))
-            return feasible.candidate(int(feasible.is_preferred.argmax()))
+            return FeasibleSet.of((space,)).first_preferred
         except UsageError:
             continue  # this strategy has no feasible configuration; another may have one
     return None
