@@ -19,7 +19,7 @@ from benchmarks.gpu_check.program_runs import (
 )
 from tuner.core.candidate import TargetName
 from tuner.core.gpu import AbstractDevice
-from tuner.core.program_times import ProgramTimes
+from tuner.core.programs import ProgramTimes
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies, reports_of
 from tuner.programs.request import DEFAULTS, DeviceOptions, Form

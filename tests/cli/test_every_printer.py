@@ -25,8 +25,7 @@ from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
-from tuner.core.program_times import ProgramTimes
-from tuner.core.programs import ProgramBaseline, ProgramResult
+from tuner.core.programs import ProgramBaseline, ProgramResult, ProgramTimes
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
@@ -89,8 +88,7 @@ DIVISIONS: Mapping[str, str] = {
     "results/report/run_section.py": "lengths of bars, drawn of reliable times alone",
     "results/report/run_plots.py": "flop per byte",
     "programs/fusion_compiler.py": "shares, of reliable times alone",
-    "core/programs.py": "share of scalar loops of a program's time",
-    "core/program_times.py": "how many kernels run at a time",
+    "core/programs.py": "share of scalar loops of a program's time; how many kernels run at a time",
     "runtime/cpu/timing_conditions.py": "load of a processor",
     "runtime/cpu/host.py": "load of a processor",
     "runtime/workers/protocol.py": "number of samples of a time limit",

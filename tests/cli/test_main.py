@@ -34,7 +34,7 @@ from tuner.cli.session import ended_by_signals
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import Matmul
-from tuner.core.program_times import KernelTime, ProgramTimes
+from tuner.core.programs import KernelTime, ProgramTimes
 from tuner.core.reliability import unreliable
 from tuner.db.store import Store
 from tuner.mlir.cpu.pipeline import cpu_compiler

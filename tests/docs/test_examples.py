@@ -24,7 +24,7 @@ from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.main import Commands
-from tuner.library.formats import FORMATS
+from tuner.library.library import FORMATS
 from tuner.targets.interface import TargetStatus
 from tuner.targets.registry import real_backends
 

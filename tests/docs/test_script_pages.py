@@ -9,9 +9,9 @@ from tuner.core.candidate import Candidate
 from tuner.core.gpu import chip_of
 from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.problem import Matmul, Problem
+from tuner.results.exported_trial import with_knob_options
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.knob_options import with_knob_options
 from tuner.space.scripts.strategy import Binder, load_strategy
 
 PAGE = (ROOT / "docs" / "guides" / "reading-a-script.md").read_text()

@@ -10,9 +10,9 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.requests import FleetRequest
 from tuner.fleet import driver, tables
 from tuner.fleet.node_children import now
+from tuner.fleet.queues import KEPT_DAYS, LOCK, delete_old, sweep
 from tuner.fleet.server import session
 from tuner.fleet.status import fleet_status
-from tuner.fleet.sweep import KEPT_DAYS, LOCK, delete_old, sweep
 from tuner.fleet.tables import Execution, Interval
 from tuner.fleet.work import EVALUATE, compile_queue, measure_queue
 

@@ -21,7 +21,7 @@ from tuner.core.processors import PROCESSORS
 from tuner.library import header, library, merging
 from tuner.library.contraction_report import contraction_reports, payload_contractions
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
-from tuner.library.lighthouse import lighthouse_files
+from tuner.library.library import lighthouse_files
 from tuner.library.script_comparison import OutliningCost, lowered
 from tuner.library.transform_module import PREFIX
 from tuner.mlir import transform
@@ -345,7 +345,7 @@ def test_the_parameters_are_a_list_of_flat_objects(base: Path) -> None:
 
 
 def test_tiles_that_a_strategy_does_not_have_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.library.lighthouse.write_library", lambda _entries: ())
+    monkeypatch.setattr("tuner.library.library.write_library", lambda _entries: ())
     candidate = Candidate.of("matmul_cpu_dot", {"block_m": 16, "split": "none"})
     haswell = PROCESSORS["haswell"].machine
     entry = LibraryEntry(Matmul(64, 96, 32), candidate, "", haswell, 1, 1e-3, "", None, 1)

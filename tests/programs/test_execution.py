@@ -18,7 +18,7 @@ from tuner.core.candidate import TargetName
 from tuner.core.gpu import DeviceError
 from tuner.core.machine import variables_of
 from tuner.core.problem import Problem
-from tuner.core.program_times import KernelTime, ProgramTimes, busy
+from tuner.core.programs import KernelTime, ProgramTimes, busy
 from tuner.programs.execution import ROUNDS, LaunchTimer, host_function, time_on_device, typical
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.runtime.cpu.host import describe_machine

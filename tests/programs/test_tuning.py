@@ -14,7 +14,7 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.machine import HostConditions
 from tuner.core.problem import Matmul, Problem
-from tuner.core.program_times import ProgramTimes
+from tuner.core.programs import ProgramTimes
 from tuner.core.records import Measurement
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store

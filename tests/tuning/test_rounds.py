@@ -38,12 +38,17 @@ from tuner.runtime import timing
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
 from tuner.targets.interface import RunnerSettings
-from tuner.tuning.budget import final_effort, in_flight_s, reserved_s
 from tuner.tuning.events import Event, Interruption, RemeasurementStarted
-from tuner.tuning.progress import Progress, evaluated_s
-from tuner.tuning.replay import ReplayingRunner, ReplayingSampler
+from tuner.tuning.progress import Progress, evaluated_s, final_effort, in_flight_s, reserved_s
 from tuner.tuning.run import resume
-from tuner.tuning.run_steps import bound_record, choose_top_trials, noise_of, remeasure_top_trials
+from tuner.tuning.run_steps import (
+    ReplayingRunner,
+    ReplayingSampler,
+    bound_record,
+    choose_top_trials,
+    noise_of,
+    remeasure_top_trials,
+)
 from tuner.tuning.tuned_run import TunedRun
 
 Slowdown = Callable[[int], float]  # of the n-th sample of a round

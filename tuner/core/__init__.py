@@ -12,7 +12,6 @@ __all__ = [
     "numpy_types",
     "problem",
     "processors",
-    "program_times",
     "programs",
     "records",
     "reliability",

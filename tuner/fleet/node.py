@@ -19,8 +19,8 @@ from tuner.core.interfaces import Artifact
 from tuner.fleet import queues, tables
 from tuner.fleet.node_children import Done, NodeChildren, began
 from tuner.fleet.noise_check import QueueMeter, keep_off_timed_processors
+from tuner.fleet.queues import sweep
 from tuner.fleet.server import AGAIN_S, ReconnectingSession, plain_errors, session
-from tuner.fleet.sweep import sweep
 from tuner.fleet.tables import FleetSettings, read_settings
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compiler_build_of, hash_of, packed
 from tuner.targets.interface import MeasurementBackend

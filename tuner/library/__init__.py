@@ -7,7 +7,6 @@ __all__ = [
     "contraction_report",
     "dispatch",
     "entries",
-    "formats",
     "header",
     "library",
     "merging",

@@ -1,8 +1,13 @@
-"""Libraries of exported schedules: the module of schedules, for a version of MLIR."""
+"""Libraries of exported schedules: the module of schedules for a version of MLIR, the formats of files."""
 
+import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import yaml
+
+from tuner.core.candidate import Value
 from tuner.core.errors import UsageError
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
 from tuner.library.header import document_of, entry_name, header
@@ -96,3 +101,74 @@ def _why_not(entry: LibraryEntry) -> str:
     if not contractions_of(problem):
         return f"batches are recognized in layout nn only, not {problem.layout}"
     return ""
+
+
+# The format "lighthouse": a library, and descriptors by which the project lighthouse finds and applies it.
+#
+# Conventions, of lighthouse/pipeline in https://github.com/llvm/lighthouse: a descriptor is a YAML file
+# ``<arch>/<operation>/<dtype>.yaml`` below the ``base_path`` of ``find_pipeline_file``. Its key ``Pipeline``
+# lists stages. The path of a stage ``transform`` begins at the descriptor's folder, and the first op of that
+# module is applied to the module of the payload.
+
+ARCH = "x86_64"
+TO_LIBRARY = f"../../{FILE}"  # from a descriptor
+PARAMETERS = "schedule_parameters.json"
+
+
+def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
+    """Returns a library, descriptors per operation and type, and tiles; raises UsageError, TunerError."""
+    kinds = sorted({(entry.problem.operation, entry.problem.dtype) for entry in entries})
+    descriptor = yaml.safe_dump({"Pipeline": [{"transform": TO_LIBRARY}]}).encode()
+    return (
+        *write_library(entries),
+        *(LibraryFile(f"{ARCH}/{operation}/{dtype}.yaml", descriptor) for operation, dtype in kinds),
+        LibraryFile(PARAMETERS, (json.dumps(list(map(_parameters, entries)), indent=2) + "\n").encode()),
+    )
+
+
+def _parameters(entry: LibraryEntry) -> dict[str, Value | list[int]]:
+    """Returns an entry's tiles by lighthouse's names. No reader on x86 takes the file yet."""
+    m, n, k = entry.problem.sizes
+    blocks = [entry.size(f"block_{name}") or size for name, size in zip("mnk", (m, n, k), strict=True)]
+    tiles = {"reg_tile_m": "tile_m", "reg_tile_n": "tile_n", "reg_tile_k": "unroll_k"}
+    of_registers = {name: size for name, knob in tiles.items() if (size := entry.size(knob))}
+    return {
+        "layer_kind": entry.problem.operation,
+        **({"batch": entry.problem.batch} if entry.problem.lead else {}),
+        "m": m,
+        "n": n,
+        "k": k,
+        "dtype": entry.problem.dtype,
+        "layout": entry.problem.layout,
+        "block_factors": blocks,
+        **of_registers,
+    }
+
+
+# The formats, each with the function that writes it.
+
+# A function from entries to files; raises UsageError and TunerError.
+Writer = Callable[[tuple[LibraryEntry, ...]], tuple[LibraryFile, ...]]
+
+
+def _c() -> Writer:
+    from tuner.library.c.writer import c_files  # loads Jinja
+
+    return c_files
+
+
+def _iree() -> Writer:
+    from tuner.library.iree.writer import iree_files  # loads ml_dtypes
+
+    return iree_files
+
+
+# Name of a format -> a function that returns its writer, so that only the chosen one is imported.
+FORMATS: Mapping[str, Callable[[], Writer]] = {
+    "library": lambda: write_library,
+    "c": _c,
+    "iree": _iree,
+    "lighthouse": lambda: lighthouse_files,
+}
+# Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
+STOCK_FORMATS = ("library", "lighthouse")

@@ -13,8 +13,7 @@ from tuner.core.gpu_code import DeviceProgram, MatmulKernel
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.program_times import DeviceWork
-from tuner.core.programs import Schedules, no_schedules
+from tuner.core.programs import DeviceWork, Schedules, no_schedules
 from tuner.core.serialization import read_text
 from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import Value, ir

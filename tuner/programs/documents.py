@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from tuner.analysis.ratios import Comparable, NotComparable
-from tuner.core.program_times import DeviceWork, ProgramTimes
+from tuner.core.programs import DeviceWork, ProgramTimes
 from tuner.programs.request import Comparison, KernelSample, ProgramReport, ProgramRequest
 from tuner.programs.tuning import TunedProblem, TunedProgram
 from tuner.results.output.json_documents import problem_document, trial_document, tune_document

@@ -13,8 +13,7 @@ import numpy as np
 from tuner.core.gpu import AbstractDevice, KernelLaunch
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import FINAL_EFFORT
-from tuner.core.program_times import DeviceWork, KernelTime, ProgramTimes
-from tuner.core.programs import ExplainedFusion
+from tuner.core.programs import DeviceWork, ExplainedFusion, KernelTime, ProgramTimes
 from tuner.programs.comparison import outputs, samples_of
 from tuner.programs.request import KernelSample, ProgramOptions, ProgramRequest
 from tuner.programs.run.device_function import DeviceFunction

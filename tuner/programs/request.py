@@ -15,8 +15,7 @@ from tuner.core.gpu import STREAM_ORDERS
 from tuner.core.gpu_code import DeviceFusion
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
-from tuner.core.program_times import DeviceWork, ProgramTimes
-from tuner.core.programs import ExplainedFusion
+from tuner.core.programs import DeviceWork, ExplainedFusion, ProgramTimes
 from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport

@@ -2,10 +2,10 @@
 
 # What other packages may import; the rest is inside.
 __all__ = [
-    "budget",
     "campaign",
     "campaign_session",
     "events",
+    "progress",
     "request",
     "run",
     "run_steps",

@@ -20,8 +20,8 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.projection import Projection
 from tuner.space.search_space import SearchSpace
 from tuner.targets.interface import MeasurementBackend
-from tuner.tuning.budget import final_effort, in_flight_s, is_spent, reserved_s
 from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RunEvent
+from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s
 from tuner.tuning.run_steps import RunSteps
 from tuner.tuning.session import EARLY_STOPPED
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign

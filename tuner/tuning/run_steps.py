@@ -1,12 +1,21 @@
 """The steps that runs and campaigns share: propose, store, re-measure; each stores what it did."""
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tuner.analysis.selected_result import half_width
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
-from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, BoundRecord, Effort, Script
+from tuner.core.interfaces import (
+    FINAL_EFFORT,
+    AbstractRunner,
+    AbstractSampler,
+    BoundRecord,
+    Effort,
+    FinalTimes,
+    Script,
+)
 from tuner.core.machine import HostConditions, Roofline
 from tuner.core.records import Measurement
 from tuner.core.reliability import Reliability
@@ -21,7 +30,6 @@ from tuner.core.round_quality import (
 from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Proposal, Run, StoredTrial, TrialQuery
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.interface import MeasurementBackend, RunnerSettings
-from tuner.tuning.budget import ROOFLINE_S, TOP_TRIALS
 from tuner.tuning.earlier_results import KnownOutcomes
 from tuner.tuning.events import (
     BaselineFailed,
@@ -35,8 +43,7 @@ from tuner.tuning.events import (
     WaitsForLock,
     WaitsForNode,
 )
-from tuner.tuning.progress import Progress
-from tuner.tuning.replay import ReplayingRunner
+from tuner.tuning.progress import ROOFLINE_S, TOP_TRIALS, Progress
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -102,6 +109,66 @@ def noise_of(first: Measurement, again: Measurement) -> float:
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller
     return max(difference, *(half_width(measurement) for measurement in (first, again)))
+
+
+# Resuming a run as if it had never stopped: its stored trials are replayed in the search loop, which asks,
+# starts and finishes in the same order as before. Stored proposals are not proposed anew, and trials with an
+# outcome are not run again, so the sampler receives the same outcomes and proposes the same configurations.
+
+
+class ReplayingSampler(AbstractSampler):
+    """Proposes the stored rows of a run's earlier sessions, then those of the wrapped sampler."""
+
+    def __init__(self, method: AbstractSampler, rows: tuple[int, ...]) -> None:
+        self._method = method
+        self._rows = rows  # by trial number
+
+    def ask(self, number: int) -> int | None:
+        if number >= len(self._rows):
+            return self._method.ask(number)
+        self._method.replay(number, self._rows[number])
+        return self._rows[number]
+
+    def tell(self, row: int, value: float | None) -> None:
+        self._method.tell(row, value)
+
+    def replay(self, number: int, row: int) -> None:
+        self._method.replay(number, row)
+
+
+class ReplayingRunner(AbstractRunner):
+    """Returns stored records of earlier sessions, then runs candidates, interruptible while it waits."""
+
+    def __init__(
+        self,
+        runner: AbstractRunner,
+        records: tuple[BoundRecord | None, ...],  # by trial number; None: no outcome was stored
+        interruption: Interruption,
+    ) -> None:
+        self._runner = runner
+        self._records = records
+        self._interruption = interruption
+        self._started: deque[BoundRecord | None] = deque()
+
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        record = self._records[number] if number < len(self._records) else None
+        self._started.append(record)
+        if record is None:
+            self._runner.start(number, candidate, effort)
+
+    def finish(self) -> BoundRecord:
+        record = self._started.popleft()
+        if record is not None:
+            return record
+        with self._interruption.waiting():
+            return self._runner.finish()
+
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        with self._interruption.waiting():
+            return self._runner.remeasure(top_trials, effort)
+
+    def close(self) -> None:
+        self._runner.close()
 
 
 class RunSteps:

@@ -11,11 +11,10 @@ from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler,
 from tuner.core.runs import Proposal, Run
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.interface import MeasurementBackend
-from tuner.tuning.budget import final_effort, in_flight_s, is_spent, reserved_s
 from tuner.tuning.events import Interruption, Observer
-from tuner.tuning.replay import ReplayingSampler
+from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s
 from tuner.tuning.request import searched_s
-from tuner.tuning.run_steps import RunSteps
+from tuner.tuning.run_steps import ReplayingSampler, RunSteps
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:

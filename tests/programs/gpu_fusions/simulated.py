@@ -11,7 +11,7 @@ from benchmarks.program_compiler import compiler_of
 from tests.programs.payload_runs import listed
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
-from tuner.core.program_times import DeviceWork
+from tuner.core.programs import DeviceWork
 from tuner.programs.compiler import CompiledProgram
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.recording_device import RecordingDevice

@@ -16,7 +16,7 @@ from tests.simulator.device.test_kernels import Parameters
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch
 from tuner.core.gpu_code import BufferType, ResidentBuffer
-from tuner.core.program_times import DeviceWork
+from tuner.core.programs import DeviceWork
 from tuner.programs.run.device_function import ResidentMemory
 from tuner.programs.run.host_errors import ABORT, PUTS, HostAssertions, HostFaults, with_checks
 from tuner.programs.run.mgpu import SIGNATURES, MgpuTable

@@ -15,7 +15,7 @@ from tuner.core.errors import CandidateError
 from tuner.mlir.effects import accesses as buffer_accesses
 from tuner.mlir.effects import memory_effects as kernel_effects
 from tuner.mlir.ir import reading as walking
-from tuner.programs.streams import async_ops, dependency_graph, launch_order
+from tuner.programs.streams import async_ops, dependency_graph
 from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind, StreamPlan, plan_streams
 
 pytestmark = pytest.mark.mlir
@@ -258,11 +258,11 @@ def launched(result: str, after: str, kernel: str = "count") -> str:
 def dependences(body: str) -> list[list[int]]:
     with parsed(text_beside(__file__, "MODULE").replace("BODY", body)) as module:
         function = walking.walk(module, "func.func")[0]
-        launch_order.record_launch_order(module, function)
+        dependency_graph.record_launch_order(module, function)
         async_ops.drop_tokens(function)
         effects = kernel_effects.KernelEffects(module)
         graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=True)
-        launch_order.erase_launch_order(function)
+        dependency_graph.erase_launch_order(function)
         assert "tuner.launch" not in str(module)
         return [sorted(item.node.before) for item in graph.items]
 

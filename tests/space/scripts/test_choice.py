@@ -13,6 +13,7 @@ from tuner.core.errors import UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.problem import Matmul, Problem
+from tuner.results.exported_trial import with_constants, with_knob_options
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, parse_space, spaces_for
 from tuner.space.file.yaml import default_space_file
@@ -23,7 +24,6 @@ from tuner.space.scripts.choice import (
     require_exported_for,
     spaces,
 )
-from tuner.space.scripts.knob_options import with_constants, with_knob_options
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.cpu.compiler import CpuCompiler

@@ -26,8 +26,7 @@ from tuner.core.runs import Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.serialization import encode, read_text
 from tuner.library.c.writer import c_files
 from tuner.library.entries import gpu_entries, library_entries
-from tuner.library.formats import FORMATS, STOCK_FORMATS
-from tuner.library.library import VERSIONS, for_version, suitable
+from tuner.library.library import FORMATS, STOCK_FORMATS, VERSIONS, for_version, suitable
 from tuner.library.merging import LibraryText, merged
 from tuner.results.best_trials import best_known, best_stock
 from tuner.results.exported_trial import exported, require_bound, source_file, source_of

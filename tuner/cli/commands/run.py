@@ -23,8 +23,7 @@ from tuner.cli.options import (
     target_options,
 )
 from tuner.core.errors import UsageError
-from tuner.core.program_times import DeviceWork
-from tuner.core.programs import LOOPS, TUNED
+from tuner.core.programs import LOOPS, TUNED, DeviceWork
 from tuner.core.serialization import read_text_or_stdin, seconds_text
 from tuner.programs.documents import run_document
 from tuner.programs.request import (

@@ -36,7 +36,7 @@ from tuner.runtime.cuda.driver import CudaFacts
 from tuner.runtime.cuda.probe import require_chip
 from tuner.runtime.workers.processes import TimingLock
 from tuner.runtime.workers.protocol import Factory
-from tuner.tuning.budget import TOP_TRIALS
+from tuner.tuning.progress import TOP_TRIALS
 from tuner.tuning.run_steps import noise_of
 from tuner.tuning.session import EARLY_STOPPED
 

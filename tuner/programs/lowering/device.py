@@ -55,9 +55,9 @@ from tuner.programs.lowering.read_program import ProgramPayload
 from tuner.programs.request import DEFAULTS, DeviceOptions, LoweringStep
 from tuner.programs.streams.async_ops import drop_tokens, wait_for_each
 from tuner.programs.streams.async_streams import use_streams, use_tokens
+from tuner.programs.streams.dependency_graph import erase_launch_order, record_launch_order
 from tuner.programs.streams.gpux import lower_gpux, take_stream_from_caller
 from tuner.programs.streams.gpux_ops import uses_gpux, write_as_gpux
-from tuner.programs.streams.launch_order import erase_launch_order, record_launch_order
 
 
 def restore_stack(module: ir.Module) -> None:

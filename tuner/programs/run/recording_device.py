@@ -4,7 +4,7 @@ import ctypes
 from typing import final
 
 from tuner.core.gpu import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
-from tuner.core.program_times import DeviceWork
+from tuner.core.programs import DeviceWork
 
 POINTER_BYTES = 8
 DEVICE = "d"  # first letter of the names of device memory
