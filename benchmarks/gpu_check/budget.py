@@ -11,7 +11,7 @@ WEIGHTS = {
     "programs": 13.0,
     "timing": 9.0,
     "ranking": 12.0,
-    "tuning": 30.0,
+    "tuning": 45.0,
 }
 
 

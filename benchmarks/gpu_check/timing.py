@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from tuner.targets.gpu.event_timing import Enqueue, GpuTimer, GraphStopwatch
 from tuner.tuning.run_steps import noise_of
 
 if TYPE_CHECKING:
+    from benchmarks.gpu_check.triton_matmul import TritonMatmul
     from tuner.targets.gpu.evaluator import LocalGpu
 
 SIZE = 2048
@@ -154,8 +156,13 @@ def versus(
     program: KernelProgram,
     find: Callable[[], str] = find_cublas,
     effort: Effort = FINAL_EFFORT,
+    *,
+    with_triton: bool = False,
 ) -> CheckOutcome:
-    """Times a program and cuBLAS interleaved on the same arrays, both verified first. Raises TunerError."""
+    """Times a program and cuBLAS interleaved on the same arrays, both verified first. Raises TunerError.
+
+    ``with_triton``: also a matmul in Triton, on arrays of its own, or the reason why not.
+    """
     bench, rng = Bench(gpu, problem, program), np.random.default_rng(0)
     before = gpu.read_sensors()
     with closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer:
@@ -166,12 +173,36 @@ def versus(
             facts = times_document(problem, own, None, "")
             return passed(f"{holder_text(facts)}; {error}", **facts)
         by_library = bench.checked(lambda stream: bench.multiply(library, stream))
-        own, theirs = timer.measure_together((bench.work, by_library), effort, rng)
+        triton, reason = triton_matmul(problem) if with_triton else (None, "")
+        works = (bench.work, by_library) if triton is None else (bench.work, by_library, triton.enqueue)
+        own, theirs, *others = timer.measure_together(works, effort, rng)
     library.close()
     conditions = gpu.conditions_since(before)
     facts = times_document(problem, own, theirs, library.name)
+    if triton is not None:
+        facts["triton"] = {
+            "name": triton.name,
+            "configuration": asdict(triton.configuration),
+            "median_s": others[0].median_s,
+            "ratio": others[0].median_s / own.median_s,
+        }
+    elif with_triton:
+        facts["triton"] = reason
     facts["slowdowns"] = [] if conditions is None else list(conditions.slowdowns)
-    return passed(holder_text(facts), **facts)
+    words = holder_text(facts)
+    if triton is not None:
+        words += f", {triton.name} / ours {facts['triton']['ratio']:.3f}"
+    return passed(words, **facts)
+
+
+def triton_matmul(problem: Problem) -> "tuple[TritonMatmul | None, str]":
+    """Returns Triton's matmul for a problem; without Triton, or where it fails, None and the reason."""
+    try:
+        from benchmarks.gpu_check.triton_matmul import fastest
+
+        return fastest(problem), ""
+    except Exception as error:  # noqa: BLE001  # a peer of any kind of failure, which is no failure of the check
+        return None, f"{type(error).__name__}: {error}"
 
 
 class Bench:
@@ -224,9 +255,9 @@ def times_document(
 def holder_text(facts: dict[str, Any]) -> str:
     """Returns times for a line."""
     text = f"{facts['median_s'] * 1e6:.1f} us, {facts['tflop_per_s']:.1f} TFLOP/s"
-    return (
-        text if "ratio" not in facts else f"{text}, {facts['baseline']['name']} / ours {facts['ratio']:.3f}"
-    )
+    if "ratio" in facts:
+        text += f", {facts['baseline']['name']} / ours {facts['ratio']:.3f}"
+    return text
 
 
 def first_program(bed: Bed, problem: Problem) -> KernelProgram:

@@ -1,4 +1,4 @@
-"""The GPU check, last part: short runs of the tuner, whose best kernel is timed interleaved with cuBLAS."""
+"""The GPU check, last part: short runs of the tuner; their best, interleaved with cuBLAS and Triton."""
 
 import functools
 import tempfile
@@ -48,7 +48,7 @@ def share_s(end_s: float, now_s: float, runs: int) -> float:
 
 
 def tune_timed(bed: Bed, problem: Problem, end_s: float, runs: int) -> CheckOutcome:
-    """Tunes, then times the best kernel interleaved with cuBLAS. Raises TunerError."""
+    """Tunes, then times the best kernel interleaved with cuBLAS and Triton. Raises TunerError."""
     import tuner
     from benchmarks.gpu_check.timing import versus
 
@@ -58,7 +58,7 @@ def tune_timed(bed: Bed, problem: Problem, end_s: float, runs: int) -> CheckOutc
     if tuned.best is None:
         return failed(f"no candidate worked: {counts_text(tuned)}")
     program = recompiled(bed.chip, problem, tuned.best.script_text)
-    return joined(tuned, versus(bed.gpu(), problem, program))
+    return joined(tuned, versus(bed.gpu(), problem, program, with_triton=True))
 
 
 def recompiled(chip: str, problem: Problem, script_text: str) -> KernelProgram:
