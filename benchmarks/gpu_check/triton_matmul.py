@@ -22,7 +22,7 @@ TOLERANCE = 2.0**-7  # of the largest sum; a wrong kernel is far from it
 
 
 @dataclass(frozen=True)
-class Configuration:
+class LaunchSettings:
     """Block sizes and launch settings of the kernel."""
 
     block_m: int
@@ -33,7 +33,7 @@ class Configuration:
 
 
 CONFIGURATIONS = tuple(
-    Configuration(*each)
+    LaunchSettings(*each)
     for each in (
         (128, 256, 64, 3, 8),
         (128, 256, 64, 4, 8),
@@ -83,7 +83,7 @@ def kernel(  # type: ignore[no-untyped-def]  # noqa: ANN201
 class TritonMatmul:
     """The fastest configuration for a problem, on random matrices of its own, found right there."""
 
-    configuration: Configuration
+    configuration: LaunchSettings
     enqueue: Enqueue
 
     @property
@@ -103,7 +103,7 @@ def fastest(problem: Problem) -> TritonMatmul:
     c = torch.empty(m, n, device="cuda", dtype=TYPES.get(problem.output, torch.float32))
     precision = "tf32" if problem.dtype == "tf32" else "ieee"
 
-    def run(one: Configuration) -> None:
+    def run(one: LaunchSettings) -> None:
         kernel[(math.ceil(m / one.block_m) * math.ceil(n / one.block_n),)](
             a, b, c, m, n, k, *a.stride(), *b.stride(), c.stride(0),
             block_m=one.block_m, block_n=one.block_n, block_k=one.block_k, group=GROUP,
