@@ -1,5 +1,6 @@
 """Tuning programs, with fakes for compiler, clock and the program's runs."""
 
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from tuner.programs.documents import program_document
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.programs.service import run_and_time, time_pair
 from tuner.programs.speedup import TimedPair
-from tuner.programs.tuning import ProgramSteps, ProgramTuning, campaign_budget_s
+from tuner.programs.tuning import ProgramSteps, ProgramTuning, campaign_budget_s, latest_run_s
 from tuner.tuning.events import Interruption, ignore
 
 ONE, TWO = Matmul(8, 8, 8), Matmul(16, 8, 8)
@@ -74,9 +75,16 @@ def tuned(programs: Programs, store: Store, backends: Any = None, settings_of: A
     return tuning.tune(REQUEST, settings_of)
 
 
-@pytest.mark.parametrize(("budget_s", "searched_s"), [(None, None), (100.0, 100 - 6 * 10), (40.0, 12.0)])
+@pytest.mark.parametrize(
+    ("budget_s", "searched_s"), [(None, None), (100.0, 100 - 6 * 10), (70.0, 21.0), (40.0, 40 - 10)]
+)
 def test_a_budget_covers_fusions_and_the_run(budget_s: float | None, searched_s: float | None) -> None:
     assert campaign_budget_s(budget_s, found_s=10.0) == searched_s
+
+
+@pytest.mark.parametrize(("budget_s", "latest_s"), [(None, math.inf), (10.0, 10 + 3 - 7), (100.0, 110 - 7)])
+def test_a_program_is_not_run_after_its_budget(budget_s: float | None, latest_s: float) -> None:
+    assert latest_run_s(budget_s, found_s=2.0) == pytest.approx(latest_s)
 
 
 def test_each_problem_is_tuned_and_the_best_also_of_earlier_runs_used(store: Store) -> None:

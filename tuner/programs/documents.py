@@ -96,6 +96,7 @@ def program_document(tuned: TunedProgram) -> dict[str, Any]:
         "program": None if report is None else run_document(tuned.request, report),
         "plain": None if plain is None or plain.times is None else times_document(plain.times),
         "failure": tuned.failure or None,
+        "not_run": tuned.not_run or None,
         "speedup": tuned.speedup,
         "speedup_interval": list(gain.speed_interval) if isinstance(gain, Comparable) else None,
         "speedup_unknown": gain.reason if isinstance(gain, NotComparable) else None,

@@ -3,6 +3,7 @@
 The steps that compile and run, each in a child process, are given as functions.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -74,7 +75,7 @@ class TunedProgram:
     target: TargetName
     problems: tuple[TunedProblem, ...]
     request: ProgramRequest
-    report: ProgramReport | None  # None: interrupted, or failed
+    report: ProgramReport | None  # None: interrupted, failed, or not run
     plain: ProgramReport | None  # the report of the untuned program; None without times
     seconds: float  # of tuning, running and timing
     failure: str = ""  # why a run of the program failed
@@ -85,6 +86,7 @@ class TunedProgram:
     fusions: tuple[ExplainedFusion, ...] = ()
     left_out: tuple[str, ...] = ()
     baselines: tuple[ProgramBaseline, ...] = ()  # of a model
+    not_run: str = ""  # why the tuned program was not run: its budget had ended
 
     @property
     def is_interrupted(self) -> bool:
@@ -99,7 +101,7 @@ class TunedProgram:
         needed = self.problems if self.campaign is None else ()
         is_found = all(each.trial is not None for each in needed if each.tuned is not None)
         reports = [report for report in (self.report, self.plain) if report is not None]
-        is_whole = is_found and self.report is not None and not self.failure
+        is_whole = is_found and (self.report is not None or bool(self.not_run)) and not self.failure
         return is_whole and all(report.is_right for report in reports)
 
     @property
@@ -226,8 +228,10 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
 # Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly. The trials stay in
 # the database, where every later compilation of a program finds them.
 
-RUN_PER_FIND = 5.0  # time to run and time a program in the end, divided by the time to find its fusions
-OVERRUN = 0.05  # part of a budget by which the last phase may exceed it
+# Seconds of the last phase per second of finding a program's fusions: to run and time it, to run it alone
+RUN_PER_FIND, LEAST_RUN_PER_FIND = 5.0, 3.5
+OVERRUN = 0.05  # part of a budget by which timing the untuned program may exceed it
+LATEST = 0.1, 3.0  # part of a budget, and seconds, by which a run of the program may: the larger of the two
 LEAST_CAMPAIGN_SHARE = 0.3  # part of a budget that the campaign gets at least
 NO_WORK = "no candidate worked: it has its first configuration, or is loops"
 
@@ -245,7 +249,17 @@ def campaign_budget_s(budget_s: float | None, found_s: float) -> float | None:
     """Returns the seconds of a program's budget for the campaign; ``found_s``: that finding fusions took."""
     if budget_s is None:
         return None
+    if found_s + LEAST_CAMPAIGN_SHARE * budget_s > latest_run_s(budget_s, found_s):
+        return max(0.0, budget_s - found_s)  # the program will not be run
     return max(LEAST_CAMPAIGN_SHARE * budget_s, budget_s - (1 + RUN_PER_FIND) * found_s)
+
+
+def latest_run_s(budget_s: float | None, found_s: float) -> float:
+    """Returns the seconds after which a budgeted program is no longer run; ``found_s``: finding fusions."""
+    if budget_s is None:
+        return math.inf
+    part, least_s = LATEST
+    return budget_s + max(part * budget_s, least_s) - LEAST_RUN_PER_FIND * found_s
 
 
 def child_fusion_steps() -> FusionSteps:
@@ -285,13 +299,15 @@ class FusionTuning:
         request_of: RequestOnThreads,
         source: str,
         program: ProgramSource | None = None,
+        command_began_s: float | None = None,
     ) -> TunedProgram:
         """Tunes the fusions; then runs the program, compares it and times it against the untuned one.
 
         ``request_of`` returns the request of a run of one fusion, given its problem and the number of threads
         that the program divides it among; ``source`` names the program in the campaign; ``program`` is where
-        it comes from, for ``tuner tune --resume``. After an interruption the result has no report; after a
-        failing run it has the reason. Raises UsageError for wrong limits and options.
+        it comes from, for ``tuner tune --resume``. A budget counts from ``command_began_s`` of
+        ``time.monotonic``; None: from the search for fusions on. After an interruption the result has no
+        report; after a failing run it has the reason. Raises UsageError for wrong limits and options.
         """
         began_s = time.monotonic()
         threads = min(request.options.threads, self.backends.processors().usable)
@@ -300,12 +316,14 @@ class FusionTuning:
             return request_of(problem, found.threads_of(problem, threads))
 
         settings, members = campaign_settings(found.problems, request_of_one, self.backends, source)
-        budget_s, until_s = settings.budget_s, None
-        if budget_s is not None:
-            until_s = began_s - found.seconds + (1 + OVERRUN) * budget_s
+        budget_s, budget_began_s = settings.budget_s, began_s - found.seconds
+        if budget_s is not None and command_began_s is not None:
+            budget_s = max(0.0, budget_s - (budget_began_s - command_began_s))
+        until_s = None if budget_s is None else budget_began_s + (1 + OVERRUN) * budget_s
+        latest_s = budget_began_s + latest_run_s(budget_s, found.seconds)
         settings = replace(settings, program=program, budget_s=campaign_budget_s(budget_s, found.seconds))
         tuned = begin_campaign(settings, members, self.backends, self.store, self.interruption, self.observe)
-        return self.run_and_time(request, found, tuned, began_s, until_s)
+        return self.run_and_time(request, found, tuned, began_s, until_s, latest_s)
 
     def run_and_time(
         self,
@@ -314,10 +332,11 @@ class FusionTuning:
         tuned: TunedCampaign,
         began_s: float,
         until_s: float | None = None,
+        latest_s: float = math.inf,
     ) -> TunedProgram:
         """Returns the result of a program whose fusions are tuned; runs and times it unless interrupted.
 
-        After ``until_s`` of ``time.monotonic`` it is not timed untuned, too.
+        It is not run after ``latest_s`` of ``time.monotonic``, and not timed untuned, too, after ``until_s``.
         """
         bound = replace(request, database=self.database, scripts=())
         result = TunedProgram(
@@ -335,6 +354,8 @@ class FusionTuning:
         )
         if tuned.is_interrupted:
             return result
+        if time.monotonic() > latest_s:
+            return replace(result, not_run="the budget ended before; its fusions are tuned and stored")
         try:
             ran = self.steps.run(bound, until_s)
         except TunerError as error:

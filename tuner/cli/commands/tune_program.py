@@ -14,7 +14,7 @@ import click
 from tuner.analysis.ratios import NotComparable
 from tuner.analysis.selected_result import timed
 from tuner.cli.commands.run import report_lines
-from tuner.cli.main import screen_columns
+from tuner.cli.main import BEGAN_S, screen_columns
 from tuner.cli.models import model_baselines_in_child, read_payload_text
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
@@ -155,7 +155,7 @@ def _tuned_fusions(
         def request_of(problem: "Problem", threads: int) -> "RunRequest":
             return run_request(problem, **of_runs, threads=threads, warm_start=False)
 
-        return tuning.tune(request, found, request_of, Path(name).name, source)
+        return tuning.tune(request, found, request_of, Path(name).name, source, context.meta[BEGAN_S])
 
 
 def program_steps() -> "FusionSteps":
@@ -201,6 +201,8 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
         lines += report_lines(tuned.target, tuned.report)
     if tuned.failure:
         lines.append(f"failed  {tuned.failure}")
+    if tuned.not_run:
+        lines.append(f"not run {tuned.not_run}")
     gain = tuned.gain
     if tuned.plain is not None and tuned.plain.times is not None:
         without = "scripts" if tuned.campaign is None else "tuning"

@@ -67,11 +67,17 @@ def _campaign_row(each: TunedRun, count: int, total_s: float | None) -> Row:
     name = "" if each.run.campaign is None else each.run.campaign.name
     start = (str(each.run.id), name, problem.key, str(count), str(each.counts.proposed))
     if best is None or best.best_s is None:
-        return (*start, "-", "-", "-", "-", "no candidate worked" if not each.has_worked else "no time")
+        return (*start, "-", "-", "-", "-", _reason_without_time(each))
     share = "-" if total_s is None else f"{count * best.best_s / total_s:.0%}"
     speed = speed_text(gflop_per_s(problem, best.best_s)).removesuffix(" GFLOP/s")
     candidate = f"{best.strategy} {knobs_text(best.record.candidate.choices)}"
     return (*start, seconds_text(best.best_s), best.reliability.word, share, speed, candidate)
+
+
+def _reason_without_time(each: TunedRun) -> str:
+    if each.counts.proposed == 0:
+        return "not tried: the budget ended"
+    return "no time" if each.has_worked else "no candidate worked"
 
 
 BASELINES_HEADER: Row = ("baseline", "time a call", "reliability", "the program is")
