@@ -26,7 +26,7 @@ from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.library.script_comparison import slower_by
 from tuner.results.exported_trial import exported, source_of
-from tuner.space.scripts.requirements import custom_ops
+from tuner.space.scripts.header import custom_ops
 from tuner.targets.registry import real_backends
 
 SHAPES = (

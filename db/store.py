@@ -44,8 +44,7 @@ from tuner.db import queries, rows, writes
 from tuner.db.address import is_missing
 from tuner.db.columns import candidate_from_json
 from tuner.db.database import Database, stored_revision
-from tuner.db.maintenance import backup, prune
-from tuner.db.merge import Merge
+from tuner.db.maintenance import Merge, backup, prune
 from tuner.db.models import CampaignRow, ProblemRow, RunRow, TrialRow
 from tuner.db.remote_results import ResultsImport, pending_trials
 from tuner.db.rows import artifact_row, interned, stored_programs

@@ -30,7 +30,7 @@ from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.errors import UsageError
 from tuner.fleet.install import install
-from tuner.fleet.local_postgres import NoServerError, server
+from tuner.fleet.local_fleet import NoServerError, server
 from tuner.fleet.noise_check import SLICE_S
 from tuner.fleet.tables import FleetSettings
 from tuner.search.samplers import require_sampler

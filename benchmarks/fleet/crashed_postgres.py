@@ -6,7 +6,7 @@ import signal
 import time
 
 from tuner.fleet.leftovers import SERVER_FILE
-from tuner.fleet.local_postgres import folder_of, start
+from tuner.fleet.local_fleet import folder_of, start
 from tuner.runtime.workers.processes import DEAD, started_by, state_of
 
 

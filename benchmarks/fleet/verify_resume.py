@@ -10,7 +10,7 @@ from benchmarks.fleet.fault_check import LEASE_S, FleetCheck, check_fleet
 from benchmarks.verify_resume import uninterrupted_trials
 from tuner.core.runs import RunSettings
 from tuner.fleet.install import install
-from tuner.fleet.local_postgres import server
+from tuner.fleet.local_fleet import server
 from tuner.fleet.server import require_packages
 from tuner.fleet.tables import FleetSettings
 from tuner.results.output.formatting import count_text

@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from benchmarks.many_shapes_replay import replayed
-from tuner.analysis.dispatch import NewProblem, by_model, ranked_columns
 from tuner.analysis.portfolio import (
+    NewProblem,
+    by_model,
     choose_portfolio,
     fastest,
     geometric_mean,
+    ranked_columns,
     regret_held_out,
     regret_in_sample,
     without,

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.analysis.matrices import instance
 from tests.results.report.values import with_candidate
 from tests.trials import measurement, trial
-from tuner.analysis.ablation import Ablation, Gain, TooFew, ablate
-from tuner.analysis.importance import importances
+from tuner.analysis.importance import Ablation, Gain, TooFew, ablate, importances
 from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.records import Measurement

@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 
 from tests.analysis.matrices import Times, instance, matrices, matrix_of
 from tuner.analysis import portfolio, time_matrix
-from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED, NewProblem, RankedColumns, ranked_columns
-from tuner.analysis.portfolio import NOISE, choose_portfolio, regret_held_out, regret_in_sample
+from tuner.analysis.portfolio import (
+    MODEL,
+    NOISE,
+    SAME_WEIGHTS,
+    TUNED,
+    NewProblem,
+    RankedColumns,
+    choose_portfolio,
+    ranked_columns,
+    regret_held_out,
+    regret_in_sample,
+)
 from tuner.analysis.time_matrix import KnownTimes, Numbers, TimeMatrix, completed_times, corrected_scores
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError

@@ -72,7 +72,7 @@ NO_TIMES = {
 }
 # Module -> why a time is divided by another one there, although the module does not decide what may be said.
 DIVISIONS: Mapping[str, str] = {
-    "analysis/ablation.py": "a slowdown with interval and p-value, under the badge of its run",
+    "analysis/importance.py": "a slowdown with interval and p-value, under the badge of its run",
     "analysis/ratios.py": "decides; said beyond the noise of the run alone",
     "analysis/portfolio.py": "chooses a portfolio; printed with the reliability of each problem",
     "analysis/slowdown.py": "the time that a session is expected to have",
@@ -80,7 +80,7 @@ DIVISIONS: Mapping[str, str] = {
     "core/machine.py": "share of a roofline, printed of reliable times alone",
     "core/round_quality.py": "decides",
     "core/runs.py": "share of a run's seconds without work",
-    "db/merge.py": "width of an interval",
+    "db/maintenance.py": "width of an interval",
     "fleet/noise_check.py": "load of a processor",
     "fleet/status.py": "idle share of a node",
     "results/output/program_tables.py": "share of a campaign's time, where all of its times are reliable",

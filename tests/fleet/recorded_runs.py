@@ -7,7 +7,7 @@ from tuner.core.problem import Matmul
 from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
-from tuner.fleet.backends import fleet_backends
+from tuner.fleet.runner import fleet_backends
 from tuner.targets.registry import real_backends
 from tuner.targets.replay import replay_settings
 from tuner.tuning.events import Interruption

@@ -17,9 +17,8 @@ from tuner.core.interfaces import AbstractRunner, Effort
 from tuner.core.problem import Matmul
 from tuner.core.requests import FleetRequest
 from tuner.fleet import driver, queues, tables
-from tuner.fleet.backends import fleet_backends, pending_limit, target_on
 from tuner.fleet.driver import Driver, DriverConnection
-from tuner.fleet.runner import FleetRun, named
+from tuner.fleet.runner import FleetRun, fleet_backends, named, pending_limit, target_on
 from tuner.fleet.server import session
 from tuner.fleet.work import (
     BASELINE,

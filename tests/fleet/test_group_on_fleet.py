@@ -24,8 +24,8 @@ from tuner.core.requests import FleetRequest
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.fleet import queues, tables
-from tuner.fleet.backends import fleet_backends
 from tuner.fleet.local_fleet import LocalNodes
+from tuner.fleet.runner import fleet_backends
 from tuner.fleet.server import session
 from tuner.results.differences import differences
 from tuner.targets.registry import real_backends

@@ -12,7 +12,6 @@ from tuner.core.interfaces import Artifact, Effort, FinalTimes, Partition
 from tuner.core.machine import Compiler, Roofline
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
-from tuner.fleet.report_checks import admitted, admitted_artifact
 from tuner.fleet.work import (
     BASELINE,
     COMPILE,
@@ -21,6 +20,8 @@ from tuner.fleet.work import (
     ROOFLINE,
     Compiled,
     Outcome,
+    admitted,
+    admitted_artifact,
     compile_queue,
     compiler_build_of,
     measure_queue,

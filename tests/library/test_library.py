@@ -18,7 +18,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import BatchMatmul, Matmul
 from tuner.core.processors import PROCESSORS
-from tuner.library import header, library, merging
+from tuner.library import header, library
 from tuner.library.contraction_report import contraction_reports, payload_contractions
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
 from tuner.library.library import lighthouse_files
@@ -224,15 +224,15 @@ PROBLEM, OTHER = Matmul(64, 128, 128), Matmul(24, 64, 32)
 SLOW, FAST = entry(PROBLEM, trial=1, tile_m=1, tile_n=16), entry(PROBLEM, trial=2, tile_m=4, tile_n=16)
 
 
-def merge_library(name: str, *entries: object) -> merging.LibraryText:
-    return merging.LibraryText(name, library.library_text(entries))  # type: ignore[arg-type]
+def merge_library(name: str, *entries: object) -> library.LibraryText:
+    return library.LibraryText(name, library.library_text(entries))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_the_faster_of_two_stays(is_turned: bool) -> None:
     slow, fast = merge_library("slow.mlir", SLOW, entry(OTHER)), merge_library("fast.mlir", FAST)
-    found = merging.merged((fast, slow) if is_turned else (slow, fast))
+    found = library.merged((fast, slow) if is_turned else (slow, fast))
     entries = header.read_entries(found.text, "merged")
     assert [each.trial for each in entries if each.problem == PROBLEM] == [2]
     assert found.entries == 2
@@ -245,17 +245,17 @@ def test_the_faster_of_two_stays(is_turned: bool) -> None:
 
 def test_equal_schedules_are_not_timed_and_libraries_of_other_machines_are_refused() -> None:
     same = merge_library("b.mlir", replace(FAST, trial=9), entry(OTHER))
-    found = merging.merged((merge_library("a.mlir", FAST), same))
+    found = library.merged((merge_library("a.mlir", FAST), same))
     assert (found.entries, found.duels) == (2, ())
     assert [each.trial for each in header.read_entries(found.text, "merged")] == [1, 2]
     another = replace(SLOW.machine, name="another")
     other, slow, fast = (replace(each, machine=another) for each in (entry(OTHER), SLOW, FAST))
     message = r"a.mlir is of '.*' and b.mlir of 'another': a library is of one machine"
     with pytest.raises(UsageError, match=message):
-        merging.merged((merge_library("a.mlir", FAST), merge_library("b.mlir", other)))
+        library.merged((merge_library("a.mlir", FAST), merge_library("b.mlir", other)))
     message = "several libraries have a schedule; only 'another' can compare them"
     with pytest.raises(UsageError, match=message):
-        merging.merged((merge_library("a.mlir", slow), merge_library("b.mlir", fast)))
+        library.merged((merge_library("a.mlir", slow), merge_library("b.mlir", fast)))
 
 
 # Names of dialects by the version of MLIR.

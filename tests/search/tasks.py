@@ -4,7 +4,7 @@ import numpy as np
 
 from tuner.core.interfaces import AbstractSampler
 from tuner.search.configurations import Pool
-from tuner.search.task import SearchTask
+from tuner.search.method import SearchTask
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

@@ -6,7 +6,7 @@ import pytest
 from tests.search.tasks import grid, line, rng, task, tell
 from tuner.core.candidate import Value
 from tuner.search.configurations import SAMPLE_ROWS, Column, Pool, RowTable, alignments, sampled, whole
-from tuner.search.task import SCORED_LIMIT, START_ROWS, Neighbours, is_starting, start_row
+from tuner.search.method import SCORED_LIMIT, START_ROWS, Neighbours, is_starting, start_row
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace

@@ -7,9 +7,9 @@ import pytest
 
 from tests.search.tasks import grid, line, rng, task, tell
 from tuner.core.errors import UsageError
+from tuner.search.method import SearchTask
 from tuner.search.optuna_samplers import KINDS, SOURCES_MIN, OptunaRows
 from tuner.search.samplers import OPTUNA_NAMES
-from tuner.search.task import SearchTask
 
 
 def installed(name: str) -> bool:

@@ -2,6 +2,7 @@ import numpy as np
 
 from tests.search.tasks import grid, rng, task, tell
 from tuner.search import simple_methods
+from tuner.search.method import SearchTask
 from tuner.search.simple_methods import (
     ARMS,
     POPULATION,
@@ -13,7 +14,6 @@ from tuner.search.simple_methods import (
     credit,
     probed,
 )
-from tuner.search.task import SearchTask
 
 
 def test_every_method_is_probed_in_turn_and_credit_goes_to_those_that_were_fast() -> None:

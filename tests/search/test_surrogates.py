@@ -9,11 +9,22 @@ import pytest
 
 from tests.search.tasks import ask, grid, line, rng, task, tell
 from tuner.search.configurations import Column, RowTable, Scope
-from tuner.search.density import GOOD_MIN, PRIOR, Densities, KernelDensityTable
-from tuner.search.forest import SHRINKAGE, _random_splits, grow
+from tuner.search.method import SearchTask
 from tuner.search.samplers import make_sampler
-from tuner.search.surrogates import FIT_GROWTH, Surrogate, Trees, _fit_rows, log_expected_improvement
-from tuner.search.task import SearchTask
+from tuner.search.surrogates import (
+    FIT_GROWTH,
+    GOOD_MIN,
+    PRIOR,
+    SHRINKAGE,
+    Densities,
+    KernelDensityTable,
+    Surrogate,
+    Trees,
+    _fit_rows,
+    _random_splits,
+    grow,
+    log_expected_improvement,
+)
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

@@ -14,9 +14,9 @@ from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.problem import OPERATIONS, Problem
 from tuner.space import search_space
 from tuner.space.expressions import parse
+from tuner.space.feasible_set import VISITS_LIMIT, Projection, projected
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
-from tuner.space.projection import VISITS_LIMIT, Projection, projected
 from tuner.space.search_space import ConstraintTable, Knob, Rule, SearchSpace, join_tables
 
 

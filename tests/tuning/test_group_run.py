@@ -12,6 +12,7 @@ import pytest
 from tests.default_suite import ALL
 from tests.fakes import bind
 from tests.tuning import fakes
+from tuner.cli.commands.tune_shapes import read_shapes
 from tuner.core.errors import UsageError
 from tuner.core.machine import variables_of
 from tuner.core.problem import BatchMatmul, Matmul, NamedProblem, Problem
@@ -32,7 +33,6 @@ from tuner.tuning.campaign_session import PoolProblem, projected_pool
 from tuner.tuning.events import CampaignEvent, CampaignStarted, Interruption, RunEvent, TrialDone
 from tuner.tuning.request import RunLimit
 from tuner.tuning.run import resume
-from tuner.tuning.shapes_file import read_shapes
 from tuner.tuning.tuned_run import TunedCampaign
 
 PROBLEMS = (Matmul(8, 8, 8), Matmul(64, 8, 8), Matmul(64, 64, 8))

@@ -18,7 +18,7 @@ from tuner.core.processors import Processors
 from tuner.core.requests import FleetRequest, RunRequest, nothing_matches, tune_command
 from tuner.core.runs import Baseline, DatabaseInfo, LibraryTime, RunSettings, TaskQuery
 from tuner.db.store import Store
-from tuner.fleet.backends import fleet_kind
+from tuner.fleet.runner import fleet_kind
 from tuner.results.differences import differences
 from tuner.search.samplers import SAMPLERS
 from tuner.space.file.yaml import default_space_file

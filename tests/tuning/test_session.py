@@ -33,8 +33,7 @@ from tuner.db.store import Store
 from tuner.runtime.workers.runner import LocalRunner
 from tuner.targets.backends import Backends
 from tuner.tuning.events import BaselineMeasured, Event, Interruption, MachineBusy, RunStarted
-from tuner.tuning.run import begin, resume
-from tuner.tuning.session import EARLY_STOPPED, Trial, search
+from tuner.tuning.run import EARLY_STOPPED, Trial, begin, resume, search
 
 COMPILE_S = 0.02
 

@@ -2,9 +2,8 @@
 
 # What other packages may import; the rest is inside.
 __all__ = [
-    "ablation",
     "constraint_mining",
-    "dispatch",
+    "importance",
     "portfolio",
     "ratios",
     "scheduler",

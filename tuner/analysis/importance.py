@@ -1,10 +1,15 @@
-"""The importance of knobs in a run, by their distribution among its fastest trials (PED-ANOVA)."""
+"""The importance of a run's knobs: among its fastest trials (PED-ANOVA), and by ablation of each."""
 
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
 
+from tuner.analysis.constraint_mining import log_chance_of_one_kind
 from tuner.core.candidate import Value
+from tuner.core.records import Measurement, Record
+from tuner.core.runs import StoredTrial
 
 # PED-ANOVA: how much the distribution of each knob among the fastest points differs from that among all.
 # Watanabe et al., 2023, https://arxiv.org/abs/2304.10255, for knobs of few values: the Pearson divergence
@@ -41,3 +46,165 @@ def _divergence(top: list[Value], every: list[Value]) -> float:
         share_all = (among_all[level] + PRIOR / len(levels)) / (len(every) + PRIOR)
         divergence += share_all * (share_top / share_all - 1) ** 2
     return divergence
+
+
+# Ablation of a run: how much slower its best time is with one knob held, or with one strategy only.
+#
+# Two ablations per knob: the knob is held at its value in the first measured trial of the strategy, where the
+# search began; and its best value is excluded. The best of few trials is slower than the best of many:
+# ``chance`` is the probability that a knob without any effect shows as large a slowdown.
+
+MEASURED_MIN = 20  # trials of a strategy: with fewer, nearly any knob looks important
+HELD_MIN = 3  # trials with the value held, for a figure
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much slower the best trial of a subset is than the best of all compared trials."""
+
+    slower: float  # 0.2: 20 % more time
+    interval: tuple[float, float]  # from the 95 % intervals of both times
+    trials: int  # number of measured trials in the subset
+    chance: float  # probability that as many trials, drawn at random, have a best that is as slow or slower
+
+
+@dataclass(frozen=True)
+class KnobAblation:
+    """The ablation of one knob: how much slower the best trial is with the knob held, or not at its best."""
+
+    knob: str
+    is_structural: bool  # its values are texts: they select other code, not other numbers
+    best: Value  # of the best trial
+    held: Value  # of the strategy's first measured trial
+    gain: Gain | None  # slowdown with the knob held; None: too few trials have the held value
+    without_best: Gain | None  # slowdown without the best value; None: too few trials have another value
+    importance: float  # PED-ANOVA importance, as a share of the sum over the knobs
+
+
+@dataclass(frozen=True)
+class StrategyAblation:
+    """The trials, failures and best time of one strategy, and its slowdown against the fastest strategy."""
+
+    strategy: str
+    trials: int
+    failed: int
+    best_s: float | None  # None: no trial was timed
+    gain: Gain | None  # slowdown against the best strategy; None: too few trials were timed
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """How much each knob of the best trial's strategy and each strategy contributes to a run's best time."""
+
+    strategy: str  # of the best trial
+    measured: int  # measured trials of ``strategy``
+    knobs: tuple[KnobAblation, ...]  # knobs with more than one value tried, the largest gain first
+    strategies: tuple[StrategyAblation, ...]  # fastest first
+
+
+@dataclass(frozen=True)
+class TooFew:
+    """The result of ``ablate`` with fewer than MEASURED_MIN (20) measured trials of the best strategy."""
+
+    strategy: str  # of the best trial; "" where no trial was measured
+    measured: int
+    strategies: tuple[StrategyAblation, ...] = ()  # fastest first
+
+    @property
+    def reason(self) -> str:
+        """Returns the message: how many measured trials were found, and how many an ablation needs."""
+        of = f" of {self.strategy}" if self.strategy else ""
+        return f"ablation: found {self.measured} measured trials{of}, it needs {MEASURED_MIN} or more"
+
+
+@dataclass(frozen=True)
+class _Timed:
+    number: int
+    record: Record
+    time: Measurement
+
+    @property
+    def strategy(self) -> str:
+        return self.record.candidate.strategy
+
+    @property
+    def knobs(self) -> dict[str, Value]:
+        return dict(self.record.candidate.choices)
+
+
+def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
+    """Returns the ablation of one run's trials by their times during the search.
+
+    TooFew under MEASURED_MIN (20) measured trials of the best strategy. Stale trials do not count.
+    """
+    timed = sorted(
+        (
+            _Timed(trial.number, trial.record, trial.record.outcome)
+            for trial in trials
+            if isinstance(trial.record.outcome, Measurement) and not trial.stale
+        ),
+        key=lambda each: each.time.median_s,
+    )
+    if not timed:
+        return TooFew("", 0)
+    best = timed[0]
+    own = [each for each in timed if each.strategy == best.strategy]
+    if len(own) < MEASURED_MIN:
+        return TooFew(best.strategy, len(own), _strategies(trials, timed))
+    return Ablation(best.strategy, len(own), _knobs(own), _strategies(trials, timed))
+
+
+def _knobs(own: list[_Timed]) -> tuple[KnobAblation, ...]:
+    importance = importances([each.knobs for each in own], [each.time.median_s for each in own])
+    names = [name for name in own[0].knobs if len({each.knobs[name] for each in own}) > 1]
+
+    def rank(knob: KnobAblation) -> tuple[float, float]:
+        gains = [gain.slower for gain in (knob.gain, knob.without_best) if gain is not None]
+        return -max(gains, default=0.0), -knob.importance
+
+    return tuple(sorted((_knob(name, own, importance[name]) for name in names), key=rank))
+
+
+def _knob(name: str, own: list[_Timed], importance: float) -> KnobAblation:
+    held = min(own, key=lambda each: each.number).knobs[name]
+    best = own[0].knobs[name]
+    return KnobAblation(
+        knob=name,
+        is_structural=isinstance(best, str),
+        best=best,
+        held=held,
+        gain=_gain(own, [index for index, each in enumerate(own) if each.knobs[name] == held]),
+        without_best=_gain(own, [index for index, each in enumerate(own) if each.knobs[name] != best], 1),
+        importance=importance,
+    )
+
+
+def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[StrategyAblation, ...]:
+    records = [trial.record for trial in trials]
+    every = (*(each.record for each in timed), *records)
+    names = dict.fromkeys(record.candidate.strategy for record in every)
+    ablations = []
+    for name in names:
+        statuses = [record.status for record in records if record.candidate.strategy == name]
+        chosen = [index for index, each in enumerate(timed) if each.strategy == name]
+        best_s = timed[chosen[0]].time.median_s if chosen else None
+        failed = statuses.count("failed")
+        ablations.append(StrategyAblation(name, len(statuses), failed, best_s, _gain(timed, chosen)))
+    return tuple(ablations)
+
+
+def _gain(every: list[_Timed], chosen: list[int], never: int = 0) -> Gain | None:
+    """Returns the slowdown of the best of ``chosen``; ``never``: how many of the fastest no draw contains."""
+    if len(chosen) < HELD_MIN:
+        return None
+    some, best = every[chosen[0]].time, every[0].time
+    # strictly faster: trials of equal code share one time
+    faster = max(0, sum(each.time.median_s < some.median_s for each in every) - never)
+    drawn, count = len(chosen), len(every) - never
+    # that no faster trial is among ``drawn`` trials, taken at random
+    chance = exp(log_chance_of_one_kind(drawn, count - faster, count)) if drawn + faster <= count else 0.0
+    if chosen[0] == 0:
+        return Gain(0.0, (0.0, 0.0), drawn, chance)
+    low = some.interval_s[0] / best.interval_s[1] - 1
+    high = some.interval_s[1] / best.interval_s[0] - 1
+    return Gain(some.median_s / best.median_s - 1, (low, high), drawn, chance)

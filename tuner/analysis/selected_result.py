@@ -6,7 +6,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.records import Measurement
 from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import StoredTrial
-from tuner.space.scripts.requirements import custom_ops
+from tuner.space.scripts.header import custom_ops
 
 OFF: tuple[Value, ...] = (0, 1, "none")  # values that switch a knob's transform off: no block, no unrolling
 SIMPLICITY_LIMIT = 0.05  # relative: how much slower a simpler script may be, however noisy the session

@@ -84,7 +84,7 @@ def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest
             if found is not None:
                 raise UsageError(f"{flag} needs --fleet")
         return None
-    from tuner.fleet.backends import pending_limit  # not at start-up
+    from tuner.fleet.runner import pending_limit  # not at start-up
     from tuner.fleet.server import require_packages, server_of  # not at start-up
     from tuner.results.database_name import which_database  # not at start-up
 

@@ -11,11 +11,20 @@ from tuner.core.interfaces import Artifact
 from tuner.core.requests import FleetRequest
 from tuner.fleet import queues, tables
 from tuner.fleet.queues import delete_old, sweep
-from tuner.fleet.report_checks import admitted, admitted_artifact
 from tuner.fleet.server import connected, plain_errors, session
 from tuner.fleet.status import why_waiting
 from tuner.fleet.tables import read_settings
-from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, hash_of, measure_queue
+from tuner.fleet.work import (
+    COMPILE,
+    Compiled,
+    FleetWork,
+    Outcome,
+    admitted,
+    admitted_artifact,
+    compile_queue,
+    hash_of,
+    measure_queue,
+)
 from tuner.targets.interface import ignore_report
 
 LISTEN_S: Final = 0.5  # until the tables are read, where no notification comes

@@ -9,5 +9,4 @@ __all__ = [
     "entries",
     "header",
     "library",
-    "merging",
 ]

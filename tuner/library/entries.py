@@ -14,7 +14,7 @@ from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.reliability import NOT_RECORDED, Reliability
 from tuner.core.runs import BestGroup, Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.results.best_trials import RunResult, any_trial, best_results, group_of
-from tuner.space.scripts.requirements import custom_ops
+from tuner.space.scripts.header import custom_ops
 from tuner.targets.backends import Backends
 
 if TYPE_CHECKING:

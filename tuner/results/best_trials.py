@@ -13,7 +13,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import ALIGNMENTS, CACHES, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.requests import tune_command
 from tuner.core.runs import BestGroup, Run, RunBound, StoredTrial, TaskQuery, TrialQuery
-from tuner.space.scripts.requirements import custom_ops
+from tuner.space.scripts.header import custom_ops
 from tuner.targets.backends import AUTO, Backends, resolve_target, timed_here
 from tuner.tuning.tuned_run import tuned_run
 

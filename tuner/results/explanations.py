@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tuner.analysis.ablation import Ablation, Gain, KnobAblation, StrategyAblation, TooFew
 from tuner.analysis.constraint_mining import Observation, Suggestion, mine
+from tuner.analysis.importance import Ablation, Gain, KnobAblation, StrategyAblation, TooFew
 from tuner.core.candidate import TargetName
 from tuner.core.errors import SCRIPT, CandidateError, Failure, OpPlace, TunerError, UsageError, named_places
 from tuner.core.interfaces import Script

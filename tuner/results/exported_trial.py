@@ -20,8 +20,13 @@ from tuner.core.runs import Run, StoredTrial
 from tuner.core.serialization import utc_text
 from tuner.space.file.reading import parse_space, spaces_for
 from tuner.space.recorded.t4 import Recording, t4_bytes
-from tuner.space.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
-from tuner.space.scripts.requirements import custom_ops, instructions_needed
+from tuner.space.scripts.header import (
+    BaselineMedian,
+    ScriptProvenance,
+    custom_ops,
+    instructions_needed,
+    script_with_header,
+)
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.backends import Backends

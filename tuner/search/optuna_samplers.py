@@ -14,8 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from tuner.core.errors import UsageError
 from tuner.search.configurations import Codes
-from tuner.search.method import AbstractMethod, quiet_study
-from tuner.search.task import SearchTask
+from tuner.search.method import AbstractMethod, SearchTask, quiet_study
 
 CONSTRAINTS = "constraints"  # system attribute of a trial that Optuna's samplers read
 # system attributes that the genetic samplers read

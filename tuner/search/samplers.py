@@ -34,8 +34,11 @@ def make_sampler(
     if seed < 0:
         raise UsageError(f"seed: found {seed}, allowed 0 and more")
     from tuner.search.configurations import Pool  # not at start-up
-    from tuner.search.method import DemotedLast, StudySampler  # not at start-up
-    from tuner.search.task import SearchTask  # not at start-up
+    from tuner.search.method import (  # not at start-up
+        DemotedLast,
+        SearchTask,  # not at start-up
+        StudySampler,
+    )
 
     def create(task: SearchTask) -> "AbstractMethod":
         module, class_name = SAMPLERS.get(name, ("optuna_samplers", "OptunaRows"))

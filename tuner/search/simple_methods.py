@@ -5,9 +5,8 @@ from bisect import bisect_right
 import numpy as np
 
 from tuner.search.configurations import Pool
-from tuner.search.method import AbstractMethod
+from tuner.search.method import AbstractMethod, SearchTask, is_starting, start_row
 from tuner.search.surrogates import Tpe, Trees
-from tuner.search.task import SearchTask, is_starting, start_row
 
 # A steady-state genetic algorithm: children of fast rows, each replaced by the nearest feasible row.
 # Goldberg and Deb, 1991, https://doi.org/10.1016/B978-0-08-050684-5.50008-2, for tournaments of two; uniform

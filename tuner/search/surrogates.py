@@ -1,15 +1,212 @@
 """Search methods that fit a model to outcomes: Gaussian process, kernel densities, random trees."""
 
-from dataclasses import replace
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from tuner.search.configurations import Floats, RowTable, Scope
-from tuner.search.density import Densities
-from tuner.search.forest import grow
+from tuner.search.configurations import Codes, Column, Floats, RowTable, Scope
 from tuner.search.gaussian_process import GaussianProcess, Widths, fit, rows_to_model, standardized
-from tuner.search.method import AbstractMethod
-from tuner.search.task import SearchTask, is_starting, start_row
+from tuner.search.method import AbstractMethod, SearchTask, is_starting, start_row
+
+# Oblivious regression trees: one split per level, drawn at random and the best of a few taken.
+#
+# Extremely randomized trees (Geurts et al., 2006, https://doi.org/10.1007/s10994-006-6226-1); with one split
+# per level, as in CatBoost, a tree is a few table look-ups for any number of rows.
+
+TREES = 40
+DEPTH = 10  # leaves hold one or two of a few hundred observations
+TRIED = 2  # random splits per level, of which the best is taken
+SHRINKAGE = 0.1  # prior observations of mean 0 and variance 1 in every leaf
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.intp]
+Sides = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """A fitted forest of regression trees: the splits of all trees, mean and variance of each leaf."""
+
+    split_columns: Integers  # (trees, levels): the column that is split
+    goes_right: Sides  # (trees, levels, codes): side of the split; last code: the knob is absent
+    mean: Floats  # (trees, leaves)
+    variance: Floats  # (trees, leaves): large where a leaf has few observations
+
+    def predict(self, table: RowTable) -> tuple[Floats, Floats]:
+        """Returns (mean, deviation) per configuration; deviation: by the trees' spread, leaves' variance."""
+        total = np.zeros(len(table.codes), np.float32)
+        squares, within = np.zeros_like(total), np.zeros_like(total)
+        for tree, split_columns in enumerate(self.split_columns.tolist()):
+            leaf = np.zeros(len(table.codes), np.intp)
+            for level, column in enumerate(split_columns):
+                # code -1 (the knob is absent) wraps to the last entry
+                leaf = 2 * leaf + self.goes_right[tree, level].take(table.codes[:, column], mode="wrap")
+            predicted = self.mean[tree].take(leaf)
+            total += predicted
+            squares += predicted * predicted
+            within += self.variance[tree].take(leaf)
+        count = np.float32(len(self.split_columns))
+        mean = (total / count).astype(np.float32)
+        variance = squares / count - mean * mean + within / count
+        return mean, np.sqrt(np.maximum(variance, np.float32(1e-6)))
+
+
+def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
+    """Returns a forest fitted to ``values`` per configuration; all trees grow together, level by level."""
+    depth = DEPTH if table.columns else 0
+    trees = np.arange(TREES)
+    leaf = np.zeros((TREES, len(values)), np.intp)
+    split_columns, goes_right = [], []
+    for level in range(depth):
+        # random splits: the column of each, (trees, tried), and the side of each code, (trees, tried, codes)
+        split, sides = _random_splits(table.columns, rng)
+        side = sides[trees[:, None, None], np.arange(TRIED)[:, None], table.codes.T[split]]
+        child_leaf = 2 * leaf[:, None] + side
+        count, total = _sums(child_leaf, values, 2 << level)
+        # how much of the sum of squares the means of the leaves explain
+        best = np.argmax((total * total / count).sum(axis=-1), axis=1)
+        leaf = child_leaf[trees, best]
+        split_columns.append(split[trees, best])
+        goes_right.append(sides[trees, best])
+    count, total = _sums(leaf, values, 1 << depth)
+    return Forest(
+        np.stack(split_columns, axis=1) if depth else np.zeros((TREES, 0), np.intp),
+        np.stack(goes_right, axis=1) if depth else np.zeros((TREES, 0, 1), bool),
+        (total / count).astype(np.float32),
+        (SHRINKAGE / count).astype(np.float32),
+    )
+
+
+def _random_splits(columns: tuple[Column, ...], rng: np.random.Generator) -> tuple[Integers, Sides]:
+    codes = max(column.levels for column in columns) + 1
+    levels = np.array([column.levels for column in columns])
+    is_ordinal = np.array([column.is_ordinal for column in columns])
+    # position of each code, a missing knob in the middle; the last code is -1 for every knob
+    position = np.stack([np.append(np.arange(codes - 1.0), (column.levels - 1) / 2) for column in columns])
+    column_numbers = rng.integers(len(columns), size=(TREES, TRIED))
+    threshold = rng.integers(levels[column_numbers] - 1)
+    random_subset = rng.random((TREES, TRIED, codes)) < 0.5
+    is_above = position[column_numbers] > threshold[..., None]
+    return column_numbers, np.where(is_ordinal[column_numbers][..., None], is_above, random_subset)
+
+
+def _sums(leaf: Integers, values: Array, leaves: int) -> tuple[Array, Array]:
+    parts = leaf.reshape(-1, leaf.shape[-1])
+    flat = (parts + leaves * np.arange(len(parts))[:, None]).ravel()
+    count = np.bincount(flat, minlength=leaves * len(parts)) + SHRINKAGE
+    total = np.bincount(flat, np.tile(values, len(parts)), leaves * len(parts))
+    shape = (*leaf.shape[:-1], leaves)
+    return count.reshape(shape), total.reshape(shape)
+
+
+# Kernel densities of configurations: of the fastest ones, of all other proposed ones, and their ratio.
+
+WIDTH = 1.2  # decay of a kernel per rank of an ordered knob, or for another text; 1.8 works as well
+STRATEGY_WIDTH = 3.6  # decay between strategies: rows of another strategy tell little
+PRIOR = 1 << 10  # the uniform density in units of the fixed-point scale
+PEAK_LIMIT = 1 << 36  # times the prior; sums of 2**16 such peaks fit 64 bits
+
+
+class KernelDensityTable:
+    """Kernel densities around observed configurations, at every configuration of a table.
+
+    A product over columns, rounded to integers: sums are equal in any order, so a resumed search is exact.
+    """
+
+    def __init__(self, table: RowTable) -> None:
+        self._tables = [_table(column) for column in table.columns]
+        self._codes = [np.ascontiguousarray(table.codes[:, place]) for place in range(len(table.columns))]
+        self._rows = len(table.codes)
+
+    def around(self, codes: Codes) -> npt.NDArray[np.int64]:
+        """Returns the kernel density of ``codes`` (one per column) at each row of the table, (rows,).
+
+        In fixed point: PRIOR (1024) stands for the uniform density.
+        """
+        density = np.ones(self._rows)
+        for table, column, code in zip(self._tables, self._codes, codes.tolist(), strict=True):
+            density *= table[code].take(column, mode="wrap")
+        scaled: npt.NDArray[np.int64] = np.rint(np.minimum(density, PEAK_LIMIT) * PRIOR).astype(np.int64)
+        return scaled
+
+
+def _table(column: Column) -> npt.NDArray[np.float64]:
+    """Returns [seen, other]: density relative to uniform; the last row and column: the knob is missing."""
+    levels = column.levels
+    ranks = np.arange(levels)
+    distance = np.abs(ranks[:, None] - ranks) if column.is_ordinal else ranks[:, None] != ranks
+    density = np.exp(-(STRATEGY_WIDTH if column.is_strategy else WIDTH) * distance)
+    table = np.ones((levels + 1, levels + 1))
+    table[:levels, :levels] = levels * density / density.sum(axis=1, keepdims=True)
+    return table
+
+
+# The ratio of two kernel densities: of the fastest configurations, and of all other proposed ones.
+# Bergstra et al., 2011, https://papers.nips.cc/paper/4443; here the densities are joint over all knobs and
+# the ratio is computed at all rows of a scope instead of a few samples, so that constraints need no extra
+# work.
+
+GOOD_SHARE = 0.15  # share of the rows with an outcome, the fastest, that make up the good density
+GOOD_MIN = 2
+
+
+class Densities:
+    """Kernel densities of the fastest configurations, and of all others, pending and failed ones too."""
+
+    def __init__(self, task: SearchTask) -> None:
+        self._task = task
+        self._whole: _Pair | None = None
+
+    def log_gain(self, scope: Scope) -> Floats:
+        """Returns for each configuration of a scope a score that grows with its expected improvement.
+
+        -log(s + (1 - s) / r): s is the share of the fastest rows, r the ratio of the two densities.
+        """
+        proposed = self._task.pool.proposed
+        count = max(GOOD_MIN, math.ceil(GOOD_SHARE * len(self._task.pool.outcomes)))
+        good = set(self._task.pool.fastest()[:count])
+        if not scope.is_whole:
+            pair = _Pair(self._task, scope)
+        else:  # updated from call to call
+            pair = self._whole = self._whole or _Pair(self._task, scope)
+        ratio = pair.ratio(good, proposed - good)
+        share = len(good) / max(1, len(proposed))
+        # equation 6 of the paper: expected improvement is proportional to this
+        return np.log(1 / (share + (1 - share) / ratio)).astype(np.float32)
+
+
+class _Pair:
+    def __init__(self, task: SearchTask, scope: Scope) -> None:
+        self._similarity = KernelDensityTable(scope.table)
+        self._task = task
+        self._good = _Density(len(scope.rows))
+        self._other = _Density(len(scope.rows))
+
+    def ratio(self, good: set[int], other: set[int]) -> npt.NDArray[np.float64]:
+        for density, rows in ((self._good, good), (self._other, other)):
+            density.set_rows(rows, self._around)
+        ratio: npt.NDArray[np.float64] = (self._good.sum + PRIOR) / (self._other.sum + PRIOR)
+        return ratio
+
+    def _around(self, row: int) -> npt.NDArray[np.int64]:
+        return self._similarity.around(self._task.table.codes[row])
+
+
+class _Density:
+    def __init__(self, rows: int) -> None:
+        self.sum: npt.NDArray[np.int64] = np.zeros(rows, np.int64)
+        self._members: set[int] = set()
+
+    def set_rows(self, rows: set[int], around: Callable[[int], npt.NDArray[np.int64]]) -> None:
+        for row in rows - self._members:
+            self.sum += around(row)
+        for row in self._members - rows:
+            self.sum -= around(row)
+        self._members = set(rows)
+
 
 # Logarithm of the expected improvement, so that the product of two models' improvements is a sum.
 # Jones et al., 1998, https://doi.org/10.1023/A:1008306431147, equation 15.

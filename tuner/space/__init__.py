@@ -6,7 +6,6 @@ __all__ = [
     "expressions",
     "feasible_set",
     "file",
-    "projection",
     "recorded",
     "scripts",
     "search_space",

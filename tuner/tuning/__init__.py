@@ -9,7 +9,5 @@ __all__ = [
     "request",
     "run",
     "run_steps",
-    "session",
-    "shapes_file",
     "tuned_run",
 ]

@@ -16,14 +16,13 @@ from tuner.core.problem import Problem
 from tuner.core.requests import Campaign, CampaignProposal
 from tuner.search.cost_model.configurations import model_of
 from tuner.space.enumeration import Indices, first_broken_preference
-from tuner.space.feasible_set import FeasibleSet
-from tuner.space.projection import Projection
+from tuner.space.feasible_set import FeasibleSet, Projection
 from tuner.space.search_space import SearchSpace
 from tuner.targets.interface import MeasurementBackend
 from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RunEvent
 from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s
+from tuner.tuning.run import EARLY_STOPPED
 from tuner.tuning.run_steps import RunSteps
-from tuner.tuning.session import EARLY_STOPPED
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ def require_offered(backends: Backends, target: TargetName, needs: Collection[st
 
 def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
     """Raises UsageError for a user's plain script that needs more than the machine of a run's target has."""
-    from tuner.space.scripts.requirements import instructions_needed  # not at start-up
+    from tuner.space.scripts.header import instructions_needed  # not at start-up
     from tuner.space.scripts.strategy import load_strategy  # not at start-up
 
     if not settings.target.has_machine:

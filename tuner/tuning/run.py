@@ -1,17 +1,21 @@
-"""Begins a run, resumes a stored run, or has a run follow the candidates of another machine's run."""
+"""A run: begun, resumed or following another machine's run; its search and final re-measurement."""
 
 import time
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tuner.core.candidate import TargetName
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import UsageError
+from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler, BoundRecord, Effort
 from tuner.core.machine import Machine
 from tuner.core.requests import tune_command
 from tuner.core.round_quality import is_pressed
 from tuner.core.runs import (
     WARM_START,
     InitialConfiguration,
+    Proposal,
     Run,
     RunQuery,
     RunSettings,
@@ -19,10 +23,12 @@ from tuner.core.runs import (
     TrialQuery,
 )
 from tuner.search.samplers import make_sampler
+from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.interface import MeasurementBackend, Plan
 from tuner.tuning.earlier_results import planned, rows_of_first
 from tuner.tuning.events import Interruption, MachineBusy, Observer, RunStarted, ignore
+from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s
 from tuner.tuning.request import (
     RunLimit,
     require_longer,
@@ -33,10 +39,176 @@ from tuner.tuning.request import (
     require_threads,
     require_whole,
     require_workers,
+    searched_s,
 )
-from tuner.tuning.session import TuningSession
+from tuner.tuning.run_steps import ReplayingSampler, RunSteps
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 from tuner.version import __version__
+
+# One session of a run: the ask/tell search loop, then the final re-measurement of the top trials.
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+EARLY_STOPPED = 2.0  # a candidate slower than this many times the incumbent is early-stopped
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One proposal of the sampler, with its number, its row in the feasible set, and its outcome."""
+
+    number: int  # 0, 1, ... in the order of proposals
+    row: int  # index of the configuration in the feasible set
+    bound: BoundRecord
+
+
+def search(
+    sampler: AbstractSampler,
+    candidate_of: Callable[[int], Candidate],
+    runner: AbstractRunner,
+    is_over: Callable[[int], bool],  # (trials proposed so far) -> whether the budget is spent
+    on_proposal: Callable[[int, int, Candidate], None],  # (number, row, candidate), before it runs
+    pending_limit: int = 1,  # proposals in flight
+    first: int = 0,  # number of the first proposal: a resumed run continues the numbers
+    effort: Effort = Effort(),
+    incumbent_s: float | None = None,
+) -> Iterator[Trial]:
+    """Runs the search loop of a sampler; yields a trial per candidate, in the order of proposals.
+
+    ``incumbent_s``: least seconds per call of earlier trials. At proposal ``n`` the sampler has the outcomes
+    up to ``n - pending_limit`` and no later ones: trials do not depend on which process was faster.
+    """
+    pending: deque[tuple[int, int]] = deque()
+    number = first
+    while True:
+        while len(pending) < pending_limit and not is_over(number):
+            row = sampler.ask(number)
+            if row is None:
+                break
+            candidate = candidate_of(row)
+            on_proposal(number, row, candidate)
+            stop_above_s = None if incumbent_s is None else EARLY_STOPPED * incumbent_s
+            runner.start(number, candidate, replace(effort, stop_above_s=stop_above_s))
+            pending.append((number, row))
+            number += 1
+        if not pending:
+            return
+        oldest, row = pending.popleft()
+        finished = runner.finish()
+        median_s = finished.record.median_s
+        sampler.tell(row, median_s)
+        if median_s is not None and (incumbent_s is None or median_s < incumbent_s):
+            incumbent_s = median_s
+        yield Trial(oldest, row, finished)
+
+
+class TuningSession:
+    """One session of a stored run, new or resumed: search, final re-measurement, selected result."""
+
+    def __init__(
+        self,
+        run: Run,
+        stored: tuple[Proposal, ...],  # of earlier sessions, by number
+        feasible: FeasibleSet,
+        sampler: AbstractSampler,
+        source: MeasurementBackend,
+        store: "Store",
+        interruption: Interruption,
+        observe: Observer,
+        retime: bool = False,  # re-measure although a round is stored
+        before_s: float = 0.0,  # seconds of the command before this session, which its budget includes
+    ) -> None:
+        self._run = run
+        self._settings = run.settings
+        self._feasible = feasible
+        self._sampler = sampler
+        self._source = source
+        self._store = store
+        self._interruption = interruption
+        self._observe = observe
+        self._must_time = self._is_retimed = retime
+        self._stored = stored
+        self._before_s = before_s
+        self._reserved_s = before_s + (reserved_s(run.settings.budget_s) if source.is_timed() else 0.0)
+        self._steps = RunSteps(run, stored, source, store, interruption, observe)
+        self._reserved_s += self._steps.roofline_s
+        self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
+        self._searched_before_s = searched_s(run)
+        self._stored_s = self._elapsed_before_s
+        self._started_s = time.monotonic()
+
+    def run(self) -> TunedRun:
+        """Works until the end; an interruption is a status. Returns the run with its result."""
+        settings = self._steps.runner_settings
+        runner = self._steps.replaying(self._source.runner(self._steps.order, settings))
+        status = "interrupted"
+        try:
+            status = self._work(runner)
+        except KeyboardInterrupt:
+            pass  # the status says so
+        finally:
+            runner.close()
+            self._store.finish_run(self._run.id, status, self._elapsed_s() - self._stored_s)
+        return tuned_run(self._store, self._run.id)
+
+    def _work(self, runner: AbstractRunner) -> str:
+        if self._run.baseline is None and self._source.is_timed():
+            self._steps.measure_baseline()
+        self._search(runner)
+        if self._interruption.is_asked:
+            return "interrupted"
+        must_time = self._must_time or not self._steps.has_round()
+        if must_time and self._source.is_timed():
+            self._steps.measure_roofline()
+        effort = FINAL_EFFORT if self._is_retimed else self._final_effort()
+        if must_time and self._steps.remeasure_top_trials(runner, effort):
+            self._steps.store_roofline()
+        return "done"
+
+    def _search(self, runner: AbstractRunner) -> None:
+        started_s = time.monotonic()
+        try:
+            for trial in search(
+                ReplayingSampler(self._sampler, tuple(each.row for each in self._stored)),
+                self._feasible.candidate,
+                runner,
+                self._is_over,
+                self._propose,
+                # one is timed while the workers compile the next ones
+                pending_limit=self._settings.workers + 1,
+            ):
+                elapsed_s = self._elapsed_s()
+                if self._steps.store_outcome(trial.number, trial.bound, elapsed_s):
+                    self._must_time = True
+                    self._stored_s = elapsed_s
+        finally:
+            search_s = time.monotonic() - started_s
+            idle_s = max(0.0, search_s - self._steps.progress.evaluated_s)
+            self._store.add_search(self._run.id, search_s, idle_s)
+
+    def _is_over(self, proposed: int) -> bool:
+        if proposed < len(self._stored):
+            return False
+        spent_s = self._searched_s() + self._reserved_s + in_flight_s((self._steps.progress,))
+        return self._interruption.is_asked or is_spent(self._settings, proposed, spent_s)
+
+    def _propose(self, number: int, row: int, candidate: Candidate) -> None:
+        elapsed_s = self._elapsed_s()
+        if self._steps.propose(number, row, candidate, elapsed_s):
+            self._stored_s = elapsed_s
+
+    def _final_effort(self) -> Effort:
+        budget_s, searched_s = self._settings.budget_s, self._searched_s()
+        left_s = None if budget_s is None else budget_s - self._before_s - searched_s
+        return final_effort(searched_s, left_s)
+
+    def _elapsed_s(self) -> float:
+        return self._elapsed_before_s + time.monotonic() - self._started_s
+
+    def _searched_s(self) -> float:
+        return self._searched_before_s + time.monotonic() - self._started_s
+
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

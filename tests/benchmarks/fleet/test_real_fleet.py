@@ -29,7 +29,7 @@ from tests.fleet.values import work
 from tests.postgres_server import server_or_skip
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import TunerError
-from tuner.fleet import local_postgres, tables
+from tuner.fleet import local_fleet, tables
 from tuner.fleet.install import install
 from tuner.fleet.noise_check import NoiseCheck
 from tuner.fleet.server import session
@@ -211,7 +211,7 @@ def test_a_machine_without_postgresql_says_what_is_missing(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:
     pytest.importorskip("procrastinate")
-    monkeypatch.setattr(local_postgres, "PACKAGED", tmp_path)
+    monkeypatch.setattr(local_fleet, "PACKAGED", tmp_path)
     done = tuner(*WORDS)
     assert done.code == 1
     assert "error: no PostgreSQL server: found no initdb under" in done.err

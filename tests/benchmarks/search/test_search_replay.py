@@ -14,7 +14,7 @@ from benchmarks.search.sampler_variants import Variant
 from benchmarks.search.warm_start import STARTS, _is_good, _settings, _starts, _trials
 from tests.benchmarks.search.test_replay_space import SHIPPED
 from tuner.core.runs import SEED, WARM_START, InitialConfiguration
-from tuner.search import task
+from tuner.search import method
 from tuner.space.recorded.reading import read_recorded
 
 VARIANTS, REPLAY = sampler_variants.main, search_replay.main
@@ -52,9 +52,9 @@ def test_searches_are_compared_on_a_recording(
     ("command", "options", "message"),
     [
         (VARIANTS, ("guess",), "sampler: found 'guess', allowed tpe, "),
-        (VARIANTS, ("tpe:task.NONE=1",), f"found 'task.NONE=1', {CONSTANT}"),
+        (VARIANTS, ("tpe:method.NONE=1",), f"found 'method.NONE=1', {CONSTANT}"),
         (VARIANTS, ("tpe:none.ROWS=1",), f"found 'none.ROWS=1', {CONSTANT}"),
-        (VARIANTS, ("tpe:task.START_ROWS=six",), f"found 'task.START_ROWS=six', {CONSTANT}"),
+        (VARIANTS, ("tpe:method.START_ROWS=six",), f"found 'method.START_ROWS=six', {CONSTANT}"),
         (VARIANTS, ("tpe", "--spaces", "1"), "--spaces: found 1, allowed 2 or more"),
         (REPLAY, (), "found no space, allowed files and --synthetic N"),
         (REPLAY, ("none.json",), "none.json: cannot be read"),
@@ -114,7 +114,7 @@ def test_variants_are_compared_in_pairs_with_the_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = "--spaces 2 --evaluations 12 --processes 1 --json"
-    variants = ("local", "local:task.START_ROWS=6", "local:task.START_ROWS=12")
+    variants = ("local", "local:method.START_ROWS=6", "local:method.START_ROWS=12")
     run(monkeypatch, VARIANTS, *variants, *few.split())
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     base, same, other = document["rows"]
@@ -126,10 +126,10 @@ def test_variants_are_compared_in_pairs_with_the_first(
 
 
 def test_constants_are_as_before_after_a_variant() -> None:
-    before = task.START_ROWS
-    with Variant.of("local:task.START_ROWS=11").applied():
-        assert task.START_ROWS == 11
-    assert before == task.START_ROWS
+    before = method.START_ROWS
+    with Variant.of("local:method.START_ROWS=11").applied():
+        assert method.START_ROWS == 11
+    assert before == method.START_ROWS
 
 
 def trials(first: tuple[int, ...], limit: int) -> int:

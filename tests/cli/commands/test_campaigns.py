@@ -9,7 +9,7 @@ from tests.default_suite import ALL
 from tests.texts import text_beside
 from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
-from tuner.analysis.dispatch import SAME_WEIGHTS, TUNED
+from tuner.analysis.portfolio import SAME_WEIGHTS, TUNED
 from tuner.core.problem import Matmul
 from tuner.db.store import Store
 from tuner.library.dispatch.matmul import DispatchedMatmul

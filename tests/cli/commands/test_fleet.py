@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Tuner, require
 from tests.fleet.conftest import new_database
 from tests.fleet.values import COMPILER_BUILD, node, work
-from tuner.fleet import local_postgres, queues, tables
+from tuner.fleet import local_fleet, queues, tables
 from tuner.fleet.server import session
 from tuner.fleet.work import compile_queue
 from tuner.results.database_name import database_text
@@ -100,7 +100,7 @@ def test_a_demo_without_trials_or_without_postgresql_is_refused(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert "trials: found 0, allowed 1 or more" in tuner("fleet demo --trials 0").err
-    monkeypatch.setattr(local_postgres, "PACKAGED", tmp_path)
+    monkeypatch.setattr(local_fleet, "PACKAGED", tmp_path)
     missing = f"no PostgreSQL server: found no initdb under {tmp_path}; install the package postgresql"
     assert missing in tuner.failed("fleet demo").err
 

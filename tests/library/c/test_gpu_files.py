@@ -20,7 +20,7 @@ from tuner.core.errors import TunerError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import BatchMatmul, Matmul, Problem
-from tuner.library.c.functions import function_of
+from tuner.library.c.kernels import function_of
 from tuner.library.c.writer import c_files
 from tuner.library.entries import LibraryEntry
 from tuner.payload.reference import compare, draw, draw_base, unwritten_output

@@ -18,7 +18,7 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import I8_DEPTH_LIMIT, BatchMatmul, Matmul, Problem
 from tuner.core.processors import PROCESSORS
 from tuner.core.reliability import RELIABLE, unreliable
-from tuner.library.c.functions import CodeTarget, code_target, function_of
+from tuner.library.c.kernels import CodeTarget, code_target, function_of
 from tuner.library.c.writer import c_files, with_hidden_symbols
 from tuner.library.entries import LibraryEntry
 from tuner.runtime.cpu.host import describe_machine

@@ -14,7 +14,7 @@ import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.forked import in_child
 from tests.library.dispatch.rules import rule_of, space
-from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED
+from tuner.analysis.portfolio import MODEL, SAME_WEIGHTS, TUNED
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.library.dispatch.first_use import LEAST_GAIN

@@ -11,8 +11,13 @@ from tests.results.report.test_campaign_section import sometimes_failing
 from tests.tuning import fakes
 from tests.tuning.test_group_run import PROBLEMS as OF_CAMPAIGN
 from tests.tuning.test_group_run import limits, members
-from tuner.analysis.dispatch import NewProblem, ranked_columns
-from tuner.analysis.portfolio import choose_portfolio, regret_held_out, regret_in_sample
+from tuner.analysis.portfolio import (
+    NewProblem,
+    choose_portfolio,
+    ranked_columns,
+    regret_held_out,
+    regret_in_sample,
+)
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script

@@ -16,8 +16,8 @@ from tuner.core.problem import BatchMatmul, Matmul, Problem
 from tuner.core.processors import PROCESSORS
 from tuner.core.records import Measurement
 from tuner.library.entries import LibraryEntry
-from tuner.library.iree import tuning_spec, writer
-from tuner.library.iree.tuning_spec import IreeConfiguration, configurations_for, program_of, spec_text
+from tuner.library.iree import writer
+from tuner.library.iree.writer import IreeConfiguration, configurations_for, program_of, spec_text
 from tuner.runtime.timing import summarize
 
 INSTALL = "pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
@@ -59,14 +59,14 @@ def test_a_spec_is_used_for_its_problem_and_right(iree: writer.IreeCompiler) -> 
         *(replace(SMALL, layout=layout) for layout in ("nn", "nt", "tn")),
         *(Matmul(64, 96, 48, "bf16"), Matmul(64, 96, 48, "i8"), BatchMatmul(2, 64, 96, 48, layout="nt")),
     ):
-        spec, program = spec_text((tuning_spec.SpecEntry(problem, TILES, "a test"),)), program_of(problem)
+        spec, program = spec_text((writer.SpecEntry(problem, TILES, "a test"),)), program_of(problem)
         assert iree.applied(program, spec) == 1, problem.key
         verdict, worst = writer.IreeProduct(iree.compile(program, spec), problem).verify()
         assert verdict.max_error <= 1.0, worst
 
 
 def test_a_spec_is_not_used_for_another_layout_size_type_or_operation(iree: writer.IreeCompiler) -> None:
-    spec = spec_text((tuning_spec.SpecEntry(SMALL, TILES, "a test"),))
+    spec = spec_text((writer.SpecEntry(SMALL, TILES, "a test"),))
     others = replace(SMALL, layout="nt"), Matmul(64, 96, 32), Matmul(64, 96, 48, "bf16")
     for other in (*others, BatchMatmul(2, 64, 96, 48)):
         assert iree.applied(program_of(other), spec) == 0, other
@@ -144,8 +144,8 @@ def test_without_iree_the_error_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 
 def test_what_iree_cannot_tell_apart_is_one_contraction() -> None:
-    assert tuning_spec.contraction_of(replace(SMALL, epilogue="bias_relu", align="64", cache="cold")) == SMALL
-    assert tuning_spec.contraction_of(Matmul(64, 96, 48, "bf16", output="bf16")) == Matmul(64, 96, 48, "bf16")
+    assert writer.contraction_of(replace(SMALL, epilogue="bias_relu", align="64", cache="cold")) == SMALL
+    assert writer.contraction_of(Matmul(64, 96, 48, "bf16", output="bf16")) == Matmul(64, 96, 48, "bf16")
 
 
 # Which configurations are proposed to IREE for an entry; nothing is compiled.
@@ -163,7 +163,7 @@ def test_the_tiles_of_the_knobs_come_first_and_none_is_too_large_or_proposed_twi
     first, second, *others = configurations_for(entry_with(LARGE, **KNOBS))
     assert first == IreeConfiguration((64, 2304), (12, 48), 2)
     assert second == IreeConfiguration((64, 2304), (8, 32), 2)
-    assert len(others) == tuning_spec.MOST - 2
+    assert len(others) == writer.MOST - 2
     assert {each.tile for each in others} == {(8, 32)}
     found = configurations_for(entry_with(Matmul(4, 24, 2), **KNOBS))
     assert found == tuple(dict.fromkeys(found))

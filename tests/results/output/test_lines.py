@@ -14,7 +14,7 @@ from tests.analysis.test_importance import grid, of
 from tests.results.report.values import with_candidate
 from tests.trials import measurement, run, trial
 from tests.tuning.fakes import MACHINE, baseline, settings
-from tuner.analysis.ablation import TooFew, ablate
+from tuner.analysis.importance import TooFew, ablate
 from tuner.core.candidate import Value
 from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, UsageError
 from tuner.core.machine import Conditions, GpuState, Span

@@ -11,7 +11,7 @@ from tests.results.report.values import parsed
 from tests.tuning import fakes
 from tests.tuning.test_campaign import plan
 from tests.tuning.test_group_run import COUNTS, PROBLEMS, limits, members
-from tuner.analysis.dispatch import held_out_choices
+from tuner.analysis.portfolio import held_out_choices
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError

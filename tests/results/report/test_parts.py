@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.results.report.values import many, reported, with_candidate
 from tests.trials import measurement, run, top_trial, trial
-from tuner.analysis.ablation import Ablation, ablate
+from tuner.analysis.importance import Ablation, ablate
 from tuner.core.candidate import TargetName, Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline

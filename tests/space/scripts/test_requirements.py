@@ -15,7 +15,7 @@ from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.payload.cpu import partitions_in, payload_mlir
 from tuner.payload.gpu import Scratch, gpu_payload_mlir
-from tuner.space.scripts.requirements import custom_ops, instructions_needed
+from tuner.space.scripts.header import custom_ops, instructions_needed
 
 pytestmark = pytest.mark.mlir
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'

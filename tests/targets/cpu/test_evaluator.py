@@ -34,7 +34,7 @@ from tuner.payload.cpu import ENTRY, matrix_bytes, partitions_in, payload_mlir
 from tuner.runtime.cpu.host import describe_machine, processors
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.workers.services import Evaluation, evaluate
-from tuner.space.scripts.requirements import custom_ops
+from tuner.space.scripts.header import custom_ops
 from tuner.targets.arrays import ProblemArrays
 from tuner.targets.cpu import evaluator as cpu_evaluator
 from tuner.targets.cpu.baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService

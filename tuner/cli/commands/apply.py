@@ -15,8 +15,7 @@ from tuner.core.serialization import encode, read_text_or_stdin
 from tuner.library.contraction_report import contraction_reports, payload_contractions
 from tuner.library.header import is_library, read_document
 from tuner.runtime.workers.worker import call_in_child
-from tuner.space.scripts.header import MARK, read_provenance
-from tuner.space.scripts.requirements import instructions_needed
+from tuner.space.scripts.header import MARK, instructions_needed, read_provenance
 
 if TYPE_CHECKING:
     from tuner.core.machine import Machine

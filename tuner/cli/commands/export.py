@@ -26,8 +26,7 @@ from tuner.core.runs import Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.serialization import encode, read_text
 from tuner.library.c.writer import c_files
 from tuner.library.entries import gpu_entries, library_entries
-from tuner.library.library import FORMATS, STOCK_FORMATS, VERSIONS, for_version, suitable
-from tuner.library.merging import LibraryText, merged
+from tuner.library.library import FORMATS, STOCK_FORMATS, VERSIONS, LibraryText, for_version, merged, suitable
 from tuner.results.best_trials import best_known, best_stock
 from tuner.results.exported_trial import exported, require_bound, source_file, source_of
 from tuner.results.output.files import require_folder, write_atomically, write_folder
@@ -36,7 +35,7 @@ from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
 from tuner.results.past_runs import trial_query
 from tuner.space.recorded.t4 import Recording, t4_bytes
-from tuner.space.scripts.requirements import custom_ops
+from tuner.space.scripts.header import custom_ops
 from tuner.targets.backends import AUTO
 
 if TYPE_CHECKING:

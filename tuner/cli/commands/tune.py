@@ -252,7 +252,7 @@ def _checked_campaign(
 
 def _on_fleet(backends: "Backends", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Backends":
     """Returns backends that let a fleet's nodes do the work; with --on, sets the target in ``arguments``."""
-    from tuner.fleet.backends import fleet_backends  # not at start-up
+    from tuner.fleet.runner import fleet_backends  # not at start-up
 
     operation = arguments["operation"]
     if is_payload(operation):
@@ -328,7 +328,7 @@ def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | Non
 
 def _first_target(fleet: "FleetRequest", target: str) -> str:
     """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself."""
-    from tuner.fleet.backends import target_on  # not at start-up
+    from tuner.fleet.runner import target_on  # not at start-up
 
     wanted = TargetName.parse(target)
     first, *_ = [target_on(fleet, given, wanted.kind).text for given in fleet.on]
@@ -339,7 +339,7 @@ def _transfer_runs(
     backends: "Backends", fleet: "FleetRequest", source_run: "TunedRun", store: "Store"
 ) -> "Iterator[TunedRun]":
     """Tunes on each further machine class of --on, one after another, and yields its run."""
-    from tuner.fleet.backends import fleet_backends, target_on  # not at start-up
+    from tuner.fleet.runner import fleet_backends, target_on  # not at start-up
     from tuner.tuning.run import transfer_settings  # not at start-up
 
     tuned = source_run

@@ -1,6 +1,9 @@
-"""``tuner tune --shapes FILE``: tunes many problems under one budget."""
+"""``tuner tune --shapes FILE``: reads a file of problems, and tunes them under one budget."""
 
+import csv
+import io
 import sys
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,14 +31,141 @@ from tuner.cli.session import (
     settings_given,
 )
 from tuner.core.errors import UsageError
+from tuner.core.problem import (
+    BATCH_MATMUL,
+    EPILOGUES,
+    MATMUL,
+    NUMPY_ALIGNMENT,
+    OPERATIONS,
+    WARM,
+    NamedProblem,
+    Problem,
+    distinct_problems,
+    narrow_output,
+    parse_sizes,
+    require_choice,
+)
+from tuner.core.serialization import read_text
 from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.results.database_name import database_text
 from tuner.results.output.formatting import wrapped
 from tuner.results.output.program_tables import campaign_document, campaign_lines
 from tuner.results.output.progress import campaign_progress
+from tuner.space.file import yaml
 from tuner.tuning.campaign import begin_campaign, campaign_settings, resume_campaign
 from tuner.tuning.events import Interruption
-from tuner.tuning.shapes_file import read_shapes
+
+# Reads a file of problems to tune together: YAML or CSV, with operation, sizes, types, count and name.
+#
+# ```yaml
+# - {op: matmul, shape: 128x768x768, count: 12, name: attention}
+# - {shape: 1x768x3072, dtype: bf16, layout: nt}
+# ```
+#
+# A CSV file has the same keys in its first line. Only ``shape`` has no default.
+
+BYTES_LIMIT = 4_000_000
+YAML, CSV = (".yaml", ".yml"), ".csv"
+TEXTS = {  # key -> default
+    "op": "",  # by the number of sizes
+    "dtype": "f32",
+    "layout": "nn",
+    "epilogue": EPILOGUES[0],
+    "output": "",
+    "align": NUMPY_ALIGNMENT,
+    "cache": WARM,
+    "name": "",
+}
+KEYS = ("shape", *TEXTS, "count")
+
+
+def read_shapes(path: Path) -> tuple[NamedProblem, ...]:
+    """Returns the problems of a YAML or CSV file, counts added; raises UsageError with line and key."""
+    suffix = path.suffix.lower()
+    if suffix not in (*YAML, CSV):
+        raise UsageError(f"{path.name}: found the suffix {suffix!r}, allowed .yaml, .csv and .mlir")
+    text = read_text(path, "YAML or CSV", BYTES_LIMIT)
+    entries = _csv_entries(text, path.name) if suffix == CSV else _yaml_entries(text, path.name)
+    problems = distinct_problems(tuple(_named_problem(entry, where) for where, entry in entries))
+    if not problems:
+        raise UsageError(f"{path.name}: has no problem", "shape: 128x768x768")
+    return problems
+
+
+def _csv_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [each.strip() for each in next(reader, [])]
+        _require_keys(header, f"{name}: line 1")
+        for fields in reader:
+            where = f"{name}: line {reader.line_num}"
+            if not any(field.strip() for field in fields):
+                continue
+            if len(fields) != len(header):
+                raise UsageError(f"{where}: found {len(fields)} fields, allowed {len(header)}, as in line 1")
+            pairs = zip(header, (field.strip() for field in fields), strict=True)
+            yield where, {key: field for key, field in pairs if field}
+    except csv.Error as error:
+        raise UsageError(f"{name}: line {reader.line_num}: found no CSV ({error})") from None
+
+
+def _yaml_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    document, lines = yaml.load(text, name), yaml.item_lines(text)
+    if isinstance(document, dict) and document.keys() == {"shapes"}:
+        document = document["shapes"]
+    if not isinstance(document, list):
+        raise UsageError(f"{name}: is no list of problems", "- {shape: 128x768x768, count: 12}")
+    for line, entry in zip(lines, document, strict=True):
+        where = f"{name}: line {line}"
+        if isinstance(entry, str):
+            entry = {"shape": entry}
+        if not isinstance(entry, dict):
+            raise UsageError(f"{where}: found {entry!r}, allowed such as {{shape: 128x768x768}}")
+        _require_keys([str(key) for key in entry], where)
+        yield where, {str(key): value for key, value in entry.items()}
+
+
+def _require_keys(found: list[str], where: str) -> None:
+    for key in found:
+        require_choice(f"{where}: key", key, KEYS)
+    repeated = next((key for key in found if found.count(key) > 1), None)
+    if repeated is not None:
+        raise UsageError(f"{where}: the key {repeated!r} is given twice")
+
+
+def _named_problem(entry: Mapping[str, object], where: str) -> NamedProblem:
+    if "shape" not in entry:
+        raise UsageError(f"{where}: shape: is missing", "shape: 128x768x768")
+    shape = _text(entry, "shape", where)
+    texts = {key: _text(entry, key, where) if key in entry else default for key, default in TEXTS.items()}
+    count = entry.get("count", 1)
+    if isinstance(count, str) and count.isascii() and count.isdigit() and len(count) <= 18:
+        count = int(count)
+    if type(count) is not int:
+        raise UsageError(f"{where}: count: found {count!r}, allowed an integer of 1 or more")
+    op = texts["op"] or (BATCH_MATMUL if shape.lower().count("x") == 3 else MATMUL)
+    try:
+        require_choice("op", op, OPERATIONS)
+        batch, sizes = parse_sizes(op, shape)
+        output = narrow_output(texts["dtype"], texts["output"])
+        options = {key: texts[key] for key in ("dtype", "layout", "epilogue", "align", "cache")}
+        problem = Problem(op, sizes, output=output, batch=batch, **options)
+        return NamedProblem(problem, texts["name"], count)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}", error.hint) from None
+
+
+def _text(entry: Mapping[str, object], key: str, where: str) -> str:
+    value = entry[key]
+    if key == "shape" and isinstance(value, list):
+        value = "x".join(str(each) for each in value)
+    if key in ("align", "name") and type(value) is int:
+        return str(value)
+    if not isinstance(value, str):
+        example = "128x768x768" if key == "shape" else "a text"
+        raise UsageError(f"{where}: {key}: found {value!r}, allowed {example}")
+    return value
+
 
 if TYPE_CHECKING:
     from tuner.targets.backends import Backends

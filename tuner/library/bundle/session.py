@@ -37,8 +37,8 @@ from tuner.runtime.cuda.probe import require_chip
 from tuner.runtime.workers.processes import TimingLock
 from tuner.runtime.workers.protocol import Factory
 from tuner.tuning.progress import TOP_TRIALS
+from tuner.tuning.run import EARLY_STOPPED
 from tuner.tuning.run_steps import noise_of
-from tuner.tuning.session import EARLY_STOPPED
 
 REMEASUREMENT_SHARE = 0.1  # of a problem's time, reserved for re-measuring the best candidates
 LEAST_S = 1.0  # no candidate is started with less time left

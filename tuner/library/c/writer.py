@@ -17,8 +17,16 @@ from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Script
 from tuner.core.processors import AMX_BF16, AMX_INT8
 from tuner.core.serialization import printable, seconds_text
-from tuner.library.c.functions import BITS, CFunction
-from tuner.library.c.kernels import CpuKernel, GpuImage, GpuKernel, compile_kernels, gpu_kernel, image_of
+from tuner.library.c.kernels import (
+    BITS,
+    CFunction,
+    CpuKernel,
+    GpuImage,
+    GpuKernel,
+    compile_kernels,
+    gpu_kernel,
+    image_of,
+)
 from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.mlir.cpu.llvm_modules import joined
 from tuner.targets.cpu.compiler import write_object

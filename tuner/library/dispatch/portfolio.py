@@ -24,7 +24,7 @@ from tuner.core.reliability import Reliability
 from tuner.core.requests import Campaign
 from tuner.core.runs import Run, StoredTrial
 from tuner.results.campaign_matrix import FAILED, CampaignMatrix, campaign_matrix
-from tuner.space.scripts.requirements import custom_ops
+from tuner.space.scripts.header import custom_ops
 from tuner.targets.backends import Backends
 from tuner.tuning.campaign import MissingCell, measure_cells
 from tuner.tuning.campaign_session import PoolProblem, projected_pool

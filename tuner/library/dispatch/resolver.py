@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED, ranked_columns
+from tuner.analysis.portfolio import MODEL, SAME_WEIGHTS, TUNED, ranked_columns
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.errors import CandidateError, UsageError

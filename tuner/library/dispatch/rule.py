@@ -13,8 +13,7 @@ from typing import Annotated, Final
 import numpy as np
 import yaml
 
-from tuner.analysis.dispatch import NewProblem
-from tuner.analysis.portfolio import Portfolio, Regret
+from tuner.analysis.portfolio import NewProblem, Portfolio, Regret
 from tuner.analysis.time_matrix import TimeMatrix, known_times, residuals
 from tuner.core.candidate import PROBLEM, Candidate, ChosenStrategy, Seconds, Value
 from tuner.core.errors import UsageError

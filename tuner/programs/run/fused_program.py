@@ -14,7 +14,6 @@ from tuner.core.fusions import TensorType, number_type
 from tuner.core.gpu_code import BufferType, DeviceProgram
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.exported import read_program_files, save_program
-from tuner.programs.run.failed_assertion import failed_assertion
 from tuner.programs.run.fused_code import (
     PROGRAM_ENTRY,
     SINGLE_ENTRY,
@@ -25,7 +24,7 @@ from tuner.programs.run.fused_code import (
     aligned_bytes,
     require_processor,
 )
-from tuner.programs.run.host_program import AbstractHostProgram
+from tuner.programs.run.host_program import AbstractHostProgram, failed_assertion
 from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.runtime.process_locks import thread_lock

@@ -13,7 +13,7 @@ from typing import Any
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, AbstractHostWatch, DeviceError
 from tuner.programs.lowering.host_code import MATH_PREFIX
-from tuner.programs.run.failed_assertion import failed_assertion
+from tuner.programs.run.host_program import failed_assertion
 
 # Turns failing assertions of compiled host code into errors of the call, instead of ending the process.
 #

@@ -1,9 +1,28 @@
-"""What compiled programs on this processor have in common, as whole programs and as programs of fusions."""
+"""What compiled programs on this processor have in common, and the error of an assertion that fails."""
 
 import abc
+import re
 from typing import Any, Never
 
+from tuner.core.errors import CandidateError, IndexOutOfRange, Stage, reason_of
 from tuner.runtime.loaded_code import LoadedCode
+
+INDEX = "index"  # in assertions of indices, of tuner (``assert_indirect_indices``) and of torch-mlir
+# The message of generate-runtime-verification: operation, reason, location
+VERIFICATION = re.compile(
+    r'.*verification failed\s*(?:%\S+ = )?"?([\w.]+).*\^ (.*)\s*Location: loc\(.*?:(\d+:\d+)', re.DOTALL
+)
+
+
+def failed_assertion(text: str) -> CandidateError:
+    """Returns the error for an assertion with this text; that of an index is an IndexError, too."""
+    if match := VERIFICATION.match(text):
+        wrong = " ".join(match[2].split())
+        reason = f"host: {match[1]} at line {match[3]}: found {wrong}, allowed what lies in its memory"
+    else:
+        reason = reason_of(f"the program's assertion fails: {text}")
+    error = IndexOutOfRange if INDEX in text else CandidateError
+    return error(Stage.RUN, reason)
 
 
 class AbstractHostProgram(LoadedCode, abc.ABC):

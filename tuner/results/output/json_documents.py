@@ -27,7 +27,7 @@ from tuner.core.round_quality import StoredRound
 from tuner.core.runs import Counts, DatabaseInfo, Run, StoredTrial
 from tuner.core.serialization import encode, printable, utc_text
 from tuner.results.output.formatting import gflop_per_s
-from tuner.space.scripts.requirements import custom_ops
+from tuner.space.scripts.header import custom_ops
 
 if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun

@@ -17,7 +17,7 @@ from tuner.core.records import Measurement
 from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
 from tuner.results.output.formatting import count_text, gflop_per_s, knobs_line, one_line, speed_text
-from tuner.space.scripts.requirements import custom_ops
+from tuner.space.scripts.header import custom_ops
 
 if TYPE_CHECKING:
     from tuner.core.remote_results import PendingTrial

@@ -3,8 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner.analysis.dispatch import HeldOutChoice, held_out_choices
-from tuner.analysis.portfolio import choose_portfolio, regret_held_out, regret_in_sample, usable_columns
+from tuner.analysis.portfolio import (
+    HeldOutChoice,
+    choose_portfolio,
+    held_out_choices,
+    regret_held_out,
+    regret_in_sample,
+    usable_columns,
+)
 from tuner.analysis.ratios import faster_text
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate

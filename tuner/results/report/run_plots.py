@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from itertools import groupby
 
-from tuner.analysis.ablation import Ablation
+from tuner.analysis.importance import Ablation
 from tuner.analysis.ratios import distrust
 from tuner.analysis.selected_result import timed
 from tuner.core.machine import Roofline

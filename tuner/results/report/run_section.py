@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tuner.analysis.ablation import Ablation, TooFew, ablate
+from tuner.analysis.importance import Ablation, TooFew, ablate
 from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, distrust
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage

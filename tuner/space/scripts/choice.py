@@ -11,10 +11,9 @@ from tuner.core.errors import CandidateError, UsageError, unknown_value
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
-from tuner.space.feasible_set import FeasibleSet
+from tuner.space.feasible_set import FeasibleSet, projected
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
-from tuner.space.projection import projected
 from tuner.space.scripts.header import MARK, read_provenance
 from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, Strategy, load_strategy
 from tuner.space.search_space import SearchSpace
@@ -213,7 +212,7 @@ def projected_script(
 ) -> tuple[Candidate, Script] | None:
     """Returns what a configuration becomes on a problem, with its script for one thread.
 
-    Takes the shipped search space; see ``tuner.space.projection``. None for a strategy that is not in it or
+    Takes the shipped search space; see ``tuner.space.feasible_set``. None for a strategy that is not in it or
     does not support the problem, and where no configuration of the strategy is allowed.
     """
     space_file = load_space_file(default_space_file())
