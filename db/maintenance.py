@@ -18,8 +18,7 @@ from tuner.core.records import Verdict
 from tuner.core.remote_results import most_flop_per_s, why_impossible, why_no_verdict
 from tuner.core.runs import Pruned
 from tuner.db.address import FileAddress, parse_address, require_path
-from tuner.db.database import Database
-from tuner.db.engine import copy_pages, plain_errors
+from tuner.db.database import Database, copy_pages, plain_errors
 from tuner.db.models import (
     FINAL,
     FIRST,

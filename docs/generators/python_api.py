@@ -14,8 +14,7 @@ from tuner.core.runs import StoredTrial
 from tuner.library.dispatch.matmul import DispatchedMatmul
 from tuner.library.dispatch.portfolio import CampaignPortfolio
 from tuner.library.dispatch.resolver import Chosen, Misses
-from tuner.programs.run.captured_graph import ProgramGraph
-from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.device_function import DeviceFunction, ProgramGraph
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.results.past_runs import Trials

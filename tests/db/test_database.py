@@ -22,8 +22,7 @@ from tuner.core.errors import UsageError
 from tuner.core.runs import Counts
 from tuner.db import database as revision
 from tuner.db.address import parse_address
-from tuner.db.database import Database
-from tuner.db.engine import WRITES, open_engine
+from tuner.db.database import WRITES, Database, open_engine
 from tuner.db.store import Store
 
 

@@ -17,7 +17,7 @@ from tests.db.values import add, begin, outcome, timed
 from tests.db.writer import NOBODY, facts, start
 from tuner.core.errors import UsageError
 from tuner.core.runs import TrialQuery
-from tuner.db import engine
+from tuner.db import database
 from tuner.db.address import FileAddress, ServerAddress, parse_address
 from tuner.db.store import Store
 
@@ -49,7 +49,7 @@ def test_folders_above_a_new_database_are_made_and_signs_of_a_url_are_its_name(t
 
 
 def test_a_file_is_kept_in_wal_with_its_references_checked(tmp_path: Path) -> None:
-    connection = engine._connect_to_write(filled(tmp_path / "tuner.db"))  # noqa: SLF001
+    connection = database._connect_to_write(filled(tmp_path / "tuner.db"))  # noqa: SLF001
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
     assert connection.execute("PRAGMA busy_timeout").fetchone() == (30_000,)
@@ -125,7 +125,7 @@ def test_damaged_values_are_reported_as_well(tmp_path: Path, change: str) -> Non
 
 
 def test_a_lock_that_is_never_given_back_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "BUSY_LIMIT_S", 0.05)
+    monkeypatch.setattr(database, "BUSY_LIMIT_S", 0.05)
     path = filled(tmp_path / "tuner.db")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -9,7 +9,7 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.texts import filled, text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.effects import aliases, full_overwrites, memory_effects
+from tuner.mlir.effects import aliases, memory_effects
 from tuner.mlir.ir.reading import walk
 
 M = "memref<4x4xf32>"
@@ -177,7 +177,7 @@ def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
     text = filled(__file__, "STORING", body=body, kind=f"memref<{shape}xf32>", grid=grid, block=block)
     with parsed(text) as module:
         (launch,), (kernel,) = walk(module, "gpu.launch_func"), walk(module, "gpu.func")
-        return bool(full_overwrites.stores_every_element(launch, kernel, 0))
+        return bool(memory_effects.stores_every_element(launch, kernel, 0))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.mlir.kernels import changed, counts, parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, chip_of
-from tuner.mlir.gpu import chip_guards, fragment_elementwise, reductions
+from tuner.mlir.gpu import kernel_passes, lowering, reductions
 
 HOPPER_ON = {"sm_90", "sm_90a", "sm_100", "sm_120"}
 CASES = {
@@ -27,7 +27,7 @@ def kernel_of(body: str, declared: str = "") -> str:
 
 
 def require_chip(op: str, chip: str) -> None:
-    changed(chip_guards.reject_what_the_chip_lacks, kernel_of(op), chip_of(chip))
+    changed(lowering.reject_what_the_chip_lacks, kernel_of(op), chip_of(chip))
 
 
 @pytest.mark.parametrize("op", CASES)
@@ -72,12 +72,12 @@ EXP = "%x = llvm.mlir.constant(1.0 : f32) : f32\n %y = math.exp %x : f32"
 def test_what_was_not_lowered_is_named_where_it_is(text: str, found: str) -> None:
     allowed = "what lowers" if "lowering" in found else "what PTX itself has$"
     with parsed(text) as module, pytest.raises(CandidateError, match=rf"^{found}.*, allowed {allowed}"):
-        chip_guards.reject_what_was_not_lowered(module)
+        lowering.reject_what_was_not_lowered(module)
 
 
 def test_code_of_the_host_and_functions_of_the_device_pass() -> None:
     for text in ("func.func @host() { gpu.wait\n return }", kernel_of("", "llvm.func @vprintf(f32) -> f32")):
-        changed(chip_guards.reject_what_was_not_lowered, text)
+        changed(lowering.reject_what_was_not_lowered, text)
 
 
 def lowered(kind: str, *types: str, result: str) -> str:
@@ -86,7 +86,7 @@ def lowered(kind: str, *types: str, result: str) -> str:
     names = ", ".join(f"%x{number}" for number in range(len(types)))
     op = f"gpu.subgroup_mma_elementwise {kind} {names} : ({', '.join(types)}) -> {result}"
     text = f"func.func @f({arguments}) -> {result} {{ %z = {op} return %z : {result} }}"
-    return changed(fragment_elementwise.lower_fragment_elementwise, text)[1]
+    return changed(kernel_passes.lower_fragment_elementwise, text)[1]
 
 
 def fragment(element: str, operand: str = "COp") -> str:

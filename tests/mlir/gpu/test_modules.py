@@ -12,7 +12,7 @@ from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu_code import KernelBuffer
 from tuner.core.problem import BatchMatmul
-from tuner.mlir.gpu import batches, modules
+from tuner.mlir.gpu import modules
 
 A, C = KernelBuffer("a", 16, "input"), KernelBuffer("c", 32, "output")
 ONE = "blocks in (%c1, %c1, %c1) threads in (%c2, %c1, %c1)"
@@ -193,8 +193,8 @@ def test_a_tensor_map_gets_the_matrix_as_its_last_dimension() -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("forgotten", ["a", "b", "c", "workspace"])
 def test_a_buffer_with_forgotten_matrices_is_seen(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
-    matrix_bytes = batches._matrix_bytes  # noqa: SLF001 - what is broken on purpose
-    monkeypatch.setattr(batches, "_matrix_bytes", lambda it: 0 if it.name == forgotten else matrix_bytes(it))
+    matrix_bytes = modules._matrix_bytes  # noqa: SLF001 - what is broken on purpose
+    monkeypatch.setattr(modules, "_matrix_bytes", lambda it: 0 if it.name == forgotten else matrix_bytes(it))
     one = mma_sync(BatchMatmul(2, 64, 64, 128, "f16", "nt"), splits=2, split_by="workspace")
     verdict, _, simulations = one.run(one.program())
     assert verdict.max_error > 1.0 or any(simulation.hazards for simulation in simulations)

@@ -7,7 +7,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space.file import schema, yaml
+from tuner.space.file import reading, yaml
 from tuner.space.file.entries import Divisors, StrategyEntry
 from tuner.space.search_space import Knob
 
@@ -15,7 +15,7 @@ HEAD = "strategies:\n  s:\n    ops: [matmul]\n    dtypes: [f32]\n"
 
 
 def read(text: str) -> tuple[StrategyEntry, ...]:
-    return schema.entries(yaml.load(text, "f.yaml"), "f.yaml")
+    return reading.entries(yaml.load(text, "f.yaml"), "f.yaml")
 
 
 def knob(form: str) -> object:

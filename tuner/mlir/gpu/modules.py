@@ -1,17 +1,20 @@
-"""The ``gpu.module`` ops of a module: merges them, inlines device functions, reads the launches."""
+"""The ``gpu.module`` ops of a module: merged, inlined, extended to a batch of matrices; launches read."""
 
 from dataclasses import dataclass, replace
 
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import TensorMapLayout
 from tuner.core.gpu_code import BufferMap, KernelBuffer, Launch
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.gpu.tensor_maps import TENSOR_MAP, layout_of
+from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import BOUNDS, argument_attributes, memref_bytes
 from tuner.mlir.ir.reading import (
     ARGUMENTS,
     BLOCK,
     GRID,
     TILE_GRID,
+    attributes_of,
     callee_of,
     constant,
     inline_call,
@@ -22,6 +25,7 @@ from tuner.mlir.ir.reading import (
     source_of,
     unsupported,
     walk,
+    walk_where,
 )
 
 FUNCTION, CALL, KERNEL = "func.func", "func.call", "gpu.func"
@@ -278,3 +282,129 @@ def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str
         if str(launch.attributes["kernel"]) == before:
             launch.attributes["kernel"] = ir.SymbolRefAttr.get([name_of(first), new])
     first.regions[0].blocks[0].append(op)
+
+
+# Extends kernels of one matrix pair to all pairs of a batch, along z of the grid.
+#
+# A grid of (x, y, z) blocks becomes a grid of (x, y, z * batch): block z computes part ``z % slices`` of
+# matrix ``z / slices``, where ``slices`` is the z of the script's grid. All matrices share the bias; a tensor
+# map gets the matrix as its last dimension. In the kernel, in LLVM dialect::
+#
+#     llvm.func @k(%a: !llvm.ptr, ...) attributes {tuner.batch_bytes = array<i64: 4096>, tuner.slices = 1}
+#       %z = nvvm.read.ptx.sreg.ctaid.z
+#       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k]
+#   becomes
+#       %matrix = llvm.udiv %z, %slices
+#       %own_a = llvm.getelementptr %a[%matrix * 4096] : (!llvm.ptr, i64) -> !llvm.ptr, i8   // in place of %a
+#       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k, %matrix]
+
+# Attributes of a kernel: distance of consecutive matrices per parameter; grid z of one matrix.
+BYTES, SLICES = "tuner.batch_bytes", "tuner.slices"
+SHARED_BUFFER = "bias"  # shared by all matrices
+BLOCK_Z, GRID_Z = "nvvm.read.ptx.sreg.ctaid.z", "nvvm.read.ptx.sreg.nctaid.z"
+TENSOR_COPY = "nvvm.cp.async.bulk.tensor."
+SEGMENTS = "operandSegmentSizes"
+
+
+def note_batches(module: ir.Module, host: LaunchSequence) -> None:
+    """Records on each ``gpu.func`` what ``choose_matrices`` needs: matrix bytes per parameter, and slices.
+
+    ``host`` has one launch of each kernel. 0 bytes: a tensor map, or the bias, which all matrices share.
+    """
+    sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
+    launches = {launch.kernel: launch for launch in host.launches}
+    for function in walk(module, "gpu.func"):
+        launch = launches[name_of(function)]
+        strides = [sizes.get(name, 0) for name in launch.arguments]  # 0 for a tensor map
+        function.attributes[BYTES] = ir.DenseI64ArrayAttr.get(strides)
+        function.attributes[SLICES] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), launch.grid[2])
+
+
+def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
+    """Returns the launches and buffers of ``batch`` matrix pairs, made from those of one matrix pair."""
+    sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
+    launches = tuple(_widened(launch, sizes, batch) for launch in host.launches)
+    buffers = tuple(
+        buffer if buffer.name == SHARED_BUFFER else replace(buffer, bytes=batch * buffer.bytes)
+        for buffer in host.buffers
+    )
+    return LaunchSequence(launches, buffers)
+
+
+def choose_matrices(module: ir.Module) -> None:
+    """Lets block z of each kernel compute part z % slices of matrix z / slices of a batch, in place.
+
+    Kernels are each ``llvm.func`` with the attributes of ``note_batches``, which are removed: call it after
+    the conversion to the LLVM and NVVM dialects.
+    """
+    for function in walk(module, "llvm.func"):
+        if BYTES in function.attributes:
+            strides = tuple(ir.DenseI64ArrayAttr(function.attributes[BYTES]))
+            slices = ir.IntegerAttr(function.attributes[SLICES]).value
+            del function.attributes[BYTES], function.attributes[SLICES]
+            entry = function.regions[0].blocks[0]
+            word = ir.IntegerType.get_signless(32)
+            with ir.InsertionPoint.at_block_begin(entry):
+                z, count = value(BLOCK_Z, word), _constant(word, slices)
+                matrix, part = value("llvm.udiv", word, z, count), value("llvm.urem", word, z, count)
+                wide = value("llvm.zext", ir.IntegerType.get_signless(64), matrix)
+                for argument, stride in zip(entry.arguments, strides, strict=True):
+                    if stride:
+                        _offset(argument, wide, stride)
+            for read in walk(function, BLOCK_Z):
+                if read.results[0] != z:
+                    read.results[0].replace_all_uses_with(part)
+            for read in walk(function, GRID_Z):
+                read.results[0].replace_all_uses_with(count)
+            for copy in walk_where(function, lambda each: each.name.startswith(TENSOR_COPY)):
+                sizes = list(ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS]))
+                operands = list(copy.operands)
+                # the i32 operands are the indices of the box; the matrix becomes the last index
+                words = [place for place, operand in enumerate(operands) if str(operand.type) == "i32"]
+                segment = next(number for number in range(len(sizes)) if sum(sizes[: number + 1]) > words[0])
+                operands.insert(words[-1] + 1, matrix)
+                sizes[segment] += 1
+                attributes = attributes_of(copy)
+                attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get(sizes)
+                with ir.InsertionPoint(copy):
+                    create(copy.name, [], operands, **attributes)
+                copy.erase()
+
+
+def _matrix_bytes(buffer: KernelBuffer) -> int:
+    return 0 if buffer.name == SHARED_BUFFER else buffer.bytes
+
+
+def _widened(launch: Launch, sizes: dict[str, int], batch: int) -> Launch:
+    x, y, z = launch.grid
+    maps = tuple(_of_batch(each, sizes[each.buffer], batch) for each in launch.tensor_maps)
+    return replace(launch, grid=(x, y, z * batch), tensor_maps=maps)
+
+
+def _of_batch(one: BufferMap, matrix_bytes: int, batch: int) -> BufferMap:
+    layout: TensorMapLayout = one.layout
+    return replace(
+        one,
+        layout=replace(
+            layout,
+            sizes=(*layout.sizes, batch),
+            strides_bytes=(*layout.strides_bytes, matrix_bytes),
+            box=(*layout.box, 1),
+        ),
+    )
+
+
+def _offset(argument: Value, matrix: Value, stride: int) -> None:
+    distance = value("llvm.mul", matrix.type, matrix, _constant(matrix.type, stride))
+    own = create(
+        "llvm.getelementptr",
+        [argument.type],
+        [argument, distance],
+        rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),  # the one index is an operand
+        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
+    )
+    argument.replace_all_uses_except(own.results[0], own)
+
+
+def _constant(kind: ir.Type, number: int) -> Value:
+    return value("llvm.mlir.constant", kind, value=ir.IntegerAttr.get(kind, number))

@@ -43,8 +43,7 @@ from tuner.programs.device_memory.buffers import (
     allocate_host_like,
     allocate_like,
 )
-from tuner.programs.device_memory.coherence import CoherenceWalk
-from tuner.programs.device_memory.insert_copies import CopyInsertion, pin
+from tuner.programs.device_memory.coherence import CoherenceWalk, CopyInsertion, pin
 from tuner.programs.request import DEFAULTS, DeviceOptions
 
 DEVICE_ATTRIBUTE = "tuner.device"  # attribute of an argument that is in device memory already

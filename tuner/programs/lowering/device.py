@@ -8,7 +8,7 @@ LLVM dialect that calls the ``mgpu*`` functions, with the kernels as ``gpu.binar
    read.
 3. Make asynchronous: a function that names its streams (GPUX) keeps them. Any other function loses its
    tokens, gets device memory unless it allocates device memory itself (``gpu.alloc``), and gets the streams
-   or tokens of a plan. Explicit device memory that is mixed with host memory (``explicit_memory.py``) is
+   or tokens of a plan. Explicit device memory that is mixed with host memory (``read_program.py``) is
    placed again, on planned streams.
 4. To LLVM: kernels to PTX or machine code, then the host code. Nothing is simplified between the asynchronous
    form and ``gpu-to-llvm``: upstream folds a ``gpu.wait async`` of one token, which is a fork, to that token.
@@ -39,19 +39,23 @@ from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.ir.reading import kernel_of, location_of, module_of, name_of, walk, walk_ops
 from tuner.mlir.passes import run_passes
+from tuner.programs.device_memory.coherence import forget_registrations
 from tuner.programs.device_memory.conversion import host_to_device_memory
-from tuner.programs.device_memory.insert_copies import forget_registrations
-from tuner.programs.lowering.copies import move_pointers_of_copies
 from tuner.programs.lowering.entry import arguments_of, results_of
-from tuner.programs.lowering.explicit_memory import mixes_memory, reject_tensor_maps, without_explicit_memory
 from tuner.programs.lowering.host_code import (
     assert_bounds,
     drop_streams,
     lower_missing_math,
     with_prefixed_c_functions,
 )
+from tuner.programs.lowering.kernels import move_pointers_of_copies
 from tuner.programs.lowering.matmul_launches import create_tensor_maps
-from tuner.programs.lowering.read_program import ProgramPayload
+from tuner.programs.lowering.read_program import (
+    ProgramPayload,
+    mixes_memory,
+    reject_tensor_maps,
+    without_explicit_memory,
+)
 from tuner.programs.request import DEFAULTS, DeviceOptions, LoweringStep
 from tuner.programs.streams.async_ops import drop_tokens, wait_for_each
 from tuner.programs.streams.async_streams import use_streams, use_tokens

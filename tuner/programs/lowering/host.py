@@ -37,7 +37,6 @@ from tuner.mlir.ir.reading import (
 from tuner.mlir.passes import run_passes
 from tuner.programs.interpreter.kernels import decode_kernels
 from tuner.programs.lowering.entry import arguments_of, reject_linalg, results_of, written_arguments
-from tuner.programs.lowering.explicit_memory import use_host_memory
 from tuner.programs.lowering.host_code import (
     assert_bounds,
     drop_streams,
@@ -45,7 +44,7 @@ from tuner.programs.lowering.host_code import (
     with_prefixed_c_functions,
 )
 from tuner.programs.lowering.matmul_calls import call_kernels, link
-from tuner.programs.lowering.read_program import INLINE, ProgramPayload
+from tuner.programs.lowering.read_program import INLINE, ProgramPayload, use_host_memory
 from tuner.programs.streams.async_ops import drop_tokens
 
 PREFIX = "interpret_"  # prefix of the functions that the runtime defines

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tuner.simulator.instructions import (
-    async_copies,
     barriers,
     comparisons,
     control_flow,
@@ -34,7 +33,7 @@ DECODERS: dict[str, Callable[[Operands], Step]] = {
     **barriers.CLUSTERS,
     **warps.DECODERS,
     **matrices.MMA,
-    **async_copies.DECODERS,
+    **memory.ASYNC_COPIES,
     **barriers.MBARRIERS,
     **wgmma.DECODERS,
     **matrices.WMMA,

@@ -1,19 +1,293 @@
-"""Reads a search space file, merged with the shipped file if it extends it, and makes the search spaces."""
+"""Reads a search space file by its schema, merged with the shipped file if it extends it; makes spaces."""
 
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.problem import Problem
+from tuner.core.problem import EPILOGUES, FUSION_OPERATIONS, INPUT_DTYPES, LAYOUTS, OPERATIONS, Problem
 from tuner.core.serialization import read_text
+from tuner.space.expressions import Expression, parse
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space.file import schema, yaml
-from tuner.space.file.entries import StrategyEntry, Variables
+from tuner.space.file import yaml
+from tuner.space.file.entries import (
+    Derived,
+    DerivedName,
+    Divisors,
+    KnobEntry,
+    StrategyEntry,
+    Variables,
+    written_out,
+    written_out_names,
+)
 from tuner.space.file.yaml import default_space_file
-from tuner.space.search_space import Knob, SearchSpace
+from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
+
+# The schema of the search space file, validated by pydantic, and its conversion to values.
+#
+# The bounds of ``range`` and ``powers`` are inclusive: {range: [16, 64], step: 16} is 16, 32, 48, 64 and
+# {powers: [16, 64], base: 2} is 16, 32, 64.
+
+PROCESSOR_ISAS = ("avx512", "avx2", "none")
+ISAS = (*PROCESSOR_ISAS, "ptx")  # the values of Machine.isa
+KNOB_FORMS = (
+    "a list of integers or of texts, {range: [lo, hi], step: s}, {powers: [lo, hi], base: b} or "
+    "{divisors_of: k, min: lo, max: hi, extra: [...]}"
+)
+
+
+def _fail(allowed: str) -> PydanticCustomError:
+    return PydanticCustomError("allowed", "{allowed}", {"allowed": allowed})
+
+
+def _value(found: object) -> Value:
+    """Accepts integers and texts; YAML's on, off, yes, no are booleans and must be quoted."""
+    if isinstance(found, int | str) and not isinstance(found, bool):
+        return found
+    raise _fail("an integer or a text (in quotes where YAML reads something else)")
+
+
+def _name(found: str) -> str:
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", found) is None:
+        raise _fail("letters, digits and _, no digit first")
+    return found
+
+
+def _text(allowed: tuple[str, ...]) -> AfterValidator:
+    def check(found: str) -> str:
+        if found not in allowed:
+            raise _fail(", ".join(allowed))
+        return found
+
+    return AfterValidator(check)
+
+
+def _one_kind(found: list[Value]) -> list[Value]:
+    if len({type(value) for value in found}) > 1:
+        raise _fail("all integers or all texts")
+    return found
+
+
+SOME = Field(min_length=1)
+Name = Annotated[str, AfterValidator(_name)]
+Choice = Annotated[Any, BeforeValidator(_value)]
+Choices = Annotated[list[Choice], Field(min_length=1, max_length=CHOICES_LIMIT), AfterValidator(_one_kind)]
+Bounds = Annotated[list[int], Field(min_length=2, max_length=2)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Range(_Strict):
+    range: Bounds
+    step: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _check(self) -> "_Range":
+        low, high = self.range
+        if low > high or (high - low) // self.step >= CHOICES_LIMIT:
+            raise _fail(f"lo <= hi with at most {CHOICES_LIMIT} values")
+        return self
+
+    def choices(self) -> tuple[Value, ...]:
+        return tuple(range(self.range[0], self.range[1] + 1, self.step))
+
+
+class _Powers(_Strict):
+    powers: Bounds
+    base: Annotated[int, Field(ge=2)] = 2
+
+    @model_validator(mode="after")
+    def _check(self) -> "_Powers":
+        if not 1 <= self.powers[0] <= self.powers[1] <= 2**62 or not self.choices():
+            raise _fail(f"1 <= lo <= hi with a power of {self.base} between them")
+        return self
+
+    def choices(self) -> tuple[Value, ...]:
+        low, high = self.powers
+        every = (self.base**exponent for exponent in range(high.bit_length() + 1))
+        return tuple(power for power in every if low <= power <= high)
+
+
+class _Divisors(_Strict):
+    divisors_of: str
+    min: Annotated[int, Field(ge=1)] = 1
+    max: Annotated[int, Field(ge=1)] | None = None
+    extra: list[int] = []
+
+
+FORMS: dict[str, type[_Strict]] = {"range": _Range, "powers": _Powers, "divisors_of": _Divisors}
+
+
+def _form(found: object) -> str | None:
+    if isinstance(found, list):
+        return "list"
+    keys = found if isinstance(found, dict) else ()
+    return next((form for form in FORMS if form in keys), None)
+
+
+AnyKnob = Annotated[
+    Annotated[Choices, Tag("list")]
+    | Annotated[_Range, Tag("range")]
+    | Annotated[_Powers, Tag("powers")]
+    | Annotated[_Divisors, Tag("divisors_of")],
+    Discriminator(
+        _form,
+        custom_error_type="allowed",
+        custom_error_message="{allowed}",
+        custom_error_context={"allowed": KNOB_FORMS},
+    ),
+]
+
+
+class _Strategy(_Strict):
+    ops: Annotated[list[Annotated[str, _text((*OPERATIONS, *FUSION_OPERATIONS))]], SOME]
+    dtypes: Annotated[list[Annotated[str, _text(tuple(INPUT_DTYPES))]], SOME]
+    layouts: Annotated[list[Annotated[str, _text(LAYOUTS)]], SOME] = list(LAYOUTS)
+    epilogues: Annotated[list[Annotated[str, _text(EPILOGUES)]], SOME] = list(EPILOGUES)
+    isas: Annotated[list[Annotated[str, _text(ISAS)]], SOME] = list(PROCESSOR_ISAS)
+    template: str | None = None
+    description: str = ""
+    knobs: dict[Name, AnyKnob] = {}
+    let: dict[Name, str] = {}
+    constraints: list[str] = []
+    preferences: list[str] = []
+    projection: dict[Name, Choice] = {}
+    first: list[dict[Name, Choice]] = []
+
+
+class _File(_Strict):
+    extends: None = None
+    strategies: Annotated[dict[Name, _Strategy], SOME]
+
+
+def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
+    """Validates a parsed file; returns its strategies. UsageError names ``file`` and the path of the key."""
+    try:
+        checked = _File.model_validate(document)
+    except ValidationError as error:
+        raise UsageError(_message(error, file)) from None
+    return tuple(_entry(name, each, file) for name, each in checked.strategies.items())
+
+
+def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
+    where = f"{file}: strategies.{name}"
+    let = tuple(DerivedName(each, parse(text, f"{where}.let.{each}")) for each, text in given.let.items())
+    for derived in let:
+        derived.require_other_than(given.knobs, "knob")
+    written = written_out_names(let)
+    knobs = tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items())
+    constraints = _expressions(given.constraints, f"{where}.constraints", written)
+    for number, point in enumerate(given.first):  # where only the script declares knobs, unchecked
+        if given.knobs and point.keys() != given.knobs.keys():
+            raise UsageError(
+                f"{where}.first[{number}]: gives {', '.join(point)}; must give each knob: "
+                f"{', '.join(given.knobs)}"
+            )
+    return StrategyEntry(
+        name,
+        tuple(given.ops),
+        tuple(given.dtypes),
+        tuple(given.layouts),
+        tuple(given.epilogues),
+        tuple(given.isas),
+        knobs,
+        constraints,
+        tuple(Candidate.of(name, point) for point in given.first),
+        given.template,
+        given.description,
+        _expressions(given.preferences, f"{where}.preferences", written),
+        let,
+        _projection(given, knobs, f"{where}.projection"),
+    )
+
+
+def _expressions(texts: list[str], where: str, derived: Derived) -> tuple[Expression, ...]:
+    parsed = (parse(text, f"{where}[{place}]") for place, text in enumerate(texts))
+    return tuple(written_out(each, derived) for each in parsed)
+
+
+def _knob(name: str, form: list[Value] | _Range | _Powers | _Divisors, where: str) -> KnobEntry:
+    if isinstance(form, list):
+        return KnobEntry(name, where, tuple(dict.fromkeys(form)))
+    if isinstance(form, _Divisors):
+        of = parse(form.divisors_of, f"{where}.divisors_of")
+        return KnobEntry(name, where, Divisors(of, form.min, form.max, tuple(form.extra)))
+    return KnobEntry(name, where, form.choices())
+
+
+def _projection(given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> tuple[tuple[str, Value], ...]:
+    # where only the script declares knobs, unchecked. A value that is no choice is allowed: a file that
+    # extends another may have narrowed the knob.
+    for name, value in given.projection.items():
+        entry = next((each for each in knobs if each.name == name), None)
+        if entry is None and knobs:
+            raise unknown_value(f"{where}: knob", name, [each.name for each in knobs])
+        is_text = entry is not None and isinstance(entry.choices, tuple) and isinstance(entry.choices[0], str)
+        if entry is not None and isinstance(value, str) != is_text:
+            kind = "a text" if is_text else "an integer"
+            raise UsageError(f"{where}.{name}: found {value!r}, allowed {kind}, as the knob's choices are")
+    return tuple(given.projection.items())
+
+
+def _message(error: ValidationError, file: str) -> str:
+    problems = error.errors(include_url=False)
+    others = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    # a mistyped key is reported as unknown and as missing: unknown is the clearer message
+    first = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
+    if first["type"] == "missing":
+        return f"{file}: {_path(first['loc'])}: is missing; it has no default{others}"
+    found = "nothing" if first["input"] is None else _short(first["input"])
+    if first["type"] == "extra_forbidden":
+        found = f"the key {first['loc'][-1]!r}"
+    return f"{file}: {_path(first['loc'])}: found {found}, allowed {_allowed(first)}{others}"
+
+
+def _path(loc: tuple[int | str, ...]) -> str:
+    """Returns a key path as text, without the parts that pydantic adds: a knob's form, and '[key]'."""
+    is_form = [len(loc) > 4 and loc[2] == "knobs" and place == 4 for place in range(len(loc))]
+    keys = [key for key, mark in zip(loc, is_form, strict=True) if not mark and key != "[key]"]
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return path.removeprefix(".") or "the file"
+
+
+def _allowed(problem: ErrorDetails) -> str:
+    loc = problem["loc"]
+    if problem["type"] == "extra_forbidden":
+        form = FORMS.get(str(loc[4])) if len(loc) > 5 else None
+        model = form or (_File if len(loc) == 1 else _Strategy)
+        return ", ".join(model.model_fields)
+    if problem["type"].endswith(("model_type", "dict_type")):
+        return "a mapping (key: value)"
+    if problem["type"] == "too_short":
+        return f"at least {problem['ctx']['min_length']} of them"
+    if problem["type"] == "too_long":
+        return f"at most {problem['ctx']['max_length']} of them"
+    return problem["msg"].removeprefix("Input should be ")
+
+
+def _short(found: object) -> str:
+    text = repr(found)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
 
 KEY = "extends"
 DEFAULT = "default"
@@ -124,7 +398,7 @@ def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
     ``name``: for messages; ``folder``: of scripts' paths. Raises UsageError, with line or key path, also for
     ``extends: default``.
     """
-    return SpaceFile(name, text, schema.entries(yaml.load(text, name), name), folder)
+    return SpaceFile(name, text, entries(yaml.load(text, name), name), folder)
 
 
 def spaces_for(
