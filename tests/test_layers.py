@@ -50,8 +50,8 @@ NARROWER: Table = {
     "programs/lowering/matmul_recognition": ("core", "mlir", "payload", "runtime/workers", "tuning/campaign"),
     "programs/run/sampled_launches": ("core", "payload", "simulator", "targets/gpu"),
     "programs/run": (
-        *("core", "mlir/bindings", "mlir/effects/runner_functions", "payload/packed_weights"),
-        *("runtime/arrays", "runtime/cpu", "runtime/loaded_code", "runtime/process_locks"),
+        *("core", "mlir/bindings", "mlir/effects/runner_signatures", "payload/packed_weights"),
+        *("runtime/arrays", "runtime/cpu", "runtime/process_locks"),
     ),
     "results/output": ("analysis", "core", "space", "targets/gpu", "tuning"),
     "results/regression": (

@@ -10,7 +10,7 @@ from tuner.core.problem import Matmul, Problem
 from tuner.core.runs import RunSettings
 from tuner.library.dispatch.rule import ProblemSpaces
 from tuner.space.scripts.choice import choose
-from tuner.targets import interface
+from tuner.targets import run_plan
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
 
 # (n outputs, k inputs): Qwen2-0.5B (hidden 896, 2 heads of keys and values, 4864) and a ViT-S (hidden 384)
@@ -45,7 +45,7 @@ class Sizes:
 def pool_of(sizes: Sizes, machine: Machine) -> ColumnPool:
     """Returns the pool: what the space file and the cost model would try first on most of the problems."""
     space = ProblemSpaces.shipped(machine, threads=1)
-    plans = [interface.plan(_settings(problem, space), machine) for problem in sizes.problems]
+    plans = [run_plan.plan(_settings(problem, space), machine) for problem in sizes.problems]
     listed = Counter(
         candidate
         for plan in plans

@@ -14,7 +14,7 @@ from tests.cli.conftest import Tuner, require, require_fields
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.db.store import Store
-from tuner.targets import interface
+from tuner.targets import run_plan
 from tuner.targets.registry import real_backends
 
 SPACE = """
@@ -37,7 +37,7 @@ SEEDED = ("check x.mlir", "check --baseline x.json", "check --best", "ptx x.ptx"
 
 @pytest.fixture
 def tuner(tuner: Tuner) -> Tuner:
-    tuner.backends = fakes.backends(plan=interface.plan, bind=interface.bind)
+    tuner.backends = fakes.backends(plan=run_plan.plan, bind=run_plan.bind)
     return tuner
 
 

@@ -35,8 +35,9 @@ from tuner.targets.cpu import target as cpu
 from tuner.targets.cpu.baseline_libraries import BLIS, LIBRARIES
 from tuner.targets.gpu import cuda
 from tuner.targets.gpu import simulator_target as simulator
-from tuner.targets.interface import MEMORY_BYTES, Bind, ChildBinder, TargetBackend, bind
+from tuner.targets.interface import Bind, TargetBackend
 from tuner.targets.registry import KINDS, real_backends
+from tuner.targets.run_plan import MEMORY_BYTES, ChildBinder, bind
 
 PROBLEM = Matmul(16, 16, 16)
 CPU = TargetName("cpu")

@@ -6,19 +6,13 @@ import contextlib
 import datetime
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
-
-import psycopg
-from procrastinate import BaseConnector, PsycopgConnector
-from procrastinate.exceptions import ConnectorException
-from psycopg.rows import dict_row
-from psycopg.types.json import JsonbDumper
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.serialization import encode, without_secrets
 from tuner.fleet import tables
-from tuner.fleet.server import AGAIN_S, KEEP_ALIVE, RetryLimit, plain_errors, server_of
+from tuner.fleet.server import plain_errors
 from tuner.fleet.work import FleetWork, Outcome, Service, to_json, work_from_json
 
 if TYPE_CHECKING:
@@ -215,6 +209,8 @@ async def serve(
     import procrastinate
     import psycopg
 
+    from tuner.fleet.connectors import QueueConnector, require_server  # loads psycopg
+
     app = procrastinate.App(connector=QueueConnector(url, 1 + len(services), ending))
 
     @app.task(name=TASK, retry=procrastinate.RetryStrategy(max_attempts=ATTEMPTS, wait=RETRY_S))
@@ -261,6 +257,8 @@ async def _until(ending: asyncio.Event, works: list[Any]) -> None:
 
 def _manager(connection: "Connection") -> "JobManager":
     from procrastinate.manager import JobManager
+
+    from tuner.fleet.connectors import SessionConnector  # loads psycopg
 
     return JobManager(SessionConnector(connection))
 
@@ -347,96 +345,3 @@ def delete_old(connection: "Connection") -> None:
     ):
         connection.execute(statement, (KEPT_DAYS,))
     delete_ended(connection)
-
-
-# Connections for the queue library: a node's pool, and an adapter of an open session of the tuner.
-
-if TYPE_CHECKING:
-    from typing import LiteralString
-
-    from tuner.fleet.server import Connection
-
-OPEN_S: Final = 5.0  # that a connection may take
-
-
-@final
-class QueueConnector(PsycopgConnector):
-    """A pool of connections to the job queue that does not lose the end of a job with a connection.
-
-    Procrastinate replaces broken connections silently: a job whose end was lost stays "doing" for ever.
-    """
-
-    def __init__(self, url: str, connections: int, ending: asyncio.Event) -> None:
-        super().__init__(
-            conninfo=server_of(url),
-            kwargs=dict(KEEP_ALIVE),
-            min_size=1,
-            max_size=connections,
-            timeout=OPEN_S,
-            configure=_commit_each,
-        )
-        self._ending = ending
-
-    async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
-        """Executes an SQL statement without a result; repeats one about a job if the connection was lost.
-
-        Raises ConnectorException where the connection is lost for too long, and where the server refuses the
-        statement, such as the end of a job that has ended already.
-        """
-        retry_limit = RetryLimit(self._ending)
-        while True:
-            try:
-                await super().execute_query_async(query, **arguments)
-                return
-            except ConnectorException as error:
-                is_lost = isinstance(error.__cause__, psycopg.OperationalError)
-                if retry_limit.is_over or not is_lost or "job_id" not in arguments:
-                    raise
-            await asyncio.sleep(AGAIN_S)
-
-
-async def _commit_each(connection: "psycopg.AsyncConnection[Any]") -> None:
-    """Makes every statement a transaction: Procrastinate uses no longer ones; round trips are halved."""
-    await connection.set_autocommit(True)
-
-
-async def require_server(url: str) -> None:
-    """Raises psycopg's error where no server answers at ``url``; Procrastinate's pool would wait for one."""
-    connection = await psycopg.AsyncConnection.connect(server_of(url), connect_timeout=round(OPEN_S))
-    await connection.close()
-
-
-Row = dict[str, Any]
-
-
-@final
-class SessionConnector(BaseConnector):
-    """A connector of Procrastinate that uses an open connection of the tuner, within its transactions."""
-
-    def __init__(self, connection: "Connection") -> None:
-        self._connection = connection
-
-    def get_sync_connector(self) -> BaseConnector:
-        return self
-
-    def execute_query(self, query: "LiteralString", **arguments: Any) -> None:
-        self._executed(query, arguments)
-
-    def execute_query_one(self, query: "LiteralString", **arguments: Any) -> Row:
-        row = self._executed(query, arguments).fetchone()
-        assert row is not None
-        return row
-
-    def execute_query_all(self, query: "LiteralString", **arguments: Any) -> list[Row]:
-        return self._executed(query, arguments).fetchall()
-
-    async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
-        self.execute_query(query, **arguments)
-
-    async def execute_query_all_async(self, query: "LiteralString", **arguments: Any) -> list[Row]:
-        return self.execute_query_all(query, **arguments)
-
-    def _executed(self, query: "LiteralString", arguments: dict[str, Any]) -> "psycopg.Cursor[Row]":
-        cursor = self._connection.cursor(row_factory=dict_row)
-        cursor.adapters.register_dumper(dict, JsonbDumper)  # arguments of jobs
-        return cursor.execute(query, arguments)

@@ -15,7 +15,7 @@ from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import decode, encode, form, known_part, parsed, printable, seconds_text
 from tuner.library.entries import LibraryEntry
 from tuner.library.script_comparison import OutliningCost
-from tuner.space.scripts.strategy import MATMUL_OF, ScriptHalves
+from tuner.space.scripts.script_halves import MATMUL_OF, ScriptHalves
 from tuner.version import __version__
 
 MARK = "// tuner library: "  # the one line of the header that programs read

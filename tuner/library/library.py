@@ -19,7 +19,7 @@ from tuner.library.transform_module import EntrySchedule, transform_module
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.header import custom_ops
 from tuner.space.scripts.matchers import AMBIGUOUS, BODIES, contractions_of
-from tuner.space.scripts.strategy import ScriptHalves, halves_of
+from tuner.space.scripts.script_halves import ScriptHalves, halves_of
 
 # MLIR versions that a library is written for: dialects that were renamed between them.
 

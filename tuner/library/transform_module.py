@@ -16,7 +16,7 @@ from itertools import groupby
 from tuner.core.problem import BATCH_MATMUL
 from tuner.payload.cpu import maps_attribute
 from tuner.space.scripts.matchers import ANY, LINALG, MatchedContraction, matcher
-from tuner.space.scripts.strategy import ALIASES, MATMUL_OF, SIMPLIFY, ScriptHalves
+from tuner.space.scripts.script_halves import ALIASES, MATMUL_OF, SIMPLIFY, ScriptHalves
 
 ONE, PAIR = f"({ANY}) -> {ANY}", f"({ANY}) -> ({ANY}, {ANY})"  # types of ops of one handle
 TWO = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"

@@ -10,7 +10,7 @@ import numpy as np
 
 from tuner.core.fusions import number_type
 from tuner.core.gpu_code import BufferType, DeviceProgram
-from tuner.mlir.effects.runner_functions import CLOCKS
+from tuner.mlir.effects.runner_signatures import CLOCKS
 from tuner.programs.request import Comparison, KernelSample
 
 if TYPE_CHECKING:

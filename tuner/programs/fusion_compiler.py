@@ -40,7 +40,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.mlir.cpu.lowering import DECLARATION, compile_fusion
 from tuner.mlir.cpu.pipeline import cpu_compiler
-from tuner.mlir.effects.runner_functions import C_INTERFACE
+from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.mlir.fusions import fusion_problem
 from tuner.programs.fusions.hoisting import INIT, InitPart, init_parts
 from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked

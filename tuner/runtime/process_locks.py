@@ -1,4 +1,4 @@
-"""Locks for threads that are free in a forked process, whoever holds them in this one; work between forks.
+"""What belongs to one process: locks that are free after a fork, work between forks, loaded code.
 
 os.fork() copies one thread. What other threads hold at that moment would be held for ever in the new process.
 Other libraries have locks that cannot be made free: their code is called between forks, and so are imports.
@@ -9,7 +9,7 @@ import os
 import threading
 import time
 import weakref
-from typing import Any
+from typing import Any, ClassVar, Never
 
 IMPORTED_WHEN_NEEDED = frozenset({"tuner", "platformdirs", "ml_dtypes"})
 WAIT_LIMIT_S = 30.0  # that a fork waits, longer than any call between forks; then it happens anyway
@@ -95,3 +95,15 @@ _of_thread = _LockOfThread()
 os.register_at_fork(after_in_child=_free_locks)
 # Before a fork the last hook runs first: that of logging takes a lock that other threads may need to go on.
 os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_child=_end_fork)
+
+
+class LoadedCode:
+    """Base class of callables with loaded machine code: to pickle or copy one raises TypeError."""
+
+    load_again: ClassVar[str]  # expression that loads the code in another process
+
+    def __reduce__(self) -> Never:
+        raise TypeError(
+            f"{type(self).__name__}: a loaded kernel cannot be pickled or copied; "
+            f"load it in the other process: {self.load_again}"
+        )

@@ -13,14 +13,8 @@ from tuner.runtime.cuda.probe import describe_gpu, gpu_roofline
 from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.runner import RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
-from tuner.targets.interface import (
-    MeasurementBackend,
-    RunnerChildren,
-    RunnerSettings,
-    RunnersFactory,
-    bind,
-    plan,
-)
+from tuner.targets.interface import MeasurementBackend, RunnerChildren, RunnerSettings, RunnersFactory
+from tuner.targets.run_plan import bind, plan
 
 if TYPE_CHECKING:
     from tuner.core.interfaces import AbstractRunner, Effort

@@ -1,22 +1,16 @@
-"""The interface of targets: all that differs between them, the plan of a run, the source of outcomes."""
+"""The interface of targets: everything that differs between them, and the source of a run's outcomes."""
 
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, Protocol, final
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
-from tuner.core.errors import Stage, UsageError
+from tuner.core.errors import UsageError
 from tuner.core.gpu_code import KernelProgram, Resources
 from tuner.core.interfaces import Script
-from tuner.core.machine import Compiler, Machine, Roofline, variables_of
+from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline, RunSettings, StoredTrial
-from tuner.runtime.workers.protocol import CALL, ServiceSpec
-from tuner.runtime.workers.worker import Worker
-from tuner.search.cost_model.configurations import initial_configurations
-from tuner.space.feasible_set import FeasibleSet
-from tuner.space.scripts.strategy import Binder, load_strategy
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
@@ -194,73 +188,3 @@ class TargetBackend:
         """Raises UsageError unless a problem can be compared with a chosen baseline; "" always can."""
         if baseline:
             self.baselines.require(baseline, problem)
-
-
-# The plan of a run: its feasible set, the rows to propose first, and how a candidate becomes a script.
-
-TIMEOUT_S = 10.0  # to fill one custom template; a shipped template takes milliseconds
-MEMORY_BYTES = 1 << 30
-
-
-def plan(settings: RunSettings, machine: Machine) -> Plan:
-    """Returns what a run may try. Raises UsageError for an empty feasible set, and an invalid space file."""
-    from tuner.space.file.reading import first_rows, parse_space  # loads pydantic
-    from tuner.space.scripts import choice  # loads pydantic
-
-    space_file = parse_space(settings.space_yaml, settings.space_name)
-    variables = variables_of(settings.problem, machine, settings.threads)
-    choice.require_exported_for(settings.strategies, settings.problem, settings.target)
-    chosen = choice.spaces(settings.strategies, space_file, settings.problem, machine.isa, variables)
-    listed = [point for entry in space_file.strategies for point in entry.first]
-    feasible = FeasibleSet.of(chosen, (*listed, *(point.candidate for point in settings.first or ())))
-
-    def seeds(resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-        return initial_configurations(feasible, settings.problem, machine, settings.threads, resources)
-
-    notes = choice.appended_bufferization(settings.strategies) if settings.target.is_on_cpu else ()
-    return Plan(feasible, first_rows(space_file, feasible), seeds, notes)
-
-
-def bind(
-    strategies: tuple[ChosenStrategy, ...],
-    problem: Problem,
-    threads: int,
-    machine: Machine,
-    timeout_s: float = TIMEOUT_S,
-) -> Bind:
-    """Returns a function that fills the scripts of ``strategies`` with a candidate's knobs.
-
-    A user's templates may hang: they are filled in a child process, each within ``timeout_s``.
-    """
-    loaded = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in strategies)
-    variables = variables_of(problem, machine, threads)
-    here = Binder(loaded, problem, variables, threads)
-    custom = tuple(
-        strategy
-        for one, strategy in zip(strategies, loaded, strict=True)
-        if one.path is not None and strategy.is_template
-    )
-    if not custom:
-        return here.bind
-    names = {strategy.name for strategy in custom}
-    there = ChildBinder(Binder(custom, problem, variables, threads), timeout_s)
-    return lambda candidate: (there if candidate.strategy in names else here).bind(candidate)
-
-
-@final
-class ChildBinder:
-    """Binds candidates in a child process, which starts at the first candidate and ends with this object."""
-
-    def __init__(self, binder: Binder, timeout_s: float) -> None:
-        self.worker = Worker(ServiceSpec("bind", binder.bind), MEMORY_BYTES)
-        self._timeout_s = timeout_s
-        weakref.finalize(self, self.worker.kill)
-
-    def bind(self, candidate: Candidate) -> Script:
-        """Returns a candidate's script as plain MLIR.
-
-        Raises CandidateError(BIND) where the template fails, exceeds the time limit or takes more than 1 GiB;
-        TunerError if the child process cannot start.
-        """
-        script: Script = self.worker.call(CALL, candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
-        return script

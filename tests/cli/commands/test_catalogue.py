@@ -9,7 +9,7 @@ from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
 from tuner.space.file.reading import parse_space
-from tuner.targets import interface
+from tuner.targets import run_plan
 
 SPACE = """
 strategies:
@@ -28,7 +28,7 @@ strategies:
 
 @pytest.fixture
 def space(tuner: Tuner, tmp_path: Path) -> str:
-    tuner.backends = fakes.backends(plan=interface.plan)
+    tuner.backends = fakes.backends(plan=run_plan.plan)
     path = tmp_path / "space.yaml"
     path.write_text(SPACE)
     return str(path)

@@ -19,7 +19,7 @@ from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement
 from tuner.core.remote_results import PendingTrial
-from tuner.library.bundle import archive, exchange, timing_order
+from tuner.library.bundle import archive, exchange, session
 from tuner.library.bundle.exchange import predicted_first
 from tuner.targets.gpu.cycle_model import PredictedCycles
 
@@ -287,23 +287,23 @@ def test_more_promise_comes_first() -> None:
         (LARGE, program(blocks=528), program(blocks=265)),  # a wave for one block
         (LARGE, program(blocks=1024), program(blocks=4)),  # four blocks leave most of the GPU idle
     ):
-        assert timing_order.promise(problem, better, 132) < timing_order.promise(problem, worse, 132), better
+        assert session.promise(problem, better, 132) < session.promise(problem, worse, 132), better
         trials = (pending(0, problem, worse), pending(1, problem, better))
-        assert numbers(timing_order.best_first(trials)) == [1, 0]
+        assert numbers(session.best_first(trials)) == [1, 0]
 
 
 def test_the_order_keeps_problems_together_depends_on_the_gpu_and_is_said_in_words() -> None:
     trials = (pending(0, LARGE), pending(1, PROBLEM), pending(2, LARGE), pending(3, PROBLEM))
-    assert numbers(timing_order.best_first(trials)) == [0, 2, 1, 3]
-    assert numbers(timing_order.best_first((pending(5), pending(3)))) == [3, 5]
-    facts = timing_order.deciding_facts(pending(0, HALF, program("fma.rn.f32", blocks=264, spills=4)), 132)
+    assert numbers(session.best_first(trials)) == [0, 2, 1, 3]
+    assert numbers(session.best_first((pending(5), pending(3)))) == [3, 5]
+    facts = session.deciding_facts(pending(0, HALF, program("fma.rn.f32", blocks=264, spills=4)), 132)
     assert facts.startswith("tensor cores idle, 4 bytes spilled, 264 blocks for ")
     assert re.search(r"places, relative reads [\d.]+, occupancy \d+%$", facts)
-    predicted = timing_order.deciding_facts(replace(pending(0), predicted_cycles=1234.4), 132)
+    predicted = session.deciding_facts(replace(pending(0), predicted_cycles=1234.4), 132)
     assert "places, 1234 predicted cycles" in predicted
     many, few = program(blocks=264), program(blocks=200)
-    assert timing_order.promise(LARGE, many, 132) < timing_order.promise(LARGE, few, 132)
-    assert timing_order.promise(LARGE, few, 100) < timing_order.promise(LARGE, many, 100)
+    assert session.promise(LARGE, many, 132) < session.promise(LARGE, few, 132)
+    assert session.promise(LARGE, few, 100) < session.promise(LARGE, many, 100)
 
 
 def test_what_is_predicted_to_cost_least_comes_first_then_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

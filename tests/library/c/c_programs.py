@@ -21,7 +21,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.choice import spaces
-from tuner.targets import interface
+from tuner.targets import run_plan
 
 STRICT = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 CC = shutil.which("cc") or shutil.which("gcc")
@@ -40,7 +40,7 @@ def entry_of(
     feasible = FeasibleSet.of(found)
     candidates = (feasible.candidate(row) for row in range(feasible.rows))
     candidate = next(each for each in candidates if dict(each.choices)["split"] == split)
-    script = interface.bind(chosen, problem, threads, machine)(candidate)
+    script = run_plan.bind(chosen, problem, threads, machine)(candidate)
     return LibraryEntry(problem, candidate, script.text, machine, threads, 1e-4, "", None, 7)
 
 

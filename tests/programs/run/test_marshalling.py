@@ -19,7 +19,7 @@ from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.numpy_types import DTYPES
-from tuner.mlir.effects.runner_functions import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
+from tuner.mlir.effects.runner_signatures import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
 from tuner.programs.run import marshalling, runner_functions
 from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, memref_text, number_text
 from tuner.runtime.arrays import DeviceArray, MemRef

@@ -4,14 +4,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoints
 from tests.default_suite import ALL
-from tests.library.values import script_of
 from tuner.cli.commands.catalogue import starter_files
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
@@ -20,14 +18,7 @@ from tuner.core.problem import Matmul
 from tuner.payload.cpu import partitions_in
 from tuner.space.file.reading import load_space_file, parse_space
 from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.strategy import (
-    Binder,
-    ScriptHalves,
-    Strategy,
-    halves_of,
-    load_strategy,
-    strategy_folder,
-)
+from tuner.space.scripts.strategy import Binder, Strategy, load_strategy, strategy_folder
 
 MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
 SHIPPED = [entry.name for entry in load_space_file(default_space_file()).strategies]
@@ -170,37 +161,3 @@ def test_what_is_no_name_or_that_of_a_shipped_strategy_is_refused(name: str) -> 
     message = found if name == "shipped" else "found .*, allowed letters, digits and _, no digit first"
     with pytest.raises(UsageError, match=f"^NAME: {message}$"):
         starter_files(name, ("shipped",))
-
-
-PROBLEM = Matmul(24, 64, 32)
-
-
-def code(script: str) -> list[str]:
-    return [line for line in script.splitlines() if line.strip() and not line.strip().startswith("//")]
-
-
-@pytest.mark.parametrize("knobs", [{}, {"pack_a": 0, "block_k": 16}, {"block_n": 64, "tile_n": 16}])
-def test_the_halves_of_a_script_are_the_whole(knobs: dict[str, Any]) -> None:
-    script = script_of(PROBLEM, **knobs)
-    halves = halves_of(script, PROBLEM)
-    assert isinstance(halves, ScriptHalves)
-    assert code(halves.script(PROBLEM)) == code(script)
-    assert "one_shot_bufferize" not in halves.tensors + halves.buffers
-    assert "vectorize" in halves.tensors
-
-
-def test_a_script_of_partitions_has_no_halves() -> None:
-    problem = Matmul(24, 72, 32)
-    script = script_of(problem, threads=2, split="n", tile_n=16)
-    assert halves_of(script, problem) == "it is for several partitions of C, one for each thread"
-
-
-@pytest.mark.parametrize(
-    "left_out", ["@the_matmul failures", "get_parent_op %matmul", "one_shot_bufferize", "@simplify("]
-)
-def test_a_script_of_another_form_has_no_halves(left_out: str) -> None:
-    script = script_of(PROBLEM)
-    assert left_out in script
-    lines = [line for line in script.splitlines(keepends=True) if left_out not in line]
-    reason = "its steps are not those of a shipped strategy: one matmul, one bufferization"
-    assert halves_of("".join(lines), PROBLEM) == reason

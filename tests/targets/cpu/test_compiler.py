@@ -21,7 +21,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.choice import spaces
-from tuner.targets import interface
+from tuner.targets import run_plan
 from tuner.targets.cpu import compiler as described_compiler
 from tuner.targets.cpu import evaluator
 from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler, assembly, instructions
@@ -80,7 +80,7 @@ def bound(strategy: str, processor: str, problem: Problem) -> Script:
     machine = PROCESSORS[processor].machine
     variables, chosen = variables_of(problem, machine, 1), (ChosenStrategy(strategy),)
     found = spaces(chosen, load_space_file(default_space_file()), problem, machine.isa, variables)
-    return interface.bind(chosen, problem, 1, machine)(FeasibleSet.of(found).candidate(0))
+    return run_plan.bind(chosen, problem, 1, machine)(FeasibleSet.of(found).candidate(0))
 
 
 @pytest.fixture

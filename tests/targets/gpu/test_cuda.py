@@ -28,8 +28,8 @@ from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.arrays import GpuProblemArrays
+from tuner.targets.gpu.callables import GpuCallable
 from tuner.targets.gpu.compiler import GpuCompiler
-from tuner.targets.gpu.cuda import GpuCallable
 from tuner.targets.gpu.evaluator import GpuEvaluator
 
 pytestmark = pytest.mark.mlir

@@ -298,7 +298,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
         print("\n".join(wrapped(lines)))
     elif tuned.has_worked:
         from tuner.library.bundle.exchange import predicted_first  # not at start-up
-        from tuner.library.bundle.timing_order import deciding_facts  # not at start-up
+        from tuner.library.bundle.session import deciding_facts  # not at start-up
 
         promising = predicted_first(store.pending(TrialQuery(run=tuned.run.id)), PREDICTED_LIMIT)
         facts = deciding_facts(promising[0]) if promising else ""

@@ -117,7 +117,7 @@ def gpu_here() -> Gpu:
 
 
 def _baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    from tuner.targets.gpu.evaluator import time_cublas_in_child  # not at start-up
+    from tuner.targets.gpu.baseline import time_cublas_in_child  # not at start-up
 
     return time_cublas_in_child(problem, effort, seed)
 

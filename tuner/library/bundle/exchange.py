@@ -14,7 +14,7 @@ from tuner.core.remote_results import PendingTrial
 from tuner.core.requests import tune_command
 from tuner.core.runs import Imported, TaskQuery, TrialQuery
 from tuner.library.bundle.archive import pack, read_results
-from tuner.library.bundle.timing_order import best_first
+from tuner.library.bundle.session import best_first
 from tuner.targets.gpu.cycle_model import predicted
 from tuner.version import __version__
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
 from tuner.mlir.effects.op_effects import NO_MEMORY_EFFECT, READERS
-from tuner.mlir.effects.runner_functions import is_runner_function
+from tuner.mlir.effects.runner_signatures import is_runner_function
 from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, callee_of, name_of, op_of, parents_of, walk
 
 # Def-use edges through structured control flow: which values a result or block argument of scf ops may be.

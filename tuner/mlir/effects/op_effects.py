@@ -6,7 +6,7 @@ The tables are for the device and the host. An op that is not listed may read an
 from typing import NamedTuple
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.effects.runner_functions import is_runner_function
+from tuner.mlir.effects.runner_signatures import is_runner_function
 from tuner.mlir.ir.reading import callee_of
 
 READERS = frozenset(

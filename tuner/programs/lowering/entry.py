@@ -11,7 +11,7 @@ from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir
 from tuner.mlir.cpu.lowering import RESOLVABLE
 from tuner.mlir.effects.aliases import is_buffer
 from tuner.mlir.effects.memory_effects import effect_of, is_passed_by_value
-from tuner.mlir.effects.runner_functions import RUNNER_FUNCTIONS
+from tuner.mlir.effects.runner_signatures import RUNNER_FUNCTIONS
 from tuner.mlir.ir.reading import (
     callee_of,
     function_type,

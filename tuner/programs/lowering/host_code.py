@@ -4,7 +4,7 @@ import re
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE
-from tuner.mlir.effects.runner_functions import is_runner_function
+from tuner.mlir.effects.runner_signatures import is_runner_function
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.math.expressions import Term

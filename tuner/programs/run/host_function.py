@@ -11,7 +11,7 @@ from typing import Any, Never
 from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.mlir.bindings import jit_bindings
-from tuner.mlir.effects.runner_functions import C_INTERFACE
+from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
 from tuner.programs.lowering.host import PREFIX, SIZES, UNKNOWN_SIZE
 from tuner.programs.lowering.host_code import CALLBACK

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tuner.core.gpu import AbstractHostWatch
 from tuner.core.numpy_types import DTYPES
-from tuner.mlir.effects.runner_functions import C_INTERFACE, CLOCKS, MEMREFS, PRINTED_SCALARS, SHAPES
+from tuner.mlir.effects.runner_signatures import C_INTERFACE, CLOCKS, MEMREFS, PRINTED_SCALARS, SHAPES
 from tuner.programs.lowering.host_code import MATH_PREFIX
 from tuner.programs.run.host_errors import HostFaults, addresses_of
 from tuner.programs.run.marshalling import dtype_of

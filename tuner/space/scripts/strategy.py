@@ -18,7 +18,7 @@ from tuner.core.fusions import facts_of, threads_comment
 from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem
 from tuner.core.serialization import read_text
-from tuner.payload.cpu import ENTRY, has_epilogue, partition, partitions_comment, zero
+from tuner.payload.cpu import has_epilogue, partition, partitions_comment, zero
 from tuner.space.scripts.matchers import guard, guard_name
 
 if TYPE_CHECKING:
@@ -180,78 +180,3 @@ def _environment(folder: Path) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # MLIR, not HTML
     )
-
-
-# A bound script of the shipped CPU strategies in two halves: its steps on tensors, its steps on buffers.
-#
-# In a library many schedules share one bufferization of the whole module: each first half runs on the
-# function of its contraction, then the module is bufferized, then each second half runs.
-
-# What is around the halves, a copy of what strategies/_matmul_cpu.mlir.j2 prints; that they are equal is
-# tested by tests/space/scripts/test_script_halves.py.
-ALIASES = """!op = !transform.any_op
-!loop = !transform.op<"scf.for">
-!size = !transform.param<i64>
-"""
-MATMUL_OF = """    %matmul = transform.structured.match ops{["linalg.matmul"]} in %function : (!op) -> !op
-"""  # of a function in a library
-HEAD = f"""{ALIASES}
-module attributes {{transform.with_named_sequence}} {{
-  transform.named_sequence @__transform_main(%root: !op {{transform.consumed}}) {{
-"""
-FIND = """    %matmul = transform.include @the_matmul failures(propagate) (%root) : (!op) -> !op
-    %function = transform.get_parent_op %matmul {op_name = "func.func"} : (!op) -> !op
-"""
-BUFFERIZE = """    transform.annotate %function "tuned" : !op
-    %buffers = transform.bufferization.one_shot_bufferize layout{IdentityLayoutMap} %root
-      {bufferize_function_boundaries = true, memcpy_op = "linalg.copy"} : (!op) -> !op
-    %on_buffers = transform.structured.match ops{["func.func"]} attributes{tuned} in %buffers : (!op) -> !op
-"""
-SIMPLIFY = """  transform.named_sequence @simplify(%function: !op {transform.readonly}) {
-    transform.apply_patterns to %function {
-      transform.apply_patterns.canonicalization
-      transform.apply_patterns.scf.for_loop_canonicalization
-    } {apply_cse} : !op
-    transform.yield
-  }
-"""
-END = f"    transform.yield\n  }}\n\n{SIMPLIFY}"
-
-
-@dataclass(frozen=True)
-class ScriptHalves:
-    """The steps of a bound script before and after its bufferization: lines, each with its line break.
-
-    Steps on tensors take ``%matmul`` and ``%function``; older libraries have other names, which are kept.
-    """
-
-    tensors: str
-    buffers: str
-    function: str = "%function"
-    buffers_function: str = "%on_buffers"
-
-    def script(self, problem: Problem) -> str:
-        """Returns the script that the halves are of, so that a schedule can be taken out of a library."""
-        whole = Partition(ENTRY, 0, 0, *problem.sizes[:2])
-        find, bufferize = (text.replace("%function", self.function) for text in (FIND, BUFFERIZE))
-        bufferize = bufferize.replace("%on_buffers", self.buffers_function)
-        return f"{HEAD}{find}{self.tensors}{bufferize}{self.buffers}{END}\n{guard(problem, whole)}}}\n"
-
-
-def halves_of(script: str, problem: Problem) -> ScriptHalves | str:
-    """Returns the halves of a bound script, or why it has none, as a clause.
-
-    The halves are those from which the same script, but for comments and blank lines, can be put together.
-    """
-    if "include @the_matmul_" in script:
-        return "it is for several partitions of C, one for each thread"
-    tensors, bufferize, buffers = script.partition(FIND)[2].partition(BUFFERIZE)
-    halves = ScriptHalves(tensors, buffers.partition(END)[0])
-    if not bufferize or _code(halves.script(problem)) != _code(script):
-        return "its steps are not those of a shipped strategy: one matmul, one bufferization"
-    return halves
-
-
-def _code(script: str) -> str:
-    lines = script.splitlines(keepends=True)
-    return "".join(line for line in lines if line.strip() and not line.strip().startswith("//"))

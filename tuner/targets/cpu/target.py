@@ -41,9 +41,8 @@ from tuner.targets.interface import (
     RunnerChildren,
     TargetBackend,
     TargetStatus,
-    bind,
-    plan,
 )
+from tuner.targets.run_plan import bind, plan
 
 NO_CLOCK = "code for another processor is not timed"
 CROSS_COMPILES = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"

@@ -1,55 +1,38 @@
-"""The target ``cuda``: NVIDIA GPUs, programs as Python callables; what ``simulator`` shares with it."""
+"""The target ``cuda``: NVIDIA GPUs; and functions that the target ``simulator`` shares with it."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from tuner.core.candidate import CUDA, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.fusions import FLOAT8S
-from tuner.core.gpu import CHIPS, AbstractDevice, DeviceError, chip_of, most_specific
-from tuner.core.gpu_code import KernelProgram, buffers_of
+from tuner.core.gpu import CHIPS, DeviceError, chip_of, most_specific
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Script
 from tuner.core.machine import Compiler, Roofline
 from tuner.core.problem import INPUT_DTYPES, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.runs import Baseline, StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES, Sources
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
-from tuner.runtime.arrays import device_array, overlap, stream_handle, wait_for_producers
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.probe import GpuSensors, SensorsError, describe_gpu, machine_for, open_device
-from tuner.runtime.loaded_code import LoadedCode
-from tuner.runtime.process_locks import thread_lock
 from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.protocol import GPU_CALLS, Factory, Limits
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
-from tuner.targets.arrays import (
-    LOAD_AGAIN,
-    Expected,
-    expected_inputs,
-    expected_output,
-    require_inputs,
-    require_numpy,
-    require_row_major,
-    require_type,
-)
 from tuner.targets.children import child_runner, child_runners, measure_gpu_roofline
 from tuner.targets.cpu.target import host_machine
-from tuner.targets.gpu.arrays import LoadedKernels
-from tuner.targets.gpu.evaluator import BASELINE_TIMEOUT_S, time_cublas_in_child
+from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, time_cublas_in_child
 from tuner.targets.interface import (
     MeasurementBackend,
     ProgramSupport,
     RunnerChildren,
     TargetBackend,
     TargetStatus,
-    bind,
-    plan,
 )
+from tuner.targets.run_plan import bind, plan
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
@@ -112,6 +95,7 @@ def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | N
     """Returns a trial's program as a callable; raises UsageError for None, or as ``load_program`` does."""
     if program is None:
         raise UsageError(f"trial {trial.id}: no compiled program is stored")
+    from tuner.targets.gpu.callables import load_program  # loads ml_dtypes
 
     kernel: Callable[..., object] = load_program(problem, program)
     return kernel
@@ -239,99 +223,3 @@ KIND = TargetBackend(
     sources=GPU_SOURCES,
     tools=_tools,
 )
-
-
-# A tuned GPU program as a Python callable, on arrays in host memory or on the device.
-
-
-@final
-class GpuCallable(LoadedCode):
-    """A tuned GPU program of one problem as a Python callable: C = A B, on host arrays or device arrays.
-
-    Safe to call from several threads: a lock serialises calls. Calls on several streams at once are not safe:
-    they share the program's scratch memory.
-    """
-
-    load_again = LOAD_AGAIN
-
-    def __init__(self, problem: Problem, program: KernelProgram, device: AbstractDevice) -> None:
-        """Loads the kernels. Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory."""
-        self.problem = problem
-        self._device = device
-        self._loaded = LoadedKernels(device, program)
-        self._buffers = buffers_of(problem)
-        self._lock = thread_lock()
-
-    def __call__(self, *inputs: Any, out: Any = None, stream: Any = None) -> Any:
-        """Computes C from (a, b[, bias]), row-major arrays shaped as the problem's layout stores them.
-
-        numpy arrays are copied to the device and back; the call returns when C is computed. With arrays on
-        the device (DLPack or ``__cuda_array_interface__``) ``out`` must be given and be on the device: the
-        work is enqueued on ``stream`` (a handle, or an object that has one), and the call does not wait for
-        the work. Returns ``out``, or a new numpy array. Raises UsageError for a wrong number, shape, dtype or
-        element order and for an ``out`` that is read-only; on the device also for an ``out`` that overlaps an
-        input, and for memory whose address is no multiple of 16.
-        """
-        require_inputs(self.problem, len(inputs))
-        handle = 0 if stream is None else stream_handle(stream)
-        if all(isinstance(array, np.ndarray) for array in inputs):
-            return self._on_host(inputs, out, handle)
-        expected = self._expected()
-        if out is None:
-            _, shape, dtype = expected[-1]
-            raise UsageError(f"out: missing: it needs an array on the device, of {dtype} {shape}")
-        views = tuple(
-            device_array(name, array, handle)
-            for array, (name, _, _) in zip((*inputs, out), expected, strict=True)
-        )
-        for view, each in zip(views, expected, strict=True):
-            require_type(each, view.shape, view.dtype)
-            if not view.is_row_major:
-                raise UsageError(f"{each[0]}: is not in row-major order")
-        *read, written = views
-        if written.is_read_only:
-            raise UsageError("out: is read-only, but is written to")
-        for view, (name, _, _) in zip(read, expected, strict=False):
-            if overlap(view.memory, written.memory):
-                raise UsageError(f"out: shares memory with {name}")
-        with self._lock:
-            wait_for_producers(self._device, views, handle)
-            self._enqueue([view.address for view in views], handle)
-        return out
-
-    def _on_host(self, inputs: tuple[Any, ...], out: Any, stream: int) -> Any:
-        expected = self._expected()
-        _, shape, dtype = expected[-1]
-        result = np.empty(shape, dtype) if out is None else out
-        for array, each in zip((*inputs, result), expected, strict=True):
-            require_numpy(each, array)
-            require_type(each, array.shape, array.dtype)
-            require_row_major(each, array.strides, is_row_major=array.flags.c_contiguous)
-        if not result.flags.writeable:
-            raise UsageError("out: is read-only, but is written to")
-        device = self._device
-        addresses: list[int] = []
-        with self._lock:
-            try:
-                addresses.extend(device.allocate(buffer.bytes, stream) for buffer in self._buffers)
-                for array, address in zip(inputs, addresses, strict=False):
-                    device.copy(address, array.ctypes.data, array.nbytes, stream)
-                self._enqueue(addresses, stream)
-                device.copy(result.ctypes.data, addresses[-1], result.nbytes, stream)
-            finally:
-                for address in addresses:
-                    device.free(address, stream)
-            device.synchronize_stream(stream)
-        return result
-
-    def _expected(self) -> tuple[Expected, ...]:
-        return (*expected_inputs(self.problem), expected_output(self.problem))
-
-    def _enqueue(self, addresses: list[int], stream: int) -> None:
-        names = [buffer.name for buffer in self._buffers]
-        self._loaded.work(dict(zip(names, addresses, strict=True)))(stream)
-
-
-def load_program(problem: Problem, program: KernelProgram) -> Callable[..., Any]:
-    """Returns a program as a callable; raises DeviceError, or CandidateError(LOAD) without memory."""
-    return GpuCallable(problem, program, open_device())

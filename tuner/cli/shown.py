@@ -1,0 +1,194 @@
+"""What ``tuner show``, ``diff`` and ``explain`` print of stored trials, runs and campaigns."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.analysis.importance import TooFew, ablate
+from tuner.analysis.ratios import distrust
+from tuner.cli.commands.catalogue import plan_of
+from tuner.cli.main import screen_columns
+from tuner.cli.options import (
+    CAMPAIGN_WORDS,
+    backends_of,
+    open_known_store,
+    parse_candidate,
+    parse_number,
+    print_found,
+    print_json,
+    run_request,
+    taken_problem,
+)
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.runs import TrialQuery
+from tuner.results.database_name import database_text
+from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
+from tuner.results.explanations import (
+    ablation_document,
+    ablation_lines,
+    explain_document,
+    explain_lines,
+    failed_ops,
+    pass_seconds,
+)
+from tuner.results.exported_trial import trial_stages
+from tuner.results.output.formatting import wrapped
+from tuner.results.output.json_documents import run_document, trial_document
+from tuner.results.output.program_tables import campaign_lines, shown_campaign_document, stored_program_lines
+from tuner.results.output.tables import pass_lines, predicted_lines, run_lines, trial_lines
+from tuner.targets.gpu.cycle_model import predicted
+from tuner.tuning.tuned_run import tuned_campaign, tuned_run
+
+if TYPE_CHECKING:
+    from tuner.core.runs import StoredTrial
+    from tuner.db.store import Store
+
+
+def show_difference(
+    context: click.Context,
+    first: str,
+    second: str,
+    shown: tuple[str, ...],
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Prints how two trials differ: ``tuner diff``. Each is an ID ("42"), or "run:3" for that run's best.
+
+    ``shown``: stages whose diffs are printed, also "first", the first that differs; () means ("first",).
+    """
+    backends = backends_of(context)
+    with open_known_store(database) as store:
+        ours, theirs = _trial(store, first), _trial(store, second)
+        run = store.run(theirs.run)
+        our_stages, their_stages = (tuple(trial_stages(backends, store, trial)) for trial in (ours, theirs))
+    difference = trial_difference(run, ours, theirs, our_stages, their_stages)
+    lines = difference_lines(difference, shown or (FIRST,), screen_columns())
+    print_found(as_json, difference_document(difference), *lines)
+
+
+def _trial(store: "Store", text: str) -> "StoredTrial":
+    if not text.startswith("run:"):
+        return store.trial(parse_number(text))
+    number = parse_number(text.removeprefix("run:"), "run")
+    best = tuned_run(store, number).best
+    if best is None:
+        raise UsageError(f"run {number}: has no successful trial", f"tuner history --run {number}")
+    return best
+
+
+def show_campaign(campaign: int, database: str | None, as_json: bool) -> None:
+    """Prints a campaign, and the program whose fusions it tuned."""
+    with open_known_store(database) as store:
+        tuned = tuned_campaign(store, campaign)
+    result = tuned.campaign.result
+    lines = campaign_lines(tuned, screen_columns(), database_text(database))
+    lines += [] if result is None else ["", *stored_program_lines(result, screen_columns())]
+    print_found(as_json, shown_campaign_document(tuned), *wrapped(lines, screen_columns()))
+
+
+def show_stored(
+    context: click.Context,
+    trial_or_run: str | None,
+    run: int | None,
+    ablation: bool,
+    passes: bool,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Prints a trial, a run or a campaign: ``tuner show``."""
+    word, colon, number = (trial_or_run or "").partition(":")
+    if colon and word in CAMPAIGN_WORDS:
+        if run is not None or ablation or passes:
+            raise UsageError(f"{trial_or_run} cannot be combined with --run, --ablation or --passes")
+        show_campaign(parse_number(number, "campaign"), database, as_json)
+        return
+    if (trial_or_run is None) == (run is None):
+        raise UsageError("show: give one of: a trial ID (42), run:3, campaign:1, --run 3")
+    trial = None
+    if trial_or_run is not None and trial_or_run.startswith("run:"):
+        run = parse_number(trial_or_run.removeprefix("run:"), "run")
+    elif trial_or_run is not None:
+        trial = parse_number(trial_or_run)
+    if passes and (trial is None or ablation):
+        raise UsageError("--passes needs a trial's ID and cannot be combined with --ablation")
+    with open_known_store(database) as store:
+        if passes and trial is not None:
+            seconds = pass_seconds(backends_of(context), store, store.trial(trial))
+            document = {"trial": trial, "passes": [vars(each) for each in seconds]}
+            print_found(as_json, document, *pass_lines(seconds, screen_columns()))
+        elif ablation:
+            _show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
+        elif trial is not None:
+            _show_trial(store, store.trial(trial), as_json)
+        else:
+            assert run is not None
+            tuned = tuned_run(store, run)
+            document = run_document(tuned.run, tuned.counts, tuned.selected, tuned.rounds)
+            print_found(as_json, document, *wrapped(run_lines(tuned, database_text(database))))
+
+
+def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
+    run = store.run(run_id)
+    ablation = ablate(store.trials(TrialQuery(run=run_id, sort="number")))
+    if isinstance(ablation, TooFew) and len(ablation.strategies) < 2:
+        raise TunerError(f"run {run_id}: {ablation.reason}")
+    best = tuned_run(store, run_id).best
+    distrusted = "" if best is None else distrust(run, best)
+    lines = ablation_lines(run, ablation, distrusted, screen_columns())
+    print_found(as_json, ablation_document(run, ablation), *lines)
+
+
+def _show_trial(store: "Store", trial: "StoredTrial", as_json: bool) -> None:
+    if as_json:
+        print_json(trial_document(trial))
+        return
+    program = store.program(trial.id)
+    cycles = None if program is None else predicted(trial.record.problem, program)
+    lines = [] if cycles is None else predicted_lines(cycles)  # None: no readable machine code
+    print("\n".join(wrapped((*trial_lines(trial), *lines))))
+
+
+def show_explanation(
+    context: click.Context, /, arguments: tuple[str, ...], database: str | None, as_json: bool, **options: Any
+) -> None:
+    """Prints why a trial failed, or what rejects a configuration: ``tuner explain``."""
+    if len(arguments) == 1:
+        with open_known_store(database) as store:
+            trial = store.trial(parse_number(arguments[0]))
+        failed = failed_ops(backends_of(context), trial)
+        lines = explain_lines(trial, failed, database_text(database))
+        print_found(as_json, explain_document(trial, failed), *lines)
+        return
+    if len(arguments) != 3:
+        raise UsageError(
+            f"explain: found {len(arguments)} arguments, allowed 1 or 3",
+            "give a trial's ID, or an operation, a shape and 'STRATEGY(KNOB=VALUE, ...)'",
+        )
+    candidate = parse_candidate(arguments[2])
+    options.update(operation=arguments[0], shape=arguments[1])
+    problem = taken_problem(options)
+    feasible = plan_of(backends_of(context), run_request(problem, **options)).feasible
+    missing = feasible.missing(candidate)
+    if missing:
+        count = feasible.having(candidate)
+        of = " of a sample" if feasible.is_sample else ""
+        explained = [
+            f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}",
+            f"it leaves out {', '.join(missing)}: with these, explain names what rejects it",
+        ]
+        document = {"candidate": candidate.text, "missing": list(missing), "feasible_combinations": count}
+        print_found(as_json, document, *wrapped(explained, screen_columns()))
+        return
+    violated, demoted_by = feasible.violated(candidate), feasible.demoted_by(candidate)
+    document = {
+        "candidate": candidate.text,
+        "feasible": violated is None,
+        "constraint": None if violated is None else violated.text,
+        "preference": None if demoted_by is None else demoted_by.text,
+    }
+    line = f"{candidate.text} is feasible for {problem.key}"
+    if violated is not None:
+        line = f"{candidate.text} is not feasible for {problem.key}: {violated.where}: {violated.text}"
+    elif demoted_by is not None:
+        line += f", and comes last: {demoted_by.where}: {demoted_by.text}"
+    print_found(as_json, document, *wrapped([line], screen_columns()))

@@ -1,0 +1,31 @@
+"""cuBLAS timed on a problem in a process of its own; imports neither compiler nor strategies.
+
+``tuner measure`` runs this on a machine that has nothing but Python, numpy and a driver.
+"""
+
+from functools import partial
+
+from tuner.core.interfaces import Effort
+from tuner.core.problem import Problem
+from tuner.core.runs import Baseline
+from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S
+from tuner.runtime.workers.services import gpu_library_environment
+from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
+
+# A generous limit, not measured, for CUDA's start and the timing; in addition to the float64 reference.
+BASELINE_TIMEOUT_S = 180.0
+
+
+def time_cublas_in_child(problem: Problem, effort: Effort, seed: int) -> Baseline:
+    """Times cuBLAS on a problem in a separate process, as ``time_cublas_here`` does. Raises TunerError."""
+    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
+    work, memory_bytes = partial(time_cublas_here, problem, effort, seed), child_memory_bytes(problem)
+    environment = gpu_library_environment()
+    return call_in_child("baseline", work, timeout_s, memory_bytes, environment, is_named=False)
+
+
+def time_cublas_here(problem: Problem, effort: Effort, seed: int) -> Baseline:
+    """Times cuBLAS on a problem without its epilogue in this process. Raises TunerError."""
+    from tuner.targets.gpu.evaluator import evaluator_here, time_cublas  # loads ml_dtypes
+
+    return time_cublas(evaluator_here(), problem, effort, seed)

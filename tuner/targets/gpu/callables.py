@@ -1,0 +1,118 @@
+"""A tuned GPU program as a Python callable, on arrays in host memory or on the device."""
+
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.core.gpu import AbstractDevice
+from tuner.core.gpu_code import KernelProgram, buffers_of
+from tuner.core.problem import Problem
+from tuner.runtime.arrays import device_array, overlap, stream_handle, wait_for_producers
+from tuner.runtime.cuda.probe import open_device
+from tuner.runtime.process_locks import LoadedCode, thread_lock
+from tuner.targets.arrays import (
+    LOAD_AGAIN,
+    Expected,
+    expected_inputs,
+    expected_output,
+    require_inputs,
+    require_numpy,
+    require_row_major,
+    require_type,
+)
+from tuner.targets.gpu.arrays import LoadedKernels
+
+
+@final
+class GpuCallable(LoadedCode):
+    """A tuned GPU program of one problem as a Python callable: C = A B, on host arrays or device arrays.
+
+    Safe to call from several threads: a lock serialises calls. Calls on several streams at once are not safe:
+    they share the program's scratch memory.
+    """
+
+    load_again = LOAD_AGAIN
+
+    def __init__(self, problem: Problem, program: KernelProgram, device: AbstractDevice) -> None:
+        """Loads the kernels. Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory."""
+        self.problem = problem
+        self._device = device
+        self._loaded = LoadedKernels(device, program)
+        self._buffers = buffers_of(problem)
+        self._lock = thread_lock()
+
+    def __call__(self, *inputs: Any, out: Any = None, stream: Any = None) -> Any:
+        """Computes C from (a, b[, bias]), row-major arrays shaped as the problem's layout stores them.
+
+        numpy arrays are copied to the device and back; the call returns when C is computed. With arrays on
+        the device (DLPack or ``__cuda_array_interface__``) ``out`` must be given and be on the device: the
+        work is enqueued on ``stream`` (a handle, or an object that has one), and the call does not wait for
+        the work. Returns ``out``, or a new numpy array. Raises UsageError for a wrong number, shape, dtype or
+        element order and for an ``out`` that is read-only; on the device also for an ``out`` that overlaps an
+        input, and for memory whose address is no multiple of 16.
+        """
+        require_inputs(self.problem, len(inputs))
+        handle = 0 if stream is None else stream_handle(stream)
+        if all(isinstance(array, np.ndarray) for array in inputs):
+            return self._on_host(inputs, out, handle)
+        expected = self._expected()
+        if out is None:
+            _, shape, dtype = expected[-1]
+            raise UsageError(f"out: missing: it needs an array on the device, of {dtype} {shape}")
+        views = tuple(
+            device_array(name, array, handle)
+            for array, (name, _, _) in zip((*inputs, out), expected, strict=True)
+        )
+        for view, each in zip(views, expected, strict=True):
+            require_type(each, view.shape, view.dtype)
+            if not view.is_row_major:
+                raise UsageError(f"{each[0]}: is not in row-major order")
+        *read, written = views
+        if written.is_read_only:
+            raise UsageError("out: is read-only, but is written to")
+        for view, (name, _, _) in zip(read, expected, strict=False):
+            if overlap(view.memory, written.memory):
+                raise UsageError(f"out: shares memory with {name}")
+        with self._lock:
+            wait_for_producers(self._device, views, handle)
+            self._enqueue([view.address for view in views], handle)
+        return out
+
+    def _on_host(self, inputs: tuple[Any, ...], out: Any, stream: int) -> Any:
+        expected = self._expected()
+        _, shape, dtype = expected[-1]
+        result = np.empty(shape, dtype) if out is None else out
+        for array, each in zip((*inputs, result), expected, strict=True):
+            require_numpy(each, array)
+            require_type(each, array.shape, array.dtype)
+            require_row_major(each, array.strides, is_row_major=array.flags.c_contiguous)
+        if not result.flags.writeable:
+            raise UsageError("out: is read-only, but is written to")
+        device = self._device
+        addresses: list[int] = []
+        with self._lock:
+            try:
+                addresses.extend(device.allocate(buffer.bytes, stream) for buffer in self._buffers)
+                for array, address in zip(inputs, addresses, strict=False):
+                    device.copy(address, array.ctypes.data, array.nbytes, stream)
+                self._enqueue(addresses, stream)
+                device.copy(result.ctypes.data, addresses[-1], result.nbytes, stream)
+            finally:
+                for address in addresses:
+                    device.free(address, stream)
+            device.synchronize_stream(stream)
+        return result
+
+    def _expected(self) -> tuple[Expected, ...]:
+        return (*expected_inputs(self.problem), expected_output(self.problem))
+
+    def _enqueue(self, addresses: list[int], stream: int) -> None:
+        names = [buffer.name for buffer in self._buffers]
+        self._loaded.work(dict(zip(names, addresses, strict=True)))(stream)
+
+
+def load_program(problem: Problem, program: KernelProgram) -> Callable[..., Any]:
+    """Returns a program as a callable; raises DeviceError, or CandidateError(LOAD) without memory."""
+    return GpuCallable(problem, program, open_device())

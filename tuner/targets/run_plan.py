@@ -1,0 +1,86 @@
+"""The plan of a run: its feasible set, the rows to propose first, and how a candidate becomes a script."""
+
+import weakref
+from collections.abc import Mapping
+from typing import final
+
+from tuner.core.candidate import Candidate, ChosenStrategy
+from tuner.core.errors import Stage
+from tuner.core.gpu_code import Resources
+from tuner.core.interfaces import Script
+from tuner.core.machine import Machine, variables_of
+from tuner.core.problem import Problem
+from tuner.core.runs import RunSettings
+from tuner.runtime.workers.protocol import CALL, ServiceSpec
+from tuner.runtime.workers.worker import Worker
+from tuner.search.cost_model.configurations import initial_configurations
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.targets.interface import Bind, Plan
+
+TIMEOUT_S = 10.0  # to fill one custom template; a shipped template takes milliseconds
+MEMORY_BYTES = 1 << 30
+
+
+def plan(settings: RunSettings, machine: Machine) -> Plan:
+    """Returns what a run may try. Raises UsageError for an empty feasible set, and an invalid space file."""
+    from tuner.space.file.reading import first_rows, parse_space  # loads pydantic
+    from tuner.space.scripts import choice  # loads pydantic
+
+    space_file = parse_space(settings.space_yaml, settings.space_name)
+    variables = variables_of(settings.problem, machine, settings.threads)
+    choice.require_exported_for(settings.strategies, settings.problem, settings.target)
+    chosen = choice.spaces(settings.strategies, space_file, settings.problem, machine.isa, variables)
+    listed = [point for entry in space_file.strategies for point in entry.first]
+    feasible = FeasibleSet.of(chosen, (*listed, *(point.candidate for point in settings.first or ())))
+
+    def seeds(resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
+        return initial_configurations(feasible, settings.problem, machine, settings.threads, resources)
+
+    notes = choice.appended_bufferization(settings.strategies) if settings.target.is_on_cpu else ()
+    return Plan(feasible, first_rows(space_file, feasible), seeds, notes)
+
+
+def bind(
+    strategies: tuple[ChosenStrategy, ...],
+    problem: Problem,
+    threads: int,
+    machine: Machine,
+    timeout_s: float = TIMEOUT_S,
+) -> Bind:
+    """Returns a function that fills the scripts of ``strategies`` with a candidate's knobs.
+
+    A user's templates may hang: they are filled in a child process, each within ``timeout_s``.
+    """
+    loaded = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in strategies)
+    variables = variables_of(problem, machine, threads)
+    here = Binder(loaded, problem, variables, threads)
+    custom = tuple(
+        strategy
+        for one, strategy in zip(strategies, loaded, strict=True)
+        if one.path is not None and strategy.is_template
+    )
+    if not custom:
+        return here.bind
+    names = {strategy.name for strategy in custom}
+    there = ChildBinder(Binder(custom, problem, variables, threads), timeout_s)
+    return lambda candidate: (there if candidate.strategy in names else here).bind(candidate)
+
+
+@final
+class ChildBinder:
+    """Binds candidates in a child process, which starts at the first candidate and ends with this object."""
+
+    def __init__(self, binder: Binder, timeout_s: float) -> None:
+        self.worker = Worker(ServiceSpec("bind", binder.bind), MEMORY_BYTES)
+        self._timeout_s = timeout_s
+        weakref.finalize(self, self.worker.kill)
+
+    def bind(self, candidate: Candidate) -> Script:
+        """Returns a candidate's script as plain MLIR.
+
+        Raises CandidateError(BIND) where the template fails, exceeds the time limit or takes more than 1 GiB;
+        TunerError if the child process cannot start.
+        """
+        script: Script = self.worker.call(CALL, candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
+        return script
