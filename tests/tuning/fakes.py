@@ -21,16 +21,8 @@ from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcess
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
+from tuner.targets import interface
 from tuner.targets.backends import Backends
-from tuner.targets.interface import (
-    BaselineChoice,
-    Bind,
-    MeasurementBackend,
-    Plan,
-    RunnerSettings,
-    TargetBackend,
-    TargetStatus,
-)
 from tuner.targets.registry import KINDS
 from tuner.targets.replay import RECORDINGS
 from tuner.tuning.events import Interruption
@@ -67,24 +59,24 @@ def settings(trials: int | None = 12, **changes: object) -> RunSettings:
     return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]
 
 
-def plan(knobs: dict[str, tuple[Value, ...]]) -> Callable[[RunSettings, Machine], Plan]:
+def plan(knobs: dict[str, tuple[Value, ...]]) -> Callable[[RunSettings, Machine], interface.Plan]:
     space = SearchSpace("fake", tuple(Knob(name, choices) for name, choices in knobs.items()))
-    return lambda _settings, _machine: Plan(FeasibleSet.of((space,)))
+    return lambda _settings, _machine: interface.Plan(FeasibleSet.of((space,)))
 
 
-def local_runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+def local_runner(order: RunnerOrder, how: interface.RunnerSettings) -> AbstractRunner:
     return LocalRunner(order, FakeTarget(), FakeTarget(), how.seed)
 
 
-def runner_without_baseline(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+def runner_without_baseline(order: RunnerOrder, how: interface.RunnerSettings) -> AbstractRunner:
     """Returns a runner whose evaluator has no baseline that could be timed interleaved."""
     return LocalRunner(order, FakeTarget(), ForwardingTarget(FakeTarget(), FakeTarget()), how.seed)
 
 
-def worker_runner(target: Factory) -> Callable[[RunnerOrder, RunnerSettings], AbstractRunner]:
+def worker_runner(target: Factory) -> Callable[[RunnerOrder, interface.RunnerSettings], AbstractRunner]:
     """Returns a runner of real processes that serve a fake target."""
 
-    def build(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+    def build(order: RunnerOrder, how: interface.RunnerSettings) -> AbstractRunner:
         processes = RunnerProcesses(compile_spec(target), evaluation_spec(target), how.workers, Limits())
         return WorkerRunner(order, processes, how.seed)
 
@@ -124,10 +116,10 @@ def no_code(target: TargetName, problem: Problem, script: Script) -> str:
     raise CandidateError(Stage.COMPILE, f"target {target.text}: compiles nothing")
 
 
-FAKE: TargetBackend = TargetBackend(
+FAKE: interface.TargetBackend = interface.TargetBackend(
     name="fake",
-    status=lambda: TargetStatus("fake", True, "for tests"),
-    measurement=MeasurementBackend(
+    status=lambda: interface.TargetStatus("fake", True, "for tests"),
+    measurement=interface.MeasurementBackend(
         machine=lambda _target: MACHINE,
         compiler=lambda _target: FakeTarget().compiler(),
         plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
@@ -142,16 +134,16 @@ FAKE: TargetBackend = TargetBackend(
     code=no_code,
     assembly=lambda _code, _program: "",
     require_types=lambda _problem, _target: None,
-    baselines=BaselineChoice(
+    baselines=interface.BaselineChoice(
         require=lambda _choice, _problem: None,
         measurement=lambda _choice: FAKE.measurement,  # whatever is chosen is FakeBLAS
         recorded=lambda _name, _problem: "",
     ),
 )
-STATUSES = (FAKE.status(), TargetStatus("gpu", False, "no driver"))
+STATUSES = (FAKE.status(), interface.TargetStatus("gpu", False, "no driver"))
 
 
-def kind_of(status: TargetStatus, **changes: Any) -> TargetBackend:
+def kind_of(status: interface.TargetStatus, **changes: Any) -> interface.TargetBackend:
     """Returns a fake kind; one named like a real kind has the chips, processors and types of the real one."""
     fake = dataclasses.replace(FAKE, name=status.name, status=lambda: status)
     fake = changed_kind(fake, is_timed=lambda: status.is_timed, **changes)
@@ -168,9 +160,9 @@ def kind_of(status: TargetStatus, **changes: Any) -> TargetBackend:
     )
 
 
-def changed_kind(kind: TargetBackend, **changes: Any) -> TargetBackend:
+def changed_kind(kind: interface.TargetBackend, **changes: Any) -> interface.TargetBackend:
     """Returns a kind with other fields, some of them fields of its outcomes."""
-    of_outcomes = {field.name for field in dataclasses.fields(MeasurementBackend)} & changes.keys()
+    of_outcomes = {field.name for field in dataclasses.fields(interface.MeasurementBackend)} & changes.keys()
     outcomes = dataclasses.replace(kind.measurement, **{name: changes[name] for name in of_outcomes})
     own = {name: value for name, value in changes.items() if name not in of_outcomes}
     return dataclasses.replace(kind, measurement=outcomes, **own)
@@ -180,7 +172,7 @@ def _apply(script: str, payload: str, allows_effects: bool = False, trailing: tu
     return f"// applied{' with effects' * allows_effects}\n{payload}"
 
 
-def backends(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -> Backends:
+def backends(statuses: tuple[interface.TargetStatus, ...] = STATUSES, **changes: Any) -> Backends:
     """Returns backends of fakes, a kind for each status, all with the same changes; replays are real."""
     return Backends(
         kinds={status.name: kind_of(status, **changes) for status in statuses},
@@ -194,7 +186,7 @@ def backends(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -> B
     )
 
 
-def untimed_runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+def untimed_runner(order: RunnerOrder, how: interface.RunnerSettings) -> AbstractRunner:
     return LocalRunner(order, UntimedTarget(), UntimedTarget(), how.seed)
 
 
@@ -204,7 +196,7 @@ def untimed_backends() -> Backends:
     def unwanted(problem: Problem, threads: int, seed: int) -> Baseline:
         raise AssertionError("asked for the baseline's time")
 
-    untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
+    untimed = interface.TargetStatus("simulator", True, "no clock", is_timed=False)
     return backends((untimed,), runner=untimed_runner, baseline=unwanted)
 
 
@@ -220,6 +212,6 @@ def bind_with_custom_op(chosen: Candidate) -> Script:
     return script_of(f'{plain.text}\n"tuner.fast"(%x) : (!any) -> ()') if is_fastest else plain
 
 
-ALL_FAIL: Bind = failing_bind
+ALL_FAIL: interface.Bind = failing_bind
 OTHER_COMPILER = Compiler("fake 2.0", (), "1" * 64)
 OTHER_MACHINE = dataclasses.replace(MACHINE, name="another")

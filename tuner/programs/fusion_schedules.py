@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuner.analysis.warm_start import TuningTask, distance, nearest_first
+from tuner.core import fusions
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.fusions import (
-    CONTRACTION,
-    CONTRACTION_ATTRIBUTE,
-    CONVOLUTION,
-    LOOPS,
-    ROOT_ATTRIBUTE,
-    Fusion,
-    facts_of,
-)
 from tuner.core.machine import Machine
 from tuner.core.problem import CACHES, MATMUL, NamedProblem, Problem, distinct_problems
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
@@ -79,11 +71,11 @@ def tunable_fusions(
     return TunableFusions(distinct_problems(tuple(found)), tuple(left_out), divided=tuple(divided))
 
 
-def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
+def _problem_of(fusion: fusions.Fusion, machine: Machine) -> Problem | str:
     from tuner.mlir.fusions import fusion_problem  # loads MLIR
     from tuner.mlir.reference.fusion_reference import draw_inputs  # loads MLIR
 
-    if fusion.kind == LOOPS:
+    if fusion.kind == fusions.LOOPS:
         return fusion.reason
     try:
         problem = fusion_problem(fusion)
@@ -110,7 +102,7 @@ NEAR_OCTAVES = 3.0
 PACKED, DIRECT = "contraction_cpu_packed", "contraction_cpu_direct"
 OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with another name in these two
 # A matmul that is the whole fusion: its result is what is stored.
-PLAIN_MATMUL = re.compile(rf"linalg\.matmul \{{{CONTRACTION_ATTRIBUTE}, {ROOT_ATTRIBUTE}\}}")
+PLAIN_MATMUL = re.compile(rf"linalg\.matmul \{{{fusions.CONTRACTION_ATTRIBUTE}, {fusions.ROOT_ATTRIBUTE}\}}")
 
 
 def fusion_schedules(
@@ -126,7 +118,7 @@ def fusion_schedules(
     tuned = next((found for one in problems if (found := there.best(TaskQuery.of(one)))), None)
     if tuned is not None:
         yield FusionSchedule(tuned.record.candidate, tuned.script_text, TUNED, tuned.id)
-    if problem.operation in (CONTRACTION, CONVOLUTION):
+    if problem.operation in (fusions.CONTRACTION, fusions.CONVOLUTION):
         yield from _of_same_contraction(there, problem)
     yield from _of_nearest(there, problem)
 
@@ -176,7 +168,7 @@ def _of_same_contraction(there: _Trials, problem: Problem) -> Iterator[FusionSch
     matmul = there.best(plain)
     if matmul is not None:
         choices = {OF_MATMULS.get(name, name): value for name, value in matmul.record.candidate.choices}
-        candidate = Candidate.of(PACKED if facts_of(problem.fusion).weights > 0 else DIRECT, choices)
+        candidate = Candidate.of(PACKED if fusions.facts_of(problem.fusion).weights > 0 else DIRECT, choices)
         yield from _projected(matmul, candidate, problem, there.machine, SAME_CONTRACTION)
 
 
@@ -201,7 +193,7 @@ def _of_nearest(there: _Trials, problem: Problem) -> Iterator[FusionSchedule]:
 
 
 def _is_same(other: Problem, problem: Problem) -> bool:
-    pair = [facts_of(each.fusion) for each in (problem, other)]
+    pair = [fusions.facts_of(each.fusion) for each in (problem, other)]
     ours, theirs = [(each.loops, each.contractions, each.weights, each.dimensions) for each in pair]
     return ours == theirs
 

@@ -6,22 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from tuner.core import runs
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler, BoundRecord, Effort
 from tuner.core.machine import Machine
 from tuner.core.requests import tune_command
 from tuner.core.round_quality import is_pressed
-from tuner.core.runs import (
-    WARM_START,
-    InitialConfiguration,
-    Proposal,
-    Run,
-    RunQuery,
-    RunSettings,
-    TaskQuery,
-    TrialQuery,
-)
 from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
@@ -108,8 +99,8 @@ class TuningSession:
 
     def __init__(
         self,
-        run: Run,
-        stored: tuple[Proposal, ...],  # of earlier sessions, by number
+        run: runs.Run,
+        stored: tuple[runs.Proposal, ...],  # of earlier sessions, by number
         feasible: FeasibleSet,
         sampler: AbstractSampler,
         source: MeasurementBackend,
@@ -218,8 +209,8 @@ SOURCE: Final = "run {}"  # source of each initial configuration
 
 
 def transfer_settings(
-    source_run: Run, target: TargetName, backends: Backends, store: "Store"
-) -> tuple[RunSettings | None, int | None]:
+    source_run: runs.Run, target: TargetName, backends: Backends, store: "Store"
+) -> tuple[runs.RunSettings | None, int | None]:
     """Returns (settings, None) for a transfer run; (None, id) if one is stored for the target's machine.
 
     A transfer run proposes the feasible candidates of ``source_run``, in order. Raises UsageError for none.
@@ -228,12 +219,12 @@ def transfer_settings(
     source = backends.measurement_of_run(settings)
     machine = source.machine(target)
     name = SOURCE.format(source_run.id)
-    for run in store.matching_runs(RunQuery(TaskQuery(machine=machine.name))):
+    for run in store.matching_runs(runs.RunQuery(runs.TaskQuery(machine=machine.name))):
         if run.id > source_run.id and run.settings.first and run.settings.first[0].source == name:
             return None, run.id
     first = tuple(
-        InitialConfiguration(trial.record.candidate, WARM_START, name)
-        for trial in store.trials(TrialQuery(run=source_run.id, sort="number"))
+        runs.InitialConfiguration(trial.record.candidate, runs.WARM_START, name)
+        for trial in store.trials(runs.TrialQuery(run=source_run.id, sort="number"))
     )
     settings = replace(settings, first=first, warm_start=False, budget_s=None)
     rows = rows_of_first(settings, source.plan(settings, machine))
@@ -245,7 +236,7 @@ def transfer_settings(
 
 
 def begin(
-    settings: RunSettings,
+    settings: runs.RunSettings,
     backends: Backends,
     store: "Store",
     interruption: Interruption,
@@ -300,7 +291,7 @@ def resume(
         raise UsageError(line, f"tuner tune --resume campaign:{run.campaign.campaign}")
     if run.status == "done" and not retime and limit is None:
         return tuned_run(store, run_id)
-    command = tune_command(TaskQuery.of(run.settings.problem))
+    command = tune_command(runs.TaskQuery.of(run.settings.problem))
     require_runs_here(run.settings.target, backends, command)
     if run.settings.baseline_library:
         backends.kind(run.settings.target).require_baseline(
@@ -329,7 +320,7 @@ def resume(
     ).run()
 
 
-def machine_of_run(settings: RunSettings, source: MeasurementBackend, backends: Backends) -> Machine:
+def machine_of_run(settings: runs.RunSettings, source: MeasurementBackend, backends: Backends) -> Machine:
     """Returns the machine of a run. Raises UsageError for more threads than processors."""
     machine = source.machine(settings.target)
     if source.needs_local_resources:
@@ -337,7 +328,7 @@ def machine_of_run(settings: RunSettings, source: MeasurementBackend, backends: 
     return machine
 
 
-def observe_load(run: Run, source: MeasurementBackend, backends: Backends, observe: Observer) -> None:
+def observe_load(run: runs.Run, source: MeasurementBackend, backends: Backends, observe: Observer) -> None:
     """Reports, before anything is timed, if other programs or the hypervisor leave too few processors."""
     if not source.times_processors:
         return
@@ -346,7 +337,7 @@ def observe_load(run: Run, source: MeasurementBackend, backends: Backends, obser
         observe(MachineBusy(run.id, load, usable))
 
 
-def _observe_start(run: Run, plan: Plan, proposed_before: int, observe: Observer) -> None:
+def _observe_start(run: runs.Run, plan: Plan, proposed_before: int, observe: Observer) -> None:
     feasible = plan.feasible
     sizes = (feasible.cartesian, feasible.rows, proposed_before, (*feasible.empty(), *plan.notes))
     observe(RunStarted(run.id, run.settings, run.machine, *sizes))

@@ -30,19 +30,8 @@ from tuner.core.round_quality import (
 from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Proposal, Run, StoredTrial, TrialQuery
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.interface import MeasurementBackend, RunnerSettings
+from tuner.tuning import events
 from tuner.tuning.earlier_results import KnownOutcomes
-from tuner.tuning.events import (
-    BaselineFailed,
-    BaselineMeasured,
-    Interruption,
-    NoiseMeasured,
-    Observer,
-    RemeasurementStarted,
-    RoundLost,
-    TrialDone,
-    WaitsForLock,
-    WaitsForNode,
-)
 from tuner.tuning.progress import ROOFLINE_S, TOP_TRIALS, Progress
 
 if TYPE_CHECKING:
@@ -143,7 +132,7 @@ class ReplayingRunner(AbstractRunner):
         self,
         runner: AbstractRunner,
         records: tuple[BoundRecord | None, ...],  # by trial number; None: no outcome was stored
-        interruption: Interruption,
+        interruption: events.Interruption,
     ) -> None:
         self._runner = runner
         self._records = records
@@ -180,8 +169,8 @@ class RunSteps:
         stored: tuple[Proposal, ...],  # of earlier sessions, by number
         source: MeasurementBackend,
         store: "Store",
-        interruption: Interruption,
-        observe: Observer,
+        interruption: events.Interruption,
+        observe: events.Observer,
     ) -> None:
         self.run = run
         self.progress = Progress(stored)
@@ -208,9 +197,9 @@ class RunSteps:
             settings.threads,
             settings.workers,
             settings.seed,
-            lambda who: observe(WaitsForLock(who)),
+            lambda who: observe(events.WaitsForLock(who)),
             self.run.uuid,
-            lambda why: observe(WaitsForNode(why)),
+            lambda why: observe(events.WaitsForNode(why)),
         )
 
     def replaying(self, runner: AbstractRunner) -> ReplayingRunner:
@@ -244,7 +233,7 @@ class RunSteps:
         best, trust = progress.best, NOT_TIMED
         if best is not None and isinstance(best.outcome, Measurement):
             trust = self._reliability_alone(best.outcome)
-        self._observe(TrialDone(trial_id, number, record, progress.counts, best, elapsed_s, trust))
+        self._observe(events.TrialDone(trial_id, number, record, progress.counts, best, elapsed_s, trust))
         return True
 
     def has_round(self) -> bool:
@@ -261,10 +250,10 @@ class RunSteps:
         top_trials = choose_top_trials(trials)[:limit]
         if not top_trials:
             return False
-        self._observe(RemeasurementStarted(len(top_trials)))
+        self._observe(events.RemeasurementStarted(len(top_trials)))
         final_times = remeasure_top_trials(runner, top_trials, effort)
         if not final_times.times:
-            self._observe(RoundLost(final_times.reason))
+            self._observe(events.RoundLost(final_times.reason))
             lost = TimedRound(RoundQuality.lost(final_times.reason), (), None)
             self._store.add_round(self.run.id, lost)
             return False
@@ -320,11 +309,11 @@ class RunSteps:
         if final_times.baseline is not None:
             evidence = Evidence(True, quality.noise, quality.unreliable)
             trust = reliability_in_round(final_times.baseline.measurement, evidence)
-            self._observe(BaselineMeasured(final_times.baseline, trust))
+            self._observe(events.BaselineMeasured(final_times.baseline, trust))
         times = tuple((trial.id, measurement) for trial, measurement in final_times.times)
         self._store.add_round(self.run.id, TimedRound(quality, times, baseline))
         if final_times.noise is not None:
-            self._observe(NoiseMeasured(final_times.noise))
+            self._observe(events.NoiseMeasured(final_times.noise))
 
     def _measured_roofline(self) -> Roofline | None:
         self._has_measured_roofline = True
@@ -352,7 +341,7 @@ class RunSteps:
             with self._interruption.waiting():
                 baseline = self._source.baseline(settings.problem, settings.threads, settings.seed)
         except TunerError as error:
-            self._observe(BaselineFailed(str(error)))
+            self._observe(events.BaselineFailed(str(error)))
             return None
-        self._observe(BaselineMeasured(baseline, self._reliability_alone(baseline.measurement)))
+        self._observe(events.BaselineMeasured(baseline, self._reliability_alone(baseline.measurement)))
         return baseline

@@ -12,20 +12,11 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import FUSION_ENTRY, NUMBER_TYPES, FusionCode
 from tuner.core.interfaces import Partition
 from tuner.mlir.bindings import ir
+from tuner.mlir.cpu import pipeline
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
 from tuner.mlir.cpu.bf16_emulation import BF16, store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import return_failed_assertions
 from tuner.mlir.cpu.masks import fill_masked_lanes, read_masks_as_bytes, unmask_truths
-from tuner.mlir.cpu.pipeline import (
-    EXPORTED,
-    FUSION_LOOPS_TO_LLVM,
-    FUSION_TO_LOOPS,
-    LOOPS_TO_LLVM,
-    NO_BUILTINS,
-    PARALLEL_TO_LOOPS,
-    TENSORS_TO_BUFFERS,
-    TO_LOOPS,
-)
 from tuner.mlir.cpu.threads import divide_among_threads
 from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare
 from tuner.mlir.ir.memrefs import copy_by_loops
@@ -69,7 +60,7 @@ def _loop(partition: Partition, strides_bytes: tuple[int, ...]) -> str:
 """
         for number, stride in enumerate(strides_bytes)
     )
-    return f"""  llvm.func @{partition.called}({parameters}) attributes {{{EXPORTED}}} {{
+    return f"""  llvm.func @{partition.called}({parameters}) attributes {{{pipeline.EXPORTED}}} {{
     %first = llvm.mlir.constant(0 : i64) : i64
     %step = llvm.mlir.constant(1 : i64) : i64
     %matrices = llvm.mlir.constant({partition.matrices} : i64) : i64
@@ -125,7 +116,7 @@ SCRIPT_MARKS = ("tuned", "part_0", "part_1")
 def bufferize_remaining_tensors(module: ir.Module) -> None:
     """Makes buffers of the tensors that a script leaves, in place: a user's schedule may not bufferize."""
     if walk_where(module, lambda op: any("tensor<" in str(each.type) for each in op.results)):
-        run_passes(module, TENSORS_TO_BUFFERS)
+        run_passes(module, pipeline.TENSORS_TO_BUFFERS)
         copy_by_loops(module)
 
 
@@ -150,14 +141,14 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
         tiles_as_vectors(module)
     for op in module.body.operations:
         if op.operation.name == "func.func" and not op.is_external:
-            op.attributes[EXPORTED] = ir.UnitAttr.get()
+            op.attributes[pipeline.EXPORTED] = ir.UnitAttr.get()
             for mark in SCRIPT_MARKS:
                 if mark in op.attributes:
                     del op.attributes[mark]
-    run_passes(module, TO_LOOPS)
+    run_passes(module, pipeline.TO_LOOPS)
     lower_byte_dots(module, emulates=emulates)
     reached("loops", module)
-    run_passes(module, LOOPS_TO_LLVM)
+    run_passes(module, pipeline.LOOPS_TO_LLVM)
     return jit_text(module)
 
 
@@ -171,8 +162,8 @@ def jit_text(module: ir.Module) -> str:
     if BF16 in text:
         store_bf16_as_integers(module)
         text = str(module)
-    marked = f"attributes {{{EXPORTED}}}"
-    return text.replace(marked, f"attributes {{{EXPORTED}, {NO_BUILTINS}}}")
+    marked = f"attributes {{{pipeline.EXPORTED}}}"
+    return text.replace(marked, f"attributes {{{pipeline.EXPORTED}, {pipeline.NO_BUILTINS}}}")
 
 
 ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
@@ -204,7 +195,7 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
     prepare(module)
     inputs = len(fusion_function(module).regions[0].blocks[0].arguments) - len(walk(module, STORE))
     if script is None:
-        run_passes(module, TENSORS_TO_BUFFERS)
+        run_passes(module, pipeline.TENSORS_TO_BUFFERS)
         copy_by_loops(module)
     else:
         apply_script(module, parse(script, "script"))
@@ -213,19 +204,19 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
     copy_by_loops(module)
     if emulates:
         tiles_as_vectors(module)
-    run_passes(module, FUSION_TO_LOOPS)
+    run_passes(module, pipeline.FUSION_TO_LOOPS)
     lower_byte_dots(module, emulates=emulates)
     reached("loops", module)
     fill_masked_lanes(module)
     unmask_truths(module)
     _drop_attributes(module)
     if threads > 1:
-        run_passes(module, PARALLEL_TO_LOOPS)
+        run_passes(module, pipeline.PARALLEL_TO_LOOPS)
     is_divided = threads > 1 and divide_among_threads(fusion_function(module), threads)
     expand_math(module)
-    run_passes(module, FUSION_LOOPS_TO_LLVM)
+    run_passes(module, pipeline.FUSION_LOOPS_TO_LLVM)
     asserts = return_failed_assertions(module, FUSION_ENTRY)
-    llvm_text = DEFINITION.sub(rf"\1 attributes {{{NO_BUILTINS}}} {{", jit_text(module))
+    llvm_text = DEFINITION.sub(rf"\1 attributes {{{pipeline.NO_BUILTINS}}} {{", jit_text(module))
     return FusionCode(llvm_text, packings, is_divided, asserts)
 
 

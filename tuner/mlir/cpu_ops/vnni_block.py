@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu_ops import vnni_packing
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls, multiply_add, store_lanes
 from tuner.mlir.cpu_ops.vnni_operands import (
     KGroupRows,
@@ -17,19 +18,6 @@ from tuner.mlir.cpu_ops.vnni_operands import (
     drop_views,
     packed_k_groups,
     take_k_group_weights,
-)
-from tuner.mlir.cpu_ops.vnni_packing import (
-    DOT,
-    K_GROUPS,
-    BlockExtent,
-    KGroupSource,
-    allocated,
-    first_half,
-    in_steps,
-    k_group_type,
-    k_groups_type,
-    second_half,
-    splat,
 )
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
@@ -70,19 +58,19 @@ class ByteProducts:
 
     @classmethod
     def of(cls, rows: int, lanes: int) -> "ByteProducts":
-        return cls(lanes, allocated((rows,), k_group_type()))
+        return cls(lanes, vnni_packing.allocated((rows,), vnni_packing.k_group_type()))
 
     def prepare(self, strip: KGroupStrip) -> None:
         for row, each in enumerate(strip.byte_sums()):
-            start = value("arith.muli", each.type, each, splat(each.type, SIGN))
+            start = value("arith.muli", each.type, each, vnni_packing.splat(each.type, SIGN))
             create("memref.store", [], [start, self.starts, plus(strip.first, row)])
 
     def start(self, strip: KGroupStrip, row: int) -> Value:
-        number = value("memref.load", k_group_type(), self.starts, plus(strip.first, row))
-        return value("vector.broadcast", k_groups_type(self.lanes), number)
+        number = value("memref.load", vnni_packing.k_group_type(), self.starts, plus(strip.first, row))
+        return value("vector.broadcast", vnni_packing.k_groups_type(self.lanes), number)
 
     def of_b(self, elements: Value) -> Value:
-        return value("arith.xori", elements.type, elements, splat(elements.type, SIGN))
+        return value("arith.xori", elements.type, elements, vnni_packing.splat(elements.type, SIGN))
 
     def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
         return byte_dot(before, k_groups_of_b, value("vector.bitcast", k_groups_of_b.type, k_groups_of_a))
@@ -107,9 +95,9 @@ class PairProducts:
     def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
         if self.dots:
             pairs = value("vector.bitcast", k_groups_of_b.type, k_groups_of_a)
-            return value(DOT, self._sums, before, pairs, k_groups_of_b)
+            return value(vnni_packing.DOT, self._sums, before, pairs, k_groups_of_b)
         k_groups_of_b = value("vector.bitcast", k_groups_of_a.type, k_groups_of_b)
-        for half in (first_half, second_half):
+        for half in (vnni_packing.first_half, vnni_packing.second_half):
             left, right = (
                 value("vector.bitcast", self._sums, half(each)) for each in (k_groups_of_a, k_groups_of_b)
             )
@@ -138,7 +126,7 @@ class KGroupTile:
         tile = cls(
             attribute(op, "tile_m", 6),
             attribute(op, "tile_n", 64),
-            attribute(op, "lanes", K_GROUPS),
+            attribute(op, "lanes", vnni_packing.K_GROUPS),
             bool(attribute(op, "panels_first", 0)),
             bool(attribute(op, "fetches_a", 0)),
             bool(attribute(op, "fetches_b", 0)),
@@ -169,11 +157,11 @@ class _KGroupMatmul:
     """One matmul with its operands as K groups; code is created at the current insertion point."""
 
     matmul: BufferMatmul
-    columns: BlockExtent  # of C
+    columns: vnni_packing.BlockExtent  # of C
     tile: KGroupTile
     a: KGroupRows
     b: KGroupWeights
-    source_of_b: KGroupSource | None  # None: B is a weight, which comes packed
+    source_of_b: vnni_packing.KGroupSource | None  # None: B is a weight, which comes packed
     products: KGroupProducts
 
     @classmethod
@@ -182,9 +170,9 @@ class _KGroupMatmul:
     ) -> "_KGroupMatmul":
         columns, k = matmul.columns(), matmul.k
         rows = matmul.m if tile.panels_first else tile.rows
-        of_a = KGroupSource(matmul.a, is_along_k=matmul.layout != "tn", k_groups=tile.lanes)
+        of_a = vnni_packing.KGroupSource(matmul.a, is_along_k=matmul.layout != "tn", k_groups=tile.lanes)
         a = KGroupRows.of(of_a, k, rows, has_all=tile.panels_first)
-        of_b = KGroupSource(matmul.b, is_along_k=matmul.layout == "nt", k_groups=tile.lanes)
+        of_b = vnni_packing.KGroupSource(matmul.b, is_along_k=matmul.layout == "nt", k_groups=tile.lanes)
         b = weight or packed_k_groups(of_b, columns, k, tile.vectors, products.of_b)
         return cls(matmul, columns, tile, a, b, None if weight else of_b, products)
 
@@ -204,10 +192,10 @@ class _KGroupMatmul:
         def of_number(number: Value, rows: int) -> None:
             body(KGroupStrip(self.a, number, times(number, self.tile.rows), rows))
 
-        in_steps(BlockExtent(self.matmul.m), self.tile.rows, of_number)
+        vnni_packing.in_steps(vnni_packing.BlockExtent(self.matmul.m), self.tile.rows, of_number)
 
     def _over_panels(self, body: Callable[[Value, int], None]) -> None:
-        in_steps(self.columns, self.tile.columns, body)
+        vnni_packing.in_steps(self.columns, self.tile.columns, body)
 
     def _prepare(self, strip: KGroupStrip) -> None:
         strip.pack()
@@ -260,7 +248,7 @@ class _KGroupMatmul:
         if source is None or source.is_along_k:
             return
         # strips share the rows of a K group: each fetches ``share`` rows, number ``part`` of the shares
-        share = -(-source.per_k_group // BlockExtent(self.matmul.m).steps(self.tile.rows))
+        share = -(-source.per_k_group // vnni_packing.BlockExtent(self.matmul.m).steps(self.tile.rows))
         part = value("arith.remui", ir.IndexType.get(), strip.number, index(source.per_k_group // share))
         row = total(times(k_group, source.per_k_group), times(part, share))
         source.fetch_rows(plus(row, self.matmul.k), times(panel, self.tile.columns), share, self.tile.columns)
@@ -305,8 +293,8 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
         tile, dots = KGroupTile.of(self), bool(attribute(self, "dots", 0))
         if isinstance(tile, str):
             return tile
-        if dots and tile.lanes != K_GROUPS:
-            return f"found dots with {tile.lanes} lanes, allowed {K_GROUPS}"
+        if dots and tile.lanes != vnni_packing.K_GROUPS:
+            return f"found dots with {tile.lanes} lanes, allowed {vnni_packing.K_GROUPS}"
         found = buffer_matmuls(self, function, {"bf16": "f32"})
         if isinstance(found, str):
             return found

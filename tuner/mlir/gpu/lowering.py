@@ -13,33 +13,12 @@ from dataclasses import dataclass
 from tuner.core.gpu import CHIPS, Chip
 from tuner.core.gpu_code import KernelBuffer, KernelProgram
 from tuner.mlir.bindings import Op, WalkResult, gpu, ir
+from tuner.mlir.gpu import kernel_passes, modules
 from tuner.mlir.gpu.kernel_memory import (
     drop_shared_globals,
     expand_copies,
     move_into_launches,
     use_private_memory,
-)
-from tuner.mlir.gpu.kernel_passes import (
-    call_intrinsics_directly,
-    expand_composed_ops,
-    expand_warp_ids,
-    lower_fragment_elementwise,
-    outline_with_bounds,
-    propagate_constant_arguments,
-    relax_unused_atomics,
-    sink_undefined_values,
-    widen_narrow_shuffles,
-    widen_printed_integers,
-)
-from tuner.mlir.gpu.modules import (
-    OBJECTS,
-    LaunchSequence,
-    choose_matrices,
-    for_every_matrix,
-    has_objects,
-    merge_gpu_modules,
-    note_batches,
-    read_launches,
 )
 from tuner.mlir.gpu.reductions import expand_reductions
 from tuner.mlir.gpu.shared_memory import (
@@ -106,13 +85,15 @@ def lower_to_program(
     host, alignment_bytes = outline(module, chip, buffers)
     record_tensor_maps(module)
     if batch > 1:
-        note_batches(module, host)
-        host = for_every_matrix(host, batch)
+        modules.note_batches(module, host)
+        host = modules.for_every_matrix(host, batch)
     ptx = kernels_to_ptx(module, chip, alignment_bytes)
     return KernelProgram(chip.name, ptx, b"", host.launches, host.buffers)
 
 
-def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> tuple[LaunchSequence, int]:
+def outline(
+    module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]
+) -> tuple[modules.LaunchSequence, int]:
     """Outlines kernels in place; returns the launches and the alignment of dynamic shared memory.
 
     The alignment is in bytes; the module stays in GPU dialect. Raises CandidateError, stage COMPILE or
@@ -120,7 +101,7 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
     """
     alignment_bytes = outline_kernels(module, chip)
     reached("kernels", module)
-    return read_launches(module, buffers), alignment_bytes
+    return modules.read_launches(module, buffers), alignment_bytes
 
 
 def outline_launches(module: ir.Module) -> None:
@@ -133,10 +114,10 @@ def outline_launches(module: ir.Module) -> None:
     if not walk(module, "memref.dealloc"):
         run_passes(module, HOIST)
     run_passes(module, SINK)
-    sink_undefined_values(module)
-    outline_with_bounds(module, OUTLINE)
+    kernel_passes.sink_undefined_values(module)
+    kernel_passes.outline_with_bounds(module, OUTLINE)
     drop_shared_globals(module)
-    merge_gpu_modules(module)
+    modules.merge_gpu_modules(module)
 
 
 def outline_kernels(module: ir.Module, chip: Chip) -> int:
@@ -147,15 +128,15 @@ def outline_kernels(module: ir.Module, chip: Chip) -> int:
     """
     outline_launches(module)
     expand_reductions(module)
-    widen_narrow_shuffles(module)
-    widen_printed_integers(module)
-    expand_composed_ops(module)
-    expand_warp_ids(module)
+    kernel_passes.widen_narrow_shuffles(module)
+    kernel_passes.widen_printed_integers(module)
+    kernel_passes.expand_composed_ops(module)
+    kernel_passes.expand_warp_ids(module)
     expand_copies(module)
     use_private_memory(module)
     use_dynamic_shared_globals(module)
     align_shared_globals(module)
-    if propagate_constant_arguments(module):
+    if kernel_passes.propagate_constant_arguments(module):
         run_passes(module, CLEAN)
     blocks = use_dynamic_shared_memory(module, chip.max_shared_bytes)
     return max((block.alignment_bytes for block in blocks), default=1)
@@ -179,14 +160,14 @@ def kernels_to_ptx(
     pass_tensor_maps_by_address(module)
     lower_math(module)
     run_passes(module, TO_LLVM.format(chip=chip.name, features=chip.features))
-    call_intrinsics_directly(module)
-    lower_fragment_elementwise(module)
+    kernel_passes.call_intrinsics_directly(module)
+    kernel_passes.lower_fragment_elementwise(module)
     run_passes(module, TO_NVVM.format(bare_pointers=str(bare_pointers).lower()))
     pass_tensor_maps_by_value(module)
-    choose_matrices(module)
+    modules.choose_matrices(module)
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)
-    relax_unused_atomics(module)
+    kernel_passes.relax_unused_atomics(module)
     reached("nvvm", module)
     run_passes(module, TO_INLINE_PTX)
     make_shared_memory_external(module, alignment_bytes)
@@ -214,7 +195,7 @@ def store_objects(holder: Op, chip: Chip, alignment_bytes: int) -> None:
         holder.clone()
     kernels_to_ptx(alone, chip, alignment_bytes)
     (image,) = ir.ArrayAttr(walk(alone, "gpu.binary")[0].attributes["objects"])
-    holder.attributes[OBJECTS] = ir.ArrayAttr.get([_without_time(gpu.ObjectAttr(image))])
+    holder.attributes[modules.OBJECTS] = ir.ArrayAttr.get([_without_time(gpu.ObjectAttr(image))])
 
 
 def _without_time(image: gpu.ObjectAttr) -> gpu.ObjectAttr:
@@ -236,13 +217,13 @@ def replace_by_binaries(module: ir.Module) -> frozenset[str]:
 
     Returns the names of these modules.
     """
-    ready = [holder for holder in walk(module, "gpu.module") if has_objects(holder)]
+    ready = [holder for holder in walk(module, "gpu.module") if modules.has_objects(holder)]
     for holder in ready:
         with holder.location, ir.InsertionPoint(holder):
             create(
                 "gpu.binary",
                 sym_name=holder.attributes["sym_name"],
-                objects=holder.attributes[OBJECTS],
+                objects=holder.attributes[modules.OBJECTS],
                 offloadingHandler=ir.Attribute.parse(HANDLER),
             )
     names = frozenset(map(name_of, ready))
@@ -254,8 +235,8 @@ def replace_by_binaries(module: ir.Module) -> frozenset[str]:
 def drop_code(module: ir.Module) -> None:
     """Removes the code that ``store_objects`` stored in ``gpu.module`` ops, in place; kernel bodies stay."""
     for holder in walk(module, "gpu.module"):
-        if has_objects(holder):
-            del holder.attributes[OBJECTS]
+        if modules.has_objects(holder):
+            del holder.attributes[modules.OBJECTS]
 
 
 def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:

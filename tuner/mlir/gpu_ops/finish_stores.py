@@ -5,17 +5,9 @@ from collections.abc import Sequence
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
+from tuner.mlir.ir import memrefs
 from tuner.mlir.ir.building import affine, branch, create, index, is_equal, piece, plus, symbol, value
 from tuner.mlir.ir.linalg import apply_epilogue, find_epilogue, output_type
-from tuner.mlir.ir.memrefs import (
-    BOUNDS,
-    Bounds,
-    bounds_of,
-    is_inside,
-    retype_argument,
-    set_argument_attribute,
-    sync_function_type,
-)
 from tuner.mlir.ir.reading import index_along, split_constant, walk
 
 # Adjacent lanes exchange pieces of rows, so that each lane stores 16 bytes of one row.
@@ -153,10 +145,10 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
             _become_workspace(output, slices)
         elif mode == "atomic":
             number = ir.BlockArgument(output.argument).arg_number
-            set_argument_attribute(function, number, "tuner.zeroed", ir.UnitAttr.get())
+            memrefs.set_argument_attribute(function, number, "tuner.zeroed", ir.UnitAttr.get())
         elif output.epilogue is not None:
-            retype_argument(output.argument, output_type(output.epilogue))
-            sync_function_type(function)
+            memrefs.retype_argument(output.argument, output_type(output.epilogue))
+            memrefs.sync_function_type(function)
         if is_exchanged and mode == "store":
             stores = _exchange(stores, output)
         for store in stores:
@@ -179,7 +171,7 @@ class _Output:
 
     def __init__(self, function: Op, argument: Value, mode: str) -> None:
         self.function, self.argument, self.mode = function, argument, mode
-        self.bounds: Bounds = bounds_of(argument)
+        self.bounds: memrefs.Bounds = memrefs.bounds_of(argument)
         self.epilogue = find_epilogue(function)
         self.row = ir.MemRefType(argument.type).get_strides_and_offset()[0][0]  # elements
 
@@ -243,8 +235,8 @@ def _why_not(function: Op, stores: list[Op], mode: str) -> str | None:
         return f"found {other.name} to an argument, allowed vector.store"
     if len({store.operands[1] for store in stores}) != 1:
         return f"found {len(stores)} stores to arguments, allowed some, all to one"
-    if mode == "workspace" and bounds_of(stores[0].operands[1]):
-        return f"workspace: expected whole tiles, got {stores[0].operands[1].type} with {BOUNDS}"
+    if mode == "workspace" and memrefs.bounds_of(stores[0].operands[1]):
+        return f"workspace: expected whole tiles, got {stores[0].operands[1].type} with {memrefs.BOUNDS}"
     if mode != "store" and find_epilogue(function) is not None:
         return f"mode: found {mode!r} and an epilogue, allowed store: sums of a part of K get none"
     return None
@@ -255,9 +247,9 @@ def _become_workspace(output: _Output, slices: int) -> None:
     sizes = [slices, *memref.shape]
     output.argument.set_type(ir.MemRefType.get(sizes, memref.element_type))
     output.bounds, output.row = {}, memref.shape[1]
-    sync_function_type(output.function)
+    memrefs.sync_function_type(output.function)
     number = ir.BlockArgument(output.argument).arg_number
-    set_argument_attribute(output.function, number, BOUNDS, ir.DenseI64ArrayAttr.get(sizes))
+    memrefs.set_argument_attribute(output.function, number, memrefs.BOUNDS, ir.DenseI64ArrayAttr.get(sizes))
 
 
 def _exchange(stores: list[Op], output: _Output) -> list[Op]:
@@ -285,7 +277,7 @@ def _store_exchanged(group: tuple[Op, ...], count: int, output: _Output) -> None
     pieces = [output.finished(store.operands[0], output.clamped(list(store.operands)[2:])) for store in group]
     *rows, column = list(group[0].operands)[2:]
     whole, indices = exchange(pieces, lane), [*rows, column_of(column, lane, count)]
-    inside = is_inside(indices, output.bounds)
+    inside = memrefs.is_inside(indices, output.bounds)
     if inside is None:
         output.write(whole, indices)
     else:
@@ -293,7 +285,7 @@ def _store_exchanged(group: tuple[Op, ...], count: int, output: _Output) -> None
 
 
 def _store_part(vector: Value, indices: list[Value], output: _Output) -> None:
-    inside = is_inside(indices, output.bounds)
+    inside = memrefs.is_inside(indices, output.bounds)
     if inside is None:
         output.put(vector, indices)
     else:

@@ -6,22 +6,13 @@ from dataclasses import dataclass, field
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
-from tuner.mlir.effects.aliases import (
-    BRANCHES,
-    FOR_BOUNDS,
-    STRUCTURED,
-    VIEWS,
-    described,
-    is_buffer,
-    structured_operations,
-    terminator_of,
-)
+from tuner.mlir.effects import aliases
 from tuner.mlir.ir.building import create, dynamic_sizes, index, value
 from tuner.mlir.ir.memrefs import copy_buffer, is_row_major
 from tuner.mlir.ir.reading import attributes_of, op_of
 
 # operations whose device view is a clone of the operation with device views as operands
-DERIVED = VIEWS | {"arith.select"}
+DERIVED = aliases.VIEWS | {"arith.select"}
 
 
 class DeviceViews:
@@ -41,9 +32,9 @@ class DeviceViews:
         self._views: dict[Value, Value] = {}
         self._operands: list[IterArgOperand] = []
         self._clones: list[Op] = []
-        for op in list(structured_operations(self._block)):
-            if op.name in STRUCTURED:
-                added = add_iter_args(op, lambda each: is_buffer(each.type) and is_wanted(each))
+        for op in list(aliases.structured_operations(self._block)):
+            if op.name in aliases.STRUCTURED:
+                added = add_iter_args(op, lambda each: aliases.is_buffer(each.type) and is_wanted(each))
                 self._views.update(added.pairs)
                 self._operands += added.operands
 
@@ -61,7 +52,7 @@ class DeviceViews:
         Call it once, after ``set_root`` for all whole buffers.
         """
         own = set(self._views.values())
-        for op in list(structured_operations(self._block)):
+        for op in list(aliases.structured_operations(self._block)):
             if op.name not in DERIVED or own & set(op.results):
                 continue
             if all(self.of(operand) == operand for operand in op.operands):
@@ -71,7 +62,7 @@ class DeviceViews:
             for number, operand in enumerate(op.operands):
                 clone.operands[number] = self.of(operand)
             for old, new in zip(op.results, clone.results, strict=True):
-                if is_buffer(old.type):
+                if aliases.is_buffer(old.type):
                     self._views[old] = new
             self._clones += [op, clone]
         for each in self._operands:
@@ -214,7 +205,7 @@ class MirroredBuffer:
         if self.kind is BufferKind.DEVICE_ARGUMENT and not is_row_major(self.host.type):
             found = f"found {self.host.type} in device memory, used on the host"
             raise CandidateError(
-                Stage.COMPILE, f"{described(self.device)}: {found}, allowed a row-major order"
+                Stage.COMPILE, f"{aliases.described(self.device)}: {found}, allowed a row-major order"
             )
         if self.kind is BufferKind.CONSTANT and side is Side.HOST:
             # a constant is never written on the device, whatever happens to other buffers of its alias set
@@ -259,7 +250,9 @@ def allocate_like(host: Value) -> tuple[Value, Value]:
     """
     kind = host.type
     if not isinstance(kind, ir.MemRefType):
-        raise CandidateError(Stage.COMPILE, f"{described(host)}: found {kind}, allowed a ranked memref")
+        raise CandidateError(
+            Stage.COMPILE, f"{aliases.described(host)}: found {kind}, allowed a ranked memref"
+        )
     if is_row_major(kind):
         memory = _allocate("gpu.alloc", kind, _sizes_of(host))
         return memory, memory
@@ -267,7 +260,7 @@ def allocate_like(host: Value) -> tuple[Value, Value]:
     if not isinstance(host.owner, ir.Block) and len(host.owner.operands):
         actual = f"found {kind} of dynamic size"
         raise CandidateError(
-            Stage.COMPILE, f"{described(host)}: {actual}, allowed a row-major order or a static size"
+            Stage.COMPILE, f"{aliases.described(host)}: {actual}, allowed a row-major order or a static size"
         )
     strides, offset = kind.get_strides_and_offset()
     any_stride = ir.ShapedType.get_dynamic_stride_or_offset()
@@ -404,11 +397,11 @@ def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
 
 def _forwarded_positions(op: Op, is_wanted: Callable[[Value], bool]) -> _ForwardedPositions:
     results = [number for number, result in enumerate(op.results) if is_wanted(result)]
-    if op.name in BRANCHES:
+    if op.name in aliases.BRANCHES:
         regions = len(op.regions)
         return _ForwardedPositions([], [[]] * regions, [results] * regions, results)
     if op.name == "scf.for":  # operands are (low, high, step, inits...), block arguments (i, iter args...)
-        initial = [FOR_BOUNDS + number for number in results]
+        initial = [aliases.FOR_BOUNDS + number for number in results]
         return _ForwardedPositions(initial, [[1 + number for number in results]], [results], results)
     # scf.while: inits are the arguments of "before"; scf.condition(condition, values...) passes the values to
     # the arguments of "after" or the results; the scf.yield of "after" passes to the arguments of "before"
@@ -432,7 +425,7 @@ def _move_body(op: Op, new: Op, region: int, doubled: list[int]) -> list[tuple[V
 
 
 def _yield_more(op: Op, region: int, doubled: list[int]) -> list[IterArgOperand]:
-    old = terminator_of(op, region)
+    old = aliases.terminator_of(op, region)
     values = list(old.operands)
     with old.location, ir.InsertionPoint(old):
         new = ir.Operation.create(old.name, operands=values + [values[number] for number in doubled])

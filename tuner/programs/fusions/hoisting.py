@@ -16,20 +16,8 @@ from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import copy_of, name_of, op_of
+from tuner.programs.fusions import operations
 from tuner.programs.fusions.normal_forms import clean_up
-from tuner.programs.fusions.operations import (
-    CONCAT,
-    GENERIC,
-    VIEWS,
-    body_of,
-    clone_into,
-    defining,
-    is_free,
-    is_tensor,
-    needed_ops,
-    read_by,
-    users,
-)
 from tuner.programs.fusions.payload import TensorPayload, add_argument, set_function_type
 from tuner.programs.lowering.entry import function_named
 
@@ -45,9 +33,9 @@ def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ..
     """
     decided = _decided_by_weights(payload, first_weight)
     # views are not stored: the program keeps them, and applies them to what is stored
-    taken = [each for each in decided if op_of(each, *VIEWS) is None and _is_used(each, decided)]
+    taken = [each for each in decided if op_of(each, *operations.VIEWS) is None and _is_used(each, decided)]
     weights = list(payload.block.arguments)[first_weight:]
-    is_computed = any(defining(value) is not None for value in taken)
+    is_computed = any(operations.defining(value) is not None for value in taken)
     text = _init(payload, first_weight, taken) if is_computed else ""
     kept = [] if is_computed else [weights.index(value) for value in taken]
     for value in taken:
@@ -90,23 +78,23 @@ def init_parts(text: str) -> tuple[InitPart, ...]:
         return op
 
     for op in ops:
-        for value in read_by(op):
-            producer = defining(value)
+        for value in operations.read_by(op):
+            producer = operations.defining(value)
             # constants, empty and filled tensors do not join parts: each part has its own
-            if producer is not None and not is_free(value) and last(producer) != op:
+            if producer is not None and not operations.is_free(value) and last(producer) != op:
                 read_in[last(producer)] = op
     parts: dict[Op | int, list[int]] = {}
     for number, value in enumerate(end.operands):
-        producer = defining(value)
+        producer = operations.defining(value)
         parts.setdefault(number if producer is None else last(producer), []).append(number)
     values = list(end.operands)
     return tuple(_part(found, [values[each] for each in found], order) for found in parts.values())
 
 
 def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, int]) -> InitPart:
-    needed = needed_ops([op for value in values if (op := defining(value)) is not None])
-    read = {*values, *(each for op in needed for each in read_by(op))}
-    arguments = (value for value in read if defining(value) is None)
+    needed = operations.needed_ops([op for value in values if (op := operations.defining(value)) is not None])
+    read = {*values, *(each for op in needed for each in operations.read_by(op))}
+    arguments = (value for value in read if operations.defining(value) is None)
     inputs = sorted(arguments, key=lambda value: ir.BlockArgument(value).arg_number)
     numbers = tuple(ir.BlockArgument(value).arg_number for value in inputs)
     if not needed:
@@ -121,7 +109,7 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
     cloned: dict[Value, Value] = dict(zip(inputs, block.arguments, strict=True))
     with ir.InsertionPoint(block), ir.Location.unknown():
         for op in sorted(needed, key=lambda each: order[each]):
-            clone_into(op, cloned)
+            operations.clone_into(op, cloned)
         ir.Operation.create("func.return", operands=[cloned[value] for value in values])
     return InitPart(str(module), numbers, tuple(results))
 
@@ -130,29 +118,33 @@ def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value
     decided = dict.fromkeys(list(payload.block.arguments)[first_weight:])
     # is_free: a constant, an empty or filled tensor, or a number computed from such
     for op in payload.ops:
-        if all(value in decided or is_free(value) for value in read_by(op)) and _is_hoisted(op, decided):
+        if all(
+            value in decided or operations.is_free(value) for value in operations.read_by(op)
+        ) and _is_hoisted(op, decided):
             decided |= dict.fromkeys(op.results)
     return decided
 
 
 def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
-    if all(is_free(each) for each in op.results) or not all(is_tensor(each) for each in op.results):
+    if all(operations.is_free(each) for each in op.results) or not all(
+        operations.is_tensor(each) for each in op.results
+    ):
         return False  # made anew at no cost, or not storable
-    read = [each for each in read_by(op) if each in decided]
+    read = [each for each in operations.read_by(op) if each in decided]
     size = max(prod(each.type.shape) for each in op.results)
-    if op.name == GENERIC and size <= GENERATED_LIMIT and len(body_of(op)) > 1:
+    if op.name == operations.GENERIC and size <= GENERATED_LIMIT and len(operations.body_of(op)) > 1:
         return True  # masks, positions, and what is computed of them
-    if op.name == CONCAT:
+    if op.name == operations.CONCAT:
         return True  # of weights alone
     return bool(read) and size <= max(prod(each.type.shape) for each in read)
 
 
 def _is_used(value: Value, decided: dict[Value, None]) -> bool:
-    for user in users(value):
+    for user in operations.users(value):
         results = list(user.results)
         if not results or any(each not in decided for each in results):
             return True
-        if user.name in VIEWS and any(_is_used(each, decided) for each in results):
+        if user.name in operations.VIEWS and any(_is_used(each, decided) for each in results):
             return True
     return False
 

@@ -9,6 +9,7 @@ from tuner.mlir.ir.linalg import convolution_form
 from tuner.mlir.ir.reading import attributes_of, op_of, source_of, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import apply_script, parse
+from tuner.programs.fusions import operations
 from tuner.programs.fusions.generics import (
     collapse,
     converted,
@@ -19,27 +20,6 @@ from tuner.programs.fusions.generics import (
     recreated,
 )
 from tuner.programs.fusions.matmul_forms import add_body, is_plain, is_transposed, matmul
-from tuner.programs.fusions.operations import (
-    COLLAPSE,
-    CONCAT,
-    CONSTANT,
-    CONVOLUTIONS,
-    EMPTY,
-    EXPAND,
-    FILL,
-    FREE,
-    GENERIC,
-    INSERT,
-    MATMULS,
-    PAD,
-    VIEWS,
-    body_of,
-    defining,
-    inits_of,
-    inputs_of,
-    is_tensor,
-    maps_of,
-)
 from tuner.programs.fusions.payload import TensorPayload, filled
 from tuner.programs.fusions.views import YIELD, number_of, padding_number
 
@@ -89,11 +69,11 @@ def generalize(module: ir.Module) -> None:
 
 
 def _is_generalized(op: Op) -> bool:
-    if op.name in MATMULS:
+    if op.name in operations.MATMULS:
         return not is_plain(op) and not is_transposed(op)  # of broadcast operands
-    if op.name == FILL:
-        return op_of(op.operands[0], CONSTANT) is None
-    if not op.name.startswith("linalg.") or op.name == GENERIC:
+    if op.name == operations.FILL:
+        return op_of(op.operands[0], operations.CONSTANT) is None
+    if not op.name.startswith("linalg.") or op.name == operations.GENERIC:
         return False
     name = op.name.removeprefix("linalg.")
     return not any(kept in name for kept in KEPT)
@@ -135,11 +115,16 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
         images, _, height, width = x.type.shape
         is_pointwise = list(weights.type.shape[2:]) == [1, 1] and convolution_form(op).strides == (1, 1)
         channel_bytes = height * width * number_type(str(x.type.element_type)).bytes
-        if not is_pointwise or images != 1 or op_of(x, PAD) is not None or channel_bytes < PAGE_BYTES:
+        if (
+            not is_pointwise
+            or images != 1
+            or op_of(x, operations.PAD) is not None
+            or channel_bytes < PAGE_BYTES
+        ):
             continue
         pixels = [[0, 1], [2, 3]]
         with ir.InsertionPoint(op), op.location:
-            start = collapse(inits_of(op)[0], pixels)
+            start = collapse(operations.inits_of(op)[0], pixels)
             left, right = collapse(weights, [[0], [1, 2, 3]]), collapse(x, pixels)
             result = expand(matmul(left, right, start), pixels, op.results[0].type.shape)
         op.results[0].replace_all_uses_with(result)
@@ -149,7 +134,7 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
 def drop_unused_results(payload: TensorPayload) -> None:
     """Rebuilds generics without their unused results, if the used results do not need these; in place."""
     for op in payload.ops:
-        if op.name == GENERIC and len(op.results) > 1:
+        if op.name == operations.GENERIC and len(op.results) > 1:
             kept = [number for number, each in enumerate(op.results) if list(each.uses)]
             if 0 < len(kept) < len(op.results) and _can_keep(op, kept):
                 _rebuild(op, kept)
@@ -157,17 +142,19 @@ def drop_unused_results(payload: TensorPayload) -> None:
 
 def _can_keep(op: Op, kept: list[int]) -> bool:
     """Returns whether the kept results, and what has effects, are computed without the dropped ones."""
-    end, inputs = body_of(op)[-1], len(op.operands) - len(op.results)
+    end, inputs = operations.body_of(op)[-1], len(op.operands) - len(op.results)
     arguments = op.regions[0].blocks[0].arguments
     dropped = [arguments[inputs + number] for number in range(len(op.results)) if number not in kept]
-    effects = [read for each in body_of(op)[:-1] if not len(each.results) for read in each.operands]
+    effects = [
+        read for each in operations.body_of(op)[:-1] if not len(each.results) for read in each.operands
+    ]
     needed: set[Value] = set()
     waiting = [*(end.operands[number] for number in kept), *effects]
     while waiting:
         value = waiting.pop()
         if value not in needed:
             needed.add(value)
-            producer = defining(value)
+            producer = operations.defining(value)
             waiting += [] if producer is None else list(producer.operands)
     return not any(value in needed for value in dropped)
 
@@ -176,11 +163,11 @@ def _rebuild(op: Op, kept: list[int]) -> None:
     count = len(op.operands) - len(op.results)
     places = [*range(count), *(count + number for number in kept)]
     attributes = attributes_of(op)
-    attributes["indexing_maps"] = maps_attribute([maps_of(op)[number] for number in places])
+    attributes["indexing_maps"] = maps_attribute([operations.maps_of(op)[number] for number in places])
     attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([count, len(kept)])
     with ir.InsertionPoint(op), op.location:
         new = ir.Operation.create(
-            GENERIC,
+            operations.GENERIC,
             results=[op.results[number].type for number in kept],
             operands=[op.operands[number] for number in places],
             attributes=attributes,
@@ -190,13 +177,13 @@ def _rebuild(op: Op, kept: list[int]) -> None:
         op.results[number].replace_all_uses_with(result)
     op.regions[0].blocks[0].append_to(new.regions[0])
     op.erase()
-    block, end = new.regions[0].blocks[0], body_of(new)[-1]
+    block, end = new.regions[0].blocks[0], operations.body_of(new)[-1]
     values = [end.operands[number] for number in kept]
     end.erase()
     with ir.InsertionPoint(block), ir.Location.unknown():
         create("linalg.yield", [], values)
     # what only the dropped results needed
-    for each in reversed(body_of(new)[:-1]):
+    for each in reversed(operations.body_of(new)[:-1]):
         if len(each.results) and not any(list(result.uses) for result in each.results):
             each.erase()
     for number in reversed(range(len(block.arguments) - count)):
@@ -205,7 +192,12 @@ def _rebuild(op: Op, kept: list[int]) -> None:
 
 
 NARROW = ("bf16", "f16")
-PLACED = (EXPAND, COLLAPSE, INSERT, CONCAT)  # move elements, and read no other numbers than their operands'
+PLACED = (
+    operations.EXPAND,
+    operations.COLLAPSE,
+    operations.INSERT,
+    operations.CONCAT,
+)  # move elements, and read no other numbers than their operands'
 Wide = dict[Value, Value]  # tensor of bf16 -> the same numbers of f32
 
 
@@ -229,7 +221,7 @@ def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> 
     """
     wide: Wide = {}
     for op in payload.ops:
-        if op.name in CONVOLUTIONS and any(_is_narrow(each) for each in op.operands):
+        if op.name in operations.CONVOLUTIONS and any(_is_narrow(each) for each in op.operands):
             _replace_convolution(op, wide, keeps=keeps_pairs and _has_pairs(op))
 
 
@@ -237,9 +229,9 @@ def _has_pairs(op: Op) -> bool:
     form, (given, weights) = convolution_form(op), list(op.operands)[:2]
     if form.is_depthwise or weights.type.shape[form.weights.index("c")] == 1:
         return False
-    sources = [source_of(each, VIEWS) for each in (given, weights)]
+    sources = [source_of(each, operations.VIEWS) for each in (given, weights)]
     elements = {str(each.type.element_type) for each in sources}
-    return elements == {"bf16"} and all(op_of(each, *FREE) is None for each in sources)
+    return elements == {"bf16"} and all(op_of(each, *operations.FREE) is None for each in sources)
 
 
 def _is_narrow(tensor: Value) -> bool:
@@ -271,15 +263,15 @@ def _widened(tensor: Value, wide: Wide) -> Value:
 
 
 def _extended(tensor: Value, wide: Wide) -> Value:
-    op = defining(tensor)
+    op = operations.defining(tensor)
     if op is None:
         return extended(tensor)
-    if op.name in PLACED or (op.name == PAD and padding_number(op) is not None):
-        operands = [_widened(each, wide) if is_tensor(each) else each for each in op.operands]
+    if op.name in PLACED or (op.name == operations.PAD and padding_number(op) is not None):
+        operands = [_widened(each, wide) if operations.is_tensor(each) else each for each in op.operands]
         with ir.InsertionPoint(op), op.location:
             return _placed(op, operands)
     number = number_of(tensor)
-    if op.name != EMPTY and number is None:
+    if op.name != operations.EMPTY and number is None:
         return extended(tensor)
     with ir.InsertionPoint.after(op), op.location:
         if number is None:
@@ -290,7 +282,7 @@ def _extended(tensor: Value, wide: Wide) -> Value:
 
 def _placed(op: Op, operands: list[Value]) -> Value:
     copy = recreated(op, ir.RankedTensorType.get(op.results[0].type.shape, ir.F32Type.get()), operands)
-    if op.name == PAD:
+    if op.name == operations.PAD:
         with ir.InsertionPoint(copy):
             constant = _constant(padding_number(op) or 0.0)
         block = copy.regions[0].blocks.append(*[ir.IndexType.get()] * len(copy.attributes["static_low"]))
@@ -323,9 +315,9 @@ def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
     weights = list(payload.block.arguments)[first_weight:]
     wide: Wide = {}
     for op in payload.ops:
-        if op.name != GENERIC:
+        if op.name != operations.GENERIC:
             continue
-        for number, tensor in enumerate(inputs_of(op)):
+        for number, tensor in enumerate(operations.inputs_of(op)):
             if not _is_repeated_weight(op, tensor, weights):
                 continue
             argument = op.regions[0].blocks[0].arguments[number]
@@ -345,7 +337,7 @@ def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
 
 
 def _is_repeated_weight(op: Op, tensor: Value, weights: list[Value]) -> bool:
-    source = source_of(tensor, VIEWS)
+    source = source_of(tensor, operations.VIEWS)
     if not _is_narrow(tensor) or not isinstance(source, ir.BlockArgument):
         return False
     return source in weights and prod(tensor.type.shape) < prod(op.results[0].type.shape)

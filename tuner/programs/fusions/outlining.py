@@ -21,26 +21,8 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.passes import run_passes
+from tuner.programs.fusions import operations
 from tuner.programs.fusions.formation import Members
-from tuner.programs.fusions.operations import (
-    CONTRACTIONS,
-    EMPTY,
-    FILL,
-    FREE,
-    GENERIC,
-    body_of,
-    clone_into,
-    defining,
-    dimensions,
-    inputs_of,
-    is_free,
-    is_scalar_op,
-    is_tensor,
-    loop_sizes,
-    maps_of,
-    read_by,
-    users,
-)
 from tuner.programs.fusions.payload import TensorPayload, set_function_type
 from tuner.programs.fusions.views import memref_type
 
@@ -74,16 +56,17 @@ def _tensor_function(members: Members, outputs: Sequence[Value]) -> tuple[Tensor
     cloned: dict[Value, Value] = dict(zip(inputs, function.block.arguments, strict=True))
     with ir.InsertionPoint(function.end), ir.Location.unknown():
         for op in order:
-            clone_into(op, cloned)
+            operations.clone_into(op, cloned)
     # Values, one number for each row, that elementwise operations over whole rows read: a second use keeps
     # them from being fused, and then computed again for each element of a row.
     row_values = [
         op.results[0]
         for op in members.ops[:-1]
-        if op.name == GENERIC
+        if op.name == operations.GENERIC
         and any(
-            user.name == GENERIC and len(loop_sizes(user)) > len(loop_sizes(op))
-            for user in users(op.results[0])
+            user.name == operations.GENERIC
+            and len(operations.loop_sizes(user)) > len(operations.loop_sizes(op))
+            for user in operations.users(op.results[0])
         )
     ]
     _return(function, [cloned[value] for value in (*outputs, *row_values)])
@@ -94,19 +77,21 @@ def _walk(members: Members) -> tuple[list[Op], list[Value]]:
     """Returns the operations to be cloned, producers first, and the values of the program that they read."""
     order: dict[Op, None] = {}
     inputs: dict[Value, None] = {}
-    read = read_by(members.root)
+    read = operations.read_by(members.root)
     # operations whose producers are visited, the root first: what each reads, and what of it is to be visited
     entered: list[tuple[Op, list[Value], Iterator[Value]]] = [(members.root, read, iter(read))]
     while entered:
         op, read, left = entered[-1]
         for value in left:  # a contraction's operands come before those of its epilogue
-            producer = defining(value)
+            producer = operations.defining(value)
             if producer is not None and producer not in order and _is_cloned(producer, members):
-                read = read_by(producer)
+                read = operations.read_by(producer)
                 entered.append((producer, read, iter(read)))
                 break
         else:
-            inputs.update(dict.fromkeys(each for each in read if not _is_cloned(defining(each), members)))
+            inputs.update(
+                dict.fromkeys(each for each in read if not _is_cloned(operations.defining(each), members))
+            )
             order[op] = None
             entered.pop()
     return list(order), list(inputs)
@@ -115,7 +100,7 @@ def _walk(members: Members) -> tuple[list[Op], list[Value]]:
 def _is_cloned(producer: Op | None, members: Members) -> bool:
     """Returns whether a fusion's function has a copy of an operation: a member, a constant, a number."""
     return producer is not None and (
-        producer in members.ops or producer.name in FREE or is_scalar_op(producer)
+        producer in members.ops or producer.name in operations.FREE or operations.is_scalar_op(producer)
     )
 
 
@@ -129,11 +114,11 @@ def _return(function: TensorPayload, values: Sequence[Value]) -> None:
 def _fuse(function: TensorPayload, inputs: list[Value], members: Members, results: int) -> list[Value]:
     """Fuses elementwise operations, drops unused results and arguments; returns which inputs remain."""
     reads_fill = any(
-        is_free(value)
+        operations.is_free(value)
         for op in members.ops
-        if op.name == GENERIC
-        for value in inputs_of(op)
-        if is_tensor(value)
+        if op.name == operations.GENERIC
+        for value in operations.inputs_of(op)
+        if operations.is_tensor(value)
     )
     is_fused = members.kind != LOOPS and (len(members.ops) > 1 or reads_fill)
     run_passes(function.module, FUSE if is_fused else DEDUPLICATE)
@@ -168,13 +153,13 @@ def _memref_text(
     }
     with ir.InsertionPoint(end), ir.Location.unknown():
         for op in function.ops:
-            clone_into(op, values)
+            operations.clone_into(op, values)
         for number, result in enumerate(function.end.operands, len(ins)):
             _write(values[result], block.arguments[number])
-    for root in [defining(values[result]) for result in function.end.operands]:
+    for root in [operations.defining(values[result]) for result in function.end.operands]:
         if root is not None:
             root.attributes[ROOT_ATTRIBUTE] = ir.UnitAttr.get()
-            for op in walk(module, *CONTRACTIONS):
+            for op in walk(module, *operations.CONTRACTIONS):
                 op.attributes[CONTRACTION_ATTRIBUTE] = ir.UnitAttr.get()
     run_passes(module, DEDUPLICATE)
     return str(module)
@@ -183,7 +168,7 @@ def _memref_text(
 def _write(result: Value, memory: Value) -> None:
     """Creates the write of a result; an empty or filled init of its operation becomes the output's memory."""
     flags = {"restrict": ir.UnitAttr.get(), "writable": ir.UnitAttr.get()}
-    op = defining(result)
+    op = operations.defining(result)
     if op is not None and op.name.startswith("linalg."):
         _start_from(op, ir.OpResult(result).result_number, memory, flags)
     create("bufferization.materialize_in_destination", [], [result, memory], **flags)
@@ -191,12 +176,12 @@ def _write(result: Value, memory: Value) -> None:
 
 def _start_from(op: Op, number: int, memory: Value, flags: Mapping[str, ir.Attribute]) -> None:
     at = len(op.operands) - len(op.results) + number
-    init = defining(op.operands[at])
-    if init is None or init.name not in (EMPTY, FILL):
+    init = operations.defining(op.operands[at])
+    if init is None or init.name not in (operations.EMPTY, operations.FILL):
         return
     with ir.InsertionPoint(op), ir.Location.unknown():
         tensor = create("bufferization.to_tensor", [op.results[number].type], [memory], **flags).results[0]
-        if init.name == FILL:
+        if init.name == operations.FILL:
             fill = init.clone()
             fill.operands[1] = tensor
             tensor = fill.results[0]
@@ -204,12 +189,12 @@ def _start_from(op: Op, number: int, memory: Value, flags: Mapping[str, ir.Attri
 
 
 def _names_in(op: Op) -> list[str]:
-    if op.name != GENERIC:
+    if op.name != operations.GENERIC:
         return [op.name]
-    names = [each.name for each in body_of(op)[:-1]]
+    names = [each.name for each in operations.body_of(op)[:-1]]
     if names:
         return names
-    loops = dimensions(maps_of(op)[0])
-    if loops is None or len(loops) < maps_of(op)[0].n_dims:
+    loops = operations.dimensions(operations.maps_of(op)[0])
+    if loops is None or len(loops) < operations.maps_of(op)[0].n_dims:
         return ["linalg.broadcast"]
     return ["linalg.copy" if list(loops) == sorted(loops) else "linalg.transpose"]

@@ -13,6 +13,7 @@ from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_ba
 from tuner.mlir.ir.reading import name_of
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
+from tuner.programs.fusions import normal_forms
 from tuner.programs.fusions.formation import Members, copying_fusion, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import hoist, init_parts
@@ -25,16 +26,6 @@ from tuner.programs.fusions.matmul_forms import (
     transpose_operands,
 )
 from tuner.programs.fusions.memory_plan import BufferPlan, placed, settle
-from tuner.programs.fusions.normal_forms import (
-    clean_up,
-    drop_unused_results,
-    fold_unit_dimensions,
-    generalize,
-    pointwise_as_matmuls,
-    prepare,
-    widen_convolutions,
-    widen_parameters,
-)
 from tuner.programs.fusions.operations import users
 from tuner.programs.fusions.outlining import outlined
 from tuner.programs.fusions.payload import (
@@ -114,27 +105,27 @@ def form_text(
             return payload
         arguments = tuple(tensor_type(each.type) for each in payload.block.arguments)
         # forms: the passes below look for generics, ``linalg.fill`` and arguments, not constants
-        prepare(payload.module)
+        normal_forms.prepare(payload.module)
         weights = take_weights(payload)
-        generalize(payload.module)
-        drop_unused_results(payload)
+        normal_forms.generalize(payload.module)
+        normal_forms.drop_unused_results(payload)
         # matmuls and types: extensions of operands and truncations of sums are generics by now; what is
         # transposed, moved or extended of weights alone is computed at compile time by ``hoist``
         transpose_operands(payload)
         narrow_operands(payload)
         narrow_sums(payload)
-        pointwise_as_matmuls(payload)
-        widen_convolutions(payload, keeps_pairs=multiplies_pairs)
+        normal_forms.pointwise_as_matmuls(payload)
+        normal_forms.widen_convolutions(payload, keeps_pairs=multiplies_pairs)
         # shapes: folding makes reshapes, also of fills, which ``begin_with_zeros`` must see as fills of 0;
         # ``merge_batches`` needs its zeros
-        fold_unit_dimensions(payload.module)
+        normal_forms.fold_unit_dimensions(payload.module)
         reshape_fills(payload)
         begin_with_zeros(payload)
         merge_batches(payload)
         take_shapes_of_producers(payload)
-        clean_up(payload.module)
+        normal_forms.clean_up(payload.module)
         # weights, last: ``hoist`` moves out what the passes before compute of weights alone
-        widen_parameters(payload, len(arguments))
+        normal_forms.widen_parameters(payload, len(arguments))
         init, kept = hoist(payload, len(arguments))
         if not init:  # with init, weights are its inputs: all stay
             weights = tuple(weights[number] for number in kept)

@@ -6,25 +6,7 @@ from dataclasses import dataclass, replace
 from tuner.core.fusions import TensorType, View
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import groups_of
-from tuner.programs.fusions.operations import (
-    COLLAPSE,
-    CONSTANT,
-    EMPTY,
-    EXPAND,
-    FILL,
-    GENERIC,
-    INSERT,
-    SLICE,
-    body_of,
-    defining,
-    dimensions,
-    inputs_of,
-    is_free,
-    is_identity,
-    is_parallel,
-    maps_of,
-    users,
-)
+from tuner.programs.fusions import operations
 
 # How reshapes, slices and transposes change where a tensor's elements lie: no data move.
 #
@@ -122,9 +104,9 @@ class Slice:
 
 def view_of(op: Op, source: View) -> View | None:
     """Returns how the result of a reshape or a slice lies, given its source; None where it needs a copy."""
-    if op.name == EXPAND:
+    if op.name == operations.EXPAND:
         return expanded(source, tuple(op.results[0].type.shape), groups_of(op))
-    if op.name == COLLAPSE:
+    if op.name == operations.COLLAPSE:
         return collapsed(source, groups_of(op))
     place = slice_of(op)
     if place is None:
@@ -135,16 +117,16 @@ def view_of(op: Op, source: View) -> View | None:
 
 def source_of(op: Op, result: View) -> View | None:
     """Returns how the source of a reshape must lie for the result to lie at ``result``; None if it cannot."""
-    if op.name == EXPAND:
+    if op.name == operations.EXPAND:
         return collapsed(result, groups_of(op))
-    if op.name == COLLAPSE:
+    if op.name == operations.COLLAPSE:
         return expanded(result, tuple(op.operands[0].type.shape), groups_of(op))
     return None
 
 
 def slice_of(op: Op) -> Slice | None:
     """Returns the places of a slice that is extracted or inserted; None if they are not static."""
-    is_extracted = op.name == SLICE
+    is_extracted = op.name == operations.SLICE
     if len(op.operands) > (1 if is_extracted else 2):
         return None
     offsets, sizes, steps = (
@@ -164,19 +146,24 @@ def slice_of(op: Op) -> Slice | None:
 def transposition_of(op: Op) -> tuple[int, ...] | None:
     """Returns, per dimension of a transposition's result, the source's dimension; None for another op."""
     loops = moved_loops(op)
-    if loops is None or len(loops) != maps_of(op)[0].n_dims or is_free(op.operands[0]):
+    if loops is None or len(loops) != operations.maps_of(op)[0].n_dims or operations.is_free(op.operands[0]):
         return None
     return tuple(loops.index(number) for number in range(len(loops)))
 
 
 def moved_loops(op: Op) -> tuple[int, ...] | None:
     """Returns the loops that index the only input of a ``linalg.generic`` that moves elements; else None."""
-    if op.name != GENERIC or len(op.results) != 1 or len(inputs_of(op)) != 1 or not all(is_parallel(op)):
+    if (
+        op.name != operations.GENERIC
+        or len(op.results) != 1
+        or len(operations.inputs_of(op)) != 1
+        or not all(operations.is_parallel(op))
+    ):
         return None
-    source, result = maps_of(op)
-    body = body_of(op)
+    source, result = operations.maps_of(op)
+    body = operations.body_of(op)
     is_moved = len(body) == 1 and body[0].operands[0] == op.regions[0].blocks[0].arguments[0]
-    return dimensions(source) if is_moved and is_identity(result) else None
+    return operations.dimensions(source) if is_moved and operations.is_identity(result) else None
 
 
 YIELD = "tensor.yield"
@@ -192,13 +179,13 @@ def padding_number(op: Op) -> float | None:
 
 def number_of(value: Value) -> float | None:
     """Returns the number that ``linalg.fill`` fills a tensor with; None where it is no constant."""
-    op = defining(value)
-    return None if op is None or op.name != FILL else _number(op.operands[0])
+    op = operations.defining(value)
+    return None if op is None or op.name != operations.FILL else _number(op.operands[0])
 
 
 def _number(value: Value) -> float | None:
-    op = defining(value)
-    if op is None or op.name != CONSTANT:
+    op = operations.defining(value)
+    if op is None or op.name != operations.CONSTANT:
         return None
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.IntegerAttr) and int(float(attribute.value)) != attribute.value:
@@ -235,12 +222,12 @@ def insertions(op: Op) -> list[Slice] | None:
         if place is None or any(_overlap(place, other) for other in found):
             return None
         found.append(place)
-        base = defining(op.operands[1])
-        if base is None or base.name not in (INSERT, EMPTY):
+        base = operations.defining(op.operands[1])
+        if base is None or base.name not in (operations.INSERT, operations.EMPTY):
             return None
-        if base.name == EMPTY:
+        if base.name == operations.EMPTY:
             return found
-        if len(users(base.results[0])) != 1:
+        if len(operations.users(base.results[0])) != 1:
             return None
         op = base
 

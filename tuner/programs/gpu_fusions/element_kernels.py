@@ -13,20 +13,7 @@ from tuner.mlir.ir.building import branch, delinearized, index, is_less, loop, s
 from tuner.mlir.ir.linalg import GENERALIZE
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
-from tuner.programs.fusions.operations import (
-    CONSTANT,
-    FILL,
-    GENERIC,
-    body_of,
-    clone_into,
-    defining,
-    inits_of,
-    inputs_of,
-    is_parallel,
-    is_tensor,
-    loop_sizes,
-    maps_of,
-)
+from tuner.programs.fusions import operations
 from tuner.programs.lowering.kernels import BLOCK_THREADS, BLOCKS_LIMIT, create_launch
 from tuner.programs.lowering.read_program import assert_indirect_indices
 
@@ -44,11 +31,11 @@ class FusionFunction:
 
     @property
     def ops(self) -> list[Op]:
-        return body_of(self.module.body.operations[0].operation)[:-1]
+        return operations.body_of(self.module.body.operations[0].operation)[:-1]
 
     @property
     def generics(self) -> list[Op]:
-        return [op for op in self.ops if op.name == GENERIC]
+        return [op for op in self.ops if op.name == operations.GENERIC]
 
 
 def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized: bool) -> FusionFunction:
@@ -65,7 +52,7 @@ def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized:
     given = dict(zip(function.regions[0].blocks[0].arguments, memrefs, strict=True))
     memory: dict[Value, Value] = {}
     outputs: list[Output] = []
-    for op in body_of(function):
+    for op in operations.body_of(function):
         if op.name == READ:
             memory[op.results[0]] = given[op.operands[0]]
         elif op.name == WRITE:
@@ -167,18 +154,18 @@ class PointValues:
         """
         arguments = list(op.regions[0].blocks[0].arguments)
         known: dict[Value, Value] = {}
-        inputs = len(inputs_of(op))
-        for number, mapping in enumerate(maps_of(op)):
+        inputs = len(operations.inputs_of(op))
+        for number, mapping in enumerate(operations.maps_of(op)):
             if not list(arguments[number].uses):
                 continue
             operand = op.operands[number]
             if number >= inputs and carried:
                 known[arguments[number]] = carried[number - inputs]
-            elif is_tensor(operand):
+            elif operations.is_tensor(operand):
                 known[arguments[number]] = self.at(operand, self.mapped(mapping, loops))
             else:
                 known[arguments[number]] = self._scalar(operand, {})
-        *computed, end = body_of(op)
+        *computed, end = operations.body_of(op)
         for each in computed:
             self._create_scalar(each, known, loops)
         return [self._scalar(operand, known) for operand in end.operands]
@@ -190,26 +177,26 @@ class PointValues:
         if tensor in self._memory:
             memory = self._memory[tensor]
             return value("memref.load", memory.type.element_type, memory, *indices)
-        op = defining(tensor)
-        if op is not None and op.name == FILL:
+        op = operations.defining(tensor)
+        if op is not None and op.name == operations.FILL:
             return self._scalar(op.operands[0], {})
-        if op is not None and op.name == CONSTANT and op.attributes["value"].is_splat:
+        if op is not None and op.name == operations.CONSTANT and op.attributes["value"].is_splat:
             element = op.attributes["value"].get_splat_value()
             return value("arith.constant", tensor.type.element_type, value=element)
-        if op is None or op.name != GENERIC:
+        if op is None or op.name != operations.GENERIC:
             name = "an argument" if op is None else op.name
             raise CandidateError(Stage.COMPILE, f"{name} is not computed element by element")
         return self._of_generic(op, tensor, indices)
 
     def _of_generic(self, op: Op, tensor: Value, indices: list[Value]) -> Value:
         number = list(op.results).index(tensor)
-        maps = maps_of(op)[len(inputs_of(op)) :]
+        maps = operations.maps_of(op)[len(operations.inputs_of(op)) :]
         loops = _loops_at(maps[number], indices)
         # loops that the element's indices do not determine: reductions
         missing = [at for at, each in enumerate(loops) if each is None]
-        if any(is_parallel(op)[at] for at in missing):
+        if any(operations.is_parallel(op)[at] for at in missing):
             raise CandidateError(Stage.COMPILE, f"{op.name}: a result does not have all parallel loops")
-        inits = zip(inits_of(op), maps, strict=True) if missing else ()
+        inits = zip(operations.inits_of(op), maps, strict=True) if missing else ()
         start = [self.at(init, self.mapped(mapping, loops)) for init, mapping in inits]
         elements = self._nest(op, loops, missing, start)
         for result, mapping, element in zip(op.results, maps, elements, strict=True):
@@ -227,7 +214,7 @@ class PointValues:
             with self.region():
                 return self._nest(op, inner, left[1:], list(old))
 
-        return loop(0, loop_sizes(op)[left[0]], body, carried)
+        return loop(0, operations.loop_sizes(op)[left[0]], body, carried)
 
     def _create_scalar(self, op: Op, known: dict[Value, Value], loops: Sequence[Value | None]) -> None:
         if op.name == "linalg.index":
@@ -242,14 +229,14 @@ class PointValues:
         else:
             for each in op.operands:
                 self._scalar(each, known)
-            clone_into(op, known)
+            operations.clone_into(op, known)
 
     def _scalar(self, number: Value, known: dict[Value, Value]) -> Value:
         """Creates a number that a body reads, computed in or outside the body by operations on numbers."""
         if number in known:
             return known[number]
-        op = defining(number)
-        if op is None or any(is_tensor(each) for each in op.results):
+        op = operations.defining(number)
+        if op is None or any(operations.is_tensor(each) for each in op.results):
             raise CandidateError(Stage.COMPILE, "a body reads a number that no operation on numbers computes")
         self._create_scalar(op, known, ())
         return known[number]
@@ -289,13 +276,16 @@ def _is_plain(mapping: ir.AffineMap) -> bool:
 def launch_elements(function: FusionFunction) -> None:
     """Creates the launches of a fusion at the insertion point: one for all outputs of one shape."""
     for op in function.generics:
-        if op.results[0] in function.memory or all(is_parallel(op)):
+        if op.results[0] in function.memory or all(operations.is_parallel(op)):
             continue
         # a reduction that a larger loop nest reads would be recomputed by every thread that reads it
-        sizes = zip(loop_sizes(op), is_parallel(op), strict=True)
+        sizes = zip(operations.loop_sizes(op), operations.is_parallel(op), strict=True)
         elements = math.prod(size for size, parallel in sizes if parallel)
         readers = [use.owner.operation for use in op.results[0].uses]
-        if any(each.name == GENERIC and math.prod(loop_sizes(each)) > elements for each in readers):
+        if any(
+            each.name == operations.GENERIC and math.prod(operations.loop_sizes(each)) > elements
+            for each in readers
+        ):
             raise CandidateError(Stage.COMPILE, "several elements need the same sum")
     by_shape: dict[tuple[int, ...], list[Output]] = {}
     for tensor, memory in function.outputs:

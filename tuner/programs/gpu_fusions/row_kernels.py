@@ -25,16 +25,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import branch, create, delinearized, index, value
-from tuner.programs.fusions.operations import (
-    body_of,
-    dimensions,
-    inits_of,
-    inputs_of,
-    is_identity,
-    is_parallel,
-    loop_sizes,
-    maps_of,
-)
+from tuner.programs.fusions import operations
 from tuner.programs.gpu_fusions.element_kernels import FusionFunction, PointValues, launch
 
 Build = Callable[[Value, list[Value]], list[Value]]  # of a column and carried values; returns the next ones
@@ -58,10 +49,10 @@ NEUTRAL = {
 
 def has_rows(function: FusionFunction) -> bool:
     """Returns whether a fusion has a reduction, and all its loops are over rows or over rows and columns."""
-    reductions = [op for op in function.generics if not all(is_parallel(op))]
+    reductions = [op for op in function.generics if not all(operations.is_parallel(op))]
     if not reductions:
         return False
-    domain = loop_sizes(reductions[0])
+    domain = operations.loop_sizes(reductions[0])
     return all(_is_of_rows(op, domain) for op in function.generics) and all(
         tuple(memory.type.shape) in (domain, domain[:-1]) for _, memory in function.outputs
     )
@@ -69,8 +60,8 @@ def has_rows(function: FusionFunction) -> bool:
 
 def launch_rows(function: FusionFunction) -> None:
     """Creates the launch of a fusion of rows: one block for each row. Raises CandidateError(COMPILE)."""
-    reductions = [op for op in function.generics if not all(is_parallel(op))]
-    domain = loop_sizes(reductions[0])
+    reductions = [op for op in function.generics if not all(operations.is_parallel(op))]
+    domain = operations.loop_sizes(reductions[0])
     rows, columns = domain[:-1], domain[-1]
     for op in reductions:
         _combining(op)  # raises before anything is created
@@ -100,9 +91,9 @@ class _Row:
     def reduce(self) -> None:
         """Creates the reductions, and what is computed once a row, in the order of the fusion."""
         for op in self.function.generics:
-            if not all(is_parallel(op)):
+            if not all(operations.is_parallel(op)):
                 self.points.know(op.results[0], self.at, self._reduced(op))
-            elif len(loop_sizes(op)) == len(self.at):
+            elif len(operations.loop_sizes(op)) == len(self.at):
                 self.points.at(op.results[0], self.at)
 
     def write(self) -> None:
@@ -129,7 +120,7 @@ class _Row:
 
     def _reduced(self, op: Op) -> Value:
         combining = _combining(op)
-        init = self.points.at(inits_of(op)[0], self.at)
+        init = self.points.at(operations.inits_of(op)[0], self.at)
         number = NEUTRAL[combining.name]
         if isinstance(init.type, ir.IntegerType | ir.IndexType):
             attribute = ir.IntegerAttr.get(init.type, int(number))
@@ -158,21 +149,21 @@ class _Row:
 
 def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
     """Returns whether ``op`` goes over the rows of ``domain``, and reduces at most the last dimension."""
-    sizes, parallel = loop_sizes(op), is_parallel(op)
-    outputs = maps_of(op)[len(inputs_of(op)) :]
+    sizes, parallel = operations.loop_sizes(op), operations.is_parallel(op)
+    outputs = operations.maps_of(op)[len(operations.inputs_of(op)) :]
     if not all(parallel):
         return (
             sizes == domain
             and len(op.results) == 1
             and parallel.count(False) == 1
             and not parallel[-1]
-            and dimensions(outputs[0]) == tuple(range(len(domain) - 1))
+            and operations.dimensions(outputs[0]) == tuple(range(len(domain) - 1))
         )
-    return sizes in (domain, domain[:-1]) and all(is_identity(each) for each in outputs)
+    return sizes in (domain, domain[:-1]) and all(operations.is_identity(each) for each in outputs)
 
 
 def _combining(op: Op) -> Op:
-    *_, last, end = (None, *body_of(op))
+    *_, last, end = (None, *operations.body_of(op))
     old = list(op.regions[0].blocks[0].arguments)[-1]
     # the body ends in `accumulator op x`, and reads the accumulator nowhere else: partial results can be
     # combined

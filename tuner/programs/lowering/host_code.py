@@ -11,17 +11,9 @@ from tuner.mlir.math.expressions import Term
 from tuner.mlir.math.lowering import TESTS, expand_remainders, replace_by_formula
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.entry import RUNTIME
+from tuner.programs.streams import gpux_ops
 from tuner.programs.streams.async_ops import POINTER
 from tuner.programs.streams.gpux import lower_tokens
-from tuner.programs.streams.gpux_ops import (
-    CREATE,
-    PREFIX,
-    WORK,
-    checked_gpux_ops,
-    gpu_attributes,
-    make_pointers,
-    selected_streams,
-)
 
 ASSERT_BOUNDS = (
     "builtin.module(func.func(convert-linalg-to-loops),lower-affine,func.func(generate-runtime-verification))"
@@ -56,13 +48,13 @@ def drop_streams(function: Op) -> None:
         gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
     """
     lower_tokens(function)
-    ops = checked_gpux_ops(function)
+    ops = gpux_ops.checked_gpux_ops(function)
     for op in ops:
-        if op.name in WORK:
+        if op.name in gpux_ops.WORK:
             with op.location, ir.InsertionPoint(op):
                 types = [result.type for result in op.results]
-                name = op.name.replace(PREFIX, "gpu.")
-                new = create(name, types, list(op.operands)[1:], **gpu_attributes(op, tokens=0))
+                name = op.name.replace(gpux_ops.PREFIX, "gpu.")
+                new = create(name, types, list(op.operands)[1:], **gpux_ops.gpu_attributes(op, tokens=0))
             for old, replacement in zip(op.results, new.results, strict=True):
                 old.replace_all_uses_with(replacement)
     _forget_choices(function, ops)
@@ -73,13 +65,13 @@ def drop_streams(function: Op) -> None:
 
 def _forget_choices(function: Op, ops: list[Op]) -> None:
     """Replaces streams that control flow selects by null pointers."""
-    chosen = selected_streams(function)
+    chosen = gpux_ops.selected_streams(function)
     for op in ops if chosen else []:
-        if op.name == CREATE:
+        if op.name == gpux_ops.CREATE:
             with op.location, ir.InsertionPoint(op):
                 null = value("llvm.mlir.zero", ir.Type.parse(POINTER))
             op.results[0].replace_all_uses_with(null)
-    make_pointers(chosen)
+    gpux_ops.make_pointers(chosen)
 
 
 CALLBACK = "_mlir_ciface_"  # prefix of the C names of functions that the runtime defines

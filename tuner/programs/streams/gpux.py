@@ -7,27 +7,8 @@ from tuner.mlir.effects.accesses import SHARED, inside
 from tuner.mlir.effects.aliases import ASYNC, is_token, last_of
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.reading import SEGMENTS, attributes_of, unsupported
+from tuner.programs.streams import gpux_ops
 from tuner.programs.streams.async_ops import POINTER, Stream, StreamCalls, drop_argument, has_tokens
-from tuner.programs.streams.gpux_ops import (
-    CALLERS,
-    CHOOSING,
-    CREATE,
-    DESTROY,
-    DESTROY_EVENT,
-    IGNORED,
-    PREFIX,
-    RECORD_EVENT,
-    WAIT,
-    WAIT_EVENT,
-    WAIT_STREAM,
-    WORK,
-    checked_gpux_ops,
-    defined_values,
-    gpu_attributes,
-    is_stream,
-    make_pointers,
-    selected_streams,
-)
 from tuner.programs.streams.gpux_syntax import STREAM_TYPE
 
 TOKENS_WAIT = "gpu.wait"
@@ -51,11 +32,11 @@ def lower_tokens(function: Op) -> None:
         "gpux.destroy_event"(%e) : (!llvm.ptr) -> ()
     """
     ops = list(inside(function))
-    if not any(has_tokens(op) for op in ops if op.name in {*WORK, WAIT}):
+    if not any(has_tokens(op) for op in ops if op.name in {*gpux_ops.WORK, gpux_ops.WAIT}):
         return
     _refuse_others(function, ops)
     lowering = _TokenLowering(function.regions[0].blocks[0])
-    if lowering.carry([op for op in ops if op.name in CHOOSING | YIELDS]):
+    if lowering.carry([op for op in ops if op.name in gpux_ops.CHOOSING | YIELDS]):
         # removes iter_args that are the same stream in each iteration, so not selected at run time
         passmanager.PassManager.parse("func.func(canonicalize)").run(function)
     lowering.lower(list(inside(function)))
@@ -79,11 +60,11 @@ class _TokenLowering:
         """Replaces tokens that control flow forwards by streams; returns whether there are any."""
         for op in ops:
             for number, operand in enumerate(op.operands):
-                is_carried = isinstance(operand.owner, ir.Block) or operand.owner.name in CHOOSING
+                is_carried = isinstance(operand.owner, ir.Block) or operand.owner.name in gpux_ops.CHOOSING
                 if is_token(operand) and not is_carried:
                     with op.location, ir.InsertionPoint(op):
                         op.operands[number] = self._stream_for(operand)
-        carried = [each for op in ops for each in defined_values(op) if is_token(each)]
+        carried = [each for op in ops for each in gpux_ops.defined_values(op) if is_token(each)]
         for each in carried:
             each.set_type(ir.Type.parse(STREAM_TYPE))
         return bool(carried)
@@ -98,11 +79,11 @@ class _TokenLowering:
                 elif not list(op.results):  # the host waits
                     sources = [source for each in op.operands for source in self._sources(each)]
                     for stream in dict.fromkeys(source.stream for source in sources):
-                        create(WAIT, [], [stream])
+                        create(gpux_ops.WAIT, [], [stream])
         for op, event in self._events.items():
             last = self._last_users[op]
             with last.location, ir.InsertionPoint.after(last):
-                create(DESTROY_EVENT, [], [event])
+                create(gpux_ops.DESTROY_EVENT, [], [event])
         for op in reversed(lowered):
             op.erase()
 
@@ -112,7 +93,7 @@ class _TokenLowering:
         for source in [each for token in tokens for each in self._sources(token, op)]:
             self._order(operands[0], source)
         kinds = [each.type for each in op.results if not is_token(each)]
-        if op.name == WAIT and list(op.results):
+        if op.name == gpux_ops.WAIT and list(op.results):
             return  # the host does not wait
         created = create(op.name, kinds, operands, **_attributes(op, count))
         for number in range(len(kinds)):
@@ -120,13 +101,13 @@ class _TokenLowering:
 
     def _order(self, stream: Value, source: _Source) -> None:
         if source.event is not None:
-            create(WAIT_EVENT, [], [stream, source.event])
+            create(gpux_ops.WAIT_EVENT, [], [stream, source.event])
         elif source.stream != stream:
-            create(WAIT_STREAM, [], [stream, source.stream])
+            create(gpux_ops.WAIT_STREAM, [], [stream, source.stream])
 
     def _sources(self, token: Value, user: Op | None = None) -> list[_Source]:
         """Returns the streams of a token, with an event if ``user`` is in its block on another stream."""
-        if is_stream(token):
+        if gpux_ops.is_stream(token):
             return [_Source(token)]
         work = token.owner.operation
         if work.name == TOKENS_WAIT:
@@ -137,7 +118,7 @@ class _TokenLowering:
         self._last_users[work] = user
         if work not in self._events:
             with work.location, ir.InsertionPoint.after(work):
-                self._events[work] = value(RECORD_EVENT, ir.Type.parse(POINTER), stream)
+                self._events[work] = value(gpux_ops.RECORD_EVENT, ir.Type.parse(POINTER), stream)
         return [_Source(stream, self._events[work])]
 
     def _stream_for(self, token: Value) -> Value:
@@ -145,9 +126,11 @@ class _TokenLowering:
         streams = list(dict.fromkeys(source.stream for source in self._sources(token)))
         if not streams:
             with ir.InsertionPoint.at_block_begin(self._entry):
-                return value(CREATE, ir.Type.parse(STREAM_TYPE), **{CALLERS: ir.UnitAttr.get()})
+                return value(
+                    gpux_ops.CREATE, ir.Type.parse(STREAM_TYPE), **{gpux_ops.CALLERS: ir.UnitAttr.get()}
+                )
         for other in streams[1:]:
-            create(WAIT_STREAM, [], [streams[0], other])
+            create(gpux_ops.WAIT_STREAM, [], [streams[0], other])
         return streams[0]
 
 
@@ -155,17 +138,17 @@ def _refuse_others(function: Op, ops: list[Op]) -> None:
     allowed = "those of gpux operations and of gpu.wait, also through scf"
     if any(map(is_token, function.regions[0].blocks[0].arguments)):
         raise unsupported(function, "a token as argument", allowed)
-    known = {*WORK, WAIT, TOKENS_WAIT} | CHOOSING | YIELDS
+    known = {*gpux_ops.WORK, gpux_ops.WAIT, TOKENS_WAIT} | gpux_ops.CHOOSING | YIELDS
     for op in ops:
-        if op.name not in known and any(map(is_token, [*op.operands, *defined_values(op)])):
+        if op.name not in known and any(map(is_token, [*op.operands, *gpux_ops.defined_values(op)])):
             raise unsupported(op, "a token next to GPUX", allowed)
 
 
 def _token_count(op: Op) -> int:
     """Returns how many operands of GPUX work precede its stream: tokens, or streams in place of tokens."""
-    if op.name not in {*WORK, WAIT}:
+    if op.name not in {*gpux_ops.WORK, gpux_ops.WAIT}:
         return 0
-    return max((number for number, each in enumerate(op.operands) if is_stream(each)), default=0)
+    return max((number for number, each in enumerate(op.operands) if gpux_ops.is_stream(each)), default=0)
 
 
 def _stream_operand(op: Op) -> Value:
@@ -184,10 +167,12 @@ def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
 def take_stream_from_caller(function: Op) -> None:
     """Replaces a function's GPUX stream arguments by create_stream, in place; the first is the caller's."""
     block = function.regions[0].blocks[0]
-    for number, stream in enumerate([argument for argument in block.arguments if is_stream(argument)]):
-        mark = {} if number else {CALLERS: ir.UnitAttr.get()}
+    for number, stream in enumerate(
+        [argument for argument in block.arguments if gpux_ops.is_stream(argument)]
+    ):
+        mark = {} if number else {gpux_ops.CALLERS: ir.UnitAttr.get()}
         with function.location, ir.InsertionPoint.at_block_begin(block):
-            created = create(CREATE, [stream.type], **mark)
+            created = create(gpux_ops.CREATE, [stream.type], **mark)
         stream.replace_all_uses_with(created.results[0])
         drop_argument(function, stream.arg_number)
 
@@ -217,18 +202,20 @@ def lower_gpux(function: Op) -> int:
           call @mgpuStreamSynchronize(%s1) : (!llvm.ptr) -> ()
     """
     lower_tokens(function)
-    ops = checked_gpux_ops(function)
-    chosen = selected_streams(function)
-    creates = [op for op in ops if op.name == CREATE]
+    ops = gpux_ops.checked_gpux_ops(function)
+    chosen = gpux_ops.selected_streams(function)
+    creates = [op for op in ops if op.name == gpux_ops.CREATE]
     users = {op: {use.owner.operation.name for use in op.results[0].uses} for op in creates}
-    created = [op for op in creates if CALLERS not in op.attributes and users[op] - {DESTROY}]
+    created = [
+        op for op in creates if gpux_ops.CALLERS not in op.attributes and users[op] - {gpux_ops.DESTROY}
+    ]
     # streams to join at the end of the function (True) or of their block: not destroyed, or perhaps selected
-    open_ended = {op: bool(chosen) for op in created if chosen or DESTROY not in users[op]}
+    open_ended = {op: bool(chosen) for op in created if chosen or gpux_ops.DESTROY not in users[op]}
     numbers = {op: number for number, op in enumerate(created, start=1)}
     calls = StreamCalls(function, 1 + len(created))
     for op in creates:
         op.results[0].replace_all_uses_with(calls.pointer(numbers.get(op, 0)))
-    make_pointers(chosen)
+    gpux_ops.make_pointers(chosen)
     lowering = _Lowering(
         calls, numbers, {calls.pointer(number): number for number in range(1 + len(created))}
     )
@@ -252,22 +239,22 @@ class _Lowering:
 
     def lower(self, op: Op) -> None:
         """Lowers one operation; replaces the uses of its results. The caller erases the operation."""
-        if op.name == CREATE:
+        if op.name == gpux_ops.CREATE:
             self._order(0, self.numbers.get(op, 0))
-        elif op.name == DESTROY:
+        elif op.name == gpux_ops.DESTROY:
             if not _is_idle(op):
                 self._order(self._slot(op), 0)
-        elif op.name == RECORD_EVENT:
+        elif op.name == gpux_ops.RECORD_EVENT:
             op.results[0].replace_all_uses_with(self.calls.record(self._slot(op)))
-        elif op.name == WAIT_EVENT:
+        elif op.name == gpux_ops.WAIT_EVENT:
             self.calls.wait(self._slot(op), op.operands[1])
-        elif op.name == DESTROY_EVENT:
+        elif op.name == gpux_ops.DESTROY_EVENT:
             self.calls.destroy(op.operands[0])
-        elif op.name == WAIT_STREAM:
+        elif op.name == gpux_ops.WAIT_STREAM:
             self._order(self._slot(op, 1), self._slot(op))
-        elif op.name == WAIT:
+        elif op.name == gpux_ops.WAIT:
             self.calls.synchronize_stream(self._slot(op))
-        elif op.name not in IGNORED:
+        elif op.name not in gpux_ops.IGNORED:
             self._lower_work(op)
 
     def join_at_end(self, created: Op, block: Block) -> None:
@@ -286,12 +273,12 @@ class _Lowering:
     def _lower_work(self, op: Op) -> None:
         is_shared = SHARED in op.attributes  # the host allocates host_shared memory immediately
         tokens = [] if is_shared else [self.calls.token(self._slot(op))]
-        attributes = gpu_attributes(op, len(tokens))
+        attributes = gpux_ops.gpu_attributes(op, len(tokens))
         if is_shared:
             attributes[SHARED] = ir.UnitAttr.get()
         results = [result.type for result in op.results]
         new = create(
-            op.name.replace(PREFIX, "gpu."),
+            op.name.replace(gpux_ops.PREFIX, "gpu."),
             [*results, *[ir.Type.parse(ASYNC)] * len(tokens)],
             [*tokens, *list(op.operands)[1:]],
             **attributes,
@@ -312,4 +299,4 @@ def _is_idle(destroy: Op) -> bool:
         if any(stream in list(inner.operands) for inner in inside(op.operation))
     ]
     number = used.index(destroy)
-    return number > 0 and used[number - 1].name == WAIT
+    return number > 0 and used[number - 1].name == gpux_ops.WAIT

@@ -13,20 +13,8 @@ import sys
 import traceback
 
 from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError, defect_line
+from tuner.runtime.workers import protocol
 from tuner.runtime.workers.processes import end_all, has_children
-from tuner.runtime.workers.protocol import (
-    CallRequest,
-    Event,
-    Factory,
-    GoAhead,
-    Inbox,
-    Message,
-    Ready,
-    Reply,
-    ServiceDefect,
-    ServiceSpec,
-    encode,
-)
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 PR_SET_CHILD_SUBREAPER = 36
@@ -40,9 +28,9 @@ class Channel:
     def __init__(self, fd_in: int, fd_out: int) -> None:
         self._fd_in = fd_in
         self._fd_out = fd_out
-        self._inbox = Inbox()
+        self._inbox = protocol.Inbox()
 
-    def receive(self) -> Message:
+    def receive(self) -> protocol.Message:
         """Waits for a message of the parent and returns it. Raises EOFError once the pipe is closed."""
         while (message := self._inbox.take()) is None:
             chunk = os.read(self._fd_in, CHUNK_BYTES)
@@ -51,16 +39,16 @@ class Channel:
             self._inbox.add(chunk)
         return message
 
-    def send(self, message: Message) -> None:
+    def send(self, message: protocol.Message) -> None:
         """Writes a message; waits while the pipe is full. Raises pickle's errors before any byte."""
-        rest = memoryview(encode(message))
+        rest = memoryview(protocol.encode(message))
         while rest:
             rest = rest[os.write(self._fd_out, rest) :]
 
     def announce(self, name: str) -> None:
         """Sends an Event and waits for its GoAhead. Raises EOFError once the pipe is closed."""
-        self.send(Event(name))
-        if not isinstance(reply := self.receive(), GoAhead):
+        self.send(protocol.Event(name))
+        if not isinstance(reply := self.receive(), protocol.GoAhead):
             raise TypeError(f"parent answered {type(reply).__name__} to an Event, allowed GoAhead")
 
 
@@ -73,14 +61,14 @@ def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
     channel = Channel(fd_in, fd_out)
     try:
         spec = channel.receive()  # unpickling imports a service that is a function
-        assert isinstance(spec, ServiceSpec)
+        assert isinstance(spec, protocol.ServiceSpec)
         service = spec.service
-        if isinstance(service, Factory):
+        if isinstance(service, protocol.Factory):
             service = service.build(channel.announce) if spec.announces else service.build()
     except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must learn of it
         channel.send(_defect(error))
         return
-    channel.send(Ready())
+    channel.send(protocol.Ready())
     serve(channel, service, token)
 
 
@@ -91,12 +79,12 @@ def serve(channel: Channel, service: object, token: str) -> None:
             request = channel.receive()
         except EOFError:
             return
-        assert isinstance(request, CallRequest)
+        assert isinstance(request, protocol.CallRequest)
         try:
             value = getattr(service, request.method)(*request.args)
-            channel.send(Reply(_left_over(token) or value))
+            channel.send(protocol.Reply(_left_over(token) or value))
         except CandidateError as error:
-            channel.send(Reply(_left_over(token) or error.failure))
+            channel.send(protocol.Reply(_left_over(token) or error.failure))
         except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure
             channel.send(_defect(error))
 
@@ -106,14 +94,14 @@ def _left_over(token: str) -> Failure | None:
     return Failure(Stage.RUN, f"started {ended} processes that go on after it returned") if ended else None
 
 
-def _defect(error: BaseException) -> ServiceDefect:
+def _defect(error: BaseException) -> protocol.ServiceDefect:
     line = traceback.format_exception_only(error)[0].splitlines()[0]  # survives a __str__ that raises
     if isinstance(error, MemoryError | KeyError):  # whose message is not readable
         line = defect_line(error)
     if isinstance(error, TunerError):  # raised on purpose: the message is for users, the class is not
         line = str(error)
     is_machines = isinstance(error, MachineError) or (isinstance(error, OSError) and error.errno in DISK_FULL)
-    return ServiceDefect(line, "".join(traceback.format_exception(error)), is_machines)
+    return protocol.ServiceDefect(line, "".join(traceback.format_exception(error)), is_machines)
 
 
 def _die_with(parent_pid: int) -> None:

@@ -4,18 +4,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from tuner.core import gpu
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu import (
-    MAX_BLOCK,
-    MAX_GRID,
-    MAX_REGISTERS_PER_THREAD,
-    MAX_THREADS_PER_BLOCK,
-    REGISTERS,
-    RESERVED_SHARED_BYTES,
-    WARP_THREADS,
-    Chip,
-    chip_of,
-)
 from tuner.core.gpu_code import KernelProgram, Launch
 
 # cuda_occupancy.h: cudaOccRegAllocationGranularity, cudaOccSubPartitionsPerMultiprocessor,
@@ -36,37 +26,37 @@ class BlockNeeds:
 
     @property
     def warps(self) -> int:
-        return -(-self.threads // WARP_THREADS)
+        return -(-self.threads // gpu.WARP_THREADS)
 
 
-def blocks_per_multiprocessor(chip: Chip, needs: BlockNeeds) -> int:
+def blocks_per_multiprocessor(chip: gpu.Chip, needs: BlockNeeds) -> int:
     """Returns how many blocks with these needs can be resident on one multiprocessor; 0: not even one."""
-    if not 1 <= needs.threads <= MAX_THREADS_PER_BLOCK:
+    if not 1 <= needs.threads <= gpu.MAX_THREADS_PER_BLOCK:
         return 0
     limits = (
         chip.max_blocks,
         chip.max_warps // needs.warps,
         blocks_by_registers(needs),
-        chip.shared_bytes // _round_up(needs.shared_bytes + RESERVED_SHARED_BYTES, SHARED_UNIT_BYTES),
+        chip.shared_bytes // _round_up(needs.shared_bytes + gpu.RESERVED_SHARED_BYTES, SHARED_UNIT_BYTES),
         chip.max_barriers // max(needs.barriers, 1),
     )
     return min(limits) if needs.shared_bytes <= chip.max_shared_bytes else 0
 
 
-def occupancy(chip: Chip, needs: BlockNeeds) -> float:
+def occupancy(chip: gpu.Chip, needs: BlockNeeds) -> float:
     """Returns the theoretical occupancy, 0 to 1: resident warps over the most that a multiprocessor holds."""
     return blocks_per_multiprocessor(chip, needs) * needs.warps / chip.max_warps
 
 
 def blocks_by_registers(needs: BlockNeeds) -> int:
     """Returns how many blocks fit the registers of one multiprocessor, which are as many on all chips."""
-    if needs.registers > MAX_REGISTERS_PER_THREAD:
+    if needs.registers > gpu.MAX_REGISTERS_PER_THREAD:
         return 0
-    of_warp = max(_round_up(needs.registers * WARP_THREADS, REGISTER_UNIT), REGISTER_UNIT)
+    of_warp = max(_round_up(needs.registers * gpu.WARP_THREADS, REGISTER_UNIT), REGISTER_UNIT)
     # The driver checks a launch with the number of warps rounded up to a multiple of the partitions.
-    if of_warp * _round_up(needs.warps, PARTITIONS) > REGISTERS:
+    if of_warp * _round_up(needs.warps, PARTITIONS) > gpu.REGISTERS:
         return 0
-    warps = REGISTERS // PARTITIONS // of_warp * PARTITIONS
+    warps = gpu.REGISTERS // PARTITIONS // of_warp * PARTITIONS
     return warps // needs.warps
 
 
@@ -86,13 +76,13 @@ def require_launchable(program: KernelProgram) -> None:
 
     Registers and static shared memory count only for kernels in ``program.resources``, ptxas's report.
     """
-    chip = chip_of(program.chip)
+    chip = gpu.chip_of(program.chip)
     resources = {each.kernel: each for each in program.resources}
     for launch in program.launches:
         threads = math.prod(launch.block)
-        _require(launch, "threads of a block", threads, MAX_THREADS_PER_BLOCK)
+        _require(launch, "threads of a block", threads, gpu.MAX_THREADS_PER_BLOCK)
         for axis, blocks, width, most, widest in zip(
-            "xyz", launch.grid, launch.block, MAX_GRID, MAX_BLOCK, strict=True
+            "xyz", launch.grid, launch.block, gpu.MAX_GRID, gpu.MAX_BLOCK, strict=True
         ):
             _require(launch, f"grid {axis}", blocks, most)
             _require(launch, f"block {axis}", width, widest)
@@ -104,7 +94,7 @@ def require_launchable(program: KernelProgram) -> None:
         _require(launch, "shared bytes", shared, chip.max_shared_bytes, f" on {chip.name}")
         if known is not None and blocks_by_registers(BlockNeeds(threads, known.registers)) == 0:
             actual = f"{known.registers} for each of {threads} threads"
-            raise _refusal(launch, "registers", actual, f"{REGISTERS} for a block, four warps at a time")
+            raise _refusal(launch, "registers", actual, f"{gpu.REGISTERS} for a block, four warps at a time")
 
 
 def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:

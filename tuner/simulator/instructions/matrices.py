@@ -8,22 +8,13 @@ from tuner.simulator.instructions.operands import Operands, Reader, SharedReader
 from tuner.simulator.instructions.warps import synchronise_warp
 from tuner.simulator.ptx.dtypes import TYPES, Array, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES
-from tuner.simulator.state.fragments import (
-    ELEMENTS,
-    FLOAT8S,
-    INTEGERS,
-    RESULTS,
-    partners,
-    product,
-    registers_to_rows,
-    rows_to_registers,
-)
+from tuner.simulator.state import fragments
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
 B32 = TYPES["b32"]
 SHAPES = {
-    "m16n8k32": (*INTEGERS, *FLOAT8S),
-    "m16n8k16": ("f16", "bf16", *INTEGERS),
+    "m16n8k32": (*fragments.INTEGERS, *fragments.FLOAT8S),
+    "m16n8k16": ("f16", "bf16", *fragments.INTEGERS),
     "m16n8k8": ("f16", "bf16", "tf32"),
     "m16n8k4": ("tf32",),
 }
@@ -37,16 +28,18 @@ def multiply_matrices(operands: Operands) -> Step:
     shape = modifiers.need(SHAPES, "a shape")
     is_saturating = modifiers.take("satfinite") is not None
     # the last modifier comes first: D.A.B.C
-    addend, right, left, result = (modifiers.type(*ELEMENTS, *RESULTS).name for _ in range(4))
-    if right not in partners(left) or left not in SHAPES[shape] or addend != result:
+    addend, right, left, result = (
+        modifiers.type(*fragments.ELEMENTS, *fragments.RESULTS).name for _ in range(4)
+    )
+    if right not in fragments.partners(left) or left not in SHAPES[shape] or addend != result:
         raise operands.unsupported(f"{shape} of these types")
-    results = {"f16": ("f32", "f16"), **dict.fromkeys(INTEGERS, ("s32",))}.get(left, ("f32",))
+    results = {"f16": ("f32", "f16"), **dict.fromkeys(fragments.INTEGERS, ("s32",))}.get(left, ("f32",))
     if result not in results or (is_saturating and result != "s32"):
         raise operands.unsupported(f"{left} into {result}")
     operands.need(4)
     depth = int(shape.removeprefix("m16n8k"))
-    columns = depth // ELEMENTS[left]  # 32-bit registers per row of A
-    counts = (columns // 2, columns // 4, 4 if result in RESULTS else 2)
+    columns = depth // fragments.ELEMENTS[left]  # 32-bit registers per row of A
+    counts = (columns // 2, columns // 4, 4 if result in fragments.RESULTS else 2)
     a, b, c = (fragment(operands, number, count) for number, count in zip((1, 2, 3), counts, strict=True))
     targets = operands.names(0)
     if len(targets) != counts[2]:
@@ -56,7 +49,7 @@ def multiply_matrices(operands: Operands) -> Step:
         warps = resident.whole_warps()
         lanes = resident.lanes_of_warps(warps)
         a_bits, b_bits, c_bits = (fragment_bits(resident, lanes, readers) for readers in (a, b, c))
-        registers = product(a_bits, b_bits, c_bits, (left, right), result, is_saturating)
+        registers = fragments.product(a_bits, b_bits, c_bits, (left, right), result, is_saturating)
         for name, bits in zip(targets, registers, strict=True):
             set_lanes(resident, name, lanes, bits)
 
@@ -96,7 +89,7 @@ def load_matrices(operands: Operands) -> Step:
     def step(resident: ResidentBlocks) -> None:
         warps, lanes, addresses = _rows(resident, address, count)
         rows = resident.spaces.shared.load_rows(lanes, addresses).reshape(len(warps), count, 8, 8)
-        registers = rows_to_registers(rows, is_transposed)
+        registers = fragments.rows_to_registers(rows, is_transposed)
         every = resident.lanes_of_warps(warps)
         for number, name in enumerate(targets):
             set_lanes(resident, name, every, np.ascontiguousarray(registers[:, number]).ravel())
@@ -113,7 +106,7 @@ def store_matrices(operands: Operands) -> Step:
         warps, lanes, addresses = _rows(resident, address, count)
         every = resident.lanes_of_warps(warps)
         bits = np.stack([resident.full(read(resident))[every].reshape(-1, 32) for read in sources], axis=1)
-        rows = registers_to_rows(bits, is_transposed).reshape(len(lanes), 8)
+        rows = fragments.registers_to_rows(bits, is_transposed).reshape(len(lanes), 8)
         resident.spaces.shared.store(lanes, addresses, rows)
 
     return step

@@ -19,16 +19,7 @@ from tuner.runtime import timing
 from tuner.runtime.cpu.timing_conditions import eviction_of, thread_waited_s
 from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
-from tuner.targets.cpu.baseline_libraries import (
-    BLIS,
-    LIBRARIES,
-    MKL,
-    ONEDNN,
-    ONEDNN_TORCH,
-    OPENBLAS,
-    baseline_environment,
-    chosen_libraries,
-)
+from tuner.targets.cpu import baseline_libraries
 from tuner.targets.cpu.blas import (
     AbstractLibraryMatmul,
     CompiledLibraryMatmul,
@@ -41,11 +32,11 @@ from tuner.targets.cpu.onednn import TorchOneDnnMatmul, onednn_code
 WIDE = "f32"  # BLAS has no integers, and numpy's integer matmul is far slower than its BLAS
 BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
 MATMULS: dict[str, Callable[[Problem, Inputs, int], AbstractLibraryMatmul]] = {
-    OPENBLAS: partial(CompiledLibraryMatmul, describe=openblas_code),
-    MKL: partial(CompiledLibraryMatmul, describe=mkl_code),
-    BLIS: partial(CompiledLibraryMatmul, describe=blis_code),
-    ONEDNN: partial(CompiledLibraryMatmul, describe=onednn_code),
-    ONEDNN_TORCH: TorchOneDnnMatmul,
+    baseline_libraries.OPENBLAS: partial(CompiledLibraryMatmul, describe=openblas_code),
+    baseline_libraries.MKL: partial(CompiledLibraryMatmul, describe=mkl_code),
+    baseline_libraries.BLIS: partial(CompiledLibraryMatmul, describe=blis_code),
+    baseline_libraries.ONEDNN: partial(CompiledLibraryMatmul, describe=onednn_code),
+    baseline_libraries.ONEDNN_TORCH: TorchOneDnnMatmul,
 }
 
 
@@ -57,20 +48,22 @@ class BaselineService:
 
         Raises TunerError, without the library's name, for a missing library and for a wrong result.
         """
-        library = library or chosen_libraries("", problem)[0]
-        is_widened = problem.dtype in LIBRARIES[library].widened
+        library = library or baseline_libraries.chosen_libraries("", problem)[0]
+        is_widened = problem.dtype in baseline_libraries.LIBRARIES[library].widened
         plain = replace(problem, epilogue="none", dtype=WIDE if is_widened else problem.dtype)
         self._suffix = f", {plain.dtype} for {problem.dtype}" if is_widened else ""
         rng = np.random.default_rng(seed)
         # torch's oneDNN stores bf16 where sums in f32 are asked for
-        is_narrow = library == ONEDNN_TORCH and problem.dtype == "bf16" and not problem.output
+        is_narrow = (
+            library == baseline_libraries.ONEDNN_TORCH and problem.dtype == "bf16" and not problem.output
+        )
         rounding = BF16_ROUNDING if is_narrow else 0.0
         inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=rounding)
         self._problem = problem
         self._rng = rng
         self._threads = threads
-        if LIBRARIES[library].find() is None:
-            raise TunerError("not installed", LIBRARIES[library].install)
+        if baseline_libraries.LIBRARIES[library].find() is None:
+            raise TunerError("not installed", baseline_libraries.LIBRARIES[library].install)
         try:
             self._matmul = MATMULS[library](plain, inputs, threads)
         except OSError as error:  # of the loader
@@ -124,7 +117,7 @@ class InterleavedBaseline:
         """Starts the baseline on ``processors``; TunerError: cannot start; CandidateError(RUN): has ended."""
         service = "tuner.targets.cpu.baseline:InterleavedBaselineService"
         factory = Factory(service, (problem, threads, seed, library))
-        spec = ServiceSpec("baseline", factory, baseline_environment(library, threads))
+        spec = ServiceSpec("baseline", factory, baseline_libraries.baseline_environment(library, threads))
         start_s = START_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
         memory_bytes = MEMORY_BYTES + 2 * reference_bytes(problem)
         self._worker = Worker(spec, memory_bytes, start_timeout_s=start_s)

@@ -15,17 +15,8 @@ from tuner.core.problem import Problem
 from tuner.payload.reference import Array, Inputs
 from tuner.runtime.cpu.host import processors
 from tuner.runtime.cpu.memory import placed_copy, placed_empty
+from tuner.targets.cpu import blas
 from tuner.targets.cpu.baseline_libraries import find_onednn, load_library
-from tuner.targets.cpu.blas import (
-    POINTER,
-    AbstractLibraryMatmul,
-    LibraryCall,
-    LibraryCode,
-    Operands,
-    address_of,
-    calling_module,
-    strides,
-)
 
 # oneDNN's matmul primitive, by its C interface (version 3): f32, bf16 into f32, i8 into i32.
 
@@ -57,7 +48,7 @@ class DnnlArgument(ctypes.Structure):
     _fields_ = (("number", ctypes.c_int), ("memory", ctypes.c_void_p))
 
 
-def onednn_code(problem: Problem, operands: Operands, threads: int) -> LibraryCode:
+def onednn_code(problem: Problem, operands: blas.Operands, threads: int) -> blas.LibraryCode:
     """Returns the call of oneDNN's matmul: "oneDNN 3.13.2 brg_matmul:avx512_core_amx"; raises TunerError."""
     path = find_onednn()
     assert path is not None  # ``BaselineService`` requires it
@@ -73,17 +64,17 @@ def onednn_code(problem: Problem, operands: Operands, threads: int) -> LibraryCo
     queue = ", by a SYCL queue" if is_sycl else ""
     number = f"{version.major}.{version.minor}.{version.patch}"
     name = f"oneDNN {number} {matmul.implementation}{queue}"
-    return LibraryCode(name, calling_module(*matmul.calls), computes_batch=True, kept=(matmul,))
+    return blas.LibraryCode(name, blas.calling_module(*matmul.calls), computes_batch=True, kept=(matmul,))
 
 
 class _Matmul:
     """A matmul primitive with its memory objects, and the calls that run it."""
 
-    def __init__(self, library: Any, problem: Problem, operands: Operands) -> None:
+    def __init__(self, library: Any, problem: Problem, operands: blas.Operands) -> None:
         self._library = library
         self._engine = self._created("dnnl_engine_create", CPU, ctypes.c_size_t(0))
         self._stream = self._created("dnnl_stream_create", self._engine, IN_ORDER)
-        (m, n, k), (of_a, of_b) = problem.sizes, strides(problem)
+        (m, n, k), (of_a, of_b) = problem.sizes, blas.strides(problem)
         stored, result = (TYPES.index(each) for each in (problem.dtype, problem.result_dtype))
         a = self._descriptor(problem, (m, k), of_a, stored)
         b = self._descriptor(problem, (k, n), of_b, stored)
@@ -104,15 +95,15 @@ class _Matmul:
         self._require(wait.__name__, wait(self._stream))
 
     @property
-    def calls(self) -> tuple[LibraryCall, ...]:
+    def calls(self) -> tuple[blas.LibraryCall, ...]:
         """Returns the calls of one matmul: execute the primitive, wait for its end."""
-        stream = (self._stream.value or 0, POINTER)
-        arguments = (ctypes.addressof(self._arguments), POINTER)
-        primitive = (self._primitive.value or 0, POINTER)
-        execute = address_of(self._library.dnnl_primitive_execute)
+        stream = (self._stream.value or 0, blas.POINTER)
+        arguments = (ctypes.addressof(self._arguments), blas.POINTER)
+        primitive = (self._primitive.value or 0, blas.POINTER)
+        execute = blas.address_of(self._library.dnnl_primitive_execute)
         return (
-            LibraryCall(execute, (primitive, stream, (3, "i32"), arguments), "i32"),
-            LibraryCall(address_of(self._library.dnnl_stream_wait), (stream,), "i32"),
+            blas.LibraryCall(execute, (primitive, stream, (3, "i32"), arguments), "i32"),
+            blas.LibraryCall(blas.address_of(self._library.dnnl_stream_wait), (stream,), "i32"),
         )
 
     def _descriptor(
@@ -142,7 +133,7 @@ KERNEL = re.compile(r",exec,cpu,(matmul|inner_product|gemm_api),([\w:.]*),")  # 
 
 
 @final
-class TorchOneDnnMatmul(AbstractLibraryMatmul):
+class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
     """The matmul of bf16 into bf16 (torch has no f32 output on CPUs), or of i8 into i32, by oneDNN."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:

@@ -12,16 +12,7 @@ from tuner.core.problem import Problem
 from tuner.runtime.arrays import device_array, overlap, stream_handle, wait_for_producers
 from tuner.runtime.cuda.probe import open_device
 from tuner.runtime.process_locks import LoadedCode, thread_lock
-from tuner.targets.arrays import (
-    LOAD_AGAIN,
-    Expected,
-    expected_inputs,
-    expected_output,
-    require_inputs,
-    require_numpy,
-    require_row_major,
-    require_type,
-)
+from tuner.targets import arrays
 from tuner.targets.gpu.arrays import LoadedKernels
 
 
@@ -33,7 +24,7 @@ class GpuCallable(LoadedCode):
     they share the program's scratch memory.
     """
 
-    load_again = LOAD_AGAIN
+    load_again = arrays.LOAD_AGAIN
 
     def __init__(self, problem: Problem, program: KernelProgram, device: AbstractDevice) -> None:
         """Loads the kernels. Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory."""
@@ -53,7 +44,7 @@ class GpuCallable(LoadedCode):
         element order and for an ``out`` that is read-only; on the device also for an ``out`` that overlaps an
         input, and for memory whose address is no multiple of 16.
         """
-        require_inputs(self.problem, len(inputs))
+        arrays.require_inputs(self.problem, len(inputs))
         handle = 0 if stream is None else stream_handle(stream)
         if all(isinstance(array, np.ndarray) for array in inputs):
             return self._on_host(inputs, out, handle)
@@ -66,7 +57,7 @@ class GpuCallable(LoadedCode):
             for array, (name, _, _) in zip((*inputs, out), expected, strict=True)
         )
         for view, each in zip(views, expected, strict=True):
-            require_type(each, view.shape, view.dtype)
+            arrays.require_type(each, view.shape, view.dtype)
             if not view.is_row_major:
                 raise UsageError(f"{each[0]}: is not in row-major order")
         *read, written = views
@@ -85,9 +76,9 @@ class GpuCallable(LoadedCode):
         _, shape, dtype = expected[-1]
         result = np.empty(shape, dtype) if out is None else out
         for array, each in zip((*inputs, result), expected, strict=True):
-            require_numpy(each, array)
-            require_type(each, array.shape, array.dtype)
-            require_row_major(each, array.strides, is_row_major=array.flags.c_contiguous)
+            arrays.require_numpy(each, array)
+            arrays.require_type(each, array.shape, array.dtype)
+            arrays.require_row_major(each, array.strides, is_row_major=array.flags.c_contiguous)
         if not result.flags.writeable:
             raise UsageError("out: is read-only, but is written to")
         device = self._device
@@ -105,8 +96,8 @@ class GpuCallable(LoadedCode):
             device.synchronize_stream(stream)
         return result
 
-    def _expected(self) -> tuple[Expected, ...]:
-        return (*expected_inputs(self.problem), expected_output(self.problem))
+    def _expected(self) -> tuple[arrays.Expected, ...]:
+        return (*arrays.expected_inputs(self.problem), arrays.expected_output(self.problem))
 
     def _enqueue(self, addresses: list[int], stream: int) -> None:
         names = [buffer.name for buffer in self._buffers]

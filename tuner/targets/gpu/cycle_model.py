@@ -19,16 +19,7 @@ from tuner.core.errors import TunerError
 from tuner.core.gpu import USUAL_MULTIPROCESSORS, WARP_THREADS, chip_of
 from tuner.core.gpu_code import KernelProgram, Launch
 from tuner.core.problem import Problem
-from tuner.search.cost_model.gpu import (
-    L2_BYTES_PER_CYCLE,
-    LATENCY,
-    LAUNCH,
-    WARP_BYTES,
-    WRITE_BYTES_PER_CYCLE,
-    access_cycles,
-    fma_per_cycle,
-    stream_cycles,
-)
+from tuner.search.cost_model import gpu
 from tuner.search.cost_model.occupancy import PARTITIONS
 from tuner.simulator.launch import program_accesses
 from tuner.simulator.memory.access_log import Access
@@ -106,7 +97,7 @@ ONLY_ISSUED = (
     *("S2R", "S2UR", "R2UR", "MUFU", "I2F", "F2I", "SHFL", "LDC", "CS2R", "ELECT", "FENCE", "ERRBAR"),
 )
 # Latency of loads, in cycles; shared memory: about that of arXiv 1804.06826 and 1903.07486.
-LATENCIES = {"LDG": LATENCY, "LDL": LATENCY, "LDS": 24.0, "LDSM": 24.0}
+LATENCIES = {"LDG": gpu.LATENCY, "LDL": gpu.LATENCY, "LDS": 24.0, "LDSM": 24.0}
 BARRIER_CYCLES = 40.0  # until all warps of a block go on
 
 
@@ -170,7 +161,7 @@ class KernelCounts:
             products=partition_warps * sum(count * self._product_cycles(one) for one, count in each),
             integers=partition_warps * sum(count * _integer_cycles(one) for one, count in each),
             memory=warps * memory,
-            second_level=blocks * work.fetched_bytes / L2_BYTES_PER_CYCLE,
+            second_level=blocks * work.fetched_bytes / gpu.L2_BYTES_PER_CYCLE,
             critical_path=critical_path(self.kernel, self.executed),
         )
 
@@ -178,7 +169,7 @@ class KernelCounts:
         """Returns the predicted cycles of a launch: full waves of blocks, and the last wave."""
         together = work.together(multiprocessors)
         waves, rest = divmod(work.blocks, together * multiprocessors)
-        ending = WAVE_CYCLES + together * work.stored_bytes / WRITE_BYTES_PER_CYCLE
+        ending = WAVE_CYCLES + together * work.stored_bytes / gpu.WRITE_BYTES_PER_CYCLE
         wave = self.parts(work, together).bottleneck
         last = 0.0
         if rest:
@@ -249,7 +240,7 @@ def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -
     for access in accesses:
         for mnemonic, (opcode, category) in ORIGINS.items():
             if access.opcode.startswith(opcode):
-                cost = access_cycles(category, np.array(access.words), access.width, capability)
+                cost = gpu.access_cycles(category, np.array(access.words), access.width, capability)
                 for width in (access.width, 0):
                     seen.setdefault((mnemonic, width), []).append(cost)
     means = {key: float(np.mean(costs)) for key, costs in seen.items()}
@@ -260,12 +251,12 @@ def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -
 def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float], capability: int) -> float:
     name, width = instruction.mnemonic, instruction.words
     if name in SPILLS:
-        return WARP_BYTES * width / L2_BYTES_PER_CYCLE
+        return gpu.WARP_BYTES * width / gpu.L2_BYTES_PER_CYCLE
     if name in ("LDSM", "STSM"):
         width = MATRIX_WORDS
     if name in ORIGINS:
         known = costs.get((name, width), costs.get((name, 0)))
-        return known if known is not None else stream_cycles(ORIGINS[name][1], width, capability)
+        return known if known is not None else gpu.stream_cycles(ORIGINS[name][1], width, capability)
     return float(width) if name in ("STG", "RED", "ATOM", "ATOMG") else 0.0
 
 
@@ -295,7 +286,7 @@ def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | Non
 def _predicted(problem: Problem, program: KernelProgram, kernels: Iterable[Kernel]) -> PredictedCycles:
     chip, multiprocessors = chip_of(program.chip), USUAL_MULTIPROCESSORS.get(program.chip, 1)
     kernel_of = {each.name: each for each in kernels}
-    cycles, most, parts = LAUNCH * (len(program.launches) - 1), 0.0, None
+    cycles, most, parts = gpu.LAUNCH * (len(program.launches) - 1), 0.0, None
     for launch, accesses in zip(program.launches, program_accesses(program), strict=True):
         kernel = kernel_of[launch.kernel]
         work = _work(problem, program, launch, kernel)
@@ -306,7 +297,7 @@ def _predicted(problem: Problem, program: KernelProgram, kernels: Iterable[Kerne
             kernel,
             executions(kernel, owed, float(launch.tiles_of((0, 0, 0)))),
             memory_cycles(kernel, accesses, chip.capability),
-            fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0),
+            gpu.fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0),
             chip.capability,
         )
         cycles += counts.cycles(work, multiprocessors)

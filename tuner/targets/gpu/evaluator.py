@@ -15,17 +15,9 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.payload.reference import compare
+from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
 from tuner.runtime.cuda.driver import CudaFacts
-from tuner.runtime.cuda.probe import (
-    GpuHere,
-    GpuSensors,
-    SensorsError,
-    describe_gpu,
-    documented_flop_per_s,
-    open_device,
-    require_chip,
-)
 from tuner.targets.arrays import Compare
 from tuner.targets.gpu.arrays import GpuProblemArrays, LoadedKernels, failing_as
 from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer
@@ -54,12 +46,12 @@ class LocalGpu:
         return Conditions(before, after, Span.of(between) if between else None)
 
 
-def open_gpu(here: GpuHere) -> LocalGpu:
+def open_gpu(here: probe.GpuHere) -> LocalGpu:
     """Opens this machine's first GPU, described by ``here``, with a context; raises DeviceError."""
     read_sensors: Callable[[], GpuState | None] = no_sensors
-    device = open_device()
-    with contextlib.suppress(SensorsError):
-        read_sensors = GpuSensors(here.bus).read
+    device = probe.open_device()
+    with contextlib.suppress(probe.SensorsError):
+        read_sensors = probe.GpuSensors(here.bus).read
     return LocalGpu(device, here.facts.l2_bytes, read_sensors)
 
 
@@ -109,8 +101,8 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def __init__(
         self,
         chip: str,
-        describe: Callable[[], GpuHere] = describe_gpu,
-        open_: Callable[[GpuHere], LocalGpu] = open_gpu,
+        describe: Callable[[], probe.GpuHere] = probe.describe_gpu,
+        open_: Callable[[probe.GpuHere], LocalGpu] = open_gpu,
         compare: Compare = compare,
         find_library: Callable[[], str] = find_cublas,
     ) -> None:
@@ -125,10 +117,10 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._timer: GpuTimer | None = None
         self._arrays: GpuProblemArrays | None = None
 
-    def usable(self) -> GpuHere:
+    def usable(self) -> probe.GpuHere:
         """Returns a description of this machine's GPU; raises DeviceError for none or another chip."""
         here = self._describe()
-        require_chip(self._chip, here.facts)
+        probe.require_chip(self._chip, here.facts)
         return here
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernels:
@@ -244,7 +236,7 @@ def _watch(program: object, arrays: GpuProblemArrays, rng: np.random.Generator) 
 def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:
     """Raises CandidateError(VERIFY) for more flop/s than the documented peak and PEAK_ERROR (10 %)."""
     try:
-        peak = documented_flop_per_s(facts, problem.dtype)
+        peak = probe.documented_flop_per_s(facts, problem.dtype)
     except TunerError:
         return
     reached = problem.flop / measurement.interval_s[1]
@@ -259,7 +251,7 @@ def require_possible(problem: Problem, measurement: Measurement, facts: CudaFact
 
 def evaluator_here() -> GpuEvaluator:
     """Returns an evaluator for this machine's first GPU; raises DeviceError, or UsageError for its chip."""
-    return GpuEvaluator(describe_gpu().facts.chip)
+    return GpuEvaluator(probe.describe_gpu().facts.chip)
 
 
 def time_cublas(evaluator: GpuEvaluator, problem: Problem, effort: Effort, seed: int) -> Baseline:

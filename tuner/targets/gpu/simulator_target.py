@@ -13,18 +13,7 @@ from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import child_memory_bytes
 from tuner.targets.children import untimed_measurement
-from tuner.targets.gpu.cuda import (
-    COMPILE_TIMEOUT_S,
-    DEFAULT_CHIP,
-    assembler_text,
-    compiler_factory,
-    compiler_with,
-    gpu_assembly,
-    gpu_code,
-    gpu_source,
-    load_on_gpu,
-    require_chip_types,
-)
+from tuner.targets.gpu import cuda
 from tuner.targets.interface import ProgramSupport, RunnerChildren, TargetBackend, TargetStatus
 
 if TYPE_CHECKING:
@@ -37,7 +26,7 @@ NO_CLOCK = "the simulator has no clock"
 
 def simulator_limits(memory_bytes: int) -> "Limits":
     """Returns the limits of processes that compile for, or simulate, a GPU, each within ``memory_bytes``."""
-    return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)
+    return Limits(cuda.COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)
 
 
 def _status() -> TargetStatus:
@@ -46,7 +35,7 @@ def _status() -> TargetStatus:
 
 def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
     return RunnerChildren(
-        compiler=compiler_factory(target),
+        compiler=cuda.compiler_factory(target),
         evaluator=Factory("tuner.targets.gpu.simulator:SimulatorEvaluator"),
         limits=simulator_limits(child_memory_bytes(problem)),
         environment=library_environment(1),  # the other cores compile
@@ -71,17 +60,17 @@ KIND = TargetBackend(
     status=_status,
     measurement=untimed_measurement(
         lambda target: gpu_machine(SIMULATOR, chip_of(target.detail), "PTX simulator"),
-        partial(compiler_with, SIMULATOR_SOURCES),
+        partial(cuda.compiler_with, SIMULATOR_SOURCES),
         _children,
         NO_CLOCK,
     ),
-    source=gpu_source,
-    load=load_on_gpu,
-    code=gpu_code,
-    assembly=gpu_assembly,
-    default_chip=DEFAULT_CHIP,
-    require_types=require_chip_types,
+    source=cuda.gpu_source,
+    load=cuda.load_on_gpu,
+    code=cuda.gpu_code,
+    assembly=cuda.gpu_assembly,
+    default_chip=cuda.DEFAULT_CHIP,
+    require_types=cuda.require_chip_types,
     programs=ProgramSupport(_open_device, is_simulated=True),
     sources=SIMULATOR_SOURCES,
-    tools=assembler_text,
+    tools=cuda.assembler_text,
 )
