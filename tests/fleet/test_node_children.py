@@ -18,14 +18,8 @@ from tests.tuning.fakes import FAKE
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import Matmul
+from tuner.fleet import noise_check
 from tuner.fleet.node_children import GIB, KEPT, MeasurementWorkers, NodeChildren, WakePipe
-from tuner.fleet.noise_check import (
-    NoiseCheck,
-    QueueMeter,
-    check_noise,
-    keep_off_timed_processors,
-    nodes_to_check,
-)
 from tuner.fleet.status import DeviceStatus, FleetStatus
 from tuner.fleet.tables import FleetNode, SeenNode
 from tuner.fleet.work import EVALUATE, FleetWork
@@ -181,15 +175,15 @@ def test_quiet_and_loud_are_what_was_shown() -> None:
         ((0.01, 0.02), 0.001, False, True),
         ((0.01, 0.02), 0.03, False, False),  # two timings without it differ by more,
     ):
-        check = NoiseCheck("a", 20, PairedSlowdown(sum(interval) / 2, interval, noise))
+        check = noise_check.NoiseCheck("a", 20, PairedSlowdown(sum(interval) / 2, interval, noise))
         assert (check.is_quiet, check.exceeds_limit) == (is_quiet, exceeds_limit)
 
 
 def test_a_node_is_checked_and_what_cannot_be_checked_or_ends_meanwhile_is_reported(process: int) -> None:
     asked = node("a", process=process)
-    assert nodes_to_check(fleet_status(asked), "here") == (asked,)
+    assert noise_check.nodes_to_check(fleet_status(asked), "here") == (asked,)
     before = os.sched_getaffinity(0)
-    check = check_noise(asked, 3, 30.0, np.random.default_rng(0), slice_s=0.01)
+    check = noise_check.check_noise(asked, 3, 30.0, np.random.default_rng(0), slice_s=0.01)
     assert (check.node, check.rounds) == ("a", 3)
     assert check.longer.interval[0] <= check.longer.interval[1]
     assert state_of(process) != "T"  # it is not left stopped
@@ -202,15 +196,15 @@ def test_a_node_is_checked_and_what_cannot_be_checked_or_ends_meanwhile_is_repor
         (ours, "here", f"check: process {os.getpid()} of node a is not on this machine"),
     ):
         with pytest.raises(UsageError, match=message):
-            nodes_to_check(status, host)
+            noise_check.nodes_to_check(status, host)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     with pytest.raises(TunerError, match=rf"^check: the node's process {gone.pid} ended during the check$"):
-        check_noise(node("a", process=gone.pid), 1, 30.0, np.random.default_rng(0), slice_s=0.001)
+        noise_check.check_noise(node("a", process=gone.pid), 1, 30.0, np.random.default_rng(0), slice_s=0.001)
 
 
 def test_work_of_this_process_is_reported_and_what_was_before_is_not() -> None:
-    meter = QueueMeter()
+    meter = noise_check.QueueMeter()
     until_s = time.thread_time() + 0.1
     while time.thread_time() < until_s:
         pass
@@ -225,7 +219,7 @@ def test_a_thread_leaves_the_processor_that_is_timed_to_others() -> None:
     found: list[set[int]] = []
 
     def moved() -> None:
-        keep_off_timed_processors()
+        noise_check.keep_off_timed_processors()
         found.append(os.sched_getaffinity(0))
 
     before = os.sched_getaffinity(0)

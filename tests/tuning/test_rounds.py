@@ -38,17 +38,10 @@ from tuner.runtime import timing
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
 from tuner.targets.interface import RunnerSettings
+from tuner.tuning import run_steps
 from tuner.tuning.events import Event, Interruption, RemeasurementStarted
 from tuner.tuning.progress import Progress, evaluated_s, final_effort, in_flight_s, reserved_s
 from tuner.tuning.run import resume
-from tuner.tuning.run_steps import (
-    ReplayingRunner,
-    ReplayingSampler,
-    bound_record,
-    choose_top_trials,
-    noise_of,
-    remeasure_top_trials,
-)
 from tuner.tuning.tuned_run import TunedRun
 
 Slowdown = Callable[[int], float]  # of the n-th sample of a round
@@ -287,24 +280,24 @@ def test_the_effort_follows_the_search_up_to_that_of_a_long_one(search_s: float,
     ids=["in order", "without failures", "equal code once"],
 )
 def test_the_fastest_are_chosen(trials: list[StoredTrial], numbers: list[int]) -> None:
-    assert [each.number for each in choose_top_trials(tuple(trials))] == numbers
+    assert [each.number for each in run_steps.choose_top_trials(tuple(trials))] == numbers
 
 
 def test_the_fastest_takes_part_twice_and_what_no_longer_works_is_left_out() -> None:
     top_trials = (trial(0, measurement(1.0), script="// 0"), trial(1, measurement(1.1), script="// 1"))
     baseline = Baseline("cuBLAS 13.1.2", 0, measurement(0.9))
     runner = answering(*map(measurement, (1.0, 1.2, 1.03)), baseline=baseline)
-    final_times = remeasure_top_trials(runner, top_trials)
+    final_times = run_steps.remeasure_top_trials(runner, top_trials)
     taken = [(each.record, each.script.text) for each in runner.top_trials]
     assert taken == [(each.record, each.script_text) for each in (*top_trials, top_trials[0])]
     assert [each.median_s for _, each in final_times.times] == [1.0, 1.2]
     assert final_times.noise == pytest.approx(0.03)
     assert final_times.baseline == baseline
     top_trials = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
-    final_times = remeasure_top_trials(answering(None, measurement(1.2), None), top_trials)
+    final_times = run_steps.remeasure_top_trials(answering(None, measurement(1.2), None), top_trials)
     assert ([each.number for each, _ in final_times.times], final_times.noise) == ([1], None)
-    assert noise_of(measurement(1.1), measurement(1.0)) == pytest.approx(0.1)
-    assert noise_of(measurement(1.0, 0.06), measurement(1.0, 0.02)) == pytest.approx(0.03)
+    assert run_steps.noise_of(measurement(1.1), measurement(1.0)) == pytest.approx(0.1)
+    assert run_steps.noise_of(measurement(1.0, 0.06), measurement(1.0, 0.02)) == pytest.approx(0.03)
 
 
 class NotingSampler(AbstractSampler):
@@ -324,15 +317,15 @@ class NotingSampler(AbstractSampler):
 
 def test_stored_rows_and_outcomes_come_first_and_the_method_hears_of_them() -> None:
     method = NotingSampler()
-    sampler = ReplayingSampler(method, (5, 9))
+    sampler = run_steps.ReplayingSampler(method, (5, 9))
     assert [sampler.ask(number) for number in range(3)] == [5, 9, 102]
     sampler.tell(5, 1.0)
     sampler.replay(7, 3)
     replayed = [("replay", 0, 5), ("replay", 1, 9)]
     assert method.heard == [*replayed, ("ask", 2), ("tell", 5, 1.0), ("replay", 7, 3)]
-    known = bound_record(trial(0, measurement(5.0)))
+    known = run_steps.bound_record(trial(0, measurement(5.0)))
     inner = LocalRunner(order(), FakeTarget(), FakeTarget(), 0)
-    runner = ReplayingRunner(inner, (known, None), Interruption())
+    runner = run_steps.ReplayingRunner(inner, (known, None), Interruption())
     for number, x in enumerate((1, 7, 7)):
         runner.start(number, candidate(x), Effort())
     assert runner.finish() is known

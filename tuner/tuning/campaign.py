@@ -17,6 +17,7 @@ from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.interface import MeasurementBackend, Plan, RunnerSettings
+from tuner.tuning import events
 from tuner.tuning.campaign_session import (
     TOP_TRIALS_OF_CAMPAIGN,
     CampaignPlan,
@@ -24,14 +25,6 @@ from tuner.tuning.campaign_session import (
     LateSampler,
     PoolProblem,
     projected_pool,
-)
-from tuner.tuning.events import (
-    CampaignObserver,
-    CampaignStarted,
-    Event,
-    Interruption,
-    RunEvent,
-    ignore_campaign,
 )
 from tuner.tuning.request import (
     RunLimit,
@@ -57,8 +50,8 @@ def begin_campaign(
     members: tuple[CampaignMember, ...],
     backends: Backends,
     store: "Store",
-    interruption: Interruption,
-    observe: CampaignObserver = ignore_campaign,
+    interruption: events.Interruption,
+    observe: events.CampaignObserver = events.ignore_campaign,
     *,
     began_s: float | None = None,
 ) -> TunedCampaign:
@@ -101,8 +94,8 @@ def resume_campaign(
     campaign_id: int,
     backends: Backends,
     store: "Store",
-    interruption: Interruption,
-    observe: CampaignObserver = ignore_campaign,
+    interruption: events.Interruption,
+    observe: events.CampaignObserver = events.ignore_campaign,
     *,
     limit: RunLimit | None = None,
 ) -> TunedCampaign:
@@ -153,16 +146,16 @@ def _session(
     source: MeasurementBackend,
     backends: Backends,
     store: "Store",
-    interruption: Interruption,
-    observe: CampaignObserver,
+    interruption: events.Interruption,
+    observe: events.CampaignObserver,
     began_s: float | None = None,
     *,
     ends_early: bool = True,
 ) -> TunedCampaign:
-    def observe_first(event: Event) -> None:
-        observe(RunEvent(0, event, len(stored), campaign.seconds))
+    def observe_first(event: events.Event) -> None:
+        observe(events.RunEvent(0, event, len(stored), campaign.seconds))
 
-    observe(CampaignStarted(campaign, len(stored)))
+    observe(events.CampaignStarted(campaign, len(stored)))
     observe_load(campaign.runs[0], source, backends, observe_first)
     before_s = 0.0 if began_s is None else time.monotonic() - began_s
     session = CampaignSession(
@@ -194,7 +187,7 @@ def _floors_s(
     members: tuple[CampaignMember, ...],
     source: MeasurementBackend,
     machine: Machine,
-    interruption: Interruption,
+    interruption: events.Interruption,
 ) -> tuple[float, ...]:
     if not all(each.settings.problem.fusion for each in members):
         return ()  # times of other problems are far from their roofline, all alike
@@ -273,8 +266,8 @@ def measure_cells(
     cells: tuple[MissingCell, ...],
     backends: Backends,
     store: "Store",
-    interruption: Interruption,
-    observe: CampaignObserver = ignore_campaign,
+    interruption: events.Interruption,
+    observe: events.CampaignObserver = events.ignore_campaign,
 ) -> int:
     """Measures and stores cells of a finished campaign, re-times the best; returns how many cells.
 
@@ -295,8 +288,8 @@ def measure_cells(
         require_same_code(run, machine, source.compiler(run.settings.target))
         feasible = source.plan(run.settings, machine).feasible
 
-        def report(event: Event, place: int = place, number: int = number) -> None:
-            observe(RunEvent(place, event, number, 0.0))
+        def report(event: events.Event, place: int = place, number: int = number) -> None:
+            observe(events.RunEvent(place, event, number, 0.0))
 
         steps = RunSteps(run, store.proposals(run.id), source, store, interruption, report)
         asked = run.settings
@@ -319,7 +312,7 @@ def _measure(
     feasible: FeasibleSet,
     wanted: list[MissingCell],
     in_campaign: int,  # number of the first cell in the campaign
-    interruption: Interruption,
+    interruption: events.Interruption,
 ) -> int:
     started_s, done = time.monotonic(), 0
     seconds = steps.run.seconds or 0.0

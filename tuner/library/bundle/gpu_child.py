@@ -8,14 +8,8 @@ from tuner.core.interfaces import Artifact, Effort, FinalTimes
 from tuner.core.problem import Problem
 from tuner.core.remote_results import CUBIN, PTX, PendingTrial
 from tuner.payload.reference import WHOLE_FLOP, compare_sampled
+from tuner.runtime.workers import services
 from tuner.runtime.workers.protocol import GPU_CALLS, REFERENCE_FLOP_PER_S, Factory, Limits, ServiceSpec
-from tuner.runtime.workers.services import (
-    Announce,
-    Evaluation,
-    EvaluationService,
-    Group,
-    gpu_library_environment,
-)
 from tuner.runtime.workers.worker import Worker, child_memory_bytes
 from tuner.targets.gpu.evaluator import GpuEvaluator
 
@@ -24,15 +18,15 @@ from tuner.targets.gpu.evaluator import GpuEvaluator
 class EvaluatedCode:
     """The evaluation of a candidate (verdict and time), and which code ran: CUBIN or PTX."""
 
-    evaluation: Evaluation
+    evaluation: services.Evaluation
     code: str  # CUBIN or PTX
 
 
 class MeasuringService:
     """Verifies and times GPU programs in a child; PTX replaces a cubin that the driver does not load."""
 
-    def __init__(self, announce: Announce, evaluator: Factory) -> None:
-        self._service = EvaluationService(announce, evaluator)
+    def __init__(self, announce: services.Announce, evaluator: Factory) -> None:
+        self._service = services.EvaluationService(announce, evaluator)
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
         """Returns the evaluation and the code, CUBIN or PTX; raises CandidateError if neither loads."""
@@ -51,7 +45,7 @@ class MeasuringService:
         except CandidateError as error:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
-    def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
+    def remeasure(self, problem: Problem, group: services.Group, effort: Effort, seed: int) -> FinalTimes:
         """Returns the times of a group's programs, interleaved; None for one that does not load."""
         return self._service.remeasure(problem, group, effort, seed)
 
@@ -69,7 +63,7 @@ def gpu_evaluator_factory(chip: str) -> Factory:
 def measuring_spec(evaluator: Factory) -> ServiceSpec:
     """Returns the spec of a child process that serves a MeasuringService with the given evaluator."""
     factory = Factory("tuner.library.bundle.gpu_child:MeasuringService", (evaluator,))
-    return ServiceSpec("measure", factory, gpu_library_environment(), announces=True)
+    return ServiceSpec("measure", factory, services.gpu_library_environment(), announces=True)
 
 
 COLD_S = 40.0  # to start a process, create a context, draw and upload inputs, on a busy machine
@@ -103,7 +97,7 @@ class GpuChild:
 
         A program that fails has None; no times at all if all fail or ``within_s`` is over.
         """
-        group = Group(artifacts, has_baseline=True)
+        group = services.Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
         found = self._reply_of("remeasure", group, effort, seed, within_s, limit_s)
         return found if isinstance(found, FinalTimes) else FinalTimes(())

@@ -3,14 +3,7 @@
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.cpu_ops.amx_packing import (
-    PackedTiles,
-    WeightTiles,
-    pack_a_to_tiles,
-    pack_b_to_tiles,
-    tile_load,
-    tile_store,
-)
+from tuner.mlir.cpu_ops import amx_packing
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls
 from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights, drop_views, take_k_group_weights
 from tuner.mlir.cpu_ops.vnni_packing import (
@@ -117,8 +110,8 @@ class _AmxMatmul:
     tiles_m: int
     tiles_n: int
     a: KGroupSource
-    packed_a: PackedTiles | None  # None: A is read where it lies
-    packed_b: PackedTiles | WeightTiles
+    packed_a: amx_packing.PackedTiles | None  # None: A is read where it lies
+    packed_b: amx_packing.PackedTiles | amx_packing.WeightTiles
     scratch: Value | None  # tiles at the edge of C are stored here first; None: C has whole tiles only
     fetches: bool  # the next panel of a weight
 
@@ -136,14 +129,14 @@ class _AmxMatmul:
         b = KGroupSource(matmul.b, matmul.layout == "nt")
         columns = matmul.columns()
         k_steps, panels = -(-matmul.k // a.depth), columns.steps(K_GROUPS * tiles_n)
-        tiles = None if weight else PackedTiles.of(b, panels, k_steps, tiles_n)
-        packed_a = PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
+        tiles = None if weight else amx_packing.PackedTiles.of(b, panels, k_steps, tiles_n)
+        packed_a = amx_packing.PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
         has_edge = matmul.m % K_GROUPS or columns.rests(K_GROUPS)
         element = ir.MemRefType(matmul.c.type).element_type
         scratch = allocated((K_GROUPS * tiles_m, K_GROUPS * tiles_n), element) if has_edge else None
         if tiles is not None:
-            pack_b_to_tiles(b, columns, matmul.k, tiles_n, tiles.store_b)
-        packed_b = WeightTiles(weight, a.depth) if weight else tiles
+            amx_packing.pack_b_to_tiles(b, columns, matmul.k, tiles_n, tiles.store_b)
+        packed_b = amx_packing.WeightTiles(weight, a.depth) if weight else tiles
         assert packed_b is not None
         return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch, fetches)
 
@@ -162,7 +155,7 @@ class _AmxMatmul:
     def _strip(self, number: Value, rows: BlockExtent) -> None:
         first = times(number, self.tiles_m * K_GROUPS)
         if self.packed_a is not None:
-            pack_a_to_tiles(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
+            amx_packing.pack_a_to_tiles(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
         if rows.size is None:
             self._panels(number, first, rows.whole)
             return
@@ -197,7 +190,7 @@ class _AmxMatmul:
         def multiply(step: Value, *sums: Value) -> list[Value]:
             of_a = [self._load_a(first, i, step) for i in range(len(sums) // across)]
             row = self.packed_b.row(panel, step)
-            if self.fetches and isinstance(self.packed_b, WeightTiles):
+            if self.fetches and isinstance(self.packed_b, amx_packing.WeightTiles):
                 strips = BlockExtent(self.matmul.m).steps(self.tiles_m * K_GROUPS)
                 self.packed_b.fetch(total(panel, index(1)), step, strip, -(-K_GROUPS // strips), self.tiles_n)
             name, totals = MULTIPLY[self.matmul.element], list(sums)
@@ -212,11 +205,11 @@ class _AmxMatmul:
         totals = loop(0, self.packed_b.steps, multiply, [self._start(place) for place in places])
         for number, (place, tile) in enumerate(zip(places, totals, strict=True)):
             if place.is_whole:
-                tile_store(tile, self.matmul.c, place.row, place.column)
+                amx_packing.tile_store(tile, self.matmul.c, place.row, place.column)
             else:
                 assert self.scratch is not None
                 down, right = (index(K_GROUPS * each) for each in divmod(number, across))
-                tile_store(tile, self.scratch, down, right)
+                amx_packing.tile_store(tile, self.scratch, down, right)
         for begin in range(0, len(places), across):  # rows of tiles
             edge = [(j, each) for j, each in enumerate(places[begin : begin + across]) if not each.is_whole]
             self._copy_edge(K_GROUPS * (begin // across), edge)
@@ -232,13 +225,13 @@ class _AmxMatmul:
     def _load_a(self, first: Value, tile: int, step: Value) -> Value:
         if self.packed_a is None:
             row, column = plus(first, K_GROUPS * tile), times(step, self.a.depth)
-            return tile_load(self._kind, self.a.buffer, row, column)
+            return amx_packing.tile_load(self._kind, self.a.buffer, row, column)
         row = plus(self.packed_a.row(index(0), step), K_GROUPS * tile)
-        return tile_load(self._kind, self.packed_a.memory, row, index(0))
+        return amx_packing.tile_load(self._kind, self.packed_a.memory, row, index(0))
 
     def _start(self, place: "_Place") -> Value:
         if self.matmul.fill is None and place.is_whole:
-            return tile_load(self._accumulator_kind, self.matmul.c, place.row, place.column)
+            return amx_packing.tile_load(self._accumulator_kind, self.matmul.c, place.row, place.column)
         return value("x86.amx.tile_zero", self._accumulator_kind)
 
     def _copy_edge(self, down: int, edge: list[tuple[int, "_Place"]]) -> None:

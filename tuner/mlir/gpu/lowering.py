@@ -13,24 +13,12 @@ from dataclasses import dataclass
 from tuner.core.gpu import CHIPS, Chip
 from tuner.core.gpu_code import KernelBuffer, KernelProgram
 from tuner.mlir.bindings import Op, WalkResult, gpu, ir
-from tuner.mlir.gpu import kernel_passes, modules
-from tuner.mlir.gpu.kernel_memory import (
-    drop_shared_globals,
-    expand_copies,
-    move_into_launches,
-    use_private_memory,
-)
+from tuner.mlir.gpu import kernel_memory, kernel_passes, modules, tensor_maps
 from tuner.mlir.gpu.reductions import expand_reductions
 from tuner.mlir.gpu.shared_memory import (
     make_shared_memory_external,
     use_dynamic_shared_globals,
     use_dynamic_shared_memory,
-)
-from tuner.mlir.gpu.tensor_maps import (
-    align_shared_globals,
-    pass_tensor_maps_by_address,
-    pass_tensor_maps_by_value,
-    record_tensor_maps,
 )
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import name_memory_spaces
@@ -83,7 +71,7 @@ def lower_to_program(
     CandidateError, stage COMPILE or RESOURCES.
     """
     host, alignment_bytes = outline(module, chip, buffers)
-    record_tensor_maps(module)
+    tensor_maps.record_tensor_maps(module)
     if batch > 1:
         modules.note_batches(module, host)
         host = modules.for_every_matrix(host, batch)
@@ -110,13 +98,13 @@ def outline_launches(module: ir.Module) -> None:
     Kernels get the shared memory that the host allocated for them. Raises CandidateError(COMPILE).
     """
     name_memory_spaces(module)
-    move_into_launches(module)
+    kernel_memory.move_into_launches(module)
     if not walk(module, "memref.dealloc"):
         run_passes(module, HOIST)
     run_passes(module, SINK)
     kernel_passes.sink_undefined_values(module)
     kernel_passes.outline_with_bounds(module, OUTLINE)
-    drop_shared_globals(module)
+    kernel_memory.drop_shared_globals(module)
     modules.merge_gpu_modules(module)
 
 
@@ -132,10 +120,10 @@ def outline_kernels(module: ir.Module, chip: Chip) -> int:
     kernel_passes.widen_printed_integers(module)
     kernel_passes.expand_composed_ops(module)
     kernel_passes.expand_warp_ids(module)
-    expand_copies(module)
-    use_private_memory(module)
+    kernel_memory.expand_copies(module)
+    kernel_memory.use_private_memory(module)
     use_dynamic_shared_globals(module)
-    align_shared_globals(module)
+    tensor_maps.align_shared_globals(module)
     if kernel_passes.propagate_constant_arguments(module):
         run_passes(module, CLEAN)
     blocks = use_dynamic_shared_memory(module, chip.max_shared_bytes)
@@ -157,13 +145,13 @@ def kernels_to_ptx(
     """
     name = name_of(walk(module, "gpu.module")[0])
     reject_what_the_chip_lacks(module, chip)  # here the message names the ops that the author wrote
-    pass_tensor_maps_by_address(module)
+    tensor_maps.pass_tensor_maps_by_address(module)
     lower_math(module)
     run_passes(module, TO_LLVM.format(chip=chip.name, features=chip.features))
     kernel_passes.call_intrinsics_directly(module)
     kernel_passes.lower_fragment_elementwise(module)
     run_passes(module, TO_NVVM.format(bare_pointers=str(bare_pointers).lower()))
-    pass_tensor_maps_by_value(module)
+    tensor_maps.pass_tensor_maps_by_value(module)
     modules.choose_matrices(module)
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)

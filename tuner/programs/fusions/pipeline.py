@@ -13,18 +13,10 @@ from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_ba
 from tuner.mlir.ir.reading import name_of
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
-from tuner.programs.fusions import normal_forms
+from tuner.programs.fusions import matmul_forms, normal_forms
 from tuner.programs.fusions.formation import Members, copying_fusion, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import hoist, init_parts
-from tuner.programs.fusions.matmul_forms import (
-    begin_with_zeros,
-    is_broadcast,
-    merge_batches,
-    narrow_operands,
-    narrow_sums,
-    transpose_operands,
-)
 from tuner.programs.fusions.memory_plan import BufferPlan, placed, settle
 from tuner.programs.fusions.operations import users
 from tuner.programs.fusions.outlining import outlined
@@ -111,17 +103,17 @@ def form_text(
         normal_forms.drop_unused_results(payload)
         # matmuls and types: extensions of operands and truncations of sums are generics by now; what is
         # transposed, moved or extended of weights alone is computed at compile time by ``hoist``
-        transpose_operands(payload)
-        narrow_operands(payload)
-        narrow_sums(payload)
+        matmul_forms.transpose_operands(payload)
+        matmul_forms.narrow_operands(payload)
+        matmul_forms.narrow_sums(payload)
         normal_forms.pointwise_as_matmuls(payload)
         normal_forms.widen_convolutions(payload, keeps_pairs=multiplies_pairs)
         # shapes: folding makes reshapes, also of fills, which ``begin_with_zeros`` must see as fills of 0;
         # ``merge_batches`` needs its zeros
         normal_forms.fold_unit_dimensions(payload.module)
         reshape_fills(payload)
-        begin_with_zeros(payload)
-        merge_batches(payload)
+        matmul_forms.begin_with_zeros(payload)
+        matmul_forms.merge_batches(payload)
         take_shapes_of_producers(payload)
         normal_forms.clean_up(payload.module)
         # weights, last: ``hoist`` moves out what the passes before compute of weights alone
@@ -157,7 +149,7 @@ def _fusions(
 def _broadcast_for_each_user(payload: TensorPayload) -> None:
     """Clones broadcasts that several operations read, so that each can join its reader's fusion."""
     for op in payload.ops:
-        if is_broadcast(op):
+        if matmul_forms.is_broadcast(op):
             for user in users(op.results[0])[1:]:
                 with ir.InsertionPoint(user), op.location:
                     copy = op.clone()

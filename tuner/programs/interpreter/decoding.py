@@ -16,18 +16,9 @@ import numpy as np
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
 from tuner.mlir.ir.reading import location_of, unsupported
-from tuner.programs.interpreter.lanes import (
-    Array,
-    BufferView,
-    ElementType,
-    LaneGrid,
-    UnknownTypeError,
-    element_type,
-    merged,
-    with_trailing_axes,
-)
+from tuner.programs.interpreter import lanes
 
-ALL: Array = np.ones((1, 1), bool)
+ALL: lanes.Array = np.ones((1, 1), bool)
 
 
 @dataclass(eq=False)
@@ -36,7 +27,7 @@ class BlockMemory:
 
     dynamic_bytes: int  # size of each block's dynamic shared memory
     # symbol -> buffer; dynamic shared memory has the name ""
-    made: dict[str, BufferView] = field(default_factory=dict)
+    made: dict[str, lanes.BufferView] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -47,11 +38,11 @@ class LaneFrame:
     """
 
     values: list[Any]  # by slot: arrays of shape (blocks, threads, *vector), or BufferView
-    grid: LaneGrid
+    grid: lanes.LaneGrid
     memory: BlockMemory
     write: Callable[[str], object]  # receives the text that a kernel prints
-    mask: Array = field(default_factory=ALL.copy)
-    live: Array = field(default_factory=ALL.copy)  # lanes that have not returned
+    mask: lanes.Array = field(default_factory=ALL.copy)
+    live: lanes.Array = field(default_factory=ALL.copy)  # lanes that have not returned
 
     def call(self, slots: int) -> "LaneFrame":
         """Returns a frame with ``slots`` empty slots for a function that the active lanes call."""
@@ -64,7 +55,7 @@ class LaneFrame:
         for slot, value in zip(slots, values, strict=True):
             self.values[slot] = value
 
-    def active(self, shape: tuple[int, ...]) -> Array:
+    def active(self, shape: tuple[int, ...]) -> lanes.Array:
         """Returns whether each element of an array of shape (blocks, threads, ...) belongs to an active lane.
 
         An element that several lanes share, along an axis of size 1, does if one of these lanes is active.
@@ -73,14 +64,14 @@ class LaneFrame:
         for axis in range(2):
             if shape[axis] == 1 and mask.shape[axis] > 1:
                 mask = np.any(mask, axis=axis, keepdims=True)
-        return np.broadcast_to(with_trailing_axes(mask, len(shape) - 2), shape)
+        return np.broadcast_to(lanes.with_trailing_axes(mask, len(shape) - 2), shape)
 
 
 Step: TypeAlias = Callable[[LaneFrame], None]  # executes an operation in all active lanes of a frame
 
 
 def require(
-    holds: Array, frame: LaneFrame, where: str, found: str | Callable[[tuple[int, ...]], str]
+    holds: lanes.Array, frame: LaneFrame, where: str, found: str | Callable[[tuple[int, ...]], str]
 ) -> None:
     """Raises CandidateError(RUN) if ``holds`` is false in an active lane; the message names one such lane.
 
@@ -168,7 +159,7 @@ class Jump:
 
 
 # Evaluates the conditional jumps of a block: one condition per jump, in the lanes of the frame.
-Choose = Callable[[LaneFrame], Sequence[Array]]
+Choose = Callable[[LaneFrame], Sequence[lanes.Array]]
 
 
 @dataclass(eq=False)
@@ -210,7 +201,7 @@ class BranchingBody:
                 continue
             at[here] = DONE
             for number, slot in enumerate(block.yields):
-                results[number] = merged(here, frame.values[slot], results[number])
+                results[number] = lanes.merged(here, frame.values[slot], results[number])
             if self.is_kernel:
                 frame.live = frame.live & ~here
         frame.mask = outside
@@ -221,16 +212,16 @@ class BranchingBody:
         for step in block.steps:
             step(frame)
         for slot, old in zip(block.defined, before, strict=True):
-            frame.values[slot] = merged(frame.mask, frame.values[slot], old)
+            frame.values[slot] = lanes.merged(frame.mask, frame.values[slot], old)
 
-    def _jump(self, block: BodyBlock, frame: LaneFrame, here: Array, at: Array) -> None:
+    def _jump(self, block: BodyBlock, frame: LaneFrame, here: lanes.Array, at: lanes.Array) -> None:
         conditions = [here] if block.choose is None else block.choose(frame)
         carried = [frame.take(jump.values) for jump in block.jumps]
         for jump, condition, values in zip(block.jumps, conditions, carried, strict=True):
             taken = here & condition
             at[taken] = jump.target
             for slot, value in zip(self.blocks[jump.target].arguments, values, strict=True):
-                frame.values[slot] = merged(taken, value, frame.values[slot])
+                frame.values[slot] = lanes.merged(taken, value, frame.values[slot])
 
 
 # Decoders take an operation, and the scope that maps its function's SSA values to frame slots.
@@ -278,12 +269,12 @@ class FunctionScope:
     def slots(self, values: Sequence[Value]) -> tuple[int, ...]:
         return tuple(map(self.slot, values))
 
-    def element(self, op: Op, kind: Type) -> ElementType:
+    def element(self, op: Op, kind: Type) -> lanes.ElementType:
         """Returns the numpy form of a number or vector type, or of the elements of a memref type."""
         shown = kind.element_type if isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) else kind
         try:
-            return element_type(shown)
-        except UnknownTypeError as error:
+            return lanes.element_type(shown)
+        except lanes.UnknownTypeError as error:
             raise unsupported(op, str(error), "numbers of 1 to 64 bits and vectors of them") from None
 
     def function(self, name: str, op: Op) -> LaneFunction:

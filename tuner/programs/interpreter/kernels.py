@@ -15,6 +15,7 @@ from tuner.programs.interpreter import (
     arithmetic,
     control_flow,
     conversions,
+    decoding,
     matrices,
     memory_ops,
     subgroup_ops,
@@ -23,13 +24,6 @@ from tuner.programs.interpreter import (
     views,
 )
 from tuner.programs.interpreter import memory as flat_memory
-from tuner.programs.interpreter.decoding import (
-    BlockMemory,
-    Decoders,
-    LaneFrame,
-    LaneFunction,
-    decode_function,
-)
 from tuner.programs.interpreter.lanes import (
     INDEX,
     Array,
@@ -59,7 +53,7 @@ ENDS = frozenset(
         *("memref.atomic_yield", "memref.alloca_scope.return"),
     }
 )
-DECODERS = Decoders(
+DECODERS = decoding.Decoders(
     steps={name: decode for family in FAMILIES for name, decode in family.DECODERS.items()},
     choices=control_flow.CHOICES,
     nothing=NOTHING,
@@ -182,7 +176,7 @@ def _words_at(address: int, count: int) -> list[int]:
 
 LANES_LIMIT = 1 << 14  # that run together: more lanes need more memory, fewer lanes have more overhead
 DEFAULT_SHARED_BYTES = 232448  # largest of a block on sm_90; CUDA programming guide, compute capabilities
-MakeAttribution: TypeAlias = Callable[[LaneFrame], BufferView]
+MakeAttribution: TypeAlias = Callable[[decoding.LaneFrame], BufferView]
 
 
 @dataclass(frozen=True)
@@ -210,7 +204,7 @@ class LaneKernel:
     """A GPU kernel of an MLIR module, decoded so that the interpreter can launch it on host memory."""
 
     name: str
-    function: LaneFunction
+    function: decoding.LaneFunction
     parameters: tuple[LaneParameter, ...]
     attributions: tuple[MakeAttribution, ...]
 
@@ -254,8 +248,8 @@ class LaneKernel:
         numbers, at_once, given = np.array(launch.numbers, INDEX), launch.blocks_at_once, launch.shared_bytes
         for first in range(0, len(numbers), at_once):
             lanes = LaneGrid(launch.grid, launch.block, numbers[first : first + at_once])
-            memory = BlockMemory(DEFAULT_SHARED_BYTES if given is None else given)
-            frame = LaneFrame([None] * self.function.slots, lanes, memory, write)
+            memory = decoding.BlockMemory(DEFAULT_SHARED_BYTES if given is None else given)
+            frame = decoding.LaneFrame([None] * self.function.slots, lanes, memory, write)
             try:
                 with np.errstate(all="ignore"):  # inactive lanes contain arbitrary values
                     made = [make(frame) for make in self.attributions]
@@ -284,7 +278,7 @@ def decode_kernel(kernel: Op) -> LaneKernel:
     own = list(kernel.regions[0].blocks[0].arguments)[len(inputs) :]
     return LaneKernel(
         name_of(kernel),
-        decode_function(kernel, DECODERS, symbols),
+        decoding.decode_function(kernel, DECODERS, symbols),
         tuple(parameter_of(kernel, kind) for kind in inputs),
         tuple(_attribution(kernel, each.type) for each in own),
     )

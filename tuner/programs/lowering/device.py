@@ -41,13 +41,8 @@ from tuner.mlir.ir.reading import kernel_of, location_of, module_of, name_of, wa
 from tuner.mlir.passes import run_passes
 from tuner.programs.device_memory.coherence import forget_registrations
 from tuner.programs.device_memory.conversion import host_to_device_memory
+from tuner.programs.lowering import host_code
 from tuner.programs.lowering.entry import arguments_of, results_of
-from tuner.programs.lowering.host_code import (
-    assert_bounds,
-    drop_streams,
-    lower_missing_math,
-    with_prefixed_c_functions,
-)
 from tuner.programs.lowering.kernels import move_pointers_of_copies
 from tuner.programs.lowering.matmul_launches import create_tensor_maps
 from tuner.programs.lowering.read_program import (
@@ -220,7 +215,7 @@ def drop_streams_if_mixed(function: Op) -> bool:
     """
     is_mixed = mixes_memory(function)
     if is_mixed:
-        drop_streams(function)
+        host_code.drop_streams(function)
     return is_mixed
 
 
@@ -283,12 +278,12 @@ def _to_llvm(
     move_pointers_of_copies(module)
     reject_copies_of_views(module)
     if is_checked:
-        assert_bounds(module)
-    lower_missing_math(module)
+        host_code.assert_bounds(module)
+    host_code.lower_missing_math(module)
     run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
     reject_what_was_not_converted(module)
     restore_stack(module)
-    return with_prefixed_c_functions(jit_text(module))
+    return host_code.with_prefixed_c_functions(jit_text(module))
 
 
 def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:
@@ -337,7 +332,7 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
         if step == "streams":
             lower_gpux(function)
         elif step == "async":
-            drop_streams(function)
+            host_code.drop_streams(function)
         outline_kernels(module, chip)
         if step == "async":
             issue_device_work(module, function, DeviceOptions(form="tokens"))

@@ -36,13 +36,8 @@ from tuner.mlir.ir.reading import (
 )
 from tuner.mlir.passes import run_passes
 from tuner.programs.interpreter.kernels import decode_kernels
+from tuner.programs.lowering import host_code
 from tuner.programs.lowering.entry import arguments_of, reject_linalg, results_of, written_arguments
-from tuner.programs.lowering.host_code import (
-    assert_bounds,
-    drop_streams,
-    lower_missing_math,
-    with_prefixed_c_functions,
-)
 from tuner.programs.lowering.matmul_calls import call_kernels, link
 from tuner.programs.lowering.read_program import INLINE, ProgramPayload, use_host_memory
 from tuner.programs.streams.async_ops import drop_tokens
@@ -295,8 +290,8 @@ def lower_host_program(
     function.attributes[EXPORTED] = ir.UnitAttr.get()
     written = written_arguments(function)
     if is_checked:
-        assert_bounds(module)
-    lower_missing_math(module)
+        host_code.assert_bounds(module)
+    host_code.lower_missing_math(module)
     run_passes(module, TO_LLVM)
     link(module, kernels)
     found = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.module")))
@@ -305,14 +300,14 @@ def lower_host_program(
             Stage.COMPILE, f"payload on the host: {found[0].name} cannot be lowered to loops"
         )
     leave_at_failed_assertions(module, payload.entry)
-    text = with_prefixed_c_functions(jit_text(module))
+    text = host_code.with_prefixed_c_functions(jit_text(module))
     return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)
 
 
 def _make_loops(payload: ProgramPayload) -> str:
     """Lowers kernels and linalg to loops in place; returns the text of the kernels to interpret."""
     module = payload.module
-    drop_streams(payload.function)
+    host_code.drop_streams(payload.function)
     run_passes(module, OUTLINE)
     drop_tokens(payload.function)
     merge_gpu_modules(module)  # kernel names are then unique

@@ -15,6 +15,7 @@ from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
 from tuner.programs.lowering.host import PREFIX, SIZES, UNKNOWN_SIZE
 from tuner.programs.lowering.host_code import CALLBACK
+from tuner.programs.run import marshalling
 from tuner.programs.run.host_errors import (
     ABORT,
     HostAssertions,
@@ -24,13 +25,6 @@ from tuner.programs.run.host_errors import (
     with_checks,
 )
 from tuner.programs.run.host_program import AbstractHostProgram
-from tuner.programs.run.marshalling import (
-    CallFrame,
-    PassedArgument,
-    allocated_for_results,
-    copied,
-    pass_arguments,
-)
 from tuner.programs.run.mgpu import SIGNATURES
 from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
 from tuner.runtime.arrays import MemRef
@@ -180,7 +174,7 @@ class HostFunction(AbstractHostProgram):
         call = self.prepare(*arguments)
         with self._lock:
             self._run(call)
-            results = copied(call.frame.results(), self.program, None)
+            results = marshalling.copied(call.frame.results(), self.program, None)
             self._free(call)
         return results[0] if len(results) == 1 else results or None
 
@@ -198,8 +192,8 @@ class HostFunction(AbstractHostProgram):
         return self._heap.in_use
 
     def prepare(self, *arguments: object) -> "PreparedHostCall":
-        passed = pass_arguments(self.program, arguments, 0)
-        return PreparedHostCall(passed, CallFrame(passed, (), self.program.results))
+        passed = marshalling.pass_arguments(self.program, arguments, 0)
+        return PreparedHostCall(passed, marshalling.CallFrame(passed, (), self.program.results))
 
     def repeat(self, call: "PreparedHostCall", times: int) -> None:
         with self._lock:
@@ -217,7 +211,7 @@ class HostFunction(AbstractHostProgram):
             raise
 
     def _free(self, call: "PreparedHostCall") -> None:
-        for address in allocated_for_results(call.frame.results(), call.passed):
+        for address in marshalling.allocated_for_results(call.frame.results(), call.passed):
             self._heap.free(address)
         self._heap.give_back(self._heap.take_freed())
 
@@ -226,5 +220,5 @@ class HostFunction(AbstractHostProgram):
 class PreparedHostCall:
     """The checked arguments of one call of a ``HostFunction``, laid out in memory for repeated calls."""
 
-    passed: tuple[PassedArgument, ...]
-    frame: CallFrame
+    passed: tuple[marshalling.PassedArgument, ...]
+    frame: marshalling.CallFrame

@@ -19,23 +19,16 @@ from tuner.runtime import timing
 from tuner.runtime.cpu.timing_conditions import eviction_of, thread_waited_s
 from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
-from tuner.targets.cpu import baseline_libraries
-from tuner.targets.cpu.blas import (
-    AbstractLibraryMatmul,
-    CompiledLibraryMatmul,
-    blis_code,
-    mkl_code,
-    openblas_code,
-)
+from tuner.targets.cpu import baseline_libraries, blas
 from tuner.targets.cpu.onednn import TorchOneDnnMatmul, onednn_code
 
 WIDE = "f32"  # BLAS has no integers, and numpy's integer matmul is far slower than its BLAS
 BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
-MATMULS: dict[str, Callable[[Problem, Inputs, int], AbstractLibraryMatmul]] = {
-    baseline_libraries.OPENBLAS: partial(CompiledLibraryMatmul, describe=openblas_code),
-    baseline_libraries.MKL: partial(CompiledLibraryMatmul, describe=mkl_code),
-    baseline_libraries.BLIS: partial(CompiledLibraryMatmul, describe=blis_code),
-    baseline_libraries.ONEDNN: partial(CompiledLibraryMatmul, describe=onednn_code),
+MATMULS: dict[str, Callable[[Problem, Inputs, int], blas.AbstractLibraryMatmul]] = {
+    baseline_libraries.OPENBLAS: partial(blas.CompiledLibraryMatmul, describe=blas.openblas_code),
+    baseline_libraries.MKL: partial(blas.CompiledLibraryMatmul, describe=blas.mkl_code),
+    baseline_libraries.BLIS: partial(blas.CompiledLibraryMatmul, describe=blas.blis_code),
+    baseline_libraries.ONEDNN: partial(blas.CompiledLibraryMatmul, describe=onednn_code),
     baseline_libraries.ONEDNN_TORCH: TorchOneDnnMatmul,
 }
 

@@ -22,16 +22,10 @@ from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.protocol import GPU_CALLS, Factory, Limits
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
+from tuner.targets import interface
 from tuner.targets.children import child_runner, child_runners, measure_gpu_roofline
 from tuner.targets.cpu.target import host_machine
 from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, time_cublas_in_child
-from tuner.targets.interface import (
-    MeasurementBackend,
-    ProgramSupport,
-    RunnerChildren,
-    TargetBackend,
-    TargetStatus,
-)
 from tuner.targets.run_plan import bind, plan
 
 if TYPE_CHECKING:
@@ -125,8 +119,8 @@ def cuda_limits(memory_bytes: int) -> Limits:
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
 
 
-def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
-    return RunnerChildren(
+def _children(target: TargetName, problem: Problem, _threads: int) -> interface.RunnerChildren:
+    return interface.RunnerChildren(
         compiler=compiler_factory(target),
         evaluator=Factory("tuner.targets.gpu.evaluator:GpuEvaluator", (target.detail,)),
         limits=cuda_limits(child_memory_bytes(problem)),
@@ -153,7 +147,7 @@ def _roofline(problem: Problem, _threads: int) -> Roofline:
         return call_in_child("roofline", partial(measure_gpu_roofline, problem.dtype), BASELINE_TIMEOUT_S)
 
 
-def _status() -> TargetStatus:
+def _status() -> interface.TargetStatus:
     try:
         facts = probe.describe_gpu().facts
     except DeviceError as error:
@@ -162,12 +156,12 @@ def _status() -> TargetStatus:
         return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}")
     reason = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
     reason += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
-    return TargetStatus(CUDA, True, reason, can_compile=True, chip=most_specific(facts.chip))
+    return interface.TargetStatus(CUDA, True, reason, can_compile=True, chip=most_specific(facts.chip))
 
 
-def _compiles_only(why: str) -> TargetStatus:
+def _compiles_only(why: str) -> interface.TargetStatus:
     reason = f"compiles only: {why}"
-    return TargetStatus(CUDA, False, reason, is_timed=False, can_compile=True, missing=why)
+    return interface.TargetStatus(CUDA, False, reason, is_timed=False, can_compile=True, missing=why)
 
 
 def _tools() -> str:
@@ -198,10 +192,10 @@ def _assembler(chip: str) -> "Assemble | None":
     return lambda ptx, _names: ptxas.assemble(replace(empty, ptx=ptx)).cubin
 
 
-KIND = TargetBackend(
+KIND = interface.TargetBackend(
     name=CUDA,
     status=_status,
-    measurement=MeasurementBackend(
+    measurement=interface.MeasurementBackend(
         machine=lambda target: machine_for(chip_of(target.detail)),
         compiler=partial(compiler_with, GPU_SOURCES),
         plan=plan,
@@ -219,7 +213,7 @@ KIND = TargetBackend(
     assembly=gpu_assembly,
     default_chip=DEFAULT_CHIP,
     require_types=require_chip_types,
-    programs=ProgramSupport(_open_device, _assembler),
+    programs=interface.ProgramSupport(_open_device, _assembler),
     sources=GPU_SOURCES,
     tools=_tools,
 )
