@@ -97,7 +97,7 @@ def _decision(
 ) -> Decision:
     started_s = time.monotonic()
     spare_cores = real_backends().machine().physical_cores - entry.threads
-    result = compared(runner, entry, current, SlowdownLimits(), spare_cores)
+    result = compared(runner, entry, current, SlowdownLimits.up_to(), spare_cores)
     seconds = time.monotonic() - started_s
     decision = Decision(entry.problem.shape, share, iterations, result, seconds, os.getloadavg()[0])
     print(_line(decision), file=sys.stderr, flush=True)

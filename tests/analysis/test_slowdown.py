@@ -71,10 +71,10 @@ def test_a_slowdown_is_found_in_its_interval_and_what_the_same_code_differs_by_i
     for busy in (0.0, 0.3):
         for slower, expected in ((0.05, Finding.SLOWER), (0.0, Finding.NOT_SLOWER)):
             slowdowns = [paired_slowdown(sessions(8, slower, busy=busy, seed=seed)) for seed in range(4)]
-            assert {finding_of(one, 8, SlowdownLimits()) for one in slowdowns} == {expected}
+            assert {finding_of(one, 8, SlowdownLimits.up_to()) for one in slowdowns} == {expected}
     found = paired_slowdown(tuple(scaled(each, 1, 1.2, 1.1) for each in sessions(6, 0.05)))
     assert found.noise > 0.15
-    assert finding_of(found, 6, SlowdownLimits()) is not Finding.SLOWER
+    assert finding_of(found, 6, SlowdownLimits.up_to()) is not Finding.SLOWER
     found = paired_slowdown(sessions(8, 0.05))
     assert found.interval[0] < 0.05 < found.interval[1]
     assert found.median == pytest.approx(0.05, abs=0.01)
@@ -85,12 +85,12 @@ def test_a_slowdown_is_found_in_its_interval_and_what_the_same_code_differs_by_i
     quiet = sessions(9, 0.0)
     found = paired_slowdown((*quiet, scaled(quiet[0], 1, 1, 2)))
     assert abs(found.median) < 0.01
-    assert finding_of(found, 10, SlowdownLimits()) is not Finding.SLOWER
+    assert finding_of(found, 10, SlowdownLimits.up_to()) is not Finding.SLOWER
 
 
 def test_few_sessions_or_samples_of_other_rounds_show_nothing() -> None:
     found = paired_slowdown(sessions(LEAST_SESSIONS - 1, 0.5))
-    assert finding_of(found, LEAST_SESSIONS - 1, SlowdownLimits()) is Finding.UNCLEAR
+    assert finding_of(found, LEAST_SESSIONS - 1, SlowdownLimits.up_to()) is Finding.UNCLEAR
     found = paired_slowdown(sessions(8, 0.05, noise=0.001))
     assert finding_of(found, 8, SlowdownLimits(tolerated=0.06, excluded=0.04)) is Finding.UNCLEAR
     assert finding_of(found, 8, SlowdownLimits(tolerated=0.06, excluded=0.06)) is Finding.NOT_SLOWER
@@ -117,7 +117,7 @@ def round_times(
 def test_how_fast_the_whole_machine_is_does_not_count(machine: float, code: float, found: Finding) -> None:
     timed = round_times(machine * code, machine, machine)
     whole = relative_slowdown(RECORDED, timed).whole
-    assert finding_of(whole, len(timed), SlowdownLimits()) is found
+    assert finding_of(whole, len(timed), SlowdownLimits.up_to()) is found
     assert whole.median == pytest.approx(code - 1, abs=0.012)
 
 

@@ -110,11 +110,11 @@ def real_fleets() -> Iterator[str]:
 
 def settings() -> Iterator[tuple[str, str]]:
     interval = f"{PERCENTILES[1] - PERCENTILES[0]:.0f} % interval"
-    excluded = f"a slowdown of {SlowdownLimits().excluded * 100:.1f} % is ruled out"
+    excluded = f"a slowdown of {SlowdownLimits.up_to().excluded * 100:.1f} % is ruled out"
     yield "concepts/gate.md", f"gives the {interval} of the median over sessions"
     yield "concepts/gate.md", f"{excluded}, or {SESSIONS_LIMIT} sessions"
     yield "guides/gate.md", f"| not slower | {excluded} |"
-    tolerated = f"{SlowdownLimits().tolerated * 100:.0f} %"
+    tolerated = f"{SlowdownLimits.up_to().tolerated * 100:.0f} %"
     yield "guides/gate.md", f"lies above {tolerated} and above the noise"
     yield "guides/gate.md", f"A slowdown below {tolerated}."
     yield "guides/gate.md", f"{SESSIONS_LIMIT} sessions were too noisy"

@@ -45,28 +45,30 @@ class PairedSlowdown:
     noise: float  # relative difference of the same code loaded twice, the upper end of its interval
 
 
+ACCEPTED = 0.05  # relative: the slowdown that is accepted where a user says nothing else
 RESOLVED = 0.03  # relative: what interleaved sessions can distinguish
+LAYOUT = 0.02  # relative: another layout of equal code in memory makes such a difference
 
 
 @dataclass(frozen=True)
 class SlowdownLimits:
-    """Relative slowdowns that decide, by the whole interval of what was measured; the defaults accept 5 %.
+    """Relative slowdowns that decide, by the whole interval of what was measured.
 
     Above ``tolerated``, and above the noise: slower. Below ``excluded``: not slower, however noisy. See
     ``finding_of``.
     """
 
-    tolerated: float = 0.02  # relative: another layout of equal code in memory makes such a difference
-    excluded: float = 0.035  # relative: once such a slowdown is excluded, no more sessions are needed
+    tolerated: float
+    excluded: float  # once such a slowdown is excluded, no more sessions are needed
 
     @classmethod
-    def up_to(cls, max_slowdown: float) -> "SlowdownLimits":
+    def up_to(cls, max_slowdown: float = ACCEPTED) -> "SlowdownLimits":
         """Returns the limits for the largest slowdown that a user accepts (0.05 for 5 %).
 
-        ``tolerated``: 3 points less (RESOLVED), at least 2 %; ``excluded``: the middle of ``tolerated`` and
-        ``max_slowdown``, at most ``max_slowdown``.
+        ``tolerated``: 3 points less (RESOLVED), at least 2 % (LAYOUT); ``excluded``: the middle of
+        ``tolerated`` and ``max_slowdown``, at most ``max_slowdown``.
         """
-        tolerated = max(cls().tolerated, max_slowdown - RESOLVED)
+        tolerated = max(LAYOUT, max_slowdown - RESOLVED)
         return cls(tolerated, min(max_slowdown, (tolerated + max_slowdown) / 2))
 
 

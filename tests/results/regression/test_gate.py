@@ -31,7 +31,7 @@ from tuner.results.regression.gate import GateEntry, GateStatus, check_entry, ga
 from tuner.targets.backends import Backends
 from tuner.targets.interface import TargetStatus
 
-LIMITS = SlowdownLimits()
+LIMITS = SlowdownLimits.up_to()
 
 
 @pytest.fixture(scope="module")

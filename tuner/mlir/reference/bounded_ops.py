@@ -87,8 +87,12 @@ def subtract(a: Bounded, b: Bounded) -> Bounded:
 def multiply(a: Bounded, b: Bounded) -> Bounded:
     """Returns a * b."""
     with np.errstate(all="ignore"):
-        error = np.abs(a.value) * b.error + np.abs(b.value) * a.error + a.error * b.error
-        return rounded(a.value * b.value, np.nan_to_num(error, nan=0.0, posinf=0.0), a.element)
+        error = np.nan_to_num(_error_of_product(a, b), nan=0.0, posinf=0.0)
+        return rounded(a.value * b.value, error, a.element)
+
+
+def _error_of_product(a: Bounded, b: Bounded) -> Float64:
+    return np.abs(a.value) * b.error + np.abs(b.value) * a.error + a.error * b.error
 
 
 def divide(a: Bounded, b: Bounded) -> Bounded:
@@ -201,10 +205,6 @@ INTEGER_COMPARISONS: tuple[Callable[[Int64, Int64], Any], ...] = (
 
 def _sum_of_errors(a: Bounded, b: Bounded) -> Float64:
     return a.error + b.error
-
-
-def _error_of_product(a: Bounded, b: Bounded) -> Float64:
-    return np.abs(a.value) * b.error + np.abs(b.value) * a.error + a.error * b.error
 
 
 def _larger_error(a: Bounded, b: Bounded) -> Float64:

@@ -35,7 +35,7 @@ from tuner.programs.interpreter.lanes import (
     element_type,
     uniform,
 )
-from tuner.programs.interpreter.memory_ops import filled, new_buffer
+from tuner.programs.interpreter.memory_ops import new_buffer, sizes_of
 
 FAMILIES = (
     *(control_flow, conversions, matrices, memory_ops, arithmetic),
@@ -286,4 +286,4 @@ def decode_kernel(kernel: Op) -> LaneKernel:
 
 def _attribution(kernel: Op, kind: Type) -> MakeAttribution:
     element, name = parameter_of(kernel, kind).element, name_of(kernel)
-    return lambda frame: new_buffer(frame, f"attribution of {name}", kind, element, filled(kind.shape, []))
+    return lambda frame: new_buffer(frame, f"attribution of {name}", kind, element, sizes_of(kind.shape, []))

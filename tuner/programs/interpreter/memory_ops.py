@@ -36,13 +36,13 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
     dynamic = scope.slots(op.operands)
 
     def step(frame: LaneFrame) -> None:
-        sizes = filled(kind.shape, frame.take(dynamic))
+        sizes = sizes_of(kind.shape, frame.take(dynamic))
         frame.values[target] = new_buffer(frame, where, kind, element, sizes)
 
     return step
 
 
-def filled(static: Any, dynamic: list[Array]) -> list[Array]:
+def sizes_of(static: Any, dynamic: list[Array]) -> list[Array]:
     """Returns ``static`` as arrays (1, 1), with ``dynamic`` in place of MLIR's markers of dynamic numbers."""
     rest = iter(dynamic)
     unknown = ir.ShapedType.get_dynamic_size()
@@ -57,7 +57,7 @@ class MixedNumbers:
         self._slots = scope.slots(values)
 
     def __call__(self, frame: LaneFrame) -> list[Array]:
-        return filled(self.static, frame.take(self._slots))
+        return sizes_of(self.static, frame.take(self._slots))
 
 
 def new_buffer(
@@ -106,7 +106,7 @@ def global_memory(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         known = frame.memory.made
         if name not in known:
-            sizes = filled(kind.shape, [])
+            sizes = sizes_of(kind.shape, [])
             if contents is None:
                 known[name] = new_buffer(frame, where, kind, element, sizes)
             else:

@@ -11,7 +11,7 @@ from tuner.mlir.ir.reading import groups_of, unsupported
 from tuner.programs.interpreter.arithmetic import elementwise, step_of
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step
 from tuner.programs.interpreter.lanes import INDEX, Array, BufferView, row_major, uniform
-from tuner.programs.interpreter.memory_ops import MixedNumbers, filled
+from tuner.programs.interpreter.memory_ops import MixedNumbers, sizes_of
 
 
 def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, MixedNumbers]:
@@ -69,7 +69,7 @@ def byte_view(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         view: BufferView = frame.values[source]
-        sizes = filled(shape, frame.take(dynamic))
+        sizes = sizes_of(shape, frame.take(dynamic))
         address = view.address + frame.values[shift]
         frame.values[target] = replace(view.shifted(address, sizes, row_major(sizes)), origin=address)
 
