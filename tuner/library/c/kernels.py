@@ -27,8 +27,6 @@ from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed
 from tuner.payload.cpu import element_offsets
 from tuner.targets.cpu.compiler import CpuCompiler
 
-# The C functions of a library, for all sizes, and the processors that their kernels are compiled for.
-
 # Which processors a kernel of a C library is compiled for, and what the C code asks the processor for.
 #
 # Kernels are timed as compiled for the processor that they ran on, with all that it has. In a library they

@@ -28,8 +28,6 @@ from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.tuning.run_steps import noise_of
 from tuner.version import __version__
 
-# A tuning spec for IREE: contractions as IREE sees them, configurations to try, and the text.
-
 # Configurations of IREE's CPU pipeline for a problem: from an entry's knobs, and known good ones.
 #
 # Tiles do not carry over: a register tile of 12 x 32 that wins in tuner's code was 3 times slower than IREE's

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.building import compared, create, value
 from tuner.mlir.ir.reading import walk, walk_where
 
 NEUTRAL = {
@@ -104,9 +104,6 @@ def _kept(op: Op) -> dict[str, ir.Attribute]:
     return {name: op.attributes[name] for name in ("in_bounds", "permutation_map")}
 
 
-UNEQUAL, PREDICATE_BITS = 1, 64  # arith's ne, and the bits of the attribute
-
-
 def read_masks_as_bytes(function: Op) -> None:
     """Changes arguments of i1 that a fusion's operations read to i8, in place, before its script runs.
 
@@ -153,9 +150,7 @@ def _retype(tensor: Value, byte: ir.Type) -> None:
         argument.set_type(byte)
         with ir.InsertionPoint.at_block_begin(body), op.location:
             zero = value("arith.constant", byte, value=ir.IntegerAttr.get(byte, 0))
-            bit = ir.IntegerType.get_signless(1)
-            predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(PREDICATE_BITS), UNEQUAL)
-            is_set = value("arith.cmpi", bit, argument, zero, predicate=predicate)
+            is_set = compared("ne", argument, zero)
         for owner, operand in reads:
             owner.operands[operand] = is_set
 

@@ -10,7 +10,7 @@ import numpy as np
 from tuner.core.fusions import GUARDED, MOST_GUARDED, VISIBLE
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
-from tuner.mlir.ir.building import index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.building import compared, index, loop, plus, times, total, value, zero
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import constant_of, parents_of, walk
 
@@ -18,7 +18,6 @@ KEYS, SCORES, CHUNKS, BLOCK, BATCH = "keys", "columns_scores", "chunks", "block"
 ROWS = (BLOCK, "rows_mixed")
 WIDTH = 64  # elements that are read at a time
 BITS: dict[str, tuple[Any, Any, int]] = {"f32": (np.float32, np.int32, 32), "f64": (np.float64, np.int64, 64)}
-UNSIGNED_LESS_OR_EQUAL = 7  # arith's ule
 
 
 class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
@@ -144,7 +143,6 @@ def _unsafe(guarded: list[Value], around: Op, keys: int) -> Value:
     """Creates at the start of a loop, or of a function, ``keys`` if a number is too large, else 0."""
     with ir.InsertionPoint.at_block_begin(around.regions[0].blocks[0]), around.location:
         truth = ir.IntegerType.get_signless(1)
-        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), UNSIGNED_LESS_OR_EQUAL)
         batch = [op.regions[0].blocks[0].arguments[0] for op in _batches(around)]
         is_safe = None
         for each in guarded:
@@ -153,7 +151,7 @@ def _unsafe(guarded: list[Value], around: Op, keys: int) -> Value:
             most = ir.IntegerAttr.get(kind, int(real(MOST_GUARDED).view(integer)))
             for largest in _largest(each, batch, kind):
                 bound = value("arith.constant", kind, value=most)
-                fits = value("arith.cmpi", truth, largest, bound, predicate=predicate)
+                fits = compared("ule", largest, bound)
                 is_safe = fits if is_safe is None else value("arith.andi", truth, is_safe, fits)
         return value("arith.select", ir.IndexType.get(), is_safe, index(0), index(keys))
 

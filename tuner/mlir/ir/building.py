@@ -87,16 +87,23 @@ def plus(base: Value, distance: int) -> Value:
     return value("arith.addi", ir.IndexType.get(), base, index(distance))
 
 
+PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "ult": 6, "ule": 7}  # of arith.cmpi
+
+
 def is_less(left: Value, right: Value) -> Value:
     """Creates the signed comparison ``left < right`` of two index or integer values; returns its i1 value."""
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)  # arith's slt
-    return value("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=predicate)
+    return compared("slt", left, right)
 
 
 def is_equal(left: Value, right: Value) -> Value:
     """Creates the comparison ``left == right`` of two index or integer values; returns its i1 value."""
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)  # arith's eq
-    return value("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=predicate)
+    return compared("eq", left, right)
+
+
+def compared(predicate: str, left: Value, right: Value) -> Value:
+    """Creates ``arith.cmpi`` by one of PREDICATES of two index or integer values; returns its i1 value."""
+    number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES[predicate])
+    return value("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=number)
 
 
 def integers(numbers: Sequence[int]) -> Attribute:
@@ -155,13 +162,17 @@ def branch(
 
 
 def loop(
-    first: int | Value, end: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value] = ()
+    first: int | Value,
+    end: int | Value,
+    body: Callable[..., Sequence[Value]],
+    carried: Sequence[Value] = (),
+    step: int | Value = 1,
 ) -> list[Value]:
-    """Creates ``scf.for`` from ``first`` up to ``end`` in steps of 1; returns the values that it carries out.
+    """Creates ``scf.for`` from ``first`` up to ``end``, without it; returns the values that it carries out.
 
     ``body(number, *values)`` creates an iteration; it returns the next values, and () where there are none.
     """
-    return list(_loop(first, end, body, carried).results)
+    return list(_loop(first, end, body, carried, step).results)
 
 
 def for_each(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> Op:
@@ -171,7 +182,7 @@ def for_each(first: int | Value, end: int | Value, body: Callable[[Value], None]
         body(number)
         return ()
 
-    return _loop(first, end, of_one, ())
+    return _loop(first, end, of_one)
 
 
 def rolled_loop(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> None:
@@ -180,12 +191,16 @@ def rolled_loop(first: int | Value, end: int | Value, body: Callable[[Value], No
 
 
 def _loop(
-    first: int | Value, end: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value]
+    first: int | Value,
+    end: int | Value,
+    body: Callable[..., Sequence[Value]],
+    carried: Sequence[Value] = (),
+    step: int | Value = 1,
 ) -> Op:
-    bounds = [as_index(each) for each in (first, end, 1)]
+    bounds = [as_index(each) for each in (first, end, step)]
     kinds = [each.type for each in carried]
     op = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
-    block = op.regions[0].blocks.append(ir.IndexType.get(), *kinds)
+    block = op.regions[0].blocks.append(bounds[0].type, *kinds)
     with ir.InsertionPoint(block):
         create("scf.yield", [], body(*block.arguments))
     return op

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.ir.building import create, value
-
-PREDICATES = {"eq": 0, "ne": 1, "ult": 6}  # arith.cmpi's predicates
+from tuner.mlir.ir.building import compared, loop, value
 
 
 def i32() -> Type:
@@ -34,9 +32,7 @@ def calculate(name: str, left: Value, right: Value | int) -> Value:
 
 def compare(predicate: str, left: Value, right: Value | int) -> Value:
     """Creates ``arith.cmpi`` ("eq", "ne", "ult") of two i32, or an int as ``right``; returns its i1 value."""
-    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES[predicate])
-    other = word(right) if isinstance(right, int) else right
-    return value("arith.cmpi", ir.IntegerType.get_signless(1), left, other, predicate=attribute)
+    return compared(predicate, left, word(right) if isinstance(right, int) else right)
 
 
 def as_i32(index: Value) -> Value:
@@ -75,12 +71,5 @@ def loop_i32(
 
     ``build(counter, values)`` creates the body and returns the carried values of the next iteration.
     """
-    bounds = [word(first) if isinstance(first, int) else first, word(last), word(step)]
-    kinds = [each.type for each in carried]
-    loop = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
-    location = ir.Location.current
-    body = loop.regions[0].blocks.append(i32(), *kinds, arg_locs=[location] * (1 + len(kinds)))
-    with ir.InsertionPoint(body):
-        counter, *values = body.arguments
-        create("scf.yield", [], build(counter, values))
-    return list(loop.results)
+    begin = word(first) if isinstance(first, int) else first
+    return loop(begin, word(last), lambda counter, *values: build(counter, [*values]), carried, word(step))

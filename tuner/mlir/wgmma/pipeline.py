@@ -37,8 +37,6 @@ from tuner.mlir.wgmma.plan import (
 )
 from tuner.mlir.wgmma.warpgroups import Consumer, Ring, RingPosition, Source, create_producer
 
-# The end of a consumer: its sums are stored to C, in adjacent pairs, or by TMA through shared memory.
-
 # Stores of adjacent pairs, which ``tuner.finish_stores`` completes.
 #
 # Thread t of a warpgroup holds, in words 4 j + 2 h + i of a fragment, row 16 (t / 32) + t % 32 / 4 + 8 h and

@@ -1,4 +1,4 @@
-"""The copies between host and device memory that a function needs, found by data-flow analysis, inserted.
+"""The copies between host and device memory that a function needs: found by data flow, then inserted.
 
 Calls the methods of ``AbstractActions`` in the order of execution; a state is where each alias set is valid
 (``Valid``). Loops and branches are walked with a recorder first, to choose the state at their start and end,

@@ -24,13 +24,12 @@ from dataclasses import dataclass
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import branch, create, delinearized, index, value
+from tuner.mlir.ir.building import branch, create, delinearized, index, is_equal, loop, value
 from tuner.programs.fusions import operations
 from tuner.programs.gpu_fusions.element_kernels import FusionFunction, PointValues, launch
 
 Build = Callable[[Value, list[Value]], list[Value]]  # of a column and carried values; returns the next ones
 THREADS_LIMIT = 256  # of a block
-EQUAL = 0  # arith's predicate eq
 # Operation that combines partial results -> its neutral element; -1: an integer with all bits set.
 NEUTRAL = {
     "arith.addf": 0.0,
@@ -108,13 +107,7 @@ class _Row:
             self._for_columns([], store_column)
         once = [each for each in self.function.outputs if each[1].type.rank == rank]
         if once:
-            is_first = value(
-                "arith.cmpi",
-                ir.IntegerType.get_signless(1),
-                self.thread,
-                index(0),
-                predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), EQUAL),
-            )
+            is_first = is_equal(self.thread, index(0))
             with self.points.region():
                 branch(is_first, lambda: self.points.store(once, self.at))
 
@@ -137,14 +130,11 @@ class _Row:
         return _combined(combining, init, reduction.results[0])
 
     def _for_columns(self, carried: list[Value], build: Build) -> list[Value]:
-        kinds = [each.type for each in carried]
-        bounds = [self.thread, index(self.columns), index(self.threads)]
-        loop = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
-        block = loop.regions[0].blocks.append(ir.IndexType.get(), *kinds)
-        with ir.InsertionPoint(block), self.points.region():
-            column, *old = block.arguments
-            create("scf.yield", [], build(column, old))
-        return list(loop.results)
+        def of_column(column: Value, *old: Value) -> list[Value]:
+            with self.points.region():
+                return build(column, [*old])
+
+        return loop(self.thread, self.columns, of_column, carried, self.threads)
 
 
 def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:

@@ -9,7 +9,7 @@ from tuner.mlir.effects.accesses import DESCRIPTOR, SHARED, host_accesses
 from tuner.mlir.effects.aliases import is_buffer, is_token, roots_of
 from tuner.mlir.gpu.kernel_memory import declare_launch_memory
 from tuner.mlir.gpu.modules import inline_device_functions
-from tuner.mlir.ir.building import create, for_each_element, index, store, value
+from tuner.mlir.ir.building import compared, create, for_each_element, index, store, value
 from tuner.mlir.ir.memrefs import copy_buffer, is_workgroup, name_memory_spaces
 from tuner.mlir.ir.reading import callee_of, constant_of, location_of, op_of, unsupported, walk
 from tuner.mlir.passes import run_passes
@@ -32,8 +32,6 @@ from tuner.programs.streams.gpux_ops import inline_stream_functions, parse_with_
 
 EXTRACT = "tensor.extract"
 LOOPS = ("scf.for", "scf.forall", "scf.parallel")  # whose first block arguments are iteration numbers
-UNSIGNED_LESS = 6  # arith.cmpi's ult
-PREDICATE_BITS = 64
 
 
 def assert_indirect_indices(function: Op) -> None:
@@ -60,9 +58,7 @@ def assert_indirect_indices(function: Op) -> None:
                     size = value("tensor.dim", ir.IndexType.get(), tensor, index(dimension))
                 else:
                     size = index(tensor.type.shape[dimension])
-                i1, i64 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(PREDICATE_BITS)
-                predicate = ir.IntegerAttr.get(i64, UNSIGNED_LESS)
-                inside = value("arith.cmpi", i1, number, size, predicate=predicate)
+                inside = compared("ult", number, size)
                 message = f"an index into {tensor.type} is outside of dimension {dimension}"
                 create("cf.assert", (), [inside], msg=ir.StringAttr.get(message))
 
