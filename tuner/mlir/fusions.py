@@ -33,7 +33,7 @@ from tuner.core.fusions import (
 )
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Attribute, Op, Value, ir
-from tuner.mlir.ir.building import create
+from tuner.mlir.ir import building
 from tuner.mlir.ir.linalg import LAYOUTS, convolution_form, is_unsigned, round_late
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import op_of, walk, walk_where
@@ -178,7 +178,7 @@ def prepare(module: ir.Module) -> None:
     function = fusion_function(module)
     for fill in walk(function, "linalg.fill"):  # the sums of a contraction are not kept in the output
         with ir.InsertionPoint(fill), fill.location:
-            fill.operands[1] = create("tensor.empty", [fill.results[0].type]).results[0]
+            fill.operands[1] = building.value("tensor.empty", fill.results[0].type)
     if len(walk_where(function, _is_structured)) > 1:  # a single copy would be folded away
         run_passes(module, FUSE)
         function = fusion_function(module)
@@ -241,24 +241,12 @@ def _loops(mapping: ir.AffineMap) -> list[int | None]:
 
 def _copy_before(store: Op) -> Op:
     kind = ir.RankedTensorType(store.operands[0].type)
-    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank))
-    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
     with ir.InsertionPoint(store), store.location:
-        empty = create("tensor.empty", [kind]).results[0]
-        copy = ir.Operation.create(
-            "linalg.generic",
-            results=[kind],
-            operands=[store.operands[0], empty],
-            regions=1,
-            attributes={
-                "indexing_maps": ir.ArrayAttr.get([identity, identity]),
-                "iterator_types": ir.ArrayAttr.get([parallel] * kind.rank),
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
-            },
+        empty = building.value("tensor.empty", kind)
+        identity, loops = building.dimensions(kind.rank), [building.PARALLEL] * kind.rank
+        copy = building.generic(
+            [store.operands[0]], empty, [identity, identity], loops, lambda number, _: number
         )
-        body = copy.regions[0].blocks.append(kind.element_type, kind.element_type)
-        with ir.InsertionPoint(body):
-            create("linalg.yield", [], [body.arguments[0]])
     store.operands[0] = copy.results[0]
     return copy
 
@@ -268,16 +256,16 @@ def _start_from_output(function: Op, root: Op, store: Op) -> None:
     memory, number = store.operands[1], ir.OpResult(store.operands[0]).result_number
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), root.location:
         unit = ir.UnitAttr.get()
-        start = create(
-            "bufferization.to_tensor", [store.operands[0].type], [memory], restrict=unit, writable=unit
+        start = building.value(
+            "bufferization.to_tensor", store.operands[0].type, memory, restrict=unit, writable=unit
         )
     user, place = root, len(root.operands) - len(root.results) + number
     while user.operands[place].owner.name == "linalg.fill":
         user, place = user.operands[place].owner.operation, 1
     if user is root and _reads_init(root, number):
         with ir.InsertionPoint(root), root.location:
-            start = _copied(user.operands[place], start.results[0])
-    user.operands[place] = start.results[0]
+            start = building.copied(user.operands[place], start)
+    user.operands[place] = start
 
 
 def _reads_init(root: Op, number: int) -> bool:
@@ -285,21 +273,6 @@ def _reads_init(root: Op, number: int) -> bool:
     values = root.regions[0].blocks[0].arguments
     made_empty = op_of(root.operands[len(root.operands) - len(root.results) + number], "tensor.empty")
     return made_empty is None and bool(list(values[len(values) - len(root.results) + number].uses))
-
-
-def _copied(tensor: Value, into: Value) -> Op:
-    copy = ir.Operation.create(
-        "linalg.copy",
-        results=[into.type],
-        operands=[tensor, into],
-        regions=1,
-        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
-    )
-    element = ir.RankedTensorType(into.type).element_type
-    body = copy.regions[0].blocks.append(element, element)
-    with ir.InsertionPoint(body):
-        create("linalg.yield", [], [body.arguments[0]])
-    return copy
 
 
 @dataclass(frozen=True)

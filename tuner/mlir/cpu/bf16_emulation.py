@@ -21,8 +21,8 @@ crashes on shuffles and masked loads with zeros of bf16 ("Cannot select: f16 = b
 import struct
 
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.ir.building import value
-from tuner.mlir.ir.reading import attributes_of, walk_where
+from tuner.mlir.ir.building import recreated, value
+from tuner.mlir.ir.reading import walk_where
 
 BF16, STORED, WIDE, WORD = "bf16", "i16", "f32", "i32"
 CALL, DOT = "llvm.call_intrinsic", "llvm.x86.avx512bf16.dpbf16ps"
@@ -75,10 +75,7 @@ def _compute_in_f32(op: Op) -> None:
         if op.name in (EXTEND, ROUND) and operands[0].type == kinds[0]:
             results = operands
         else:
-            widened_op = ir.Operation.create(
-                op.name, results=kinds, operands=operands, attributes=attributes_of(op)
-            )
-            results = list(widened_op.results)
+            results = list(recreated(op, kinds, operands).results)
         for old, new in zip(op.results, results, strict=True):
             old.replace_all_uses_with(_rounded(new, old.type) if BF16 in str(old.type) else new)
     op.erase()

@@ -7,8 +7,7 @@ from itertools import groupby
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
-from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.reading import attributes_of
+from tuner.mlir.ir.building import create, recreated, value
 
 PRODUCTS = ("nvgpu.mma.sync", "vector.fma")
 WAIT, BARRIER = "nvgpu.device_async_wait", "gpu.barrier"
@@ -67,13 +66,8 @@ class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
                 first.build(body.wait)
                 first.build(body.barrier)
                 starts = [first.value(read.results[0]) for read in body.first_reads]
-                new = ir.Operation.create(
-                    "scf.for",
-                    results=[each.type for each in (*loop.results, *starts)],
-                    operands=[*loop.operands, *starts],
-                    attributes=attributes_of(loop),
-                    regions=1,
-                )
+                results = [each.type for each in (*loop.results, *starts)]
+                new = recreated(loop, results, [*loop.operands, *starts])
             kinds = [each.type for each in (*body.arguments, *starts)]
             inside = new.regions[0].blocks.append(*kinds, arg_locs=[loop.location] * len(kinds))
             with loop.location, ir.InsertionPoint(inside):

@@ -19,6 +19,18 @@ def create(
     )
 
 
+def recreated(op: Op, results: Sequence[Type], operands: Sequence[Value], **attributes: Attribute) -> Op:
+    """Creates an op with the name and the attributes of another one; its regions are empty."""
+    kept = {each: op.attributes[each] for each in op.attributes}
+    return ir.Operation.create(
+        op.name,
+        results=list(results),
+        operands=list(operands),
+        attributes=kept | attributes,
+        regions=len(op.regions),
+    )
+
+
 def value(name: str, result: Type, *operands: Value, **attributes: Attribute) -> Value:
     """Creates an op with one result, of type ``result``, and without regions; returns the result value."""
     return create(name, [result], operands, **attributes).results[0]
@@ -272,6 +284,28 @@ def generic(
     with ir.InsertionPoint(block):
         create("linalg.yield", [], [body(*block.arguments)])
     return op
+
+
+def filled(number: Value, tensor: Value) -> Value:
+    """Creates ``linalg.fill`` of a tensor with a number; returns its value."""
+    return _of_first("linalg.fill", number, tensor)
+
+
+def copied(source: Value, tensor: Value) -> Value:
+    """Creates ``linalg.copy`` of a tensor into another one; returns its value."""
+    return _of_first("linalg.copy", source, tensor)
+
+
+def _of_first(name: str, source: Value, tensor: Value) -> Value:
+    segments = ir.DenseI32ArrayAttr.get([1, 1])
+    op = ir.Operation.create(
+        name, [tensor.type], [source, tensor], {"operandSegmentSizes": segments}, regions=1
+    )
+    element = tensor.type.element_type
+    block = op.regions[0].blocks.append(element, element)
+    with ir.InsertionPoint(block):
+        create("linalg.yield", [], [block.arguments[0]])
+    return op.results[0]
 
 
 def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> None:

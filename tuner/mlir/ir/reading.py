@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Hashable, Iterator
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Block, Op, Value, WalkResult, ir, pattern_rewrites
-from tuner.mlir.ir.building import symbol, value
+from tuner.mlir.ir.building import recreated, symbol, value
 
 
 def op_of(value: Value, *names: str) -> Op | None:
@@ -375,13 +375,11 @@ def set_shared_bytes(launch: Op, size: int, extra_bytes: Value | None = None) ->
         total = value("arith.constant", kind, value=ir.IntegerAttr.get(kind, size))
         if extra_bytes is not None:
             total = value("arith.addi", kind, total, extra_bytes)
-        attributes = attributes_of(launch)
-        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([*sizes[:SHARED_BYTES], 1, *sizes[ARGUMENTS:]])
-        new = ir.Operation.create(
-            "gpu.launch_func",
+        new = recreated(
+            launch,
             [result.type for result in launch.results],
             [*old[:before], total, *old[before + sizes[SHARED_BYTES] :]],
-            attributes,
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([*sizes[:SHARED_BYTES], 1, *sizes[ARGUMENTS:]]),
         )
     for before_it, after_it in zip(launch.results, new.results, strict=True):
         before_it.replace_all_uses_with(after_it)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
 from tuner.mlir.effects import aliases
-from tuner.mlir.ir.building import create, dynamic_sizes, index, value
+from tuner.mlir.ir.building import create, dynamic_sizes, index, recreated, value
 from tuner.mlir.ir.memrefs import copy_buffer, is_row_major
-from tuner.mlir.ir.reading import attributes_of, op_of
+from tuner.mlir.ir.reading import op_of
 
 # operations whose device view is a clone of the operation with device views as operands
 DERIVED = aliases.VIEWS | {"arith.select"}
@@ -375,12 +375,10 @@ def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
     types = [result.type for result in op.results]
     values = list(op.operands)
     with op.location, ir.InsertionPoint(op):
-        new = ir.Operation.create(
-            op.name,
-            results=types + [types[number] for number in positions.results],
-            operands=values + [values[number] for number in positions.operands],
-            attributes=attributes_of(op),
-            regions=len(op.regions),
+        new = recreated(
+            op,
+            types + [types[number] for number in positions.results],
+            values + [values[number] for number in positions.operands],
         )
     pairs: list[tuple[Value, Value]] = []
     operands = [IterArgOperand(new, len(values) + index) for index in range(len(positions.operands))]

@@ -5,10 +5,9 @@ from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir import building
-from tuner.mlir.ir.building import create, integers, value
-from tuner.mlir.ir.reading import attributes_of
+from tuner.mlir.ir.building import create, filled, integers, value
 from tuner.programs.fusions.operations import COLLAPSE, EMPTY, EXPAND, PARALLEL, VIEWS, defining, is_free
-from tuner.programs.fusions.payload import TensorPayload, filled
+from tuner.programs.fusions.payload import TensorPayload
 from tuner.programs.fusions.views import Reassociation
 
 
@@ -73,17 +72,6 @@ def transposed(tensor: Value, order: Sequence[int]) -> Value:
     maps = [[loops[order.index(each)] for each in range(len(order))], loops]
     iterators = [building.PARALLEL] * len(order)
     return building.generic([tensor], target, maps, iterators, lambda number, _: number).results[0]
-
-
-def recreated(op: Op, kind: ir.Type, operands: Sequence[Value]) -> Op:
-    """Creates an operation with the name and the attributes of another one; its regions are empty."""
-    return ir.Operation.create(
-        op.name,
-        results=[kind],
-        operands=list(operands),
-        attributes=attributes_of(op),
-        regions=len(op.regions),
-    )
 
 
 def collapse(tensor: Value, groups: Reassociation) -> Value:

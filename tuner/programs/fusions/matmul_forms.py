@@ -5,13 +5,12 @@ i8 in place of their extensions), ``narrow_sums`` (of i8 into i64), ``begin_with
 """
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.building import create, recreated, value
 from tuner.mlir.ir.linalg import is_unsigned
 from tuner.programs.fusions.generics import (
     collapse,
     expand,
     maps_attribute,
-    recreated,
     selecting,
     summed,
     transposed,
@@ -144,7 +143,7 @@ def _narrowed(tensor: Value) -> Value:
     source = _narrowed(op.operands[0])
     kind = ir.RankedTensorType.get(tensor.type.shape, source.type.element_type)
     with ir.InsertionPoint(op), op.location:
-        return recreated(op, kind, [source, *list(op.operands)[1:]]).results[0]
+        return recreated(op, [kind], [source, *list(op.operands)[1:]]).results[0]
 
 
 def is_extension(op: Op) -> bool:
@@ -192,7 +191,7 @@ def narrow_sums(payload: TensorPayload) -> None:
             continue
         with ir.InsertionPoint(op), op.location:
             kind = ir.RankedTensorType.get(op.results[0].type.shape, ir.IntegerType.get_signless(32))
-            narrow = recreated(op, kind, [*inputs_of(op), zeros(kind)])
+            narrow = recreated(op, [kind], [*inputs_of(op), zeros(kind)])
             add_body(narrow)
         for reader in readers:  # the wide matmul has no users now: ``clean_up`` erases it
             reader.results[0].replace_all_uses_with(narrow.results[0])

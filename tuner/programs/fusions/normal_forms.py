@@ -4,9 +4,9 @@ from math import prod
 
 from tuner.core.fusions import number_type
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.building import create, filled, recreated, value
 from tuner.mlir.ir.linalg import convolution_form
-from tuner.mlir.ir.reading import attributes_of, op_of, source_of, walk_where
+from tuner.mlir.ir.reading import op_of, source_of, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import apply_script, parse
 from tuner.programs.fusions import operations
@@ -17,10 +17,9 @@ from tuner.programs.fusions.generics import (
     expand,
     extended,
     maps_attribute,
-    recreated,
 )
 from tuner.programs.fusions.matmul_forms import add_body, is_plain, is_transposed, matmul
-from tuner.programs.fusions.payload import TensorPayload, filled
+from tuner.programs.fusions.payload import TensorPayload
 from tuner.programs.fusions.views import YIELD, number_of, padding_number
 
 # Elementwise operations, transposes and broadcasts become ``linalg.generic``; matmuls, convolutions and
@@ -162,16 +161,13 @@ def _can_keep(op: Op, kept: list[int]) -> bool:
 def _rebuild(op: Op, kept: list[int]) -> None:
     count = len(op.operands) - len(op.results)
     places = [*range(count), *(count + number for number in kept)]
-    attributes = attributes_of(op)
-    attributes["indexing_maps"] = maps_attribute([operations.maps_of(op)[number] for number in places])
-    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([count, len(kept)])
     with ir.InsertionPoint(op), op.location:
-        new = ir.Operation.create(
-            operations.GENERIC,
-            results=[op.results[number].type for number in kept],
-            operands=[op.operands[number] for number in places],
-            attributes=attributes,
-            regions=1,
+        new = recreated(
+            op,
+            [op.results[number].type for number in kept],
+            [op.operands[number] for number in places],
+            indexing_maps=maps_attribute([operations.maps_of(op)[number] for number in places]),
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([count, len(kept)]),
         )
     for number, result in zip(kept, new.results, strict=True):
         op.results[number].replace_all_uses_with(result)
@@ -245,7 +241,7 @@ def _replace_convolution(op: Op, wide: Wide, *, keeps: bool) -> None:
     if operands == list(op.operands):
         return
     with ir.InsertionPoint(op), op.location:
-        wide_op = recreated(op, operands[-1].type, operands)
+        wide_op = recreated(op, [operands[-1].type], operands)
         add_body(wide_op)
         result = wide_op.results[0]
         if _is_narrow(op.results[0]):
@@ -281,7 +277,7 @@ def _extended(tensor: Value, wide: Wide) -> Value:
 
 
 def _placed(op: Op, operands: list[Value]) -> Value:
-    copy = recreated(op, ir.RankedTensorType.get(op.results[0].type.shape, ir.F32Type.get()), operands)
+    copy = recreated(op, [ir.RankedTensorType.get(op.results[0].type.shape, ir.F32Type.get())], operands)
     if op.name == operations.PAD:
         with ir.InsertionPoint(copy):
             constant = _constant(padding_number(op) or 0.0)

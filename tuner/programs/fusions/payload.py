@@ -9,7 +9,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import NUMBER_TYPES, TensorType
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Attribute, Block, Op, Type, Value, ir
-from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.building import create, filled, value
 from tuner.mlir.ir.reading import function_type, walk
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
@@ -178,22 +178,6 @@ def set_function_type(function: Op) -> None:
     inputs = [each.type for each in block.arguments]
     results = [each.type for each in list(block.operations)[-1].operands]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
-
-
-def filled(number: Value, tensor: Value) -> Value:
-    """Creates ``linalg.fill`` of a tensor with a number at the insertion point; returns its value."""
-    fill = ir.Operation.create(
-        "linalg.fill",
-        results=[tensor.type],
-        operands=[number, tensor],
-        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
-        regions=1,
-    )
-    element = tensor.type.element_type
-    block = fill.regions[0].blocks.append(element, element)
-    with ir.InsertionPoint(block):
-        create("linalg.yield", [], [block.arguments[0]])
-    return fill.results[0]
 
 
 def _weight(constant: Attribute) -> Weight:
