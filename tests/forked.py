@@ -5,7 +5,7 @@ import signal
 import threading
 from collections.abc import Callable
 
-from tuner.runtime import process_locks
+from tuner.runtime import process_state
 
 HANG_S = 60  # after which a forked process that waits is ended: its status is then the signal's
 
@@ -29,7 +29,7 @@ def in_child_amid_calls(work: Callable[[], bool]) -> bool:
     are_held, is_over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        held = list(process_locks.LOCKS)
+        held = list(process_state.LOCKS)
         for lock in held:
             lock.acquire()
         are_held.set()

@@ -51,7 +51,7 @@ NARROWER: Table = {
     "programs/run/sampled_launches": ("core", "payload", "simulator", "targets/gpu"),
     "programs/run": (
         *("core", "mlir/bindings", "mlir/effects/runner_signatures", "payload/packed_weights"),
-        *("runtime/arrays", "runtime/cpu", "runtime/process_locks"),
+        *("runtime/arrays", "runtime/cpu", "runtime/process_state"),
     ),
     "results/output": ("analysis", "core", "space", "targets/gpu", "tuning"),
     "results/regression": (

@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tuner.runtime import process_locks  # noqa: F401 - from now on a fork waits for imports
+from tuner.runtime import process_state  # noqa: F401 - from now on a fork waits for imports
 from tuner.version import __version__
 
 __all__ = [

@@ -14,7 +14,7 @@ from torch.utils import _pytree
 from tuner.core.errors import UsageError
 from tuner.programs.lowering.resources import SplitPayload, joined_payload
 from tuner.runtime.compiled_files import compiled_files
-from tuner.runtime.process_locks import free_in_forks
+from tuner.runtime.process_state import free_in_forks
 from tuner.torch.decompositions import decompositions
 from tuner.torch.export_key import export_key
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms

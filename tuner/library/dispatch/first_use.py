@@ -26,7 +26,7 @@ from tuner.library.dispatch.rule import Configuration
 from tuner.payload.reference import Array, output_dtype
 from tuner.runtime import timing
 from tuner.runtime.cpu.memory import copy_on_small_pages, keep_freed_memory
-from tuner.runtime.process_locks import between_forks
+from tuner.runtime.process_state import between_forks
 from tuner.runtime.workers.processes import TimingLock, holder_text, owned_lock_file
 from tuner.targets.arrays import ProblemArrays
 from tuner.targets.cpu.callables import AddressCall, CpuCallable, address_of

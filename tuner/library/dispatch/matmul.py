@@ -21,7 +21,7 @@ from tuner.library.dispatch.first_use import (
 )
 from tuner.library.dispatch.resolver import BASELINE, Chosen, Misses, Resolver
 from tuner.payload.reference import Array
-from tuner.runtime.process_locks import between_forks, reentrant_lock, thread_lock
+from tuner.runtime.process_state import between_forks, reentrant_lock, thread_lock
 from tuner.targets.backends import Backends
 
 FIRST_USE, NEVER = MEASURES = ("first-use", "never")

@@ -28,7 +28,7 @@ from tuner.library.dispatch.first_use import (
 from tuner.library.dispatch.rule import DispatchRule, ProblemSpaces, read_rule
 from tuner.results.best_trials import best_here
 from tuner.results.database_name import which_database
-from tuner.runtime.process_locks import between_forks
+from tuner.runtime.process_state import between_forks
 from tuner.targets.backends import Backends
 
 FIRST_USE = "first use"

@@ -26,7 +26,7 @@ from tuner.programs.run.marshalling import (
 from tuner.programs.run.mgpu import MgpuTable
 from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
 from tuner.runtime.arrays import DeviceArray, stream_handle, wait_for_producers
-from tuner.runtime.process_locks import LoadedCode, thread_lock
+from tuner.runtime.process_state import LoadedCode, thread_lock
 
 # One call of a program, captured as a CUDA graph.
 

@@ -27,7 +27,7 @@ from tuner.programs.run.fused_code import (
 from tuner.programs.run.host_program import AbstractHostProgram, failed_assertion
 from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.cpu.team_threads import checked_threads
-from tuner.runtime.process_locks import thread_lock
+from tuner.runtime.process_state import thread_lock
 
 # A program of fusions as a Python function: arrays in, arrays out, in a few microseconds.
 #

@@ -30,7 +30,7 @@ from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write
 from tuner.runtime.arrays import MemRef
 from tuner.runtime.cpu.host import require_tiles_for
 from tuner.runtime.cpu.object_files import LoadedObject
-from tuner.runtime.process_locks import thread_lock
+from tuner.runtime.process_state import thread_lock
 
 PACKED = "_mlir_"  # begins the names of MLIR's wrappers, void(void **arguments), which the JIT looks up
 

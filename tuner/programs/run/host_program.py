@@ -5,7 +5,7 @@ import re
 from typing import Any, Never
 
 from tuner.core.errors import CandidateError, IndexOutOfRange, Stage, reason_of
-from tuner.runtime.process_locks import LoadedCode
+from tuner.runtime.process_state import LoadedCode
 
 INDEX = "index"  # in assertions of indices, of tuner (``assert_indirect_indices``) and of torch-mlir
 # The message of generate-runtime-verification: operation, reason, location

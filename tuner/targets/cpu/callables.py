@@ -13,7 +13,7 @@ from tuner.core.problem import Problem
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.memory import keep_freed_memory, placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.runtime.process_locks import LoadedCode
+from tuner.runtime.process_state import LoadedCode
 from tuner.targets.arrays import (
     LOAD_AGAIN,
     Expected,

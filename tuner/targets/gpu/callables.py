@@ -11,7 +11,7 @@ from tuner.core.gpu_code import KernelProgram, buffers_of
 from tuner.core.problem import Problem
 from tuner.runtime.arrays import device_array, overlap, stream_handle, wait_for_producers
 from tuner.runtime.cuda.probe import open_device
-from tuner.runtime.process_locks import LoadedCode, thread_lock
+from tuner.runtime.process_state import LoadedCode, thread_lock
 from tuner.targets import arrays
 from tuner.targets.gpu.arrays import LoadedKernels
 

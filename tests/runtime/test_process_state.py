@@ -13,8 +13,8 @@ import pytest
 from tests.forked import in_child, in_child_amid_calls
 from tests.source_files import MODULES
 from tuner.library.dispatch.first_use import numpy_product
-from tuner.runtime import process_locks
-from tuner.runtime.process_locks import between_forks, reentrant_lock, thread_lock
+from tuner.runtime import process_state
+from tuner.runtime.process_state import between_forks, reentrant_lock, thread_lock
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
@@ -81,7 +81,7 @@ def test_a_fork_waits_for_an_import_of_another_thread(
     is_entered = threading.Event()
     monkeypatch.setattr(sys, "late", (is_entered, begun), raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(process_locks, "IMPORTED_WHEN_NEEDED", {"imported_late"})
+    monkeypatch.setattr(process_state, "IMPORTED_WHEN_NEEDED", {"imported_late"})
     importer = threading.Thread(target=importlib.import_module, args=("imported_late",))
     begun.clear()
     importer.start()
@@ -95,5 +95,5 @@ LOCKS = re.compile(r"(threading|multiprocessing)\.(R?Lock|Condition|\w*Semaphore
 
 def test_all_locks_of_the_package_are_such() -> None:
     assert LOCKS.search("self._lock = threading.Lock()")
-    texts = {name: path.read_text() for name, path in MODULES.items() if name != "runtime.process_locks"}
+    texts = {name: path.read_text() for name, path in MODULES.items() if name != "runtime.process_state"}
     assert [name for name, text in texts.items() if LOCKS.search(text)] == []
