@@ -275,7 +275,7 @@ def _range(means: list[float]) -> str:
 
 
 def gpu_sentence() -> str:
-    """Returns the README's sentence on GPUs: what the check's tuned kernels of one shape reached on an H200."""
+    """Returns the README's sentence on GPUs: what tuned kernels of one shape reached on an H200."""
     rows = json.loads((RESULTS / "gpu_check_sm_90a.json").read_text())["rows"]
     tuned = [each for each in rows if each["part"] == "tuning" and "ratio" in each]
     shape = tuned[0]["problem"].split()[1]
