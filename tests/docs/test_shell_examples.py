@@ -17,12 +17,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.cli.real import brief_remeasurement, real_candidates
 from tests.docs.guide import ROOT, blocks_of
 from tests.docs.test_examples import EXAMPLES, PAGES, Example, understood
-from tests.targets.cpu.test_evaluator import ANYWHERE, MLIR_OPT, stock_point
+from tests.targets.cpu.test_evaluator import MLIR_OPT
 from tests.texts import text_beside
-from tuner.payload.cpu import partitions_in, payload_mlir
-from tuner.targets.registry import real_backends
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 NO_OPTION = "--no-such-option"
@@ -163,16 +162,26 @@ LARGE_BYTES = 41 << 20  # the page cuts files above 40 MiB
 
 @pytest.mark.mlir
 @pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)")
-def test_mlir_opt_and_apply_run_an_exported_script(here: Path) -> None:
-    _, by_mlir_opt, by_apply, *_ = lines_of("README.md", "tuner export matmul 512x512x512 -o best.mlir ")
-    point, script = stock_point(ANYWHERE, next(each for each in ANYWHERE.kinds(1) if each.dtype == "f32"))
-    (here / "best.mlir").write_text(script.text)
-    payload = payload_mlir(point.problem, partitions_in(script.text, point.problem))
-    (here / "best.source.mlir").write_text(payload)
-    assert "linalg.matmul" not in run(by_mlir_opt, here)
-    options = by_apply.split("#")[0].split()[1:]
-    applied = Tuner(here / "results.db", real_backends()).done(*options)
-    assert "linalg.matmul" not in applied.out
+def test_what_export_and_the_pages_print_runs_the_script_that_was_exported(here: Path) -> None:
+    tuner, line = (
+        Tuner(here / "results.db", real_candidates()),
+        "tuner export matmul 512x512x512 -o best.mlir ",
+    )
+    with brief_remeasurement():
+        tuner.done("tune matmul 512x512x512 --trials 3")
+    _, by_apply, *_ = lines_of("README.md", line)
+    export, same, of_stock, by_mlir_opt, *_ = lines_of("docs/guides/tuning.md", line)
+
+    def applied(command: str) -> str:
+        first, *options = shlex.split(command, comments=True)
+        return tuner.done(*options).out if first == "tuner" else run(command, here)
+
+    printed = tuner.done(*shlex.split(export, comments=True)[1:]).err
+    tuner.done(*shlex.split(of_stock, comments=True)[1:])
+    commands = re.findall(r"^run \S+ by:\n  (.+)$", printed, re.MULTILINE)
+    assert any(command.startswith("mlir-opt") for command in commands)
+    for command in (*commands, by_apply, same, by_mlir_opt):
+        assert "linalg.matmul" not in applied(command)
 
 
 @pytest.mark.slow

@@ -102,6 +102,11 @@ def source_file(script_file: Path) -> Path:
     return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
 
 
+def stock_file(script_file: Path) -> Path:
+    """Returns the path of the script that stock mlir-opt runs, next to one that calls ops of tuner."""
+    return script_file.with_name(f"{script_file.stem}.stock{script_file.suffix}")
+
+
 def _with_knob_options(run: Run, trial: StoredTrial) -> str:
     """Returns a trial's script; its knobs list values that leave the rest of the script as it is."""
     script, record, settings = trial.script_text, trial.record, run.settings

@@ -44,10 +44,11 @@ def test_a_script_a_source_and_a_payload_are_printed_or_written(tuned: Tuner, tm
     path = tmp_path / "out.mlir"
     done = tuned("export matmul 8x8x8 -o", str(path))
     assert (done.code, done.out) == (0, "")
-    *wrote, given = done.err.splitlines()
+    *wrote, given, run, command = done.err.splitlines()
     time = "1 ms (95 % interval 1 ms .. 1 ms)"
     assert given == f"note: the best is trial {best(tuned)} of run 1: {time}; reliable"
     assert wrote == [f"wrote {tmp_path / 'out.source.mlir'}", f"wrote {path}"]
+    assert (run, command.split()[1]) == ("run out.mlir by:", str(tmp_path / "out.source.mlir"))
     assert (tmp_path / "out.source.mlir").read_text() == "// source of 8x8x8\n"
     assert "// Run it by mlir-opt out.source.mlir --transform-" in path.read_text()
     assert tuned("export matmul 8x8x8 --format source").out == "// source of 8x8x8\n"
@@ -130,6 +131,28 @@ def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(tmp_path: Pat
     own.done("tune matmul 8x8x8 --trials 1")
     note = "note: no best.stock.mlir: every timed script of the problem calls ops of tuner\n"
     assert note in own("export matmul 8x8x8 -o", str(tmp_path / "best.mlir")).err
+
+
+def test_an_export_says_what_runs_it_and_leaves_no_stock_script_of_an_earlier_one(here: Path) -> None:
+    own = Tuner(here / "results.db", fakes.backends(bind=lambda *_: fakes.bind_with_custom_op))
+    own.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
+    stock = own.done("export matmul 8x8x8 --stock -o portable.mlir --json").json["trial"]
+    own.done("export --trial 3 --format json -o best.json")
+    said = own.done("export matmul 8x8x8 -o best.mlir").err.splitlines()
+    assert said[-4:-1] == [
+        "run best.mlir by:",
+        "  tuner apply best.mlir best.source.mlir",
+        "run best.stock.mlir by:",
+    ]
+    require(said[-1], "  mlir-opt", " best.stock.source.mlir ", "=best.stock.mlir ")
+    assert f"note: best.json is of an earlier export: trial 3, not {best(own)}" in said
+    said = own.done("export --trial", str(stock), "-o", "best.mlir").err.splitlines()
+    assert "removed best.stock.mlir and its payload, of an earlier export" in said
+    assert [*here.glob("best.*stock*")] == []
+    require(said[-1], "  mlir-opt", " best.source.mlir ", "=best.mlir ")
+    (here / "best.stock.mlir").write_text("// of somebody else\n")
+    assert "removed" not in own.done("export --trial", str(stock), "-o", "best.mlir").err
+    assert (here / "best.stock.mlir").exists()
 
 
 def test_a_failed_trial_has_no_time_to_export(tuner: Tuner) -> None:

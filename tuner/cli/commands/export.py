@@ -1,6 +1,9 @@
 """``tuner export``, of one problem or of several."""
 
+import contextlib
 import json
+import shlex
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -28,14 +31,14 @@ from tuner.library.c.writer import c_files
 from tuner.library.entries import gpu_entries, library_entries
 from tuner.library.library import FORMATS, STOCK_FORMATS, VERSIONS, LibraryText, for_version, merged, suitable
 from tuner.results.best_trials import best_known, best_stock
-from tuner.results.exported_trial import exported, require_bound, source_file, source_of
+from tuner.results.exported_trial import exported, require_bound, source_file, source_of, stock_file
 from tuner.results.output.files import require_folder, write_atomically, write_folder
 from tuner.results.output.formatting import count_text
 from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
 from tuner.results.past_runs import trial_query
 from tuner.space.recorded.t4 import Recording, t4_bytes
-from tuner.space.scripts.header import custom_ops
+from tuner.space.scripts.header import MARK, custom_ops, run_command
 from tuner.targets.backends import AUTO
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from tuner.targets.backends import Backends
 
 
+MLIR_OPT_NAMES = ("mlir-opt", "mlir-opt-23", "mlir-opt-22")  # of LLVM, of Debian's packages
 EXPORT_FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4", *FORMATS)
 DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are made from its script
 
@@ -184,6 +188,8 @@ def export(
         _note_stock(stock, stored, form, output)
         if trial is None and not is_stock:
             print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
+        if form == "script" and output is not None and output.is_file():
+            _print_commands(output, other is not None, is_portable=not custom_ops(stored.script_text))
 
 
 def _refuse_options_with_merge(context: click.Context) -> None:
@@ -195,12 +201,21 @@ def _refuse_options_with_merge(context: click.Context) -> None:
         )
 
 
+def _print_commands(script: Path, has_stock: bool, *, is_portable: bool) -> None:
+    """Prints on stderr the commands that run a written script, and the stock one next to it."""
+    mlir_opt = next(filter(shutil.which, MLIR_OPT_NAMES), MLIR_OPT_NAMES[0])
+    for file, is_stock in ((script, is_portable), *[(stock_file(script), True)] * has_stock):
+        paths = (shlex.quote(str(path)) for path in (file, source_file(file)))
+        command = run_command(*paths, is_stock=is_stock, mlir_opt=mlir_opt)
+        print(f"run {file.name} by:\n  {command}", file=sys.stderr)
+
+
 def _note_stock(stock: "BestStock | None", trial: StoredTrial, form: str, output: Path | None) -> None:
     if stock is not None:
         print(f"note: {stock_text(stock)}", file=sys.stderr)
     elif form == "script" and output is not None and custom_ops(trial.script_text):
         why = "every timed script of the problem calls ops of tuner"
-        print(f"note: no {output.stem}.stock{output.suffix}: {why}", file=sys.stderr)
+        print(f"note: no {stock_file(output).name}: {why}", file=sys.stderr)
 
 
 def _best(
@@ -270,16 +285,31 @@ def _write(
             files[source_file(output)] = source_of(backends, trial).encode()
         files[output] = content
         if stock is not None:
-            stock_file = output.with_name(f"{output.stem}.stock{output.suffix}")
-            files[source_file(stock_file)] = source_of(backends, stock).encode()
-            files[stock_file] = exported(backends, store, stock, form, stock_file, constants=constants)
+            other = stock_file(output)
+            files[source_file(other)] = source_of(backends, stock).encode()
+            files[other] = exported(backends, store, stock, form, other, constants=constants)
     for path, body in files.items():
         write_atomically(path, body)
         print(f"wrote {path}", file=sys.stderr)
+    if output is not None and output.is_file():
+        _clear_earlier(output, trial.id, has_stock=stock is not None)
     if form == "cubin" and trial.record.status == "verified":
         print(f"note: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
     if as_json and files:
         print_json({"trial": trial.id, "format": form, "files": [str(path) for path in files]})
+
+
+def _clear_earlier(output: Path, trial: int, *, has_stock: bool) -> None:
+    """Removes the stock script that an earlier export wrote next to ``output``; names another trial's JSON."""
+    stock, document = stock_file(output), output.with_suffix(".json")
+    if not has_stock and stock.is_file() and MARK in stock.read_text(errors="replace"):
+        for path in (source_file(stock), stock):
+            path.unlink(missing_ok=True)
+        print(f"removed {stock} and its payload, of an earlier export", file=sys.stderr)
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        earlier = json.loads(document.read_text()).get("trial", trial)
+        if document != output and earlier != trial:
+            print(f"note: {document} is of an earlier export: trial {earlier}, not {trial}", file=sys.stderr)
 
 
 def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:

@@ -135,10 +135,9 @@ def script_with_header(
     ``ops``: tuner's transform ops in the script, which stock ``mlir-opt`` does not have. ``script_file`` and
     ``source_file``: the names of the script and of the payload in the header's command.
     """
-    library = f"--transform-preload-library=transform-library-paths={script_file}"
-    run = f"mlir-opt {source_file} {library} --transform-interpreter"
+    run = run_command(script_file, source_file, is_stock=not ops)
     if ops:
-        run = f"tuner apply {script_file} {source_file}; stock mlir-opt lacks {', '.join(ops)}"
+        run += f"; stock mlir-opt lacks {', '.join(ops)}"
     comments = [f"// {printable(' '.join(line.splitlines()))}" for line in _header_lines(provenance)]
     document: dict[str, Any] = {}
     for name, value in encode(provenance).items():
@@ -148,6 +147,14 @@ def script_with_header(
     code = without_header(script).rstrip("\n")
     comments.append(RUN + printable(" ".join(run.splitlines())))
     return "\n".join([*comments, code, MARK + json.dumps(document)]) + "\n"
+
+
+def run_command(script_file: str, source_file: str, *, is_stock: bool, mlir_opt: str = "mlir-opt") -> str:
+    """Returns the command that applies a script to its payload: mlir-opt's; ``tuner apply`` unless stock."""
+    if not is_stock:
+        return f"tuner apply {script_file} {source_file}"
+    library = f"--transform-preload-library=transform-library-paths={script_file}"
+    return f"{mlir_opt} {source_file} {library} --transform-interpreter"
 
 
 def read_provenance(text: str, name: str) -> ScriptProvenance:
