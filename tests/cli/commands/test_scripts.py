@@ -1,4 +1,5 @@
 import json
+import shutil
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -6,9 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner, require, require_fields
+from tests.cli.real import brief_remeasurement, real_candidates
+from tests.db.values import time_again
+from tests.docs.guide import ROOT
 from tests.results.regression.test_gate import changed
 from tests.tuning import fakes
+from tests.tuning.fakes import present
 from tests.tuning.watched_target import Day, backends
+from tuner.db.store import Store
 
 
 @pytest.fixture
@@ -184,6 +190,41 @@ def test_a_trial_takes_the_place_of_the_best(tuned: Tuner, baseline: Path) -> No
     assert done.json == {"file": str(baseline), "recorded": 1, "entries": 1}
     (entry,) = json.loads(baseline.read_text())["entries"]
     assert entry["measurement"]["median_s"] == trial["median_s"]
+
+
+def test_an_unreliable_time_is_recorded_with_a_line_that_says_so(tuned: Tuner, tmp_path: Path) -> None:
+    file, why = str(tmp_path / "gate.json"), "two timings of the same code differ by 30%"
+    said = "recorded matmul 8x8x8 f32 nn none fake: trial {}"
+    id_ = best_of(tuned)
+    assert tuned.done("check --record best --baseline", file).err == f"{said.format(id_)}\n"
+    with Store.open(str(tuned.database)) as store:
+        stored = store.trial(id_)
+        store.propose(1, 20, 0, stored.record.candidate)  # so the round is of more trials, and answers
+        time_again(store, 1, (id_, present(stored.final)), noise=0.3, unreliable=why)
+    done = tuned.done("check --baseline", file, "--record", str(id_))
+    again = "note: a check times the recorded code again, next to today's"
+    assert done.err == f"{said.format(id_)}; its time is unreliable: {why}\n{again}\n"
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_a_reopened_export_and_a_script_that_is_gone_are_compiled_as_recorded(here: Path) -> None:
+    tuner = Tuner(here / "results.db", real_candidates())
+    shutil.copy(ROOT / "examples" / "matmul_knobs.mlir", here / "mine.mlir")
+    tune = "tune matmul 32x32x32 --trials 1 --strategy"
+    with brief_remeasurement():
+        tuner.done(f"{tune} mine.mlir")
+        tuner.done("export matmul 32x32x32 -o best.mlir")
+        tuner.done(f"{tune} best.mlir --reopen --fresh")
+    (here / "best.mlir").write_text("// another export")
+    (here / "mine.mlir").unlink()
+    trials = [str(each["trial"]) for each in tuner.done("history --json").json]
+    for trial in trials:
+        file = f"gate{trial}.json"
+        tuner.done("check --baseline", file, "--record", trial)
+        (entry,) = tuner.done("check --baseline", file, "--json").json["entries"]
+        assert entry["status"] == "same code"
+    assert tuner.done("check --best --json").json["flagged"] == 0
 
 
 def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tuner.cli.options import (
 from tuner.cli.session import settings_given
 from tuner.core.errors import TunerError, UsageError, error_lines
 from tuner.core.requests import tune_command
+from tuner.core.round_quality import reliability_alone
 from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.core.serialization import read_text_or_stdin, seconds_text
 from tuner.results.best_trials import best_trials_here
@@ -282,11 +283,15 @@ def _check_baseline(
 def _record(
     backends: "Backends", file: Path, arguments: tuple[str, ...], database: str | None, *, as_json: bool
 ) -> int:
-    entries = {}
+    entries, doubts = {}, {}
     with open_known_store(database) as store:
         for trial in _trials(backends, store, arguments):
             try:
-                entries[trial.id] = recorded_entry(backends, store, trial)
+                entry = entries[trial.id] = recorded_entry(backends, store, trial)
+                spare_cores = trial.machine.physical_cores - trial.threads
+                host = entry.measurement.host
+                alone = reliability_alone(host, quietest_reference_s=None, spare_cores=spare_cores)
+                doubts[trial.id] = trial.reliability.unreliable or alone.unreliable
             except TunerError as error:
                 if str(trial.id) in arguments:
                     raise
@@ -296,7 +301,10 @@ def _record(
     content = earlier.with_entries(tuple(entries.values()))
     write_atomically(file, gate_file_bytes(content))
     for trial_id, entry in entries.items():
-        print(f"recorded {entry.key}: trial {trial_id}", file=sys.stderr)
+        doubt = f"; its time is unreliable: {doubts[trial_id]}" if doubts[trial_id] else ""
+        print(f"recorded {entry.key}: trial {trial_id}{doubt}", file=sys.stderr)
+    if any(doubts.values()):
+        print("note: a check times the recorded code again, next to today's", file=sys.stderr)
     print_found(
         as_json,
         {"file": str(file), "recorded": len(entries), "entries": len(content.entries)},

@@ -188,8 +188,7 @@ def export(
         _note_stock(stock, stored, form, output)
         if trial is None and not is_stock:
             print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
-        if form == "script" and output is not None and output.is_file():
-            _print_commands(output, other is not None, is_portable=not custom_ops(stored.script_text))
+        _print_commands(stored, form, output, has_stock=other is not None)
 
 
 def _refuse_options_with_merge(context: click.Context) -> None:
@@ -201,8 +200,11 @@ def _refuse_options_with_merge(context: click.Context) -> None:
         )
 
 
-def _print_commands(script: Path, has_stock: bool, *, is_portable: bool) -> None:
+def _print_commands(trial: StoredTrial, form: str, script: Path | None, *, has_stock: bool) -> None:
     """Prints on stderr the commands that run a written script, and the stock one next to it."""
+    if form != "script" or script is None or not script.is_file():
+        return
+    is_portable = not custom_ops(trial.script_text)
     mlir_opt = next(filter(shutil.which, MLIR_OPT_NAMES), MLIR_OPT_NAMES[0])
     for file, is_stock in ((script, is_portable), *[(stock_file(script), True)] * has_stock):
         paths = (shlex.quote(str(path)) for path in (file, source_file(file)))
@@ -300,7 +302,7 @@ def _write(
 
 
 def _clear_earlier(output: Path, trial: int, *, has_stock: bool) -> None:
-    """Removes the stock script that an earlier export wrote next to ``output``; names another trial's JSON."""
+    """Removes the stock script of an earlier export next to ``output``; names another trial's JSON."""
     stock, document = stock_file(output), output.with_suffix(".json")
     if not has_stock and stock.is_file() and MARK in stock.read_text(errors="replace"):
         for path in (source_file(stock), stock):

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner.analysis.selected_result import timed
-from tuner.core.candidate import Candidate, TargetName
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import CandidateError, Failure, TunerError
 from tuner.core.interfaces import FINAL_EFFORT, BoundRecord, Effort, Script
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record
 from tuner.core.round_quality import round_quality
-from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.runs import Run, StoredTrial, TrialQuery
 from tuner.core.serialization import seconds_text
 from tuner.results.best_trials import best_trials_here
 from tuner.runtime.workers.runner import RunnerOrder
@@ -52,6 +52,17 @@ def known_code(record: Record) -> Recall:
         return replace(record, reused_from=0) if is_same else None  # 0 is no id: it marks known code
 
     return recall
+
+
+def strategy_of(run: Run, trial: StoredTrial) -> ChosenStrategy:
+    """Returns the strategy of a trial as its run chose it: a user's has the path of its script."""
+    name = trial.record.candidate.strategy
+    return next((each for each in run.settings.strategies if each.name == name), ChosenStrategy(name))
+
+
+def compiles_recorded_script(strategy: ChosenStrategy) -> bool:
+    """Returns whether the stored script stands for a user's: that is gone, or is an export tuned on."""
+    return strategy.path is not None and (strategy.reopens or not strategy.path.exists())
 
 
 @contextlib.contextmanager
@@ -143,9 +154,11 @@ def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: 
     kind = backends.kind(record.target)
     compiler = kind.measurement.compiler(record.target)
     try:
-        machine = kind.measurement.machine(record.target)
-        bind = kind.measurement.bind(run.settings.strategies, record.problem, trial.threads, machine)
-        script = bind(record.candidate)
+        script, strategy = Script.of(trial.script_text), strategy_of(run, trial)
+        if not compiles_recorded_script(strategy):
+            machine = kind.measurement.machine(record.target)
+            bind = kind.measurement.bind((strategy,), record.problem, trial.threads, machine)
+            script = bind(record.candidate)
     except CandidateError as error:
         return Audited(trial, AuditStatus.FAILED, f"at stage {error.stage.value}: {error.reason}")
     except TunerError as error:

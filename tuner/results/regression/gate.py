@@ -33,9 +33,16 @@ from tuner.core.records import Measurement, Record
 from tuner.core.reliability import Reliability
 from tuner.core.round_quality import RoundQuality, reliability_of_sessions, round_quality
 from tuner.core.runs import NOT_TIMED, Baseline, StoredTrial
-from tuner.core.serialization import decode, encode, form, parsed, read_text, require_format
+from tuner.core.serialization import decode, encode, form, if_changed, parsed, read_text, require_format
 from tuner.mlir.cpu.llvm_modules import instructions_needed
-from tuner.results.regression.audit import EvaluationCase, evaluated, known_code, runner_of
+from tuner.results.regression.audit import (
+    EvaluationCase,
+    compiles_recorded_script,
+    evaluated,
+    known_code,
+    runner_of,
+    strategy_of,
+)
 from tuner.targets.backends import Backends
 from tuner.targets.interface import Bind
 from tuner.tuning.request import require_offered
@@ -92,6 +99,7 @@ class GateEntry:
     machine: str  # Machine.name
     mlir: str  # version of the LLVM that generated the code, and on CPUs its machine code
     compiler: str  # Compiler.fingerprint
+    script: str = field(default="", metadata=if_changed())  # bound; "" of a shipped strategy
 
     @property
     def key(self) -> str:
@@ -198,6 +206,7 @@ class GateSession:
 def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> GateEntry:
     """Returns a new gate entry of a trial's candidate, which is compiled, verified and timed now.
 
+    A user's strategy is recorded with the script that the database has, which needs the user's file no more.
     Raises UsageError for a replay, a trial of another machine, and a candidate that fails.
     """
     record, run = trial.record, store.run(trial.run)
@@ -209,10 +218,11 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
         raise UsageError(
             f"trial {trial.id}: was timed on {trial.machine.name!r}, this machine is {machine.name!r}"
         )
-    name = record.candidate.strategy  # of a user's script: as its run chose it, with its path
-    strategy = next((each for each in run.settings.strategies if each.name == name), ChosenStrategy(name))
+    strategy = strategy_of(run, trial)
     case = EvaluationCase(record.problem, record.target, trial.threads)
-    with runner_of(backends, case, _bind(backends, case, strategy)) as runner:
+    script = "" if strategy.path is None else trial.script_text
+    bind = (lambda _: Script.of(script)) if script else _bind(backends, case, strategy)
+    with runner_of(backends, case, bind) as runner:
         bound = evaluated(runner, record.candidate)
     if not isinstance(bound.record.outcome, Measurement) or bound.artifact is None:
         raise UsageError(f"trial {trial.id}: {_why_no_time(bound.record)}")
@@ -229,6 +239,7 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
         machine=machine.name,
         mlir=compiler.mlir,
         compiler=compiler.fingerprint,
+        script=script,
     )
 
 
@@ -238,7 +249,8 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
     try:
         needs = instructions_needed(entry.artifact.host_code)
         require_offered(backends, entry.target, needs, "its recorded code")
-        bind = _bind(backends, case, entry.strategy)
+        is_recorded = bool(entry.script) and compiles_recorded_script(entry.strategy)
+        bind = (lambda _: Script.of(entry.script)) if is_recorded else _bind(backends, case, entry.strategy)
     except UsageError as error:
         return GateResult(entry, GateStatus.FAILED, str(error))
     with runner_of(backends, case, bind, known_code(entry_record(entry))) as runner:
