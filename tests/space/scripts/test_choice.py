@@ -11,6 +11,7 @@ from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import UsageError
 from tuner.core.gpu import chip_of
+from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.problem import Matmul, Problem
 from tuner.results.exported_trial import with_constants, with_knob_options
@@ -24,6 +25,7 @@ from tuner.space.scripts.choice import (
     require_exported_for,
     spaces,
 )
+from tuner.space.scripts.header import script_with_header
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -170,6 +172,28 @@ def test_every_configuration_of_a_reopened_script_compiles(tmp_path: Path) -> No
     binder = Binder((load_strategy(chosen.name, path, reopens=True),), PROBLEM, VARIABLES, 1)
     for row in range(feasible.rows):
         assert CpuCompiler().compile(PROBLEM, binder.bind(feasible.candidate(row))).code
+
+
+def test_a_reopened_export_keeps_comments_but_for_numbers_that_other_values_make_wrong(
+    tmp_path: Path,
+) -> None:
+    path, provenance = tmp_path / "best.mlir", replace(PROVENANCE, problem=PROBLEM)
+    text = with_options()
+    path.write_text(script_with_header(text, provenance, (), "best.mlir", "best.source.mlir"))
+    binder = Binder((load_strategy("best", path, reopens=True),), PROBLEM, VARIABLES, 1)
+    selected = {"tile_m": 8, "tile_n": 32, "unroll_k": 2}
+    bound = binder.bind(Candidate.of("best", selected)).text
+    assert '%tile_m = transform.tune.knob<"tile_m"> = 8 from options = [4, 6, 8, 12] -> !size' in bound
+    assert "// Sizes of tiles and blocks, with those that the other steps allow as well." in bound
+    assert "// Register tiles of 4 x 32" in text
+    comments = [line for line in bound.splitlines() if "//" in line]
+    assert len(comments) > 4
+    assert not re.search(r"\d", "".join(comments))
+    wanted = dict(CANDIDATE.choices) | selected
+    shipped = Binder((load_strategy(CANDIDATE.strategy),), PROBLEM, VARIABLES, 1)
+    same = shipped.bind(Candidate.of(CANDIDATE.strategy, wanted))
+    compiler = CpuCompiler()
+    assert compiler.compile(PROBLEM, Script.of(bound)).code == compiler.compile(PROBLEM, same).code
 
 
 def test_a_reopened_gpu_script_gives_the_ptx_of_the_strategy(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@
 constraints. To bind a candidate, ``Schedule`` sets the knobs and replaces these ops by constants.
 """
 
+import re
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 from tuner.core.candidate import Candidate, Value
@@ -14,6 +16,7 @@ from tuner.mlir.transform import new_context
 from tuner.mlir.transform import parse as parse_mlir
 from tuner.payload.cpu import PARTITIONS_COMMENT
 from tuner.space.expressions import LENGTH_LIMIT, Expression, parse
+from tuner.space.scripts.header import MARK, without_header
 from tuner.space.scripts.knobs import (
     KNOB,
     PARAMETER,
@@ -243,6 +246,9 @@ def _bare(text: str) -> str:
 # the script selects already has this one choice.
 
 
+OPEN_KNOB = re.compile(r'transform\.tune\.knob<"([^"]*)">(?= options)')
+
+
 class Schedule:
     """A plain MLIR transform script with knobs, parsed once; binding a candidate takes under 1 ms."""
 
@@ -260,6 +266,7 @@ class Schedule:
             self._tunable_ops = read_tunable_ops(self._module.operation, name)
             self.knobs = knobs_of(self._tunable_ops)
             self._constrained = read_constraints(self._module.operation, self.knobs, name)
+        self._export = without_header(text) if MARK in text else ""
 
     @property
     def constraints(self) -> tuple[Expression, ...]:
@@ -279,16 +286,39 @@ class Schedule:
         )
 
     def select(self, candidate: Candidate) -> str:
-        """Returns the script with a candidate's values; raises CandidateError(BIND) for illegal ones."""
+        """Returns the script with a candidate's values; raises CandidateError(BIND) for illegal ones.
+
+        The values of an exported script are written into its text, which keeps its comments.
+        """
         values = dict(candidate.choices)
         self._require(values)
+        if self._has_writable_text:
+            return self._written(values)
+        return f"{self._partitions}{self._printed(values)}"
+
+    @cached_property
+    def _has_writable_text(self) -> bool:
+        """True for an exported script in whose text the first values give the module that they should."""
+        first = {knob.name: knob.choices[0] for knob in self.knobs}
+        if not self._export:
+            return False
+        with self._context, ir.Location.unknown():
+            return str(parse_mlir(self._written(first), "script").operation) == self._printed(first)
+
+    def _written(self, values: dict[str, Value]) -> str:
+        options = {
+            op.name: str(op.option(values[op.name])).removesuffix(" : i64") for op in self._tunable_ops
+        }
+        return OPEN_KNOB.sub(lambda knob: f"{knob[0]} = {options[knob[1]]} from", self._export)
+
+    def _printed(self, values: dict[str, Value]) -> str:
         with self._context, ir.Location.unknown():
             bound = self._module.operation.clone()
             root = bound.operation
             for tunable, op in zip(self._tunable_ops, tunable_ops_in(root), strict=True):
                 op.attributes[tunable.attribute] = tunable.option(values[tunable.name])
             fold(root, self._constrained, values)
-            return f"{self._partitions}{root}"
+            return str(root)
 
     def _require(self, values: dict[str, Value]) -> None:
         for knob in self.knobs:

@@ -51,15 +51,28 @@ def strategy_folder() -> Path:
 # The selected value of a knob with options: ``transform.tune.knob<"tile_m"> = 4 from options = [2, 4]``
 SELECTED = re.compile(r'(transform\.tune\.knob<"[^"]*">) = [^\n]*? from(?= options)')
 
+COMMENTS = re.compile(r"^( +)//(.*)\n(?: +//.*\n)*", re.MULTILINE)  # inside the module, with all their lines
+SENTENCE_END = re.compile(r"(?<=\.)\s+")
+
+
+def _without_numbers(comments: re.Match[str]) -> str:
+    """Returns comment lines without their sentences that have a number: another value may make them wrong."""
+    text = " ".join(line.strip().removeprefix("//").strip() for line in comments[0].splitlines())
+    kept = [each for each in SENTENCE_END.split(text) if each and not re.search(r"\d", each)]
+    return f"{comments[1]}// {' '.join(kept)}\n" if kept else ""
+
 
 def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False) -> Strategy:
     """Reads a shipped template by name, or the script at ``path``; raises UsageError where it cannot be read.
 
-    ``reopens``: knobs whose value the script selects become open, with all their options.
+    ``reopens``: knobs whose value the script selects become open, with all their options; its comments lose
+    sentences with numbers.
     """
     source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
     text = read_text(source, f"the script of strategy {name}")
-    return Strategy(name, source, SELECTED.sub(r"\1", text) if reopens else text)
+    if reopens:
+        text = COMMENTS.sub(_without_numbers, SELECTED.sub(r"\1", text))
+    return Strategy(name, source, text)
 
 
 @dataclass(frozen=True)
