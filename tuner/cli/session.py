@@ -14,6 +14,8 @@ import click
 from tuner.cli.main import BEGAN_S, DONE, FAILED, INTERRUPTED
 from tuner.cli.options import is_typed
 from tuner.core.errors import UsageError
+from tuner.core.serialization import printable
+from tuner.results.database_name import shown_database
 from tuner.tuning.events import Interruption
 
 if TYPE_CHECKING:
@@ -62,6 +64,11 @@ def settings_given(context: click.Context, names: Collection[str]) -> list[str]:
 def exit_code(tuned: "TunedRun | TunedCampaign | TunedProgram") -> int:
     """Returns the exit code of a command for what was tuned."""
     return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
+
+
+def print_stored(database: str | None) -> None:
+    """Prints on stderr where all trials are stored."""
+    print(f"all trials are stored in {printable(shown_database(database))}", file=sys.stderr)
 
 
 def print_interrupted(command: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.serialization import has_secret
+from tuner.core.serialization import has_secret, without_secrets
 
 VARIABLE = "TUNER_DB"  # of the environment
 COMMAND = re.compile(r"(?:^|: )tuner [a-z]")  # as a hint is one, or ends with one
@@ -22,6 +22,13 @@ def which_database(named: str | Path | None) -> str:
     if not isinstance(named, str | Path | None):
         raise UsageError(f"database: found {named!r}, allowed a file's path or a URL")
     return str(named if named is not None else os.environ.get(VARIABLE) or default_file())
+
+
+def shown_database(named: str | Path | None) -> str:
+    """Returns the results database to print: ~ for the home folder, *** for a password."""
+    where = which_database(named)
+    home = f"{Path.home()}{os.sep}"
+    return f"~{os.sep}{where.removeprefix(home)}" if where.startswith(home) else without_secrets(where, where)
 
 
 def is_named(named: str | Path | None) -> bool:

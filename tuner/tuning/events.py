@@ -77,6 +77,14 @@ class WaitsForNode:
 
 
 @dataclass(frozen=True)
+class SpaceExhausted:
+    """Event: the search ends because every configuration of the feasible set has been tried."""
+
+    feasible: int
+    is_sample: bool  # the feasible set is a sample of a space that is too large to list
+
+
+@dataclass(frozen=True)
 class RemeasurementStarted:
     """Event: the final re-measurement begins, in which the best trials are timed again, interleaved."""
 
@@ -103,6 +111,7 @@ Event = (
     | BaselineMeasured
     | BaselineFailed
     | TrialDone
+    | SpaceExhausted
     | RemeasurementStarted
     | NoiseMeasured
     | RoundLost

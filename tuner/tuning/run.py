@@ -18,7 +18,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.interface import MeasurementBackend, Plan
 from tuner.tuning.earlier_results import planned, rows_of_first
-from tuner.tuning.events import Interruption, MachineBusy, Observer, RunStarted, ignore
+from tuner.tuning.events import Interruption, MachineBusy, Observer, RunStarted, SpaceExhausted, ignore
 from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s
 from tuner.tuning.request import (
     RunLimit,
@@ -158,7 +158,7 @@ class TuningSession:
         return "done"
 
     def _search(self, runner: AbstractRunner) -> None:
-        started_s = time.monotonic()
+        started_s, tried = time.monotonic(), set()
         try:
             for trial in search(
                 ReplayingSampler(self._sampler, tuple(each.row for each in self._stored)),
@@ -170,6 +170,7 @@ class TuningSession:
                 pending_limit=self._settings.workers + 1,
             ):
                 elapsed_s = self._elapsed_s()
+                tried.add(trial.row)
                 if self._steps.store_outcome(trial.number, trial.bound, elapsed_s):
                     self._must_time = True
                     self._stored_s = elapsed_s
@@ -177,6 +178,8 @@ class TuningSession:
             search_s = time.monotonic() - started_s
             idle_s = max(0.0, search_s - self._steps.progress.evaluated_s)
             self._store.add_search(self._run.id, search_s, idle_s)
+        if len(tried) == self._feasible.rows:
+            self._observe(SpaceExhausted(len(tried), self._feasible.is_sample))
 
     def _is_over(self, proposed: int) -> bool:
         if proposed < len(self._stored):

@@ -43,6 +43,9 @@ def test_a_run_ends_with_the_best_and_the_next_command_on_the_database_that_was_
     assert trial is not None
     require(done.out, "x=7", "200.0% of FakeBLAS 1.0", "20 trials: 20 measured, 0 failed, 10 of them reused")
     assert f"tuner export --trial {trial[1]} -o best.mlir" in done.out
+    exhausted = "search: all 20 feasible configurations have been tried\n"
+    require(done.err, exhausted, f"all trials are stored in {tuner.database}\n")
+    assert exhausted not in tuner.done("tune matmul 8x8x8 --trials 19 --fresh").err
     path = str(tuner.database.with_name("my results.db"))
     assert f"-o best.mlir --db '{path}'" in tuner("tune matmul 8x8x8 --trials 2 --db", path).out
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, Progress, TextColumn
 
 from tests.analysis.test_importance import grid, of
 from tests.results.report.values import with_candidate
@@ -234,6 +234,25 @@ def test_a_trial_line_reports_counts_best_and_time_left() -> None:
     assert trial_line(DONE, settings(trials=None, budget_s=60.0)).startswith("5 trials: ")
 
 
+def test_a_terminal_of_80_columns_shows_the_time_left_whatever_else_is_left_out() -> None:
+    many = replace(DONE, number=4999, counts=Counts(5000, 3500, 0, 1500, 1100), elapsed_s=10.0)
+    many = replace(many, best_reliability=unreliable("load"))
+    limits = settings(trials=None, budget_s=7200.0)
+    assert len(trial_line(many, limits)) > 80
+    for columns in (72, 60, 40):
+        line = trial_line(many, limits, columns)
+        assert len(line) <= columns
+        assert line.endswith("; 7190 s left")
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=80, highlight=False)
+    with Progress(BarColumn(24), TextColumn("{task.description}", markup=False), console=console) as bar:
+        observe = progress.LiveProgress(console, bar)
+        observe(replace(STARTED, settings=limits))
+        observe(many)
+        bar.refresh()
+    assert "; best 1 us (unreliable); 7190 s left" in screen.getvalue()
+
+
 def test_time_left_and_the_share_done_are_those_of_the_nearer_budget() -> None:
     for trials, budget_s, left_s, share in (
         *((10, None, 10.0, 0.5), (None, 60.0, 50.0, None), (10, 13.0, 3.0, None), (10, 300.0, 10.0, None)),
@@ -261,6 +280,11 @@ TIMED = "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"
         (events.BaselineMeasured(BASELINE), TIMED),
         (events.BaselineMeasured(BASELINE, unreliable("load")), f"{TIMED}, unreliable: load"),
         (events.BaselineFailed("no BLAS"), "baseline: not measured: no BLAS"),
+        (events.SpaceExhausted(20, False), "search: all 20 feasible configurations have been tried"),
+        (
+            events.SpaceExhausted(9, True),
+            "search: all 9 feasible configurations of the sample have been tried",
+        ),
         (events.RemeasurementStarted(8), "final re-measurement: timing the best 8 again, interleaved"),
         (NoiseMeasured(0.0123), "noise floor: 1.23%"),
         (DONE, "trial 104: measured"),
@@ -295,7 +319,11 @@ def test_a_terminal_gets_a_line_that_moves_for_the_run_under_way_and_a_pipe_plai
         observe(DONE)
         bar.refresh()
         observe(STARTED)  # a program tunes one matmul after another
-        assert [task.description for task in bar.tasks] == ["starting"]
+        assert [task.description for task in bar.tasks] == [progress.STARTING]
+        observe(events.BaselineMeasured(BASELINE))
+        assert bar.tasks[0].description == "compiling the first configurations"
+        observe(events.RemeasurementStarted(8))
+        assert bar.tasks[0].description == "timing the best again"
     assert "15 of 20 combinations are feasible" in screen.getvalue()
     assert "5/10 trials: 3 measured" in screen.getvalue()
     with progress.progress() as plain:

@@ -33,7 +33,7 @@ from tuner.cli.options import (
     target_options,
     typed_options,
 )
-from tuner.cli.session import exit_code, print_interrupted, require_no_arguments, run_session
+from tuner.cli.session import exit_code, print_interrupted, print_stored, require_no_arguments, run_session
 from tuner.core.candidate import TargetName, candidate_document
 from tuner.core.errors import Failure, UsageError
 from tuner.core.runs import TrialQuery
@@ -211,6 +211,7 @@ def tune(
                 _print(each, store, as_json, database, resume_with)
             if len(all_tuned) > 1:
                 print("\n".join(wrapped(compromise_lines(all_tuned, store), screen_columns())))
+    print_stored(database)
     if retime and tuned.lost and not tuned.is_interrupted:
         print(f"run {tuned.run.id}: --retime gained no round: {tuned.lost}", file=sys.stderr)
         context.exit(FAILED)

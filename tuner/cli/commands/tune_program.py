@@ -26,7 +26,7 @@ from tuner.cli.options import (
     print_found,
     run_request,
 )
-from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, settings_given
+from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, print_stored, settings_given
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
@@ -244,6 +244,7 @@ def _require_types_of_payload(context: click.Context, names: tuple[str, ...]) ->
 def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) -> int:
     """Prints the result of a tuned program; returns the exit code."""
     print_found(as_json, program_document(tuned), *wrapped(program_lines(tuned), screen_columns()))
+    print_stored(database)
     if tuned.is_interrupted and tuned.campaign is not None:
         campaign = tuned.campaign.campaign.id
         print_interrupted(f"tuner tune --resume campaign:{campaign}{database_text(database)}")

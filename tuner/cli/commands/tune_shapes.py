@@ -27,6 +27,7 @@ from tuner.cli.session import (
     ended_by_signals,
     exit_code,
     print_interrupted,
+    print_stored,
     require_no_arguments,
     settings_given,
 )
@@ -251,6 +252,7 @@ def _print(tuned: "TunedCampaign", as_json: bool, database: str | None, *, is_on
     named = database_text(database)
     lines = wrapped(campaign_lines(tuned, screen_columns(), named), screen_columns())
     print_found(as_json, campaign_document(tuned), *lines)
+    print_stored(database)
     if tuned.is_interrupted:
         on_fleet = " --fleet" * is_on_fleet
         print_interrupted(f"tuner tune --resume campaign:{tuned.campaign.id}{on_fleet}{named}")

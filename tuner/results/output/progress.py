@@ -4,7 +4,7 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import error_lines
@@ -94,6 +94,17 @@ class _SlowLines:
             _print(line)
 
 
+LEAST_BAR = 9  # columns of a bar next to a long line, with the space after it
+STARTING = "timing the baseline, compiling the first configurations"
+COMPILING = "compiling the first configurations"
+DOING: Mapping[type, str] = {  # event -> what a run does after it, until its next trial ends
+    events.BaselineMeasured: COMPILING,
+    events.BaselineFailed: COMPILING,
+    events.RemeasurementStarted: "timing the best again",
+    events.NoiseMeasured: "selecting the result",
+}
+
+
 class LiveProgress:
     """Observer that updates one line in place; events other than finished trials scroll above that line."""
 
@@ -108,8 +119,10 @@ class LiveProgress:
             self._settings = event.settings
             if self._task is not None:  # of the previous run: tuning a program starts several runs
                 self._bar.remove_task(self._task)
-            self._task = self._bar.add_task("starting", total=1.0)
+            self._task = self._bar.add_task(STARTING, total=1.0)
         if not isinstance(event, events.TrialDone):
+            if self._task is not None and type(event) in DOING:
+                self._bar.update(self._task, description=DOING[type(event)])
             for line in event_line(event, self._settings).splitlines():
                 # the hint of MachineBusy is a command to copy: a line feed of rich would cut it in two
                 self._console.print(
@@ -118,8 +131,9 @@ class LiveProgress:
             return
         assert self._settings is not None
         assert self._task is not None
-        done = share_done(event, self._settings)
-        self._bar.update(self._task, completed=done, description=one_line(trial_line(event, self._settings)))
+        done, columns = share_done(event, self._settings), self._console.width - LEAST_BAR
+        line = one_line(trial_line(event, self._settings, columns))
+        self._bar.update(self._task, completed=done, description=line)
 
 
 def event_line(event: events.Event, settings: RunSettings | None) -> str:
@@ -133,21 +147,27 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
             assert settings is not None
             reached = _time_and_speed(settings.problem, baseline.measurement.median_s)
             # not unreliable is unknown here: noise is measured at the end
-            doubt = f", {trust.text}" if trust.unreliable else ""
-            return f"baseline: {baseline.name} {reached}{doubt}"
+            return f"baseline: {baseline.name} {reached}{f', {trust.text}' * bool(trust.unreliable)}"
         case events.BaselineFailed(reason):
             return f"baseline: not measured: {reason}"
+        case events.SpaceExhausted(feasible, is_sample):
+            of = " of the sample" * is_sample
+            return f"search: all {count_text(feasible, 'feasible configuration')}{of} have been tried"
         case events.RemeasurementStarted(trials):
             return f"final re-measurement: timing the best {trials} again, interleaved"
         case events.NoiseMeasured(noise):
             return f"noise floor: {noise:.2%}"
         case events.RoundLost(reason):
             return f"final re-measurement: lost, no times: {reason}"
-        case events.WaitsForLock(who):
-            return f"waiting for {who}: it times on the same device"
-        case events.WaitsForNode(why):
-            return f"waiting for the fleet: {why}"
+        case events.WaitsForLock() | events.WaitsForNode():
+            return _waiting_line(event)
     return f"trial {event.trial}: {event.record.status}"
+
+
+def _waiting_line(event: events.WaitsForLock | events.WaitsForNode) -> str:
+    if isinstance(event, events.WaitsForLock):
+        return f"waiting for {event.who}: it times on the same device"
+    return f"waiting for the fleet: {event.why}"
 
 
 def _run_line(event: events.RunStarted) -> str:
@@ -171,21 +191,32 @@ def _busy_line(event: events.MachineBusy) -> str:
     return f"note: {what}; times will be unreliable\n{hint}"
 
 
-def trial_line(event: events.TrialDone, settings: RunSettings) -> str:
-    """Returns a progress line: numbers of trials, best time so far, estimated time left."""
-    counts, total = event.counts, settings.trials
+def trial_line(event: events.TrialDone, settings: RunSettings, columns: int | None = None) -> str:
+    """Returns a progress line: numbers of trials, best time so far, estimated time left.
+
+    ``columns``: the width to fit into, by leaving out what matters less than the time left; None: any.
+    """
+    counts, total, left_s = event.counts, settings.trials, time_left_s(event, settings)
     done = event.number + 1
-    text = f"{count_text(done, 'trial') if total is None else f'{done}/{total} trials'}: "
-    text += f"{measured_text(counts)}, {counts.failed} failed"
-    if counts.reused:
-        text += f", {counts.reused} reused (same code)"  # as that of a trial of this run or an earlier one
+    trials = count_text(done, "trial") if total is None else f"{done}/{total} trials"
+    tally = f"{measured_text(counts)}, {counts.failed} failed"
+    reused = f", {counts.reused} reused" * bool(counts.reused)
+    best = speed = doubt = ""
     if event.best is not None:
         assert event.best.median_s is not None
-        best = _time_and_speed(event.best.problem, event.best.median_s)
+        best = f"; best {seconds_text(event.best.median_s)}"
+        speed = f" ({speed_text(gflop_per_s(event.best.problem, event.best.median_s))})"
         # the reason is long, and in the result
-        text += f"; best {best}{' (unreliable)' if event.best_reliability.unreliable else ''}"
-    left_s = time_left_s(event, settings)
-    return text + (f"; {left_s:.0f} s left" if left_s else "")
+        doubt = " (unreliable)" * bool(event.best_reliability.unreliable)
+    left = f"; {left_s:.0f} s left" if left_s else ""
+    same = " (same code)" * bool(reused)  # as that of a trial of this run or an earlier one
+    forms = (
+        f"{trials}: {tally}{reused}{same}{best}{speed}{doubt}{left}",
+        f"{trials}: {tally}{reused}{best}{speed}{doubt}{left}",
+        f"{trials}: {tally}{best}{doubt}{left}",
+        f"{trials}{best}{doubt}{left}",
+    )
+    return next((form for form in forms if columns is None or len(form) <= columns), f"{trials}{left}")
 
 
 def _time_and_speed(problem: Problem, median_s: float) -> str:
