@@ -287,7 +287,10 @@ def test_without_a_clock_what_is_right_is_verified_and_what_cannot_launch_is_ref
     assert counts.reused == 9
     assert (tuned.selected, tuned.best, tuned.run.roofline, tuned.run.baseline) == (None, None, None, None)
     assert tuned.has_worked
-    assert (tuned.run.status, {type(event) for event in events}) == ("done", {RunStarted, TrialDone, SpaceExhausted})
+    assert (tuned.run.status, {type(event) for event in events}) == (
+        "done",
+        {RunStarted, TrialDone, SpaceExhausted},
+    )
     verified = store.trials(TrialQuery(run=tuned.run.id, status="verified", sort="number"))
     for trial in verified:
         assert isinstance(trial.record.outcome, Verdict)

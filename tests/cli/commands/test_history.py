@@ -44,6 +44,24 @@ def test_every_trial_is_in_the_table_in_json_and_in_csv(tuned: Tuner) -> None:
         assert tuned(f"{command} --format t4 --json").json == tuned(f"{command} --format t4").json
 
 
+def test_a_table_has_the_latest_20_trials_or_runs_and_says_of_how_many(tuned: Tuner) -> None:
+    for _ in range(20):
+        tuned.done("tune matmul 8x8x8 --trials 1")
+    *rows, shown = tuned.done("history").out.splitlines()
+    assert shown == "the latest 20 of 40 trials; --limit 0 lists all"
+    assert [row.split()[0] for row in rows[1:21]] == [str(trial) for trial in range(21, 41)]
+    fastest = tuned.done("history --sort median").out
+    assert fastest.endswith("the first 20 of 40 trials; --limit 0 lists all\n")
+    assert "--limit 0" not in tuned.done("history --limit 0").out
+    assert len(tuned.done("history --limit 0").out.splitlines()) > 40
+    assert len(tuned.done("history --json").json) == 40
+    assert len(tuned.done("history --format csv").out.splitlines()) == 41
+    assert tuned.done("history --runs").out.endswith("the latest 20 of 21 runs; --limit 0 lists all\n")
+    for phrase in ("history --runs --json", "history --runs --limit 0 --json"):
+        assert len(tuned.done(phrase).json) == 21
+    assert "limit: found -1, allowed 1 or more" in tuned.refused("history --limit -1")
+
+
 def test_conditions_choose(tuned: Tuner) -> None:
     for conditions, count in (
         ("--op matmul --shape 8x8x8 --dtype f32 --target fake", 20),
@@ -130,6 +148,7 @@ def test_the_best_is_marked_and_why_the_first_by_time_is_not_it(tuned: Tuner) ->
     (next_best,) = tuned("history --best --json").json
     assert next_best["is_best"]
     listed = tuned("history --sort median")
+    assert BEST_MARK not in listed.out
     assert f"best: trial {next_best['trial']}, not {best}: its time no longer holds" in listed.out
     (marked,) = [line for line in listed.out.splitlines() if "measured, best" in line]
     assert marked.split()[0] == str(next_best["trial"])

@@ -210,7 +210,15 @@ def test_many_knobs_go_on_below_where_a_terminal_ends() -> None:
     assert max(map(len, whole)) > 140
     narrow = history_table(trials, 80)
     assert max(map(len, narrow)) <= 80
-    assert " ".join(" ".join(narrow).split()) == " ".join(" ".join(whole).split())
+    assert " ".join(" ".join(narrow[-2:]).split()).endswith("target fake, threads 1, strategy fake")
+    firsts = [line.split()[0] for line in narrow[1:-2]]
+    assert [first for first in firsts if "=" not in first] == ["101", "102"]
+    assert len(firsts) == 6  # two lines of knobs below each trial
+    names = {word for line in whole for word in line.split() if "=" in word}
+    assert names == {word for line in narrow for word in line.split() if "=" in word}
+    narrowest = history_table(trials, 30)
+    assert max(map(len, narrowest)) <= 30
+    assert "knob_11=13" in " ".join(narrowest)
 
 
 # A run under way.

@@ -13,7 +13,6 @@ from tuner.core.requests import nothing_matches, tune_command
 from tuner.core.runs import RunQuery, TrialQuery
 from tuner.results.best_trials import why_first_is_not_best
 from tuner.results.database_name import database_text
-from tuner.results.output.formatting import wrapped
 from tuner.results.output.json_documents import history_csv, listed_documents, listed_run_document
 from tuner.results.output.tables import history_table, runs_table
 from tuner.results.past_runs import best_results_among, past_runs, past_trials, run_query, trial_query
@@ -21,7 +20,7 @@ from tuner.results.past_runs import best_results_among, past_runs, past_trials, 
 FORMATS = ("table", "json", "csv", "t4")
 BY_MEDIAN = "median"  # a value of --sort
 OF_TRIALS = ("strategy", "run", "best", "sort", "form")  # options that runs do not have
-RUNS_LISTED = 20
+LISTED = 20  # trials or runs in a table, unless --limit is given
 
 
 @click.command()
@@ -44,7 +43,7 @@ RUNS_LISTED = 20
 @click.option("--run", type=int, help="Only the trials of this run.")
 @click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
 @click.option("--best", is_flag=True, help="Only the best per problem, target, threads and machine.")
-@click.option("--limit", type=int, help="At most so many; of runs 20, unless given.")
+@click.option("--limit", type=int, help="At most so many; 0: all. Default: all, but 20 in a table.")
 @click.option(
     "--sort",
     default="created",
@@ -72,20 +71,22 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
+    limit = conditions.pop("limit")
+    conditions["limit"], listed = limit or None, LISTED if limit is None else None
     if lists_runs:
         given = settings_given(context, OF_TRIALS)
         if given:
             raise UsageError(f"--runs cannot be combined with {given[0]}, which is of trials")
         conditions = {name: value for name, value in conditions.items() if name not in OF_TRIALS}
-        _list_runs(run_query(output=output_dtype, **conditions), database, as_json)
+        _list_runs(run_query(output=output_dtype, **conditions), database, listed, as_json)
     elif as_json and form == "csv":
         raise UsageError("--format csv and --json cannot be combined")
     else:
         shown = "json" if as_json and form != "t4" else form  # T4 is a JSON document, too
-        _list_trials(trial_query(output=output_dtype, **conditions), database, shown)
+        _list_trials(trial_query(output=output_dtype, **conditions), database, listed, shown)
 
 
-def _list_trials(query: TrialQuery, database: str | None, form: str) -> None:
+def _list_trials(query: TrialQuery, database: str | None, listed: int | None, form: str) -> None:
     with open_known_store(database) as store:
         trials = past_trials(store, query)
         best_of_runs = best_results_among(store, query, trials)
@@ -107,18 +108,25 @@ def _list_trials(query: TrialQuery, database: str | None, form: str) -> None:
             command = tune_command(query.task, query.strategy)
             print(f"{nothing_matches(command, 'trial', info)}{database_text(database)}")
         case _:
-            print("\n".join(history_table(trials, screen_columns(), best)))
-            if why:
-                print("\n".join(wrapped([why], screen_columns())))
+            latest = query.sort == TrialQuery.sort  # the latest are the last: a table ends with what is new
+            shown = trials[-listed:] if listed and latest else trials[:listed]
+            print("\n".join(history_table(shown, screen_columns(), best, why)))
+            _print_more(len(shown), len(trials), "trials", "latest" if latest else "first")
 
 
-def _list_runs(query: RunQuery, database: str | None, as_json: bool) -> None:
-    query = query if query.limit is not None else replace(query, limit=RUNS_LISTED)
+def _print_more(shown: int, count: int, what: str, which: str) -> None:
+    if shown < count:
+        print(f"the {which} {shown} of {count} {what}; --limit 0 lists all")
+
+
+def _list_runs(query: RunQuery, database: str | None, listed: int | None, as_json: bool) -> None:
     with open_known_store(database) as store:
-        listed, info = past_runs(store, query), store.info()
+        runs, info = store.matching_runs(query), store.info()
+        shown = past_runs(store, replace(query, limit=query.limit if as_json else listed or query.limit))
     if as_json:
-        print_json([listed_run_document(tuned) for tuned in listed])
-    elif not listed:
+        print_json([listed_run_document(tuned) for tuned in shown])
+    elif not shown:
         print(f"{nothing_matches(tune_command(query.task), 'run', info)}{database_text(database)}")
     else:
-        print("\n".join(runs_table(listed, screen_columns())))
+        print("\n".join(runs_table(shown, screen_columns())))
+        _print_more(len(shown), len(runs), "runs", "latest")

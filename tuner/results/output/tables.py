@@ -1,5 +1,6 @@
 """Formats runs and trials for people: tables of several, and the main facts about one."""
 
+import textwrap
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
@@ -72,19 +73,23 @@ BUSIEST_SHOWN = 3  # limiting parts of a GPU, by predicted cycles
 Choices = tuple[tuple[str, Value], ...]
 HISTORY_HEADER = (
     *("trial", "run", "problem", "target", "threads", "status", "time", "reliability", "GFLOP/s"),
-    "strategy and knobs",
+    "strategy",
 )
 MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
 SPARED = ("GFLOP/s", "threads", "run", "target")  # columns that a narrow terminal loses first
+BELOW = " " * 7  # begins a line below a trial: after the column of its number
 REASON_LIMIT = 60  # characters of a failure in a table
 BEST_MARK = "best: the trial that its run selected"
 STOPPED_MARK = "> TIME: timing it ended early, as even its fastest sample took that long"
 
 
 def history_table(
-    trials: tuple[StoredTrial, ...], columns: int | None = None, best: Collection[int] = ()
+    trials: tuple[StoredTrial, ...], columns: int | None = None, best: Collection[int] = (), why: str = ""
 ) -> list[str]:
-    """Returns a table of one or more trials, one per line."""
+    """Returns a table of one or more trials, one per line; where it is too narrow, knobs are lines below.
+
+    ``why``: the line on the best trial that stands below in place of what marks it.
+    """
     choices: dict[str, list[Choices]] = {}
     for trial in trials:
         choices.setdefault(trial.strategy, []).append(trial.record.candidate.choices)
@@ -94,18 +99,41 @@ def history_table(
         if len(every) > 1
     }
     header: Row = HISTORY_HEADER
-    rows = [_history_row(trial, same, best) for trial in trials]
+    rows = [_history_row(trial, best) for trial in trials]
     machines = [trial.machine.name for trial in trials]
     if len(set(machines)) > 1:
         at = header.index("target") + 1
         cells = zip(("machine", *machines), (header, *rows), strict=True)
         header, *rows = [(*row[:at], name, *row[at:]) for name, row in cells]
-    header, rows, shared = varying_columns(header, rows, MAY_BE_SHARED)
+    table, shared = _fitted(header, rows, [_details(trial, same) for trial in trials], columns)
     below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
-    marks = [BEST_MARK] * any(trial.id in best for trial in trials)
+    marks = [BEST_MARK] * (not why and any(trial.id in best for trial in trials))
     marks += [STOPPED_MARK] * any(trial.early_stopped is not None for trial in trials)
-    below += ["; ".join(marks)] * bool(marks)
-    return [*table_lines(header, rows, columns, SPARED), *wrapped([*shared, *below], columns)]
+    below += ["; ".join(marks)] * bool(marks) + [why] * bool(why)
+    return [*table, *wrapped([*shared, *below], columns)]
+
+
+def _fitted(
+    header: Row, rows: list[Row], details: list[str], columns: int | None
+) -> tuple[list[str], list[str]]:
+    """Returns (lines of a table, what its rows share); ``details`` end the rows, or are lines below them."""
+    wide = [(*row[:-1], f"{row[-1]} {detail}".rstrip()) for row, detail in zip(rows, details, strict=True)]
+    wide_header, wide, shared = varying_columns(
+        (*header[:-1], f"{header[-1]} and knobs"), wide, MAY_BE_SHARED
+    )
+    table = table_lines(wide_header, wide)
+    if columns is None or max(map(len, table)) <= columns:
+        return table, shared
+    names, facts, shared_facts = varying_columns(header, rows, (*MAY_BE_SHARED, header[-1]))
+    first, *lines = table_lines(names, facts, columns, SPARED)
+    if max(map(len, lines)) > columns or len(lines) > len(rows) + 1:  # rows are wrapped
+        return table_lines(wide_header, wide, columns, SPARED), shared
+    width = columns - len(BELOW)
+    table = [first]
+    for line, detail in zip(lines, details, strict=False):
+        parts = textwrap.wrap(detail, width, break_on_hyphens=False)
+        table += [line, *(f"{BELOW}{part}" for part in parts)]
+    return [*table, *lines[len(rows) :]], shared_facts
 
 
 def trial_lines(trial: StoredTrial) -> list[str]:
@@ -201,19 +229,12 @@ def remote_text(elsewhere: RemoteMeasurement) -> str:
     return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
 
 
-def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collection[int]) -> tuple[str, ...]:
+def _history_row(trial: StoredTrial, best: Collection[int]) -> tuple[str, ...]:
     record, time, speed = trial.record, "-", None
     if trial.early_stopped is not None:
         time = bound_text(trial.early_stopped)
     elif trial.best_s is not None:
         time, speed = seconds_text(trial.best_s), gflop_per_s(record.problem, trial.best_s)
-    known = same.get(trial.strategy, ())
-    varying = tuple(knob for knob in record.candidate.choices if knob not in known)
-    what = f"{record.candidate.strategy} {knobs_text(varying)}".rstrip()
-    if isinstance(record.outcome, Failure):
-        reason = one_line(record.outcome.reason)
-        reason = reason if len(reason) <= REASON_LIMIT else f"{reason[: REASON_LIMIT - 3]}..."
-        what = f"{record.candidate.strategy} failed at {record.outcome.stage.value}: {reason}"
     return (
         str(trial.id),
         str(trial.run),
@@ -224,8 +245,18 @@ def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collecti
         time,
         "-" if trial.best_s is None or trial.early_stopped is not None else trial.reliability.word,
         "-" if speed is None else f"{speed:.1f}",
-        what,
+        record.candidate.strategy,
     )
+
+
+def _details(trial: StoredTrial, same: Mapping[str, Choices]) -> str:
+    """Returns the knobs of a trial that not all trials of its strategy share, or how it failed."""
+    outcome, known = trial.record.outcome, same.get(trial.strategy, ())
+    if not isinstance(outcome, Failure):
+        return knobs_text(tuple(knob for knob in trial.record.candidate.choices if knob not in known))
+    reason = one_line(outcome.reason)
+    reason = reason if len(reason) <= REASON_LIMIT else f"{reason[: REASON_LIMIT - 3]}..."
+    return f"failed at {outcome.stage.value}: {reason}"
 
 
 def _status_text(trial: StoredTrial) -> str:
