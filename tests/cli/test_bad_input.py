@@ -80,13 +80,42 @@ def test_words_of_tune(tuner: Tuner) -> None:
         ("history --op conv", "operation: found 'conv', allowed matmul, batch_matmul"),
         ("check --best --dtype ", "dtype: found '', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2"),
         ("history --runs --layout tt", "layout: found 'tt', allowed nn, nt, tn"),
-        ("history --limit 0", "limit: found 0, allowed 1 or more"),
         ("report --limit 0", "limit: found 0, allowed 1 or more"),
         ("history --since yesterday", f"since: found 'yesterday', {SINCE} or 2026-01-31T12:00"),
     ],
 )
 def test_the_line_of_every_wrong_word(tuner: Tuner, options: str, line: str) -> None:
     assert refused(tuner, options) == f"error: {line}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("tune matmul 512 512 512 --dtype f32", "tuner tune matmul 512x512x512 --dtype f32"),
+        ("space batch_matmul 8 64 64 64", "tuner space batch_matmul 8x64x64x64"),
+        ("history matmul 64x64x64 --best", "tuner history --op matmul --shape 64x64x64 --best"),
+        ("history --shape 64x64x64 matmul", "tuner history --shape 64x64x64 --op matmul"),
+        ("history --budget 3s", "tuner tune has --budget"),
+        ("tune matmul 8x8x8 --sort median", "tuner history has --sort"),
+        ("tune --before 2026-01-01", "tuner db prune has --before"),
+        ("tune matmul 8x8x8 --budgt 3s", "did you mean --budget?"),
+        ("apply", "tuner apply best.mlir best.source.mlir"),
+        ("space 8x8x8", "tuner space matmul 512x512x512 --rejections"),
+        ("apply none.mlir", "tuner export matmul 512x512x512 -o best.mlir"),
+        ("check --baseline none.json", "tuner check --baseline none.json --record best"),
+        ("tune --shapes none.yaml", "a line of such a file: - {shape: 512x512x512, count: 12}"),
+    ],
+)
+def test_a_line_as_a_newcomer_types_it_has_a_hint_with_what_to_type(
+    tuner: Tuner, here: Path, line: str, hint: str
+) -> None:
+    assert refused(tuner, line).splitlines()[1:] == [f"hint: {hint}"]
+
+
+def test_an_exported_script_needs_its_payload(tuned: Tuner, here: Path) -> None:
+    tuned.done("export matmul 8x8x8 -o best.mlir")
+    message = "error: apply: the payload is missing: best.mlir has no function\n"
+    assert tuned.refused("apply best.mlir") == f"{message}hint: tuner apply best.mlir best.source.mlir\n"
 
 
 def test_a_help_shows_the_values_that_are_allowed(tuned: Tuner) -> None:

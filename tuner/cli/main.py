@@ -1,10 +1,12 @@
 """The group of all commands, its help texts, and how errors are reported: one line and an exit code."""
 
 import contextlib
+import difflib
 import importlib
 import itertools
 import os
 import re
+import shlex
 import sys
 import time
 import traceback
@@ -16,6 +18,7 @@ import click
 
 from tuner.cli.completion import COMPLETION_VARIABLE, offer_completions
 from tuner.core.errors import TunerError, UsageError, defect_line, error_lines, unknown_value
+from tuner.core.problem import OPERATIONS
 from tuner.core.serialization import printable_lines, without_secrets
 from tuner.results.database_name import VARIABLE
 from tuner.results.output.formatting import one_line
@@ -199,7 +202,7 @@ class Commands(click.Group):
         except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
             if "--debug" in arguments:
                 print(_without_secrets(traceback.format_exc(), arguments), end="", file=sys.stderr)
-            code = _reported(_sizes_as_option(error, arguments), arguments)
+            code = _reported(_with_hint(self, _sizes_as_option(error, arguments), arguments), arguments)
         except KeyboardInterrupt:
             code = INTERRUPTED
         sys.exit(code)
@@ -239,6 +242,69 @@ def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
     shape = next((each for each in shapes if each.startswith(error.option_name)), None)
     line = f"shape: found {shape!r}, allowed sizes of 1 or more, such as 8x8x8"
     return error if shape is None else UsageError(line)
+
+
+SIZES = re.compile(r"(?<!\S)\d+(?: \d+){1,3}(?!\S)")  # typed with spaces
+SHAPE = re.compile(r"\d+(?:x\d+)+")
+TYPO = 0.8  # similarity above which an unknown option is taken for a misspelt one
+
+
+def _with_hint(group: Commands, error: Exception, arguments: Sequence[str]) -> Exception:
+    """Returns click's error on a command line as one that says what to type, where that is known."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None:
+        return error
+    line, hint = error.message, ""  # type: ignore[attr-defined]  # of click.UsageError
+    if isinstance(error, click.NoSuchOption):
+        line, hint = f"No such option '{error.option_name}'.", _option_hint(group, error)
+    elif "unexpected extra argument" in line:
+        hint = _arguments_hint(context.command, arguments) or _first_example(context.command)
+    elif isinstance(error, click.MissingParameter):
+        line, hint = error.format_message(), _first_example(context.command)
+    return UsageError(line.rstrip("."), hint) if hint else error
+
+
+def _option_hint(group: Commands, error: click.NoSuchOption) -> str:
+    name = error.option_name
+    similar = difflib.get_close_matches(name, error.possibilities or (), 1, TYPO)
+    if similar:
+        return f"did you mean {similar[0]}?"
+    return next((f"{words} has {name}" for words, each in _commands(group) if name in _flags(each)), "")
+
+
+def _commands(group: click.Group, words: str = "tuner") -> Iterator[tuple[str, click.Command]]:
+    """Yields what is typed for a command, and the command, imported now; in the order of the help."""
+    sections = group.sections if isinstance(group, Commands) else ()
+    entries = (entry.name for _title, section in sections for entry in section)
+    for name in dict.fromkeys((*entries, *group.commands)):
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{words} {name}")
+        elif command is not None:
+            yield f"{words} {name}", command
+
+
+def _flags(command: click.Command) -> set[str]:
+    return {flag for each in command.params if isinstance(each, click.Option) for flag in each.opts}
+
+
+def _arguments_hint(command: click.Command, arguments: Sequence[str]) -> str:
+    """Returns the command line with sizes as one word, and with options in place of arguments; or ""."""
+    if any(each.name == "shape" for each in command.params if isinstance(each, click.Argument)):
+        typed = shlex.join(arguments)
+        joined = SIZES.sub(lambda sizes: sizes[0].replace(" ", "x"), typed)
+        return f"tuner {joined}" if joined != typed else ""
+    flags, words = _flags(command), list[str]()
+    for word in arguments:
+        flag = "--shape" if SHAPE.fullmatch(word) else "--op" if word in OPERATIONS else ""
+        is_value = bool(words) and words[-1].startswith("-")
+        words += [flag, word] if flag in flags and not is_value else [word]
+    return f"tuner {shlex.join(words)}" if len(words) > len(arguments) else ""
+
+
+def _first_example(command: click.Command) -> str:
+    _, _, examples = (command.help or "").partition(EXAMPLE)
+    return NEXT_EXAMPLE.split(" ".join(examples.split()))[0]
 
 
 def _without_secrets(text: str, arguments: Sequence[str]) -> str:

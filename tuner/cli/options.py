@@ -343,6 +343,7 @@ def print_json(document: Any) -> None:
     print(json.dumps(document, indent=2, allow_nan=False))
 
 
+EXPORTED = "tuner export matmul 512x512x512 -o best.mlir"  # makes a script, and its payload
 SUFFIX = ".mlir"  # of a file with a payload
 # options whose values a payload determines
 OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")

@@ -392,10 +392,13 @@ def similar_file_hint(path: Path) -> str:
     return f"did you mean {path.with_name(near)}?" if near else ""
 
 
-def unreadable(path: Path, error: OSError, allowed: str) -> UsageError:
-    """Returns the UsageError for a file that cannot be read; ``allowed``: what the file should be."""
+def unreadable(path: Path, error: OSError, allowed: str, hint: str = "") -> UsageError:
+    """Returns the UsageError for a file that cannot be read; ``allowed``: what the file should be.
+
+    ``hint``: what makes such a file, for a missing one without a similar name next to it.
+    """
     line = f"{path}: cannot be read ({error.strerror or error}), expected {allowed}"
-    return UsageError(line, similar_file_hint(path))
+    return UsageError(line, similar_file_hint(path) or hint * (not path.exists()))
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -411,8 +414,8 @@ def replace_file(path: Path, content: bytes) -> None:
             raise
 
 
-def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
-    """Returns the text of a UTF-8 file; ``allowed``: what the file should be, for messages.
+def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES, hint: str = "") -> str:
+    """Returns the text of a UTF-8 file; ``allowed``, ``hint``: what it should be, what makes one.
 
     Raises UsageError for a file that cannot be read, has more than ``limit_bytes``, or is not UTF-8.
     """
@@ -420,14 +423,14 @@ def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
         with path.open("rb") as file:
             content = file.read(limit_bytes + 1)  # /dev/zero has no end
     except OSError as error:
-        raise unreadable(path, error, allowed) from error
+        raise unreadable(path, error, allowed, hint) from error
     return _decoded_text(str(path), content, allowed, limit_bytes)
 
 
-def read_text_or_stdin(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
+def read_text_or_stdin(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES, hint: str = "") -> str:
     """Returns the text of a UTF-8 file, or of standard input for ``-``; raises as ``read_text`` does."""
     if str(path) != "-":
-        return read_text(path, allowed, limit_bytes)
+        return read_text(path, allowed, limit_bytes, hint)
     try:
         content = sys.stdin.buffer.read(limit_bytes + 1)
     except (OSError, AttributeError) as error:  # a folder; None where standard input is closed

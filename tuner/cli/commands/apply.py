@@ -1,5 +1,6 @@
 """``tuner apply``: a transform script, or a library of schedules, on a payload."""
 
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli.main import DONE, FAILED
-from tuner.cli.options import backends_of, json_option, print_found
+from tuner.cli.options import EXPORTED, backends_of, json_option, print_found
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.processors import processor_of, require_instructions
 from tuner.core.serialization import encode, read_text_or_stdin
 from tuner.library.contraction_report import contraction_reports, payload_contractions
 from tuner.library.header import is_library, read_document
+from tuner.results.exported_trial import source_file
 from tuner.runtime.workers.worker import call_in_child
 from tuner.space.scripts.header import MARK, instructions_needed, read_provenance
 
@@ -67,8 +69,13 @@ def apply(
         processor_of(cpu)
     if str(script) == str(payload) == "-":
         raise UsageError("apply: only one of SCRIPT and PAYLOAD can be '-' (stdin)")
-    script_text = read_text_or_stdin(script, "MLIR text")
-    payload_text = script_text if payload is None else read_text_or_stdin(payload, "MLIR text")
+    script_text = read_text_or_stdin(script, "MLIR text", hint=EXPORTED)
+    if payload is None and MARK in script_text and not FUNCTION.search(script_text):
+        own = "PAYLOAD.mlir" if str(script) == "-" else str(source_file(script))
+        raise UsageError(
+            f"apply: the payload is missing: {script.name} has no function", f"tuner apply {script} {own}"
+        )
+    payload_text = script_text if payload is None else read_text_or_stdin(payload, "MLIR text", hint=EXPORTED)
     backends = backends_of(context)
     needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
     if needs:
@@ -99,6 +106,7 @@ def _result_machine(backends: "Backends", cpu: str, script_text: str) -> "Machin
     return backends.machine()
 
 
+FUNCTION = re.compile(r"^\s*(?:func|llvm)\.func\b", re.MULTILINE)
 TIMEOUT_S = 60.0
 SHOWN = 3  # contractions of a payload in a message, which is one line
 

@@ -11,6 +11,7 @@ from tuner.analysis.ratios import Comparable
 from tuner.analysis.slowdown import SlowdownLimits
 from tuner.cli.main import DONE, FAILED, UNDECIDED, screen_columns
 from tuner.cli.options import (
+    EXPORTED,
     backends_of,
     database_option,
     json_option,
@@ -155,7 +156,7 @@ def _require_one_subject(
 def _check_script(
     backends: "Backends", script: Path, limits: SlowdownLimits, seed: int, *, as_json: bool
 ) -> int:
-    text = read_text_or_stdin(script, "MLIR text")
+    text = read_text_or_stdin(script, "MLIR text", hint=EXPORTED)
     provenance = read_provenance(text, script.name)
     result = checked(backends, provenance, without_header(text), limits, seed)
     lines = wrapped(check_lines(result, provenance.median_s), screen_columns())

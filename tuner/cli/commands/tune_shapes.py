@@ -66,6 +66,7 @@ from tuner.tuning.events import Interruption
 # A CSV file has the same keys in its first line. Only ``shape`` has no default.
 
 BYTES_LIMIT = 4_000_000
+LINE_HINT = "a line of such a file: - {shape: 512x512x512, count: 12}"
 YAML, CSV = (".yaml", ".yml"), ".csv"
 TEXTS = {  # key -> default
     "op": "",  # by the number of sizes
@@ -85,7 +86,7 @@ def read_shapes(path: Path) -> tuple[NamedProblem, ...]:
     suffix = path.suffix.lower()
     if suffix not in (*YAML, CSV):
         raise UsageError(f"{path.name}: found the suffix {suffix!r}, allowed .yaml, .csv and .mlir")
-    text = read_text(path, "YAML or CSV", BYTES_LIMIT)
+    text = read_text(path, "YAML or CSV", BYTES_LIMIT, LINE_HINT)
     entries = _csv_entries(text, path.name) if suffix == CSV else _yaml_entries(text, path.name)
     problems = distinct_problems(tuple(_named_problem(entry, where) for where, entry in entries))
     if not problems:

@@ -6,6 +6,7 @@ import datetime
 import enum
 import json
 import math
+import shlex
 import statistics
 import zlib
 from collections.abc import Iterator
@@ -128,7 +129,8 @@ def gate_file_bytes(file: GateFile) -> bytes:
 
 def read_gate_file(path: Path) -> GateFile:
     """Reads a gate file. Raises UsageError for an unreadable file, an empty one and wrong values."""
-    head = parsed(read_text(path, "a file of tuner check", FILE_LIMIT_BYTES), f"{path}")
+    hint = f"tuner check --baseline {shlex.quote(str(path))} --record best"
+    head = parsed(read_text(path, "a file of tuner check", FILE_LIMIT_BYTES, hint), f"{path}")
     require_format(head, FORMAT, VERSION, f"{path}")
     entries = head.get("entries")
     if not isinstance(entries, list) or not entries:
