@@ -127,6 +127,14 @@ def test_a_help_shows_the_values_that_are_allowed(tuned: Tuner) -> None:
             assert f"found 'x', allowed {shown.replace('|', ', ')}" in tuned(f"{command} --{option} x").err
 
 
+def test_every_option_of_every_help_has_a_text() -> None:
+    commands = ((names, each) for names, command in all_commands() for each in command.params)
+    bare = [
+        (*names, each.opts[0]) for names, each in commands if isinstance(each, click.Option) and not each.help
+    ]
+    assert bare == []
+
+
 def test_no_option_takes_the_next_one_for_its_value(tuner: Tuner) -> None:
     for (_tuner, *names), command in all_commands():
         for option in command.params:

@@ -130,6 +130,7 @@ def test_lines_of_a_search_space_file_are_suggested_in_yaml_and_json(failing: Tu
     require(said, saved, "      # verify: ")
     assert yaml.safe_load(said) == {"strategies": {"fake": {"constraints": ["x < 12"]}}}
     entry = "    ops: [matmul]\n    dtypes: [f32]\n    knobs: {x: [1, 20]}\n    constraints:"
+    assert said.startswith("# p-value: the chance that ")
     (strategy,) = parse_space(said.replace("    constraints:", entry), "suggested.yaml").strategies
     assert [each.text for each in strategy.constraints] == ["x < 12"]
     (document,) = failing(f"{SUGGEST} --json").json

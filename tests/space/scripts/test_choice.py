@@ -181,7 +181,7 @@ def test_a_reopened_export_keeps_comments_but_for_numbers_that_other_values_make
     text = with_options()
     path.write_text(script_with_header(text, provenance, (), "best.mlir", "best.source.mlir"))
     binder = Binder((load_strategy("best", path, reopens=True),), PROBLEM, VARIABLES, 1)
-    selected = {"tile_m": 8, "tile_n": 32, "unroll_k": 2}
+    selected: dict[str, Value] = {"tile_m": 8, "tile_n": 32, "unroll_k": 2}
     bound = binder.bind(Candidate.of("best", selected)).text
     assert '%tile_m = transform.tune.knob<"tile_m"> = 8 from options = [4, 6, 8, 12] -> !size' in bound
     assert "// Sizes of tiles and blocks, with those that the other steps allow as well." in bound

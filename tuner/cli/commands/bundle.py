@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.main import Commands
-from tuner.cli.options import database_option, json_option, open_known_store, print_found
+from tuner.cli.options import EPILOGUE, LAYOUT, database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
 from tuner.core.runs import Imported, TrialQuery
 from tuner.core.serialization import encode
@@ -34,10 +34,10 @@ def bundle() -> None:
 @bundle.command("export")
 @click.argument("operation", required=False)
 @click.argument("shape", required=False, metavar="[Bx]MxNxK")
-@click.option("--dtype", help="Only problems of this dtype, as all of the following.")
-@click.option("--layout")
-@click.option("--epilogue")
-@click.option("--strategy")
+@click.option("--dtype", help="Only problems of this dtype.")
+@click.option("--layout", metavar=LAYOUT, help="Only problems of this layout.")
+@click.option("--epilogue", metavar=EPILOGUE, help="Only problems with this epilogue.")
+@click.option("--strategy", help="Only candidates of this strategy.")
 @click.option("--chip", default="", help="Only code for this chip: sm_90, ...")
 @click.option("--run", type=int, help="Only the trials of this run.")
 @click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")

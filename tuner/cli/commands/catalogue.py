@@ -89,7 +89,7 @@ def _strategy_document(entry: "StrategyEntry") -> dict[str, object]:
 @problem_options
 @click.option("--strategy", "strategies", multiple=True, help="Only this strategy; may be repeated.")
 @target_options
-@click.option("--threads", type=int, default=1, show_default=True)
+@click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
 @space_option
 @click.option(
     "--suggest",
@@ -277,7 +277,11 @@ def _lines(suggested: "dict[str, tuple[Suggestion, ...]]", here: str, min_suppor
             f"# {here}:",
             f"# nothing to suggest: no constraint explains {support} or more, and no success, beyond chance",
         ]
-    lines = ["strategies:"]
+    lines = [
+        "# p-value: the chance that such failures, and no success, break a constraint where knobs have no",
+        "# effect, corrected for all constraints that were tried",
+        "strategies:",
+    ]
     for strategy, several in suggested.items():
         lines += [f"  {strategy}:", "    constraints:"]
         for each in several:

@@ -25,20 +25,20 @@ LISTED = 20  # trials or runs in a table, unless --limit is given
 
 @click.command()
 @click.option("--op", metavar="OPERATION", help="Such as matmul.")
-@click.option("--shape", metavar="[Bx]MxNxK")
-@click.option("--dtype", metavar="DTYPE")
-@click.option("--layout", metavar=LAYOUT)
-@click.option("--epilogue", metavar=EPILOGUE)
+@click.option("--shape", metavar="[Bx]MxNxK", help="Such as 512x512x512.")
+@click.option("--dtype", metavar="DTYPE", help="Type of A and B: f32, f64, bf16, i8, ...")
+@click.option("--layout", metavar=LAYOUT, help="Of A, then of B: t is transposed.")
+@click.option("--epilogue", metavar=EPILOGUE, help="What follows the product.")
 @click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")
 @click.option("--align", metavar="BYTES", help="16, 64 or any.")
 @click.option("--cache", metavar="STATE", help="warm, weights-cold or cold.")
 @click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
 @click.option("--machine", help="Class of machine, as the table names it.")
-@click.option("--threads", type=int)
+@click.option("--threads", type=int, help="Threads of the kernel.")
 @click.option(
     "--runs", "lists_runs", is_flag=True, help="List runs, the latest first, each with its best trial."
 )
-@click.option("--strategy")
+@click.option("--strategy", help="Such as matmul_cpu_packed; of a script its name.")
 @click.option("--status", metavar="[measured|verified|failed]", help="Of runs: running, done or interrupted.")
 @click.option("--run", type=int, help="Only the trials of this run.")
 @click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
@@ -51,7 +51,14 @@ LISTED = 20  # trials or runs in a table, unless --limit is given
     metavar="[created|median|number]",
     help="-median reverses.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="t4: as autotuners share results.",
+)
 @database_option
 @json_option
 @click.pass_context

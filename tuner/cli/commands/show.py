@@ -63,7 +63,7 @@ def show(context: click.Context, /, **arguments: Any) -> None:
 @click.argument("arguments", nargs=-1, required=True, metavar="ID | matmul MxNxK 'STRATEGY(KNOB=VALUE, ...)'")
 @problem_options
 @target_options
-@click.option("--threads", type=int, default=1, show_default=True)
+@click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
 @click.option(
     "--strategy", "strategies", multiple=True, help="Where it is a file of your own; may be repeated."
 )
