@@ -217,6 +217,10 @@ def test_many_knobs_go_on_below_where_a_terminal_ends() -> None:
     names = {word for line in whole for word in line.split() if "=" in word}
     assert names == {word for line in narrow for word in line.split() if "=" in word}
     assert "knob_11=13" in "".join("".join(history_table(trials, 30)).split())
+    other = with_candidate(trial(3, measurement(1e-3)), "other", {"knob": 7})
+    mixed = history_table((*trials, other), 80)
+    assert "       other knob=7" in mixed
+    assert next(line for line in mixed if "knob_0=1" in line).startswith("       fake knob_0=1 ")
 
 
 # A run under way.

@@ -74,7 +74,7 @@ def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
     trials = tuple(top_trial(number, measurement(1e-3 * (1 + 0.6 * number), 0.02)) for number in range(2))
     noisy, clear = answered(*trials, noise=0.7), answered(*trials)
     line, again = tied_lines(noisy, run())
-    assert line.startswith("unclear   this round of timing cannot separate it from trials 101 (+60.0%)")
+    assert line.startswith("unclear   this round of timing cannot separate it from trial 101 (+60.0%)")
     assert again == f"          on a quiet machine: tuner tune --resume {run().id} --retime"
     (unreliable,) = tied_lines(noisy, run(unreliable="load"))  # its badge has the command
     assert unreliable == line.replace(" (+60.0%)", "")

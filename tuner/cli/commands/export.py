@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.analysis.ratios import ratio_document
+from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     backends_of,
     database_option,
@@ -33,7 +34,7 @@ from tuner.library.library import FORMATS, STOCK_FORMATS, VERSIONS, LibraryText,
 from tuner.results.best_trials import best_known, best_stock
 from tuner.results.exported_trial import exported, require_bound, source_file, source_of, stock_file
 from tuner.results.output.files import require_folder, write_atomically, write_folder
-from tuner.results.output.formatting import count_text
+from tuner.results.output.formatting import count_text, wrapped
 from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
 from tuner.results.past_runs import trial_query
@@ -187,7 +188,7 @@ def export(
         _write(backends, store, stored, form, output, as_json, other, constants=constants)
         _note_stock(stock, stored, form, output)
         if trial is None and not is_stock:
-            print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
+            _note(best_text(stored, store.run(stored.run)))
         _print_commands(stored, form, output, has_stock=other is not None)
 
 
@@ -214,10 +215,14 @@ def _print_commands(trial: StoredTrial, form: str, script: Path | None, *, has_s
 
 def _note_stock(stock: "BestStock | None", trial: StoredTrial, form: str, output: Path | None) -> None:
     if stock is not None:
-        print(f"note: {stock_text(stock)}", file=sys.stderr)
+        _note(stock_text(stock))
     elif form == "script" and output is not None and custom_ops(trial.script_text):
         why = "every timed script of the problem calls ops of tuner"
-        print(f"note: no {stock_file(output).name}: {why}", file=sys.stderr)
+        _note(f"no {stock_file(output).name}: {why}")
+
+
+def _note(text: str) -> None:
+    print("\n".join(wrapped([f"note: {text}"], screen_columns())), file=sys.stderr)
 
 
 def _best(

@@ -1,6 +1,8 @@
 """Formats values as short text for people, and tables of text fitted to the width of a terminal."""
 
+import itertools
 import re
+import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,6 +15,7 @@ from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, 
 from tuner.core.serialization import printable, seconds_text
 
 GAP = "  "  # between columns
+BELOW = " " * 7  # begins a line of details: after the column of a number
 TEXT_COLUMNS = 24  # a text column is made no narrower while another column can be left out
 WORD_COLUMNS = 6  # the least width of a text column: words are broken
 
@@ -20,12 +23,17 @@ Row = tuple[str, ...]
 
 
 def table_lines(
-    header: Row, rows: Sequence[Row], columns: int | None = None, spared: Sequence[str] = ()
+    header: Row,
+    rows: Sequence[Row],
+    columns: int | None = None,
+    spared: Sequence[str] = (),
+    below: Sequence[str] = (),
 ) -> list[str]:
     """Returns the lines of a text table, fitted to ``columns`` characters where that is possible.
 
     Long cells are wrapped; before text gets narrower than 24 characters, columns of ``spared`` are left out,
-    in that order. Columns of numbers are right-aligned and never wrapped.
+    in that order. Columns of numbers are right-aligned and never wrapped. ``below``: a text for each row, in
+    lines of its own below the row.
     """
     rows = [tuple(map(printable, row)) for row in rows]
     kept, left_out = list(range(len(header))), list[str]()
@@ -38,7 +46,10 @@ def table_lines(
         cells = [tuple(row[column] for column in kept) for row in (header, *rows)]
     widths = _widths(cells, columns)
     is_right = [_is_number_column(cells, column) for column in range(len(kept))]
-    lines = [line for row in cells for line in _lines(row, widths, is_right)]
+    lines = []
+    for row, text in itertools.zip_longest(cells, ("", *below), fillvalue=""):
+        parts = textwrap.wrap(printable(text), (columns or sys.maxsize) - len(BELOW), break_on_hyphens=False)
+        lines += [*_lines(row, widths, is_right), *(f"{BELOW}{part}" for part in parts)]
     if left_out:
         lines.append(f"not shown for want of width: {', '.join(left_out)} (--json prints all)")
     return lines

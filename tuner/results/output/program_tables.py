@@ -29,8 +29,12 @@ def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_te
     spent = f"{count_text(tuned.trials, 'trial')} in {tuned.campaign.seconds:.0f} s"
     early = [f"early     {tuned.ended_early}"] if tuned.ended_early else []
     total = "unknown: a problem has no time" if total_s is None else seconds_text(total_s)
+    table = table_lines(CAMPAIGN_HEADER, rows)
+    if columns is not None and max(map(len, table)) > columns:
+        facts, details = [row[:-1] for row in rows], [row[-1] for row in rows]
+        table = table_lines(CAMPAIGN_HEADER[:-1], facts, columns, CAMPAIGN_SPARED, details)
     return [
-        *table_lines(CAMPAIGN_HEADER, rows, columns, CAMPAIGN_SPARED),
+        *table,
         f"campaign  {tuned.campaign.id}: {count_text(len(tuned.runs), 'problem')}, {spent}",
         *early,
         f"total     {total}{doubt} for {count_text(calls, 'call')}, each problem as often as it occurs",

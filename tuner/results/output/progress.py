@@ -94,7 +94,7 @@ class _SlowLines:
             _print(line)
 
 
-LEAST_BAR = 9  # columns of a bar next to a long line, with the space after it
+LEAST_BAR = 5  # columns of a bar next to a long line, with the space after it
 STARTING = "timing the baseline, compiling the first configurations"
 COMPILING = "compiling the first configurations"
 DOING: Mapping[type, str] = {  # event -> what a run does after it, until its next trial ends

@@ -116,14 +116,14 @@ def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> l
         longer = f" ({compared.longer_percent_text})" if isinstance(compared, Comparable) else ""
         text.append(f"{trial.id}{longer}")
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
-    badge = unreliable_lines(run, selected.best)
+    badge, noun = unreliable_lines(run, selected.best), "trial" if len(others) == 1 else "trials"
     if badge or not selected.can_separate:
         return [
-            f"unclear   this round of timing cannot separate it from trials {', '.join(text)}{more}",
+            f"unclear   this round of timing cannot separate it from {noun} {', '.join(text)}{more}",
             *([] if badge else [_again_line(run, database_text)]),  # the badge has the command
         ]
     why = "not shown to differ by more than noise; the simplest script is taken"
-    return [f"tied      with trials {', '.join(text)}{more}: {why}"]
+    return [f"tied      with {noun} {', '.join(text)}{more}: {why}"]
 
 
 def best_text(best: StoredTrial, run: Run) -> str:

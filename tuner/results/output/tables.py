@@ -1,6 +1,5 @@
 """Formats runs and trials for people: tables of several, and the main facts about one."""
 
-import textwrap
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
@@ -71,13 +70,13 @@ def _row(tuned: "TunedRun") -> tuple[str, ...]:
 
 BUSIEST_SHOWN = 3  # limiting parts of a GPU, by predicted cycles
 Choices = tuple[tuple[str, Value], ...]
+STRATEGY = "strategy"
 HISTORY_HEADER = (
     *("trial", "run", "problem", "target", "threads", "status", "time", "reliability", "GFLOP/s"),
-    "strategy",
+    STRATEGY,
 )
 MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
 SPARED = ("GFLOP/s", "threads", "run", "target")  # columns that a narrow terminal loses first
-BELOW = " " * 7  # begins a line below a trial: after the column of its number
 REASON_LIMIT = 60  # characters of a failure in a table
 BEST_MARK = "best: the trial that its run selected"
 STOPPED_MARK = "> TIME: timing it ended early, as even its fastest sample took that long"
@@ -124,16 +123,11 @@ def _fitted(
     table = table_lines(wide_header, wide)
     if columns is None or max(map(len, table)) <= columns:
         return table, shared
-    names, facts, shared_facts = varying_columns(header, rows, (*MAY_BE_SHARED, header[-1]))
-    first, *lines = table_lines(names, facts, columns, SPARED)
-    if max(map(len, lines)) > columns or len(lines) > len(rows) + 1:  # rows are wrapped
-        return table_lines(wide_header, wide, columns, SPARED), shared
-    width = columns - len(BELOW)
-    table = [first]
-    for line, detail in zip(lines, details, strict=False):
-        parts = textwrap.wrap(detail, width, break_on_hyphens=False)
-        table += [line, *(f"{BELOW}{part}" for part in parts)]
-    return [*table, *lines[len(rows) :]], shared_facts
+    header, rows, shared = varying_columns(header, rows, (*MAY_BE_SHARED, STRATEGY))
+    if header[-1] == STRATEGY:
+        details = [f"{row[-1]} {detail}".rstrip() for row, detail in zip(rows, details, strict=True)]
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return table_lines(header, rows, columns, SPARED, details), shared
 
 
 def trial_lines(trial: StoredTrial) -> list[str]:
