@@ -6,12 +6,15 @@ The commands run for real, in an empty folder with a database of its own. The pi
 """
 
 import argparse
+import fcntl
 import io
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,23 +52,28 @@ def svg(session: tuple[Typed, ...], columns: int = COLUMNS) -> str:
 
 
 def _output(command: str, folder: Path) -> str:
-    environment = os.environ | {
-        "TUNER_DB": str(folder / "results.db"),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "COLUMNS": str(COLUMNS),
+    """Returns what a terminal of 80 columns shows, but for the line that moves: stderr is a pipe."""
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("TUNER_DB", "XDG_DATA_HOME")
     }
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{command}: exited with {done.returncode}: {done.stdout}")
-    return done.stdout
+    environment |= {"HOME": str(folder), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    typed = ["bash", "-c", f"{command} 2> >(cat)"]
+    with subprocess.Popen(typed, cwd=folder, env=environment, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        printed = b"".join(iter(lambda: _read(ours), b"")).decode().replace("\r\n", "\n")
+    os.close(ours)
+    if process.returncode != 0:
+        raise RuntimeError(f"{command}: exited with {process.returncode}: {printed}")
+    return printed
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # Linux reports the end of a terminal as an error
+        return b""
 
 
 def main(options: list[str]) -> int:

@@ -47,7 +47,7 @@ def table_lines(
     widths = _widths(cells, columns)
     is_right = [_is_number_column(cells, column) for column in range(len(kept))]
     lines = []
-    for row, text in itertools.zip_longest(cells, ("", *below), fillvalue=""):
+    for row, text in zip(cells, itertools.chain(("",), below, itertools.repeat("")), strict=False):
         parts = textwrap.wrap(printable(text), (columns or sys.maxsize) - len(BELOW), break_on_hyphens=False)
         lines += [*_lines(row, widths, is_right), *(f"{BELOW}{part}" for part in parts)]
     if left_out:

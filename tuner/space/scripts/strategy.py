@@ -69,7 +69,7 @@ def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False)
     sentences with numbers.
     """
     source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
-    text = read_text(source, f"the script of strategy {name}")
+    text = read_text(source, f"the script of strategy {name}", hint="tuner new-strategy NAME writes one")
     if reopens:
         text = COMMENTS.sub(_without_numbers, SELECTED.sub(r"\1", text))
     return Strategy(name, source, text)
