@@ -28,9 +28,10 @@ from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402
 from tests.programs.exports.export import Function  # noqa: E402
+from tuner.mlir.torch_dialect import first_line  # noqa: E402
 from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
-from tuner.torch.lowering import first_line, lower_in_child, lower_in_process  # noqa: E402
+from tuner.torch.lowering import lower_in_child, lower_in_process  # noqa: E402
 from tuner.torch.program import TensorProgram  # noqa: E402
 
 

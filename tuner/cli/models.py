@@ -88,7 +88,7 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
         import torch
     except ModuleNotFoundError as error:
         raise UsageError(f"{path}: PyTorch is not installed", NO_TORCH) from error
-    from tuner.torch.lowering import first_line  # not at start-up
+    from tuner.mlir.torch_dialect import first_line  # not at start-up
 
     try:
         return (torch.export.load(path), ()) if match is None else _called(path, match[2])

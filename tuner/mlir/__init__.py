@@ -13,5 +13,6 @@ __all__ = [
     "math",
     "passes",
     "reference",
+    "torch_dialect",
     "transform",
 ]

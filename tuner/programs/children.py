@@ -14,11 +14,11 @@ from tuner.core.requests import WORKERS_LIMIT
 from tuner.runtime.cpu.host import usable_processors
 from tuner.runtime.workers.child_process import sleep_until_news
 from tuner.runtime.workers.processes import TICK_S
-from tuner.runtime.workers.protocol import CALL, Reply, ServiceSpec
+from tuner.runtime.workers.protocol import CALL, Factory, Reply, ServiceSpec
 from tuner.runtime.workers.worker import MEMORY_BYTES, Worker
 
 if TYPE_CHECKING:
-    from tuner.programs.fusion_compiler import FusionTask
+    from tuner.programs.fusion_compiler import CompileTask
 
 LEAST_TASKS = 4  # fusions that are worth the second of processor time that the start of a child takes
 Value = TypeVar("Value")
@@ -29,11 +29,9 @@ def called(work: Callable[[], Value]) -> Value:
     return work()
 
 
-def compiled(task: "FusionTask") -> None:
-    """Compiles a fusion, in a child process, for the child that compiles the program."""
-    from tuner.programs.fusion_compiler import compile_task  # loads pydantic and MLIR
-
-    compile_task(task)
+def compiled(task: "CompileTask") -> None:
+    """Compiles a part of a program, in a child process, for the child that compiles the program."""
+    task.compile()
 
 
 @final
@@ -41,7 +39,7 @@ class CompilingChildren:
     """A child process, and others while fusions are compiled. They end with the thread that starts them."""
 
     def __init__(self, name: str) -> None:
-        self._spec = ServiceSpec(name, called)
+        self._spec = ServiceSpec(name, Factory("tuner.programs.service:loaded_service"))
         self._first = Worker(self._spec, MEMORY_BYTES)
         self._helpers: list[Worker] = []
 
@@ -62,7 +60,7 @@ class CompilingChildren:
         value: Value = self._first.call(CALL, work, stage=stage, timeout_s=timeout_s)
         return value
 
-    def compile_fusions(self, missing: "Callable[[], tuple[FusionTask, ...]]", timeout_s: float) -> None:
+    def compile_fusions(self, missing: "Callable[[], tuple[CompileTask, ...]]", timeout_s: float) -> None:
         """Compiles what ``missing``, which the first child calls, returns; ends the helpers.
 
         ``timeout_s``: of each call. Raises as ``call`` where ``missing`` does.
@@ -87,7 +85,7 @@ class CompilingChildren:
             self._helpers.pop().kill()
 
 
-def _compile(workers: Sequence[Worker], tasks: "Sequence[FusionTask]", timeout_s: float) -> None:
+def _compile(workers: Sequence[Worker], tasks: "Sequence[CompileTask]", timeout_s: float) -> None:
     from tuner.results.output.progress import compile_progress  # not at start-up
 
     waiting, busy = deque(tasks), set[Worker]()
@@ -100,7 +98,7 @@ def _compile(workers: Sequence[Worker], tasks: "Sequence[FusionTask]", timeout_s
                         show("")
                     if waiting and worker not in busy:
                         task = waiting.popleft()
-                        show(", ".join(dict.fromkeys(task.fusion.ops)))
+                        show(task.name)
                         worker.submit(CALL, partial(compiled, task), stage=Stage.COMPILE, timeout_s=timeout_s)
                         busy.add(worker)
                 sleep_until_news([each.child for each in busy if each.child is not None], TICK_S)

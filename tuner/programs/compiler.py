@@ -33,7 +33,7 @@ from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport
 
 if TYPE_CHECKING:
-    from tuner.programs.fusion_compiler import FusionTask
+    from tuner.programs.fusion_compiler import CompileTask
     from tuner.programs.run.fused_code import FusedImage
 
 # Operations that compute nothing: a program of these alone needs no device
@@ -182,7 +182,7 @@ class ProgramCompiler:
             return TOO_DEEP
         return CompiledProgram(code, tuple(used))
 
-    def missing_fusions(self, text: str, entry: str | None, threads: int) -> "tuple[FusionTask, ...]":
+    def missing_fusions(self, text: str, entry: str | None, threads: int) -> "tuple[CompileTask, ...]":
         """Returns the fusions of a program on the host that are to be compiled; () where nothing can be."""
         from tuner.programs.fusion_compiler import missing_fusions  # loads pydantic
 

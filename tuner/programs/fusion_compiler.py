@@ -208,13 +208,38 @@ class FusionTask:
         given = () if schedule is None else (schedule.candidate, schedule.script, schedule.origin)
         return CompiledFiles.key("fusion", content, given, self.machine, self.threads)
 
+    @property
+    def name(self) -> str:
+        """Returns the operations of the fusion, for a progress line."""
+        return ", ".join(dict.fromkeys(self.fusion.ops))
 
-def compile_task(task: FusionTask) -> ScheduledFusion:
-    """Compiles a fusion, or reads it from ``compiled_files``.
+    def compile(self) -> ScheduledFusion:
+        """Compiles the fusion, or reads it from ``compiled_files``.
 
-    Raises CandidateError where its schedule does not compile, or without one, where it cannot become loops.
-    """
-    return compiled_files().kept(task.key, lambda: _newly_scheduled(task))
+        Raises CandidateError where its schedule does not compile, or without one, where it cannot become
+        loops.
+        """
+        return compiled_files().kept(self.key, lambda: _newly_scheduled(self))
+
+
+@dataclass(frozen=True)
+class InitTask:
+    """The code that computes packed weights of a program, to be compiled."""
+
+    text: str  # MLIR
+    name = "constants"  # for a progress line
+
+    @property
+    def key(self) -> str:
+        """Returns the key of the compiled code in ``CompiledFiles``."""
+        return CompiledFiles.key("init", self.text)
+
+    def compile(self) -> "tuple[InitCode, ...]":
+        """Compiles the code, or reads it from ``compiled_files``. Raises CandidateError."""
+        return compiled_files().kept(self.key, lambda: _init_codes(self.text))
+
+
+CompileTask = FusionTask | InitTask
 
 
 def schedule_fusion(
@@ -227,7 +252,7 @@ def schedule_fusion(
     """
     for task in _tasks(fusion, machine, schedules, threads):
         try:
-            return compile_task(task)
+            return task.compile()
         except CandidateError:
             if task.schedule is None:
                 raise
@@ -381,7 +406,7 @@ def kept_program(
         known[same] = found
     fusions = tuple(known[fusion.kind, fusion.text] for fusion in formed.program.fusions)
     made = files.read(_linked_key(formed, fusions, machine, threads))
-    init = files.read(_init_key(formed.program.init)) if formed.program.init else ()
+    init = files.read(InitTask(formed.program.init).key) if formed.program.init else ()
     if not isinstance(made, LinkedProgram) or init is None or not all(each.is_compiled for each in init):
         return None
     return _with_weights(formed, made, data())
@@ -393,10 +418,6 @@ def _formed_key(text: str, entry: str | None, machine: Machine) -> str:
 
 def _problem_key(fusion: Fusion) -> str:
     return CompiledFiles.key("problem", fusion.kind, fusion.text)
-
-
-def _init_key(text: str) -> str:
-    return CompiledFiles.key("init", text)
 
 
 def _linked_key(
@@ -412,8 +433,8 @@ def _with_weights(formed: FormedText, made: "LinkedProgram", resources: Mapping[
 
 def missing_fusions(
     text: str, entry: str | None, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
-) -> tuple[FusionTask, ...]:
-    """Returns the fusions that ``compile_fusions`` would compile, with the first schedule of each.
+) -> tuple[CompileTask, ...]:
+    """Returns what ``compile_fusions`` would compile: the code of weights, fusions by their first schedules.
 
     Those of equal text are one; those that ``compiled_files`` has are left out, and all where that folder
     cannot be written. ``text`` is the payload without data of constants. Raises as ``compile_fusions``.
@@ -422,8 +443,10 @@ def missing_fusions(
     if isinstance(formed, NotFused) or not files.has(_formed_key(text, entry, machine)):
         return ()
     distinct = _distinct(formed.with_visible_keys(dict))
-    firsts = (next(_tasks(each, machine, schedules, threads)) for each in distinct.values())
-    return tuple(each for each in firsts if files.read(each.key) is None)
+    firsts = [next(_tasks(each, machine, schedules, threads)) for each in distinct.values()]
+    init = [InitTask(formed.program.init)] if formed.program.init else []
+    tasks: tuple[CompileTask, ...] = (*init, *firsts)
+    return tuple(each for each in tasks if files.read(each.key) is None)
 
 
 def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:
@@ -521,7 +544,7 @@ def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[A
     """Returns the arrays of a program's weight buffers, in the order of their numbers: runs its ``init``."""
     if not program.init:
         return weights
-    codes = compiled_files().kept(_init_key(program.init), lambda: _init_codes(program.init))
+    codes = InitTask(program.init).compile()
     distinct = {each.part.text: each for each in codes}  # parts of equal text have equal code
     loaded = {
         text: HostFunction(each.program, object_code=each.object_code)

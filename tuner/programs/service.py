@@ -18,7 +18,7 @@ from tuner.core.problem import Problem
 from tuner.core.programs import ExplainedFusion
 from tuner.mlir import bindings, transform
 from tuner.programs.arguments import make_arguments, type_text
-from tuner.programs.children import CompilingChildren
+from tuner.programs.children import CompilingChildren, called
 from tuner.programs.comparison import compare, compare_printed, outputs
 from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
@@ -32,12 +32,14 @@ from tuner.programs.run.host_function import HostFunction, check_host_code
 from tuner.programs.run.runner_functions import discard
 from tuner.programs.speedup import TimedFusions, TimedPair, timed_fusions, timed_on_device, timed_on_host
 from tuner.runtime.workers.worker import call_in_child
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.yaml import default_space_file
 from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport
 from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:
-    from tuner.programs.fusion_compiler import FusionTask
+    from tuner.programs.fusion_compiler import CompileTask
 
 NAME = "program"
 TIMES_PER_RUN = 0.7  # time to time a program in two ways, divided by the time to run it
@@ -119,6 +121,14 @@ def in_child(work: Callable[..., Value], *arguments: object, timeout_s: float) -
     Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
     """
     return call_in_child(NAME, partial(work, *arguments), timeout_s)
+
+
+def loaded_service() -> Callable[[Callable[[], Value]], Value]:
+    """Returns ``called``, in a child process that has loaded the compilers while its parent exports."""
+    bindings.jit_bindings()
+    transform.new_context()
+    load_space_file(default_space_file())
+    return called
 
 
 def in_compiling_child(
@@ -355,20 +365,20 @@ def kept_program(
 
 def work_of_missing_fusions(
     request: ProgramRequest, *, is_timed: bool = False
-) -> "Callable[[], tuple[FusionTask, ...]]":
+) -> "Callable[[], tuple[CompileTask, ...]]":
     """Returns a call of ``missing_fusions`` for a child process, which needs no data of constants."""
     return partial(missing_fusions, replace(request, text=without_data(request.text)), is_timed=is_timed)
 
 
 @_as_failures()
-def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tuple[FusionTask, ...]":
+def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tuple[CompileTask, ...]":
     """Returns the fusions that compiling a program on the host would compile, () where scripts are given.
 
     ``is_timed``: with those of the program by its first schedules.
     """
     if request.scripts is None or request.scripts:
         return ()
-    found: dict[str, FusionTask] = {}
+    found: dict[str, CompileTask] = {}
     for each in (request, replace(request, database=""))[: 1 + is_timed]:
         with _with_schedules(_compiler(each), each) as compiler:
             tasks = compiler.missing_fusions(each.text, each.entry, each.options.threads)

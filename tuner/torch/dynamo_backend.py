@@ -15,13 +15,13 @@ import torch
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.programs import ExplainedFusion, loops_note
 from tuner.core.typed_arguments import typed_arguments
+from tuner.mlir.torch_dialect import first_line
 from tuner.programs.compile import children_in_background, compile_on_host
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.results.database import known_url
 from tuner.runtime.process_state import thread_lock
 from tuner.torch.export import export_module
 from tuner.torch.guards import NO_GRADIENTS, State, WeightContents, plain
-from tuner.torch.lowering import first_line
 from tuner.torch.program import TensorProgram
 
 NAME = "tuner"

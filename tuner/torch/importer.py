@@ -10,7 +10,8 @@ from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_importer, torch_importer_bindings
-from tuner.torch.lowering import INTEGERS, RESOURCES, first_line
+from tuner.mlir.torch_dialect import INTEGERS, first_line
+from tuner.torch.lowering import RESOURCES
 
 
 @dataclass(frozen=True)

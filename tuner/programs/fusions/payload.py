@@ -159,9 +159,10 @@ def take_weights(payload: TensorPayload) -> tuple[Weight, ...]:
                 new = filled(number, create("tensor.empty", [kind]).results[0])
         else:
             weights.append(_weight(constant))
-            new = add_argument(payload.function, op.results[0].type)
+            new = payload.block.add_argument(op.results[0].type, ir.Location.unknown())
         op.results[0].replace_all_uses_with(new)
         op.erase()
+    set_function_type(payload.function)  # once: it reads all arguments
     return tuple(weights)
 
 
