@@ -99,6 +99,8 @@ def test_the_first_configuration_of_a_processor_with_16_registers_shares_them(fi
     convolution = Convolution("linalg.conv_2d_nchw_fchw", *shape, "none", True, "f32")
     knobs = dict(first(convolution, AVX2)[0].choices)
     assert (knobs["tile_f"], knobs["tile_p"]) == (16, 6)  # 12 of sums; each element is read for two of them
+    knobs = dict(first(replace(convolution, height=32, width=32), AVX2)[0].choices)
+    assert (knobs["tile_f"], knobs["tile_p"]) == (16, 4)  # tiles of 6 would leave 2 of 32
 
 
 @st.composite

@@ -109,12 +109,39 @@ UNARY = ("math.tanh %x0", "arith.mulf %x0, %x0", "math.exp %x0")
         (contraction((17, 40, 35), "none", "one", "bf16"), AMX, 7, EMULATED),
         (contraction((17, 43, 35), "columns", "one", "i8"), VNNI, 3, AVX2),
         *((texts.elementwise((3, 77), operation, "bf16"), "elementwise_cpu", 1, None) for operation in UNARY),
+        *((texts.elementwise((3, 77), operation, "f16"), "elementwise_cpu", 1, AVX2) for operation in UNARY),
+        (texts.transpose((17, 35), (1, 0), "f16"), "elementwise_cpu", 0, AVX2),
         (texts.transpose((32, 48), (1, 0), "bf16"), "elementwise_cpu", 0, None),
         (texts.transpose((17, 35), (1, 0), "bf16"), "elementwise_cpu", 0, None),
     ],
 )
 def test_other_types_are_right(text: str, strategy: str, number: int, processor: Machine | None) -> None:
     require_right(strategy.partition("_")[0], text, strategy, number, processor)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "element", "rows", "columns"),
+    [
+        ((128, 1024, 512), "f32", 6, 16),
+        ((4, 1024, 512), "f32", 4, 16),
+        ((2, 1024, 512), "f32", 2, 32),
+        ((1, 1024, 512), "f32", 1, 64),
+        ((128, 8, 512), "f32", 12, 8),
+        ((128, 1024, 512), "f64", 6, 8),
+        ((128, 1024, 512), "bf16", 4, 16),
+    ],
+)
+@pytest.mark.parametrize("batch", [0, 3])
+def test_the_first_configuration_of_a_processor_with_16_registers_shares_them(
+    sizes: Sizes, element: str, rows: int, columns: int, batch: int
+) -> None:
+    sums = "f64" if element == "f64" else "f32"
+    text = texts.product(*sizes, "bias", batch=batch, element=element, sums=sums)
+    problem = as_problem("contraction", text)
+    processor = replace(AVX2, has_amx_bf16=False, has_bf16=False)
+    knobs = dict(present(first_configuration(problem, processor))[0].choices)
+    # at most 12 registers of sums; of bf16 8, next to what pairs are extended to
+    assert (knobs["tile_m"], knobs.get("panel", knobs.get("tile_n"))) == (rows, columns)
 
 
 @pytest.mark.parametrize(("sizes", "batch"), FIRST_SIZES)
