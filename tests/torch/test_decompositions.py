@@ -137,6 +137,10 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "closeness": (lambda x: (torch.isclose(x, x.flip(0)), torch.isclose(x, x, equal_nan=True)), SPECIAL),
     "norms and pools of f16": (narrow_sums, ONES),
     "reductions over other dimensions": (reduced, CUBE),
+    "group norms": (
+        lambda x: (F.group_norm(x, 2, x[0, 0, :4], x[1, 1, :4]), F.instance_norm(x, weight=x[0, 1, :4])),
+        (40 * CUBE[:, :4]).sin(),
+    ),
     "batch norm": (torch.nn.BatchNorm1d(9).eval(), GRID),
 }
 

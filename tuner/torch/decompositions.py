@@ -71,6 +71,10 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         **dict.fromkeys((ATEN.fmod.Scalar, ATEN.fmod.Tensor), _fmod),
         **dict.fromkeys((ATEN.remainder.Scalar, ATEN.remainder.Tensor), _remainder),
         ATEN.rms_norm.default: _rms_norm,
+        ATEN.rsub.Scalar: _difference_from(table[ATEN.rsub.Scalar]),
+        ATEN.group_norm.default: _group_norm,
+        ATEN.instance_norm.default: _instance_norm,
+        ATEN._native_batch_norm_legit_no_training.default: _batch_norm,  # noqa: SLF001
         ATEN.argmax.default: lambda x, dim=None, keepdim=False: _index_of(torch.amax, x, dim, keepdim),
         ATEN.argmin.default: lambda x, dim=None, keepdim=False: _index_of(torch.amin, x, dim, keepdim),
         ATEN.max.dim: lambda x, dim, keepdim=False: _with_index(torch.amax, x, dim, keepdim),
@@ -408,6 +412,66 @@ def _rms_norm(
     least = torch.finfo(wide.dtype).eps if eps is None else eps
     normalized = wide * torch.rsqrt((wide * wide).mean(dims, keepdim=True) + least)
     return (normalized if weight is None else normalized * weight).to(x.dtype)
+
+
+def _batch_norm(
+    x: torch.Tensor, weight: Any, bias: Any, mean: Any, variance: Any, _: float, eps: float
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Multiplies and adds a number per channel, as PyTorch's kernel: both numbers depend on weights alone."""
+    wide = _wide(x)
+    mean, variance = mean.to(wide.dtype), variance.to(wide.dtype)
+    scale = ATEN.div.Tensor(_like(wide, 1.0), torch.sqrt(variance + eps))
+    scale = scale if weight is None else scale * weight.to(wide.dtype)
+    shift = -(mean * scale) if bias is None else bias.to(wide.dtype) - mean * scale
+    shape = (-1, *[1] * (x.dim() - 2))
+    result = (wide * scale.reshape(shape) + shift.reshape(shape)).to(x.dtype)
+    return result, x.new_empty(0), x.new_empty(0)
+
+
+def _difference_from(decomposed: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a float number less x: torch-mlir converts a whole number per element, by loops."""
+
+    def computed(x: torch.Tensor, number: float, alpha: float = 1) -> Any:
+        if not x.is_floating_point() or (x.dtype in NARROW and _rounded(float(number), x.dtype) != number):
+            return decomposed(x, number, alpha)
+        return ATEN.sub.Tensor(_like(x, float(number)), x, alpha=alpha)
+
+    return computed
+
+
+def _group_norm(
+    x: torch.Tensor, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, _: bool = True
+) -> Any:
+    """Reduces rows of f32, as PyTorch: torch-mlir has an f64 variance, and twice as many passes."""
+    if not x.numel():
+        return NotImplemented
+    wide = _wide(x).reshape(x.shape[0], groups, -1)
+    mean = wide.mean(-1, keepdim=True)
+    centred = wide - mean
+    scale = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + eps)
+    if x.shape[1] != groups:  # numbers of channels are none of a row: they scale after it
+        wide = wide.reshape(*wide.shape[:2], x.shape[1] // groups, -1)
+        centred, scale = wide - mean.unsqueeze(-1), scale.unsqueeze(-1)
+    shape = (groups, -1, 1) if centred.dim() == 4 else (-1, 1)
+    result = centred * (scale if weight is None else scale * _wide(weight).reshape(shape))
+    result = result if bias is None else result + _wide(bias).reshape(shape)
+    return result.reshape(x.shape).to(x.dtype)
+
+
+def _instance_norm(
+    x: torch.Tensor,
+    weight: Any,
+    bias: Any,
+    mean: Any,
+    _: Any,
+    is_of_input: bool,
+    __: float,
+    eps: float,
+    *___: Any,
+) -> Any:
+    if mean is not None or not is_of_input:
+        return NotImplemented
+    return _group_norm(x, x.shape[1], weight, bias, eps)
 
 
 def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) -> Any:
