@@ -1,7 +1,7 @@
 """A matmul in Triton, where torch and Triton are installed: a second peer next to cuBLAS.
 
-Blocks of C in groups of rows, one ``tl.dot`` per step of K; of ``CONFIGURATIONS`` the fastest for the problem
-is chosen by timing each. A user of Triton's autotuner gets the same.
+Of ``CONFIGURATIONS`` of the kernel the fastest for the problem is chosen by timing each, as Triton's autotuner
+does it.
 """
 
 import functools
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import torch
 import triton
-import triton.language as tl
 from triton.testing import do_bench
 
+from benchmarks.machine_code.triton_matmul import matmul
 from tuner.core.problem import Problem
 from tuner.targets.gpu.event_timing import Enqueue
 
@@ -49,36 +49,6 @@ CONFIGURATIONS = tuple(
 )
 
 
-@triton.jit
-def kernel(  # type: ignore[no-untyped-def]  # noqa: ANN201
-    a, b, c, m, n, k, a_row, a_column, b_row, b_column, c_row,  # noqa: ANN001
-    block_m: tl.constexpr, block_n: tl.constexpr, block_k: tl.constexpr, group: tl.constexpr,
-    is_whole: tl.constexpr, precision: tl.constexpr,
-):  # fmt: skip
-    """Multiplies a (m x k) by b (k x n); ``is_whole``: k is a multiple of ``block_k``."""
-    block, across = tl.program_id(0), tl.cdiv(n, block_n)
-    first = block // (group * across) * group
-    height = min(tl.cdiv(m, block_m) - first, group)
-    within = block % (group * across)
-    row, column = first + within % height, within // height
-    rows, columns = row * block_m + tl.arange(0, block_m), column * block_n + tl.arange(0, block_n)
-    depths = tl.arange(0, block_k)
-    left = a + (rows % m)[:, None] * a_row + depths[None, :] * a_column
-    right = b + depths[:, None] * b_row + (columns % n)[None, :] * b_column
-    sums = tl.zeros((block_m, block_n), dtype=tl.float32)
-    for start in range(0, k, block_k):
-        if is_whole:
-            some_left, some_right = tl.load(left), tl.load(right)
-        else:
-            some_left = tl.load(left, mask=depths[None, :] < k - start, other=0.0)
-            some_right = tl.load(right, mask=depths[:, None] < k - start, other=0.0)
-        sums = tl.dot(some_left, some_right, sums, input_precision=precision)
-        left += block_k * a_column
-        right += block_k * b_row
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(c + rows[:, None] * c_row + columns[None, :], sums.to(c.dtype.element_ty), mask=inside)
-
-
 @dataclass(frozen=True)
 class TritonMatmul:
     """The fastest configuration for a problem, on random matrices of its own, found right there."""
@@ -99,15 +69,17 @@ def fastest(problem: Problem) -> TritonMatmul:
     m, n, k = problem.sizes
     dtype = TYPES[problem.dtype]
     random = functools.partial(torch.randn, device="cuda", dtype=dtype)
-    a, b = random(m, k), random(n, k).t() if problem.layout == "nt" else random(k, n)
+    is_transposed = problem.layout == "nt"
+    a, b = random(m, k), random(n, k).t() if is_transposed else random(k, n)
     c = torch.empty(m, n, device="cuda", dtype=TYPES.get(problem.output, torch.float32))
     precision = "tf32" if problem.dtype == "tf32" else "ieee"
 
     def run(one: LaunchSettings) -> None:
-        kernel[(math.ceil(m / one.block_m) * math.ceil(n / one.block_n),)](
-            a, b, c, m, n, k, *a.stride(), *b.stride(), c.stride(0),
+        matmul[(math.ceil(m / one.block_m) * math.ceil(n / one.block_n),)](
+            a, b, c, m, n, k, a.stride(0), b.stride(1 if is_transposed else 0), c.stride(0),
             block_m=one.block_m, block_n=one.block_n, block_k=one.block_k, group=GROUP,
-            is_whole=k % one.block_k == 0, precision=precision, num_stages=one.stages, num_warps=one.warps,
+            is_transposed=is_transposed, is_whole=k % one.block_k == 0, precision=precision,
+            num_stages=one.stages, num_warps=one.warps,
         )  # fmt: skip
 
     times = {}
