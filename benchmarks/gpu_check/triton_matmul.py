@@ -1,7 +1,7 @@
 """A matmul in Triton, where torch and Triton are installed: a second peer next to cuBLAS.
 
-Of ``CONFIGURATIONS`` of the kernel the fastest for the problem is chosen by timing each, as Triton's autotuner
-does it.
+Of ``CONFIGURATIONS`` of the kernel the fastest for the problem is chosen by timing each, as Triton's own
+autotuner does.
 """
 
 import functools
