@@ -103,7 +103,10 @@ class DescribedProcessor:
     def features(self) -> str:
         """Returns the value of LLVM's attribute "target-features": "+avx2,+fma,..."."""
         sets = instruction_sets_of(self.machine)
-        return ",".join(dict.fromkeys(f"+{each}" for name in sets for each in PROCESSOR_FEATURES[name]))
+        named = [f"+{each}" for name in sets for each in PROCESSOR_FEATURES[name]]
+        # slow among AVX's instructions: see tuner.runtime.cpu.jit
+        slow = ["-sse4a"] if self.name.startswith("znver") else []
+        return ",".join(dict.fromkeys((*named, *slow)))
 
 
 AMX = ("avx512-bf16", "vnni", "amx-bf16", "amx-int8")

@@ -7,7 +7,58 @@ from typing import Any
 
 from tuner.core.errors import CandidateError, Stage, reason_of
 from tuner.mlir.bindings import jit_bindings
-from tuner.runtime.cpu.host import require_tiles_for
+from tuner.runtime.cpu.host import own_flags, require_tiles_for
+
+# LLVM moves bytes by SSE4A's insertq where a processor has it, AMD's: an instruction of the old encoding,
+# which takes 70 ns among AVX's on a Zen 3; an i8 matmul took 13 times as long. An ExecutionEngine takes all
+# features of its processor, so an attribute that leaves out one names all others by which LLVM chooses
+# instructions.
+SSE4A = "sse4a"
+SAME = """sse sse2 ssse3 avx avx2 fma f16c bmi2 popcnt movbe aes vaes vpclmulqdq gfni adx cx16
+avx512f avx512bw avx512cd avx512dq avx512vl avx512ifma avx512vbmi"""
+FEATURES = {  # LLVM's name -> flag of /proc/cpuinfo
+    **{name: name for name in SAME.split()},
+    "sse3": "pni",
+    "sse4.1": "sse4_1",
+    "sse4.2": "sse4_2",
+    "bmi": "bmi1",
+    "lzcnt": "abm",
+    "pclmul": "pclmulqdq",
+    "sha": "sha_ni",
+    "avxvnni": "avx_vnni",
+    **{
+        f"avx512{name}": f"avx512_{name}" for name in ("vbmi2", "vnni", "bitalg", "bf16", "vpopcntdq", "fp16")
+    },
+}
+
+
+@cache
+def host_features() -> str:
+    """Returns the attribute "target-features" for this processor without SSE4A; "" where it has none."""
+    flags = own_flags()
+    if SSE4A not in flags:
+        return ""
+    named = [f"{'+' if flag in flags else '-'}{name}" for name, flag in FEATURES.items()]
+    return ",".join((*named, f"-{SSE4A}"))
+
+
+def leave_out_sse4a(module: Any) -> None:
+    """Gives the functions of a module in LLVM dialect, but those that have features, ``host_features``.
+
+    All of them: LLVM inlines no function into one that lacks some of its features.
+    """
+    features, (jit_ir, _) = host_features(), jit_bindings()
+    if not features:
+        return
+    for operation in module.body.operations:
+        op = operation.operation
+        if op.name != "llvm.func" or not op.regions[0].blocks:
+            continue
+        words = str(op.attributes["passthrough"])[1:-1] if "passthrough" in op.attributes else ""
+        if "target-features" not in words:
+            added = f'["target-features", "{features}"]'
+            text = f"[{words}, {added}]" if words else f"[{added}]"
+            op.attributes["passthrough"] = jit_ir.Attribute.parse(text, context=op.context)
 
 
 class JittedModule:
@@ -20,6 +71,7 @@ class JittedModule:
         try:
             with jit_ir.Context(), jit_ir.Location.unknown():
                 module = jit_ir.Module.parse(llvm_text)
+                leave_out_sse4a(module)
                 self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=3)
                 addresses = {entry: self._engine.raw_lookup(entry) for entry in entries}
         except (RuntimeError, ValueError, jit_ir.MLIRError) as error:

@@ -1,0 +1,59 @@
+"""Code for this processor leaves out SSE4A, whose instructions are slow among AVX's."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tuner.mlir.bindings import jit_bindings
+from tuner.runtime.cpu import jit
+
+pytestmark = pytest.mark.mlir
+
+AMD = {"sse", "sse2", "pni", "avx", "avx2", "fma", "sse4a"}
+FUNCTIONS = """
+llvm.func @outside()
+llvm.func @plain() { llvm.return }
+llvm.func @known() attributes {passthrough = ["no-builtins"]} { llvm.return }
+llvm.func @other() attributes {passthrough = [["target-features", "+avx512f"]]} { llvm.return }
+"""
+
+
+@pytest.fixture
+def flags(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """Gives the flags of this process's processor, which a test may change."""
+    found = set(AMD)
+    monkeypatch.setattr(jit, "own_flags", lambda: found)
+    jit.host_features.cache_clear()
+    yield found
+    jit.host_features.cache_clear()
+
+
+def attributes() -> dict[str, str]:
+    jit_ir, _ = jit_bindings()
+    with jit_ir.Context(), jit_ir.Location.unknown():
+        module = jit_ir.Module.parse(FUNCTIONS)
+        jit.leave_out_sse4a(module)
+        functions = [each.operation.attributes for each in module.body.operations]
+        return {
+            each["sym_name"].value: str(each["passthrough"]) if "passthrough" in each else ""
+            for each in functions
+        }
+
+
+def test_functions_have_all_features_of_the_processor_but_sse4a(flags: set[str]) -> None:
+    named = jit.host_features().split(",")
+    assert {"+sse3", "+avx2", "+fma", "-avx512f", "-avx512vnni", "-sse4a"} <= set(named)
+    assert {each[1:] for each in named} == {*jit.FEATURES, "sse4a"}
+    added = f'["target-features", "{jit.host_features()}"]'
+    assert attributes() == {
+        "outside": "",
+        "plain": f"[{added}]",
+        "known": f'["no-builtins", {added}]',
+        "other": '[["target-features", "+avx512f"]]',
+    }
+
+
+def test_code_of_processors_without_sse4a_stays_as_it_is(flags: set[str]) -> None:
+    flags.remove("sse4a")
+    assert jit.host_features() == ""
+    assert attributes()["known"] == '["no-builtins"]'
