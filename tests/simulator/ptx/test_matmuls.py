@@ -158,7 +158,7 @@ MUTATIONS: dict[str, tuple[str, Edit, Defect | None]] = {
     "the descriptor's stride is wrong": (NT, OTHER_STRIDE, WRONG_NUMBERS),
     "the descriptor's swizzle is wrong": (NT, OTHER_SWIZZLE, WRONG_NUMBERS),
     "a tile is misaligned": (NT, change(TILE_START, r"add.s64 \1, \2, 16400;"), MISALIGNED),
-    "there is no wgmma.fence": (NT, drop(r"wgmma\.fence\.sync\.aligned;"), Defect.MISSING_FENCE),
+    "there is no wgmma.fence": (NT, drop(r"wgmma\.fence\.sync\.aligned;"), Defect.MISSING_WGMMA_FENCE),
     "more registers than there are": (NT, change(SET_REGISTERS, r"\1 240"), Defect.ILLEGAL),
     "the last wgmma is not waited for": (NN, drop(r"wgmma\.wait_group\.sync\.aligned\s+0;"), UNFINISHED),
     "a slot is given back too early": (NN, change(WGMMA_WAIT, r"\g<1>2;"), FLIGHT),

@@ -192,7 +192,7 @@ MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r2, %r3, %r4, %r5}, %
         (f"{FENCE}; {MMA} {COMMIT}; {STORE} {WAIT} 0;", None),  # read too early: NaN
         (f"{FENCE}; {MMA} {COMMIT}; mov.b32 %r2, 0; {MMA} {COMMIT}; {WAIT} 0;", Defect.IN_FLIGHT),
         (f"{FENCE}; {MMA} {COMMIT}; st.shared.b32 [0], %r1; {WAIT} 0;", Defect.IN_FLIGHT),
-        (f"{MMA} {COMMIT}; {WAIT} 0;", Defect.MISSING_FENCE),
+        (f"{MMA} {COMMIT}; {WAIT} 0;", Defect.MISSING_WGMMA_FENCE),
         (f"{FENCE}; {MMA} {COMMIT};", Defect.UNFINISHED),
         (f"st.shared.b32 [0], %r1; bar.sync 0; {FENCE}; {MMA} {COMMIT}; {WAIT} 0;", Defect.MISSING_FENCE),
     ],

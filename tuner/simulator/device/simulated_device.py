@@ -151,7 +151,8 @@ class MemoryOperations:
                 self._log.add(HostDefect.KERNEL, f"{what}: {hazard}")
             self._check_use_after_free(what, *(one.address for one in touched))(moment)
             fields = ["reads", "writes"]
-            if any(one.plain_reads is not one.reads for one in touched):  # atomics
+            # ``Touched.of`` makes separate arrays of plain accesses only where a launch had atomics
+            if any(one.plain_reads is not one.reads for one in touched):
                 fields += ["plain_reads", "plain_writes"]
             ranges = (ByteRanges.of(getattr(one, each) + one.address for one in touched) for each in fields)
             note(MemoryAccess(what, moment, *ranges))
@@ -265,7 +266,7 @@ class SimulatedDevice(AbstractDevice):
         self._operations = MemoryOperations(self._memory, self._log, write or _print, run_launch)
         self._kernels = SimulatedKernels(chip_of(chip))
         self._timeline = Timeline(self._log, self._memory.describe, self._handle, order, seed)
-        # ``watch``, an AbstractHostWatch, is for callers; this class also reports the writes of the host
+        # one object by two names: ``watch`` is None of other devices, so callers check; ``_watch`` never is
         self._watch = SimulatedHostWatch(self._timeline, self._memory, self._log)
         self.watch = self._watch
 

@@ -45,7 +45,10 @@ class Capture:
         self.place(stream, operation, (*self.waits.pop(stream, ()), *(() if before is None else (before,))))
 
     def add_graph(self, stream: int, graph: "Graph") -> None:
-        """Adds the nodes of a graph launched on a captured stream, a child graph, between its other nodes."""
+        """Adds the nodes of ``graph``, launched on the captured stream ``stream``, as a child graph.
+
+        Its nodes run after what the stream has captured before, and before what the stream captures next.
+        """
         self.add(stream, StreamOperation("graph"))
         start = self.last[stream]
         assert start is not None, "just added"

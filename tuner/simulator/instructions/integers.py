@@ -103,7 +103,7 @@ def extract(operands: Operands) -> Step:
     def extracted(a: Array, position: Array, length: Array) -> Array:
         position, length = position & np.uint32(255), length & np.uint32(255)
         bits = a.view(type_.raw)
-        raw = PtxType(type_.name, type_.raw)
+        raw = PtxType(type_.name, type_.raw)  # unsigned, so that shifts to the right fill with zeros
         available = np.minimum(length, type_.bits - np.minimum(position, type_.bits)).astype(np.uint32)
         mask = _low_bits(available, raw)
         field = shift_right(bits, position, raw) & mask
@@ -161,7 +161,7 @@ def permute(operands: Operands) -> Step:
     return ternary(operands, type_, permuted)
 
 
-# ``floats.arithmetic`` chooses by type between its own steps and these.
+# ``floats.arithmetic`` calls the functions from here to ``divide`` for integer types.
 
 SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
     "add": operator.add,
@@ -208,7 +208,7 @@ def multiply(operands: Operands, type_: PtxType) -> Step:
 
 
 def multiply_add(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX mad.lo, mad.hi and mad.wide of integers: returns a function that adds c to ``multiply``."""
+    """Decodes PTX mad.lo, mad.hi and mad.wide of integers: the product as ``multiply`` gives it, plus c."""
     part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
     if part == "wide":
         wide = _twice(operands, type_)

@@ -39,7 +39,10 @@ class Clocks:
         return self.known[lanes, self.geometry.member[lanes]]
 
     def tick(self, lanes: Indices) -> None:
-        """A release: advances the time of all lanes of these warps; race detection relies on equal times."""
+        """Advances the time of all lanes of the warps of ``lanes``, which have released their accesses.
+
+        The lanes of a warp always have equal times: race detection relies on that.
+        """
         warps = np.unique(lanes // WARP_LANES)
         every = (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
         self.known[every, self.geometry.member[every]] += 1

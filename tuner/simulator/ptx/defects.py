@@ -29,6 +29,7 @@ class Defect(enum.Enum):
     UNINITIALISED = "uninitialised shared memory"
     IN_FLIGHT = "touched while an asynchronous operation is in flight"
     MISSING_FENCE = "missing proxy fence"
+    MISSING_WGMMA_FENCE = "missing wgmma.fence"
     ENDED_BLOCK = "shared memory of a block that may have ended"
     UNFINISHED = "asynchronous operation not waited for"
     # Benign hazards: collected, but do not change the result.

@@ -278,7 +278,7 @@ class Warpgroups:
         """
         fresh = [name for name in operation.targets if name not in group.live]
         if group.fenced_at < 0:
-            self._report(Defect.MISSING_FENCE, group, "there was no wgmma.fence before")
+            self._report(Defect.MISSING_WGMMA_FENCE, group, "there was no wgmma.fence before")
         elif any(resident.written_at.get(name, -1) > group.fenced_at for name in fresh):
             self._report(Defect.LATE_ACCUMULATOR, group, "an accumulator was written after the fence")
         flying = [name for name in operation.targets if name in group.live]
