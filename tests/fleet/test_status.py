@@ -50,7 +50,7 @@ def test_a_fleet_without_work_waits_for_nothing(connection: Connection) -> None:
 def test_a_job_that_no_node_can_do_says_which_nodes_there_are(connection: Connection, run: str) -> None:
     joined(connection, "a", device="there fake")
     defer(connection, work(run, stage=EVALUATE), measure_queue("fake", DEVICE), alone=True)
-    assert why(connection) == f"no node measures on its device of fake; found there fake of {MACHINE}"
+    assert why(connection) == f"no node measures on the job's device of fake; found there fake of {MACHINE}"
     connection.execute("DELETE FROM procrastinate_jobs")
     joined(connection, "a", compiler_build="tuner 1, fake 2.0")
     joined(connection, "gone", silent_s=LEASE_S + 1)

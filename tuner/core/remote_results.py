@@ -211,7 +211,9 @@ class NoiseFloor:
     """The A/A noise floor of a problem's final re-measurement, in which the fastest trial is timed twice."""
 
     problem: Problem
-    noise: float  # relative difference of the two timings; smaller differences mean nothing
+    # relative difference of the two timings, never less than half the width of an interval:
+    # smaller differences mean nothing
+    noise: float
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class QueueStatus:
     """The jobs of one queue, which the same nodes can do: how many, of which runs, and why they wait."""
 
     stage: str  # "compile" or "measure"
-    compiler_build: str  # of the code
+    compiler_build: str  # of the run whose job comes first: see ``compiler_build_of``
     device: str  # "" for jobs that need none; the machine's name where no node serves the queue
     waits: int  # number of jobs
     doing: int  # number of jobs that nodes do now
@@ -115,7 +115,7 @@ def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str
         return _nobody(waiting.example, nodes, lease_s)
     if all(seen.drains for seen in alive):
         return f"{_names(alive)}: asked to end after what it has"
-    if silent and len(silent) == len(alive):
+    if len(silent) == len(alive):
         left_s = lease_s - min(seen.silent_s for seen in silent)
         return f"{_names(silent)}: silent; its work is given to another in {left_s:.0f} s"
     at_once = sum(seen.node.slots for seen in alive) if waiting.example.stage == COMPILE else 1
@@ -131,7 +131,7 @@ def _nobody(work: FleetWork, nodes: tuple[SeenNode, ...], lease_s: float) -> str
         builds = "; ".join(sorted({node.compiler_build for node in alive if node.slots})) or "none"
         return f"no node compiles {work.target.text} as {work.compiler_build}; found {builds}"
     devices = sorted({f"{node.device} of {node.machine.name}" for node in alive if node.device})
-    return f"no node measures on its device of {work.machine}; found {'; '.join(devices) or 'none'}"
+    return f"no node measures on the job's device of {work.machine}; found {'; '.join(devices) or 'none'}"
 
 
 def _names(nodes: list[SeenNode]) -> str:

@@ -95,7 +95,7 @@ class RemeasurementStarted:
 class NoiseMeasured:
     """Event: the noise floor is known, from two timings of one candidate in the final re-measurement."""
 
-    noise: float  # relative
+    noise: float  # relative; never less than half the width of an interval: ``noise_of``
 
 
 @dataclass(frozen=True)

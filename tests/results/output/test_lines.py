@@ -296,7 +296,7 @@ TIMED = "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"
             "search: all 9 feasible configurations of the sample have been tried",
         ),
         (events.RemeasurementStarted(8), "final re-measurement: timing the best 8 again, interleaved"),
-        (NoiseMeasured(0.0123), "noise floor: 1.23%"),
+        (NoiseMeasured(0.0123), "noise floor: 1.2%"),
         (DONE, "trial 104: measured"),
         (events.WaitsForLock("process 7"), "waiting for process 7: it times on the same device"),
         (events.WaitsForNode("no node compiles cpu"), "waiting for the fleet: no node compiles cpu"),

@@ -98,7 +98,11 @@ def _csv_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, objec
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [each.strip() for each in next(reader, [])]
-        _require_keys(header, f"{name}: line 1")
+        for column in header:
+            require_choice(f"{name}: line 1: column", column, KEYS)
+        repeated = next((column for column in header if header.count(column) > 1), None)
+        if repeated is not None:
+            raise UsageError(f"{name}: line 1: the column {repeated!r} is given twice")
         for fields in reader:
             where = f"{name}: line {reader.line_num}"
             if not any(field.strip() for field in fields):
@@ -123,16 +127,9 @@ def _yaml_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, obje
             entry = {"shape": entry}
         if not isinstance(entry, dict):
             raise UsageError(f"{where}: found {entry!r}, allowed such as {{shape: 128x768x768}}")
-        _require_keys([str(key) for key in entry], where)
+        for key in entry:
+            require_choice(f"{where}: key", str(key), KEYS)
         yield where, {str(key): value for key, value in entry.items()}
-
-
-def _require_keys(found: list[str], where: str) -> None:
-    for key in found:
-        require_choice(f"{where}: key", key, KEYS)
-    repeated = next((key for key in found if found.count(key) > 1), None)
-    if repeated is not None:
-        raise UsageError(f"{where}: the key {repeated!r} is given twice")
 
 
 def _named_problem(entry: Mapping[str, object], where: str) -> NamedProblem:

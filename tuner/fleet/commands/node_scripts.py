@@ -103,8 +103,8 @@ def kubernetes_manifest(
 ) -> str:
     """Returns the YAML manifest of a Deployment whose pods are nodes, for ``kubectl apply``.
 
-    ``secret``: with certificates, mounted at /etc/tuner-fleet (MOUNTED), or "". Raises UsageError
-    for fewer than 1 node or core.
+    ``secret``: name of a Secret with certificates, which is mounted at /etc/tuner-fleet; "": none. Raises
+    UsageError for fewer than 1 node or core.
     """
     import yaml
 

@@ -156,7 +156,7 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
         case events.RemeasurementStarted(trials):
             return f"final re-measurement: timing the best {trials} again, interleaved"
         case events.NoiseMeasured(noise):
-            return f"noise floor: {noise:.2%}"
+            return f"noise floor: {noise:.1%}"
         case events.RoundLost(reason):
             return f"final re-measurement: lost, no times: {reason}"
         case events.WaitsForLock() | events.WaitsForNode():
