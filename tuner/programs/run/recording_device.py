@@ -1,6 +1,7 @@
 """Records the device calls of a program as text lines that are identical in every run, and counts them."""
 
 import ctypes
+import itertools
 from typing import final
 
 from tuner.core.gpu import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
@@ -88,7 +89,7 @@ class RecordingDevice(AbstractDevice):
 
     def allocate(self, size_bytes: int, stream: int) -> int:
         address = self._inner.allocate(size_bytes, stream)
-        self._blocks[address] = (size_bytes, self._new(DEVICE, address))
+        self._add_block(DEVICE, address, size_bytes)
         return self._add(
             f"allocate {size_bytes} on {self._stream(stream)} -> {self._memory(address)}", address
         )
@@ -99,7 +100,7 @@ class RecordingDevice(AbstractDevice):
 
     def allocate_host(self, size_bytes: int) -> int:
         address = self._inner.allocate_host(size_bytes)
-        self._blocks[address] = (size_bytes, self._new("p", address))
+        self._add_block("p", address, size_bytes)
         return self._add(f"allocate {size_bytes} pinned -> {self._memory(address)}", address)
 
     def free_host(self, address: int) -> None:
@@ -166,6 +167,14 @@ class RecordingDevice(AbstractDevice):
     def _stream(self, stream: int) -> str:
         return self._name("s", stream) if stream else "default"
 
+    def _add_block(self, kind: str, address: int, size_bytes: int) -> None:
+        # freed blocks keep their names until a new block overlaps them
+        end = address + max(size_bytes, 1)
+        for start, (size, _) in tuple(self._blocks.items()):
+            if start < end and address < start + max(size, 1):
+                del self._blocks[start]
+        self._blocks[address] = (size_bytes, self._new(kind, address))
+
     def _memory(self, address: int) -> str:
         for start, (size, name) in self._blocks.items():
             if start <= address < start + max(size, 1):
@@ -176,10 +185,10 @@ class RecordingDevice(AbstractDevice):
         # in order; each parameter is read as a pointer, since its size is not known: numbers name no buffer
         count = launch.parameter_count
         pointers = (ctypes.c_void_p * count).from_address(launch.parameters) if count else ()
-        text = (ctypes.string_at(pointer, POINTER_BYTES) for pointer in pointers if pointer)
-        values = (int.from_bytes(text, "little") for text in text)
-        names = [name for name in map(self._memory, values) if name != "host"]
-        return ", ".join(name for name, before in zip(names, [None, *names], strict=False) if name != before)
+        contents = (ctypes.string_at(pointer, POINTER_BYTES) for pointer in pointers if pointer)
+        every = (self._memory(int.from_bytes(content, "little")) for content in contents)
+        # a memref is passed as two pointers, allocated and aligned: of equal neighbours one is named
+        return ", ".join(name for name, _ in itertools.groupby(name for name in every if name != "host"))
 
 
 def _by(extent: Extent) -> str:
