@@ -11,9 +11,9 @@ from docs.generators.markdown import as_markdown, fenced
 from tuner.analysis.portfolio import Regret
 from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial
-from tuner.library.dispatch.matmul import DispatchedMatmul
+from tuner.library.dispatch.matmul import DispatchedMatmul, Misses
 from tuner.library.dispatch.portfolio import CampaignPortfolio
-from tuner.library.dispatch.resolver import Chosen, Misses
+from tuner.library.dispatch.resolver import Chosen
 from tuner.programs.run.device_function import DeviceFunction, ProgramGraph
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction

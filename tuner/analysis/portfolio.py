@@ -27,7 +27,9 @@ SUBSETS_LIMIT = 2_000  # up to so many, all subsets are compared: 2 of 63, 3 of 
 DIGITS = 9  # of scores: a smaller difference is rounding
 NOISE = 0.01  # relative: medians, each the least of two rounds, that differ by no more count as equal
 
-Score = tuple[float, float, int]  # mean log efficiency, log efficiency of the worst problem, uses
+# Mean log efficiency; log efficiency of the worst problem; uses: the numbers of problems on which each chosen
+# column is the fastest of all columns, or within NOISE of it, added up.
+Score = tuple[float, float, int]
 
 
 @dataclass(frozen=True)
@@ -267,8 +269,12 @@ def _regret(matrix: TimeMatrix, losses: tuple[ProblemLoss, ...], *, is_held_out:
 # the problem itself was tuned; the same n and k were, with fewer and with more rows; else the cost model
 # decides, corrected by what was measured on problems of similar sizes.
 TUNED, SAME_WEIGHTS, MODEL = SOURCES = ("tuned", "same n and k", "cost model")
-WIDTH = 2.0  # of ``corrected_scores``, where every problem was timed; with 8, untuned problems lose 4 % more
-ONE_SIDE_OCTAVES = 2.0  # how far m may lie outside of all tuned m of its weights: what was studied
+# Of ``corrected_scores``: the weights are those of a Gaussian of one octave. With 8, two octaves, the mean
+# efficiency of problems held out, with all others timed, was 4 points lower: docs/decisions/libraries.md.
+WIDTH = 2.0
+# A problem whose m lies outside of all tuned m of its n and k is served by the nearest of these up to this
+# distance in m. Larger distances were not studied.
+ONE_SIDE_OCTAVES = 2.0
 
 
 @dataclass(frozen=True)

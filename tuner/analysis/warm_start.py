@@ -93,7 +93,7 @@ class Known:
 
 
 def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[InitialConfiguration, ...]:
-    """Returns POINTS (8) warm-start points at most: the best of the TASKS (4) nearest tasks, then second."""
+    """Returns up to POINTS (8) warm-start points: of the TASKS (4) nearest tasks the best, then the next."""
     nearest = nearest_first(task, known, lambda each: each.task)[:TASKS]
     chosen: dict[Candidate, InitialConfiguration] = {}
     for of_one_rank in zip_longest(*(each.initial_configurations(task) for each in nearest)):

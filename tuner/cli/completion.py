@@ -81,7 +81,8 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
         return items or [CompletionItem(incomplete, type="file")] * (param.name in OR_FILES)
 
 
-TYPED_NAMES = (click.STRING.name, click.INT.name, "run")  # of the types of options that take words
+# Names of the types that have no completion of their own; "run" is RunOrCampaign.
+TYPED_NAMES = (click.STRING.name, click.INT.name, "run")
 
 
 def offer_completions(command: click.Command) -> None:
@@ -149,9 +150,8 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "cache": _these(CACHES),
     "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
     "chip": _these(CHIPS),
-    **dict.fromkeys(  # the option: another machine's processor
-        ("cpu",), lambda _context, _start: ((name, each.product) for name, each in PROCESSORS.items())
-    ),
+    # --cpu of a command: the processor of another machine, with its product's name as help
+    "cpu": lambda _context, _start: ((name, each.product) for name, each in PROCESSORS.items()),
     "target": _targets,
     **dict.fromkeys(("strategy", "strategies"), _strategies),
     **dict.fromkeys(("run", "run_id", "resume"), _runs),

@@ -42,7 +42,7 @@ class LibraryEntry:
     program: KernelProgram | None = None  # of a GPU: what was verified; None: the script is compiled again
 
     def size(self, knob: str) -> int:
-        """Returns a knob that is a number; 0 where the strategy has no such knob."""
+        """Returns the number that the candidate has for a knob; 0 where it has a text, or no such knob."""
         value = dict(self.candidate.choices).get(knob, 0)
         return value if isinstance(value, int) else 0
 

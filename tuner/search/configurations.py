@@ -87,7 +87,11 @@ ALIGNED_LEVELS_MIN = 3  # values of a knob: of two values, the rank says everyth
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a RowTable with more than one value: a strategy, a knob, or a knob's alignments."""
+    """A column of a RowTable with more than one value: a strategy, a knob, or a knob's alignments.
+
+    Arrays by code have one more entry, the last, for a missing knob, whose code is -1: ``take(mode="wrap")``
+    finds it.
+    """
 
     levels: int  # codes are 0 .. levels - 1
     is_ordinal: bool  # neighbouring codes are similar values
@@ -96,11 +100,11 @@ class Column:
 
     @property
     def places(self) -> Floats:
-        """Returns the position of each value in 0 .. 1, by rank; the last entry is for a missing knob."""
+        """Returns the position of each value in 0 .. 1, by rank, and last that of a missing knob."""
         return np.append(np.arange(self.levels) / (self.levels - 1), MISSING).astype(np.float32)
 
     def differences(self, code: int) -> Floats:
-        """Returns the distance, 0 to 1, of each value from ``code``; the last: of a missing knob, -1."""
+        """Returns the distance, 0 to 1, of each value, and last of a missing knob, from that of ``code``."""
         if self.is_ordinal:
             places = self.places
             ranks_apart: Floats = np.abs(places - places[code])

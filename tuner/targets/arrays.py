@@ -125,7 +125,10 @@ class KernelArrays(Protocol):
         """Puts NaN and infinity into the inputs; from then on NaN and infinity are expected in C, too."""
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Draws inputs of numbers that usual draws do not contain, and overwrites the outputs."""
+        """Draws inputs of numbers that ``fill`` does not draw: small and large ones, signed zeros.
+
+        Overwrites the outputs as ``overwrite_output`` does.
+        """
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
         """Overwrites the outputs, at random with NaN or a number, which looks like a result."""

@@ -32,7 +32,10 @@ def child_runner(children: Children) -> RunnerFactory:
 
 
 def child_runners(children: Children) -> RunnersFactory:
-    """Returns a function that creates runners on shared children; the largest problem sets their memory."""
+    """Returns a function that creates runners of one target on shared children.
+
+    The children's memory is that of the largest problem.
+    """
 
     def runners(
         orders: "tuple[RunnerOrder, ...]", how: "tuple[RunnerSettings, ...]"
@@ -77,7 +80,10 @@ def apply_script(script: str, payload: str, allows_effects: bool, trailing: tupl
 
 
 def find_failing_op(script: str, payload: str) -> OpPlace | None:
-    """Returns a script's op that fails on a payload, with its location, or None; raises CandidateError."""
+    """Returns a script's op that fails on a payload, with its location, or None. Call it in a child.
+
+    Raises CandidateError(BIND) for a payload that does not parse.
+    """
     from tuner.mlir.transform import failing_op  # loads MLIR
 
     return failing_op(script, payload)

@@ -40,7 +40,10 @@ NARROW = (torch.float16, torch.bfloat16)
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Returns torch-mlir's own table with the operations of this file, for ``run_decompositions``."""
+    """Returns torch-mlir's own table with the operations of this file, for ``run_decompositions``.
+
+    A function that returns NotImplemented leaves its operation as it is, for torch-mlir.
+    """
     table = torch_decompositions()
     softmaxes = (ATEN.softmax.int, ATEN._softmax.default, ATEN.log_softmax.int, ATEN._log_softmax.default)  # noqa: SLF001
     return {
@@ -60,6 +63,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
             for name, pool in POOLS.items()
             for dims in (1, 2, 3)
         },
+        # of integers by their bits: torch-mlir would compute aten.neg of them as floats
         ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
         ATEN.div.Tensor_mode: _rounded_quotient,
         ATEN.floor_divide.default: partial(_rounded_quotient, rounding_mode="floor"),
@@ -117,8 +121,10 @@ def _compared(comparison: Any) -> Callable[..., Any]:
             wrapped = _wrapped(number, x.dtype)
             return NotImplemented if wrapped == number else comparison(x, wrapped)
         near = number if number != number else _rounded(number, x.dtype)
-        is_given = isinstance(number, float) and (near == number or near != near)
-        return NotImplemented if is_given else comparison(x, near)
+        # A float that x's type has is left to torch-mlir. Another number is rounded to such a float: the new
+        # comparison comes here again, and stays.
+        is_exact = isinstance(number, float) and (near == number or near != near)
+        return NotImplemented if is_exact else comparison(x, near)
 
     return computed
 
@@ -193,7 +199,7 @@ def _variance(x: torch.Tensor, dim: Any = None, *, keepdim: bool = False, **_: A
 
 def _variance_and_mean(x: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
     variance = _variance(x, *arguments, **keywords)
-    return NotImplemented if variance is NotImplemented else (variance, variance.clone())
+    return NotImplemented if variance is NotImplemented else (variance, variance)
 
 
 def _bucketize(
@@ -336,7 +342,10 @@ def _rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = No
 
 
 def _floor_of_floats(x: torch.Tensor, y: Any) -> torch.Tensor:
-    """Divides x less its remainder, as PyTorch does: 1 // 0.1 is 9, though 1 / 0.1 rounds to 10."""
+    """Divides x less its remainder, as PyTorch does: 1 // 0.1 is 9, though 1 / 0.1 rounds to 10.
+
+    A zero has the sign of x / y.
+    """
     dtype = torch.result_type(x, y)
     wide = torch.float32 if dtype in NARROW else dtype
     y = y if isinstance(y, torch.Tensor) else torch.full((), y, dtype=dtype)

@@ -354,8 +354,8 @@ def _outputs(program: torch.export.ExportedProgram) -> tuple[Output, ...]:
     return tuple(outputs)
 
 
-def rebuilt(leaves: list[Any], spec: Any) -> Any:
-    """Returns what a module returns, from its leaves."""
+def rebuilt(leaves: list[Any], spec: _pytree.TreeSpec) -> Any:
+    """Returns what a module returns: ``leaves`` in the tuples, lists and dicts that ``spec`` describes."""
     return _pytree.tree_unflatten(leaves, spec)
 
 

@@ -227,7 +227,11 @@ def work_text(work: "DeviceWork") -> str:
 
 
 def explained_lines(report: "ProgramReport", payload: Path, database: str = "") -> list[str]:
-    """Returns the fusions of a program on the host as a table, and the command that tunes the program."""
+    """Returns the fusions of a program on the host as a table, and the command that tunes the program.
+
+    Returns the reason alone for a program without fusions, and no command where none can be tuned any more.
+    ``database``: the command's option --db, with a space before it, or "".
+    """
     if not report.fusions:
         why = report.why_no_fusions or "none were asked for"
         return [f"whole   no fusions, all of it runs as loops and kernels of matmuls: {why}"]

@@ -29,7 +29,10 @@ class MeasuringService:
         self._service = services.EvaluationService(announce, evaluator)
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
-        """Returns the evaluation and the code, CUBIN or PTX; raises CandidateError if neither loads."""
+        """Returns the evaluation and which code ran, CUBIN or PTX.
+
+        Raises CandidateError: LOAD where neither loads, else as ``EvaluationService.evaluate`` does.
+        """
         program = artifact.program
         assert program is not None
         try:

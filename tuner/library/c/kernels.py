@@ -47,7 +47,10 @@ BITS = {
 
 @dataclass(frozen=True)
 class CodeTarget:
-    """The processors that a kernel is compiled for: LLVM's names, and the instruction sets to ask for."""
+    """The processors that a kernel is compiled for.
+
+    LLVM's names, and the instruction sets that a processor must have before the kernel is called.
+    """
 
     processor: str  # "x86-64-v4"
     features: str  # "+avx512vnni"

@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -19,7 +20,7 @@ from tuner.library.dispatch.first_use import (
     numpy_product,
     problem_of,
 )
-from tuner.library.dispatch.resolver import BASELINE, Chosen, Misses, Resolver
+from tuner.library.dispatch.resolver import BASELINE, Chosen, Resolver
 from tuner.payload.reference import Array
 from tuner.runtime.process_state import between_forks, reentrant_lock, thread_lock
 from tuner.targets.backends import Backends
@@ -27,6 +28,14 @@ from tuner.targets.backends import Backends
 FIRST_USE, NEVER = MEASURES = ("first-use", "never")
 UNALIGNED: Final = "any"  # Problem.align of arrays at addresses that are no multiples of numpy's alignment
 Key = tuple[Any, ...]  # types, shapes and strides of two arrays, then the options
+
+
+@dataclass(frozen=True)
+class Misses:
+    """How many calls had no kernel that was tuned for exactly their problem, for one reason."""
+
+    reason: str
+    calls: int
 
 
 @final

@@ -59,14 +59,6 @@ class Chosen:
         return f"baseline: {self.reason}" if self.source == BASELINE else f"never tuned: {self.source}"
 
 
-@dataclass(frozen=True)
-class Misses:
-    """How many calls had no kernel that was tuned for exactly their problem, for one reason."""
-
-    reason: str
-    calls: int
-
-
 TRIED = 3  # configurations that are timed at the first use of a shape without tuned neighbours
 
 
@@ -76,7 +68,8 @@ class Ranked:
 
     source: str  # TUNED, SAME_WEIGHTS, MODEL; BASELINE: there is none
     candidates: tuple[BoundCandidate, ...] = ()
-    reason: str = ""  # why there is none, or why the baseline is faster than the first as stored
+    # why there is none, or that the baseline's stored time is less than the first one's; "": neither
+    reason: str = ""
 
 
 class Resolver:

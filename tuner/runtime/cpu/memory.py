@@ -79,10 +79,16 @@ class GuardedArray:
 
 @final
 class FaultingMemory:
-    """Pages for one array, with 128 MiB before and after that fault: an access there raises SIGSEGV."""
+    """Pages for one array, with 128 MiB before and after that fault: an access there raises SIGSEGV.
+
+    ``seen``: the bytes that kernels get; ``written``: the same bytes, always writable.
+    """
 
     def __init__(self, size_bytes: int, *, is_read_only: bool) -> None:
-        """Maps read-only memory twice, once writable: changing protection takes as long as drawing inputs."""
+        """Maps the pages; read-only ones twice, once writable.
+
+        To change their protection for each draw would take as long as drawing the inputs.
+        """
         size = -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
         file = os.memfd_create("operand")
         try:
@@ -93,6 +99,7 @@ class FaultingMemory:
             written = _map(None, size, PROT_READ_WRITE, file) if is_read_only else seen
         finally:
             os.close(file)
+        # both arrays hold the owner, with the last of which the pages are unmapped
         owner, parts = _Owner(), [(reserved, size + 2 * FAULTING_BYTES), (written, size)]
         weakref.finalize(owner, _unmap, parts if is_read_only else parts[:1])
         self.seen = np.asarray(_Bytes(owner, seen, size, is_read_only=is_read_only))

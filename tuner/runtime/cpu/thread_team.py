@@ -26,7 +26,7 @@ class ThreadTeam:
         self._watch = CompiledFunction(self._code.addresses["team_watch"])
         self.size = size
         self.members = TeamThreads(self._wait_for_work, size - 1)
-        self.lock = self.members.lock
+        self.lock = self.members.lock  # held by callers that share the team, around each use
         self.members.require(size - 1)
 
     def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:
@@ -88,7 +88,7 @@ class ThreadTeam:
         """Ends the team's threads and waits for their end; it must not be used afterwards."""
         count = len(self.members.threads)
         if count:
-            self.members.post([(0, 0)] * count)
+            self.members.post([(0, 0)] * count)  # a call at address 0 ends its thread
             self._repeat(PackedArguments(self.members.slots_address, count, 0, 0, 1))
             self.members.join()
 

@@ -145,7 +145,11 @@ class EvaluationService:
         self._evaluator: AbstractEvaluator = evaluator.build()
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Evaluation:
-        """Verifies and times an artifact on inputs of ``seed``. Sends an Event before timing."""
+        """Loads, verifies and times an artifact on inputs of ``seed``. Sends an Event before timing.
+
+        Raises CandidateError: LOAD for code that does not load, VERIFY for a wrong result, RUN for code that
+        cannot run, MEASURE where timing fails.
+        """
         rng = np.random.default_rng(seed)
         return evaluate(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 

@@ -37,7 +37,7 @@ PRODUCT = (16, 8, 32)  # of one mma.sync: rows of C, columns of C, bytes along K
 MATRICES_BYTES = 512  # read by one ldmatrix.x4
 READ_WAIT = 33.0  # latency of ldmatrix in cycles: arXiv 2206.02874; of ld.shared: 24
 LOAD_WAIT = 24.0
-CUDA_CORE_REGISTERS = {4: 64, 8: 100}  # bytes of an accumulator -> registers
+CUDA_CORE_REGISTERS = {4: 64, 8: 100}  # bytes of an element of C -> registers
 
 
 class KnobColumns:
@@ -171,9 +171,11 @@ class CudaCoreModel(AbstractModel):
         issued = columns.numbers("split_m") * columns.numbers("thread_m")
         issued = issued * columns.numbers("split_n") * columns.numbers("thread_n")
         memory = np.zeros(len(issued))
+        # is_row: what a thread reads depends on its row among the block's threads, not on its column;
+        # is_along: elements next to each other in shared memory are neighbours along the axis, not along K
         for axis, is_row, is_along in (
-            ("m", 1, self.problem.layout == "tn"),
-            ("n", 0, self.problem.layout != "nt"),
+            ("m", True, self.problem.layout == "tn"),
+            ("n", False, self.problem.layout != "nt"),
         ):
             parts, own = columns.numbers(f"split_{axis}"), columns.numbers(f"thread_{axis}")
             vector = np.minimum(own if is_along else unroll, 4 / words)  # elements of one read
@@ -193,7 +195,7 @@ class CudaCoreModel(AbstractModel):
         return SharedPath(issued, memory, LOAD_WAIT / unroll)
 
 
-def _read_cycles(wide: int, stride: int, width: int, *, is_row: int, capability: int) -> float:
+def _read_cycles(wide: int, stride: int, width: int, *, is_row: bool, capability: int) -> float:
     lanes = np.arange(WARP_THREADS)
     threads = lanes // max(wide, 1) if is_row else lanes % max(wide, 1)
     return access_cycles("load_shared", threads * stride, width, capability)

@@ -167,7 +167,10 @@ def name_of(op: ir.Operation) -> str:
 
 
 def where(op: ir.Operation, script: str) -> str:
-    """Returns script, line and column of an op: 'a.mlir:3:5'; its name where the location is unknown."""
+    """Returns where an op stands in the file ``script``: 'a.mlir:3:5'.
+
+    Returns 'a.mlir: ' and the op's name where its line is not known.
+    """
     location = op.location
     if not isinstance(location, ir.FileLineColLoc):
         return f"{script}: {op.name}"

@@ -149,7 +149,8 @@ class LibraryCode:
     kept: tuple[object, ...] = ()  # objects that own memory whose addresses are in ``text``
 
 
-# (problem, operands, threads) -> code; raises TunerError where the library is missing or refuses the problem
+# (problem, operands, threads) -> code. Raises TunerError for a library that cannot compute the problem. That
+# the library is there, ``BaselineService`` has checked.
 Describe = Callable[[Problem, Operands, int], LibraryCode]
 
 
@@ -216,7 +217,10 @@ PLAIN = (0, "i32")  # BLIS_NO_TRANSPOSE, BLIS_NO_CONJUGATE: strides say what is 
 
 
 def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode:
-    """Returns the call of BLIS: "BLIS 0.9.0 skx"; raises TunerError where missing or without threads."""
+    """Returns the name, "BLIS 0.9.0 skx", and the code that calls BLIS; sets its number of threads.
+
+    Raises TunerError for several threads of a BLIS that was built for one.
+    """
     path = find_blis()
     assert path is not None  # ``BaselineService`` requires it
     library = load_library(path)

@@ -41,7 +41,7 @@ def allocating(what: str, size_bytes: int, stage: Stage) -> Iterator[None]:
         raise CandidateError(stage, f"{needed}: {OUT_OF_MEMORY}") from error
 
 
-POISON = 0xFFFFFFFF  # a NaN in every floating-point type
+NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type; all bytes are equal
 SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 bytes
 
 
@@ -69,7 +69,7 @@ class LoadedKernels:
         """Sets all bits of scratch memory, NaN or -1: a read of an unwritten element shows in C."""
         for buffer in self._program.buffers:
             if buffer.name in self._scratch:
-                self._fill(buffer, self._scratch[buffer.name], POISON, 0)
+                self._fill(buffer, self._scratch[buffer.name], NAN, 0)
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
         """Returns a function that enqueues one run on a stream; ``addresses``: of the buffers by name."""
@@ -136,8 +136,7 @@ def _give_back(device: AbstractDevice, module: int, scratch: dict[str, int]) -> 
         device.unload_module(module)
 
 
-TOP_BIT = 0x80  # of the highest byte of a number: its sign, see ``Flip``
-NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type; all bytes are equal
+TOP_BIT = 0x80  # of the highest byte of a number: its sign, see ``Flip`` of ``tuner.payload.reference``
 LEAST = 0x80000000  # of i32, which has no NaN
 
 
@@ -195,6 +194,7 @@ class GpuProblemArrays:
         self._cover(rng, stream)
 
     def _cover(self, rng: np.random.Generator, stream: int) -> None:
+        """Overwrites C on the device, at random with NaN (i32: LEAST) or with a number like a result."""
         c = self._host.operands[-1]
         value = (LEAST if c.dtype.kind == "i" else NAN, NUMBER)[int(rng.integers(2))]
         item_bytes = 4 if c.nbytes % 4 == 0 else 1

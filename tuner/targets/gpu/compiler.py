@@ -186,7 +186,10 @@ def read_report(text: str) -> tuple[KernelReport, ...]:
 
 
 def first_fault(text: str) -> str:
-    """Returns the first error in ptxas's output, else its first line, without the temporary file's name."""
+    """Returns the first error in ptxas's output, with its line but without the temporary file's name.
+
+    Returns the first line of an output without errors, and "no message" for an empty one.
+    """
     for line in text.splitlines():
         if fault := FAULT.match(line):
             return f"{fault[1]}: {fault[2]}" if fault[1] else str(fault[2])

@@ -17,7 +17,7 @@ from tuner.core.runs import Baseline, StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES, Sources
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.runtime.cuda import probe
-from tuner.runtime.cuda.probe import GpuSensors, SensorsError, describe_gpu, machine_for, open_device
+from tuner.runtime.cuda.probe import GpuSensors, SensorsError, machine_for, open_device
 from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.protocol import GPU_CALLS, Factory, Limits
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
@@ -132,7 +132,7 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> interface.
 
 def _bus() -> str:
     try:
-        return describe_gpu().bus
+        return probe.describe_gpu().bus
     except DeviceError:
         return CUDA  # without a GPU, where nothing is timed
 

@@ -198,7 +198,8 @@ def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[
     slices = z // problem.batch  # of K: the grid's z is (matrix of the batch) * slices + slice
     matrices = sorted({0, problem.batch // 2, problem.batch - 1})
     flop = len(matrices) * problem.one.flop
-    columns = int(SAMPLE_S * flop_per_s * x * y / flop)  # of a matrix; each has ``slices`` blocks
+    # how many pairs (x, y) of one matrix fit into SAMPLE_S; each pair is ``slices`` blocks
+    columns = int(SAMPLE_S * flop_per_s * x * y / flop)
     least = -(-LEAST // launch.tiles_of((0, 0, 0)))
     of_one = sample((x, y, slices), min(max(columns, 1), BLOCKS_LIMIT), least)
     blocks = tuple((at_x, at_y, matrix * slices + part) for matrix in matrices for at_x, at_y, part in of_one)
