@@ -182,10 +182,11 @@ CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (
     "loops",  # what no schedule is for: scalar loops
 )
 ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", "temporary")
-FUSION_ENTRY = "group"  # name of a fusion's function
+FUSION_ENTRY = "group"  # name of a fusion's function; stored texts have it
 WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the same numbers at each call
-# Of an attention's mask, array<i64: first, last>: row i sees keys i + first to i + last alone, one at least.
-# Of queries, keys and values: hidden keys add 0, unless a number is NaN or above MOST_GUARDED.
+# VISIBLE, an array<i64: first, last>, marks the mask of an attention: row i sees at least one key, and none
+# but keys i + first to i + last. GUARDED marks its queries, keys and values: hidden keys add 0 to the result
+# as long as no number in these arguments is NaN or above MOST_GUARDED in magnitude.
 VISIBLE, GUARDED = "tuner.visible", "tuner.guarded"
 MOST_GUARDED = 1e10
 PACKINGS_COMMENT = "// packings: "

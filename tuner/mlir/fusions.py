@@ -48,14 +48,14 @@ STORE = "bufferization.materialize_in_destination"
 
 
 def parse_fusion(text: str) -> ir.Module:
-    """Returns the module of a ``Fusion``'s text; raises CandidateError(BIND) for bad text or no ``group``."""
+    """Returns the module of a ``Fusion``'s text; raises CandidateError(BIND) for text that is no fusion."""
     module = parse(text, "fusion")
     fusion_function(module)
     return module
 
 
 def fusion_function(module: ir.Module) -> Op:
-    """Returns the function ``group`` of a module. Raises CandidateError(BIND) for a module without one."""
+    """Returns the function FUSION_ENTRY of a module; raises CandidateError(BIND) for a module without one."""
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     for op in functions:
         if op.attributes["sym_name"].value == FUSION_ENTRY:
@@ -64,7 +64,7 @@ def fusion_function(module: ir.Module) -> Op:
 
 
 def annotate_facts(module: ir.Module) -> None:
-    """Sets the attributes that ``tuner.core.fusions`` reads on the function ``group``, in place."""
+    """Sets the attributes that ``tuner.core.fusions`` reads on the fusion's function, in place."""
     function = fusion_function(module)
     root = _root(function)
     is_product = root is not None and CONTRACTION_ATTRIBUTE in root.attributes  # then a copy becomes the root
@@ -269,7 +269,7 @@ def _start_from_output(function: Op, root: Op, store: Op) -> None:
 
 
 def _reads_init(root: Op, number: int) -> bool:
-    """Returns whether an operation computes a result from its initial value, which no fill has made."""
+    """Returns whether an operation computes a result from its initial value, if that is no empty tensor."""
     values = root.regions[0].blocks[0].arguments
     made_empty = op_of(root.operands[len(root.operands) - len(root.results) + number], "tensor.empty")
     return made_empty is None and bool(list(values[len(values) - len(root.results) + number].uses))
@@ -370,13 +370,9 @@ def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:
     form = convolution_form(op)
     sizes = dict(zip(form.weights, op.operands[1].type.shape, strict=True))
     sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
-    batch, pixels, summed = (
-        prod(sizes[each] for each in letters)
-        for letters in (
-            *("".join(each for each in form.output if each in some) for some in ("ng", "HW")),
-            form.reduced,
-        )
-    )
+    batch = prod(sizes[each] for each in form.output if each in "ng")
+    pixels = prod(sizes[each] for each in form.output if each in "HW")
+    summed = prod(sizes[each] for each in form.reduced)
     return batch, (sizes[form.filters], pixels, summed)
 
 

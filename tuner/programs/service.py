@@ -66,7 +66,7 @@ class RunAndTimes:
     report: ProgramReport
     times: TimedFusions | None  # None: the target has no times, or ``why_untimed``
     why_untimed: str = ""
-    fusions: tuple[ExplainedFusion, ...] = ()  # without times, if there are none
+    fusions: tuple[ExplainedFusion, ...] = ()  # without times, where the budget ended before ``times``
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,10 @@ def in_compiling_child(
     *,
     is_timed: bool = False,
 ) -> Value:
-    """Calls a function of this module in a child process, after others have compiled the program's fusions.
+    """Calls a function of this module in a child process, once other children have compiled the fusions.
 
-    ``is_timed``: with its first schedules too. Raises as ``in_child``.
+    ``is_timed``: also the fusions by their first schedules, which the program is compared with. Raises
+    UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
     """
     if not request.target.is_on_cpu:
         return in_child(work, request, timeout_s=timeout_s)
@@ -350,14 +351,20 @@ def _with_schedules(compiler: ProgramCompiler, request: ProgramRequest) -> Itera
         yield replace(compiler, schedules=partial(fusion_schedules, store, compiler.machine))
 
 
+def _has_fusions(request: ProgramRequest) -> bool:
+    # None: all matmuls become loops. Scripts that are given schedule single matmuls of a program as a whole.
+    return request.scripts == ()
+
+
 def kept_program(
     request: ProgramRequest, resources: Callable[[], Mapping[str, bytes]]
 ) -> CompiledProgram | None:
-    """Returns a program on the host if nothing of it is to be compiled, else None; in this process.
+    """Returns in this process a program on the host of which nothing has to be compiled, else None.
 
-    The request's text is the payload without ``resources``, the data of its constants.
+    None also for a device, where scripts are given, and where all matmuls become loops. The request's text is
+    the payload without ``resources``, the data of its constants.
     """
-    if not request.target.is_on_cpu or request.scripts is None or request.scripts:
+    if not request.target.is_on_cpu or not _has_fusions(request):
         return None
     with _with_schedules(_compiler(request), request) as compiler:
         return compiler.kept_program(request.text, request.entry, request.options.threads, resources)
@@ -372,11 +379,12 @@ def work_of_missing_fusions(
 
 @_as_failures()
 def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tuple[CompileTask, ...]":
-    """Returns the fusions that compiling a program on the host would compile, () where scripts are given.
+    """Returns the fusions that compiling a program on the host would compile.
 
-    ``is_timed``: with those of the program by its first schedules.
+    () where scripts are given, and where all matmuls become loops. ``is_timed``: also those by their first
+    schedules, which the program is compared with.
     """
-    if request.scripts is None or request.scripts:
+    if not _has_fusions(request):
         return ()
     found: dict[str, CompileTask] = {}
     for each in (request, replace(request, database=""))[: 1 + is_timed]:

@@ -81,7 +81,8 @@ def channel_words(source: Value, channels: int, order: Sequence[int] = (), count
         %words = memref.alloc() : memref<1x2x4x20xi32>
         %even = vector.load %x[%n, %channel, %row, %first] : ..., vector<16xbf16>
         %odd = vector.load %x[%n, %next, %row, %first] : ..., vector<16xbf16>
-        %pairs = arith.ori %low, %high : vector<16xi32>     // of their bits
+        %low, %high = ...       // the bits of %even as vector<16xi32>, those of %odd shifted left by 16
+        %pairs = arith.ori %low, %high : vector<16xi32>
         vector.store %pairs, %words[%n, %pair, %row, %first] : memref<1x2x4x20xi32>, vector<16xi32>
 
     Where neither channels nor the elements of a row are adjacent, K groups are made one by one.

@@ -101,8 +101,7 @@ class _Convolution:
             reason = self._refuses_k_groups()
             if reason is not None:
                 return reason
-            # the argument of the input's bufferization.to_tensor
-            source = self.op.operands[0].owner.operation.operands[0]
+            source = given.owner.operation.operands[0]  # a memref: ``_refuses_k_groups`` has checked
             given = as_tensor(channel_words(source, self.form.input.index("c"), count=self.k_groups))
             weights = self._weight_k_groups(function)
         else:
@@ -153,7 +152,7 @@ class _Convolution:
             return SECOND_USE
         shape = [weights.type.shape[place] for place in places]
         k_groups, place = self.k_groups, self.order.index("c")
-        channels, shape[place] = shape[place], k_groups
+        channels, shape[place] = shape[place], k_groups  # the channels are replaced by their K groups
         weights.set_type(ir.RankedTensorType.get(shape, k_group_type()))
         kind, number = ir.MemRefType.get(shape, k_group_type()), argument.arg_number
         if self.tiles:  # a row of channels of each filter, padded with zeros

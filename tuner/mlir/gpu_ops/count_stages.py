@@ -9,13 +9,13 @@ from tuner.mlir.ir.reading import op_of, split_constant, walk
 
 
 class CountStagesOp(InPlaceOp, name="count_stages"):
-    """``tuner.count_stages``: the stage of a pipelined loop becomes a counter instead of a remainder.
+    """``tuner.count_stages``: the stage of each pipelined loop becomes a counter instead of a remainder.
 
-    Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made over ``memref.multibuffer``, which
-    carries the stage that an iteration fills, a remainder, to the iterations that read it. Gives the previous
-    stage plus one, wrapped to zero. A remainder by a number that is not a power of two takes 64-bit products:
-    8 to 27 more instructions per iteration. Other loops stay as they are: with a power of two of stages, or
-    from a first iteration that is not constant, as with split K.
+    Takes a function. Its pipelined loops, made by ``nvgpu.pipeline_shared_memory_copies`` over
+    ``memref.multibuffer``, carry the stage that an iteration fills, a remainder, to the iterations that read
+    it. The stage becomes the previous one plus one, wrapped to zero. A remainder by a number that is not a
+    power of two takes 64-bit products: 8 to 27 more instructions per iteration. Other loops stay as they are:
+    with a power of two of stages, or from a first iteration that is not constant, as with split K.
 
         %sums:2 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %filled = %c1) -> ... {
           %later = arith.addi %k, %c32 : index

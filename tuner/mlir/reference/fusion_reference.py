@@ -125,10 +125,10 @@ def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
 
 
 def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
-    """Returns random inputs: standard normal numbers; positive ones where these give a NaN or an infinity.
+    """Returns random inputs of a fusion: standard normal floats, any numbers of i8, 0 or 1 of other integers.
 
-    Of i8 all numbers, of other integers 0 and 1. The mask of an attention, if it is marked, hides what is
-    outside of its band.
+    Where the fusion's result then has a NaN or an infinity, each float becomes its magnitude plus 0.1. The
+    mask of an attention, if its visible band is marked, hides the keys outside of the band.
     """
     kinds = input_shapes(text)
     drawn = tuple(_drawn(shape, element, rng) for shape, element in kinds)

@@ -184,8 +184,9 @@ def form_fusions(
 ) -> list[Members]:
     """Returns the fusions of a block's operations, in an order in which they can run.
 
-    ``computed``: operations other than views of memory and constants; ``keeps_forks``: whether an operation
-    that reads two independent products joins neither of the two.
+    ``computed``: operations other than views of memory and constants. ``keeps_forks``, for a GPU: an
+    operation that reads two independent products joins neither of the two, and reductions over another
+    dimension than the last become loops.
     """
     order = {op: number for number, op in enumerate(ops)}
     kinds = {op: kind_of(op) for op in computed}
@@ -213,6 +214,8 @@ def _grown(
         return Members(kind.kind, (root,), kind.reason)
     rank = len(kind.domain)
     rows = [each for each in kinds.values() if each.kind == ROWS and len(each.domain) == rank]
+    # which loop the reductions go through that may join an elementwise root: none is known yet. The last
+    # dimension is tried first, as most reductions have it, then those of the reductions of equal rank.
     guesses = dict.fromkeys((max(rank - 1, 0), *(each.reduced for each in rows)))
     for reduced in (kind.reduced,) if kind.kind == ROWS else guesses:
         alone = _Growing(kind.kind, (root,), kind.domain, reduced, keeps_forks)

@@ -28,8 +28,9 @@ GENERATED_LIMIT = 1 << 22  # elements of a result that is computed, not only a b
 def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ...]]:
     """Moves what depends only on weights, the arguments from ``first_weight`` on, out of a program, in place.
 
-    Returns (text, kept). ``text``: a module whose ``init`` computes the values that replace the weights; ""
-    if nothing is computed. ``kept``: then, the numbers of the weights that the program still takes.
+    Returns (text, kept). ``text``: a module whose function ``init`` takes all weights and returns the values
+    that replace them; ``kept`` is then (). If nothing is computed of weights, ``text`` is "" and ``kept`` has
+    the numbers of the weights that the program still takes, from 0.
     """
     decided = _decided_by_weights(payload, first_weight)
     # views are not stored: the program keeps them, and applies them to what is stored
@@ -140,6 +141,7 @@ def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
 
 
 def _is_used(value: Value, decided: dict[Value, None]) -> bool:
+    """Returns whether what stays in the program reads a value, directly or through views of the value."""
     for user in operations.users(value):
         results = list(user.results)
         if not results or any(each not in decided for each in results):

@@ -253,7 +253,7 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.shuffle``: each lane reads a value of another lane of its subgroup.
 
     The second result is False, and the value poison, if the source lane, or the lane itself, is not among the
-    first ``width`` lanes.
+    first ``width`` lanes. The value is poison, too, where the source lane has returned.
     """
     mode = str(op.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").removesuffix(">")
     if mode not in SOURCES:

@@ -168,7 +168,10 @@ def free_memory(module: ir.Module, name: str) -> ir.Module:
 
 
 def _is_for_upstream(function: Op) -> bool:
-    """True if a function has memory to free, frees none, and upstream knows the effects of all operations."""
+    """True if a function has buffers, frees none, and upstream knows the effects of all operations.
+
+    It has buffers if it allocates or returns one: a returned argument needs upstream's copy, too.
+    """
     returned = [each for each in last_of(function.regions[0].blocks[0]).operands if is_buffer(each.type)]
     has_memory = bool(returned or walk(function, "memref.alloc"))
     if not has_memory or walk_where(function, _is_unknown_to_upstream):

@@ -28,8 +28,6 @@ from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write
 from tuner.runtime.arrays import DeviceArray, stream_handle, wait_for_producers
 from tuner.runtime.process_state import LoadedCode, thread_lock
 
-# One call of a program, captured as a CUDA graph.
-
 
 class ProgramGraph:
     """One call of a program, captured as a CUDA graph, which launches until the program is closed.
@@ -308,6 +306,8 @@ class DeviceFunction(LoadedCode):
             frame = CallFrame((*passed, *own.arguments), slots, self.program.results)
             graph = self._capture(frame, slots[0])
             results = frame.results()
+            # freed for the program, but kept from the allocator until the graph is closed: each launch uses
+            # the memory of the captured call
             for address in allocated_for_results(results, passed):
                 self._heap.free(address)
             kept = self._heap.take_freed()

@@ -305,5 +305,7 @@ def notify_after_call(
     """Notifies a device that checks host accesses that the caller may read and overwrite arguments."""
     for each, is_written in zip(passed, program.written, strict=True):
         if watch is not None and each.host is not None and each.host.nbytes:
+            # the caller may now read what the call has written, and overwrite what the call has read: work on
+            # the array that is not done yet is reported as a race with that
             note = watch.host_reads if is_written else watch.host_writes
             note(each.host.ctypes.data, each.host.nbytes)

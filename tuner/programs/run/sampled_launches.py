@@ -150,7 +150,7 @@ class InterpretedReference:
             self._compared(element, region, again.of(region), sampled)
             for region, element in elements.values()
         )
-        piece = self._run(launch, chosen).blocks_at_once
+        piece = self._run(launch, chosen).blocks_at_once  # a second time, now in place
         others = np.setdiff1d(np.arange(math.prod(launch.grid)), chosen)
         done = 0
         while done < len(others) and not is_late():
@@ -256,7 +256,7 @@ class SampledLaunches:
     def __init__(
         self,
         program: DeviceProgram,
-        limit: int,  # about so many blocks per launch are simulated; of a larger launch at most about 20
+        limit: int,  # pairs (x, y) of blocks to simulate of a launch; of a larger launch 9 to about 20
         note: Callable[[LaunchSample], None],  # receives one sample per launch
         references_limit_s: float = REFERENCES_LIMIT_S,  # of all references of a run
     ) -> None:
@@ -290,7 +290,8 @@ class SampledLaunches:
         blocks = sample(launch.grid, self._limit)
         if launch.grid[2] == 1:
             return blocks
-        return blocks[:: max(1, len(blocks) // max(self._limit, 1) // 2)]  # sampled along z as well
+        # sampled along z as well: about twice the limit in all
+        return blocks[:: max(1, len(blocks) // max(self._limit, 1) // 2)]
 
 
 def references_of(program: DeviceProgram) -> Mapping[str, AbstractReference]:
