@@ -207,7 +207,8 @@ def test_the_cost_of_each_entry_is_in_the_header() -> None:
     (file,) = library.write_library(TUNED[1:2])
     lines = [line for line in file.content.decode().splitlines() if line.startswith("// ")]
     (cost,) = [line for line in lines if "in the library, against its script alone: tensors " in line]
-    assert cost.count("99 % interval") == 2
+    # on a busy machine a ratio may be within the noise floor
+    assert cost.count("99 % interval") + cost.count("not distinguishable") == 2
     assert file.name == "library.mlir"
 
 
