@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = (
     "tests/runtime/workers",
     "tests/fleet",
-    "tests/db/test_merge.py",
+    "tests/db/test_maintenance.py",
     "tests/db/test_database.py",
     "tests/db/test_opening.py",
     "tests/db/test_rows.py",
