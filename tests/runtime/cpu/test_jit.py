@@ -31,8 +31,7 @@ def flags(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
 def attributes() -> dict[str, str]:
     jit_ir, _ = jit_bindings()
     with jit_ir.Context(), jit_ir.Location.unknown():
-        module = jit_ir.Module.parse(FUNCTIONS)
-        jit.leave_out_sse4a(module)
+        module = jit.module_for_host(FUNCTIONS)
         functions = [each.operation.attributes for each in module.body.operations]
         return {
             each["sym_name"].value: str(each["passthrough"]) if "passthrough" in each else ""

@@ -29,7 +29,7 @@ from tuner.programs.run.mgpu import SIGNATURES
 from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
 from tuner.runtime.arrays import MemRef
 from tuner.runtime.cpu.host import require_tiles_for
-from tuner.runtime.cpu.jit import leave_out_sse4a
+from tuner.runtime.cpu.jit import module_for_host
 from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.process_state import thread_lock
 
@@ -69,8 +69,7 @@ class HostCode:
         jit_ir, execution_engine = jit_bindings()
         try:
             with jit_ir.Context(), jit_ir.Location.unknown():
-                module = jit_ir.Module.parse(llvm_text)
-                leave_out_sse4a(module)
+                module = module_for_host(llvm_text)
                 self._engine = execution_engine.ExecutionEngine(module, opt_level=2)
             # before the constructors run: the modules that they load would be null otherwise
             for symbol, address in symbols.items():

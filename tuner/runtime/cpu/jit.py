@@ -42,15 +42,15 @@ def host_features() -> str:
     return ",".join((*named, f"-{SSE4A}"))
 
 
-def leave_out_sse4a(module: Any) -> None:
-    """Gives the functions of a module in LLVM dialect, but those that have features, ``host_features``.
+def module_for_host(llvm_text: str) -> Any:
+    """Returns the module of a text in LLVM dialect, in the current context of the JIT, for this processor.
 
-    All of them: LLVM inlines no function into one that lacks some of its features.
+    Its functions get ``host_features``, but for those that have features. All of them: LLVM inlines no
+    function into one that lacks some of its features.
     """
     features, (jit_ir, _) = host_features(), jit_bindings()
-    if not features:
-        return
-    for operation in module.body.operations:
+    module = jit_ir.Module.parse(llvm_text)
+    for operation in module.body.operations if features else ():
         op = operation.operation
         if op.name != "llvm.func" or not op.regions[0].blocks:
             continue
@@ -58,7 +58,8 @@ def leave_out_sse4a(module: Any) -> None:
         if "target-features" not in words:
             added = f'["target-features", "{features}"]'
             text = f"[{words}, {added}]" if words else f"[{added}]"
-            op.attributes["passthrough"] = jit_ir.Attribute.parse(text, context=op.context)
+            op.attributes["passthrough"] = jit_ir.Attribute.parse(text)
+    return module
 
 
 class JittedModule:
@@ -70,8 +71,7 @@ class JittedModule:
         jit_ir, execution_engine = jit_bindings()
         try:
             with jit_ir.Context(), jit_ir.Location.unknown():
-                module = jit_ir.Module.parse(llvm_text)
-                leave_out_sse4a(module)
+                module = module_for_host(llvm_text)
                 self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=3)
                 addresses = {entry: self._engine.raw_lookup(entry) for entry in entries}
         except (RuntimeError, ValueError, jit_ir.MLIRError) as error:

@@ -23,7 +23,7 @@ from tuner.mlir.cpu.llvm_modules import compiled_for, instructions_needed
 from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE, compile_fusion, with_batch_loops
 from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.cpu.jit import leave_out_sse4a
+from tuner.runtime.cpu.jit import module_for_host
 
 
 @final
@@ -78,8 +78,7 @@ def write_object(
     jit_ir, execution_engine = jit_bindings()
     try:
         with jit_ir.Context(), jit_ir.Location.unknown():
-            module = jit_ir.Module.parse(llvm_text)
-            leave_out_sse4a(module)
+            module = module_for_host(llvm_text)
             engine = execution_engine.ExecutionEngine(
                 module, opt_level=3, enable_object_dump=True, enable_pic=is_position_independent
             )
