@@ -6,7 +6,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.records import Measurement
 from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import StoredTrial
-from tuner.space.scripts.header import custom_ops
+from tuner.space.scripts.header import code_lines, custom_ops
 
 OFF: tuple[Value, ...] = (0, 1, "none")  # values that switch a knob's transform off: no block, no unrolling
 SIMPLICITY_LIMIT = 0.05  # relative: how much slower a simpler script may be, however noisy the session
@@ -120,7 +120,7 @@ def complexity(trial: StoredTrial) -> tuple[int, int, int]:
 
 def script_lines(text: str) -> int:
     """Returns the number of lines of an MLIR script that are neither blank nor a ``//`` comment."""
-    return sum(1 for line in text.splitlines() if line.strip() and not line.strip().startswith("//"))
+    return sum(1 for line in code_lines(text) if line.strip())
 
 
 def knobs_on(candidate: Candidate) -> int:

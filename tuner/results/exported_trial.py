@@ -23,6 +23,7 @@ from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.scripts.header import (
     BaselineMedian,
     ScriptProvenance,
+    code_lines,
     custom_ops,
     instructions_needed,
     script_with_header,
@@ -282,5 +283,4 @@ def _bound(changed: Candidate, candidate: Candidate, binder: Binder, space: Sear
 
 
 def _rest(script: str, knob: str) -> list[str]:
-    lines = (line.strip() for line in script.splitlines())
-    return [line for line in lines if not line.startswith("//") and f'knob<"{knob}">' not in line]
+    return [line.strip() for line in code_lines(script) if f'knob<"{knob}">' not in line]

@@ -39,12 +39,17 @@ PAIRS = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*<?\{[^}]*\bdots = 1\b')  
 IN_256_BITS = re.compile(r"\blanes = 8\b")  # of AVX-VNNI; 16 lanes, the default, need AVX-512
 
 
+def code_lines(script: str) -> list[str]:
+    """Returns the lines of an MLIR script that are not comments: those that do not begin with ``//``."""
+    return [line for line in script.splitlines() if not line.lstrip().startswith("//")]
+
+
 def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     """Returns the names of the instruction sets without which a script's code cannot run; () for none.
 
     Lines that begin with ``//`` do not count. ``dtype``, of the operands, decides the kind of AMX products.
     """
-    code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("//"))
+    code = "\n".join(code_lines(script))
     needed = {sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code}
     if any(not IN_256_BITS.search(attributes) for attributes in VNNI_BLOCK.findall(code)):
         needed.add(AVX512)
@@ -58,7 +63,7 @@ CUSTOM_DIALECT = "tuner."  # prefix of tuner's transform ops
 
 def custom_ops(script: str) -> tuple[str, ...]:
     """Returns tuner's ops that a script calls in generic syntax, sorted; () for a portable script."""
-    code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("//"))
+    code = "\n".join(code_lines(script))
     return tuple(sorted(set(re.findall(rf'"({re.escape(CUSTOM_DIALECT)}[\w.]+)"\s*\(', code))))
 
 

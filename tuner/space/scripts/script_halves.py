@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tuner.core.interfaces import Partition
 from tuner.core.problem import Problem
 from tuner.payload.cpu import ENTRY
+from tuner.space.scripts.header import code_lines
 from tuner.space.scripts.matchers import guard
 
 # What is around the halves, a copy of what strategies/_matmul_cpu.mlir.j2 prints; that they are equal is
@@ -77,5 +78,4 @@ def halves_of(script: str, problem: Problem) -> ScriptHalves | str:
 
 
 def _code(script: str) -> str:
-    lines = script.splitlines(keepends=True)
-    return "".join(line for line in lines if line.strip() and not line.strip().startswith("//"))
+    return "\n".join(line for line in code_lines(script) if line.strip())
