@@ -1,6 +1,5 @@
 """``tuner history``: past trials, or past runs."""
 
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -15,7 +14,8 @@ from tuner.results.best_trials import why_first_is_not_best
 from tuner.results.database_name import database_text
 from tuner.results.output.json_documents import history_csv, listed_documents, listed_run_document
 from tuner.results.output.tables import history_table, runs_table
-from tuner.results.past_runs import best_results_among, past_runs, past_trials, run_query, trial_query
+from tuner.results.past_runs import best_results_among, past_trials, run_query, trial_query
+from tuner.tuning.tuned_run import tuned_run
 
 FORMATS = ("table", "json", "csv", "t4")
 BY_MEDIAN = "median"  # a value of --sort
@@ -129,7 +129,7 @@ def _print_more(shown: int, count: int, what: str, which: str) -> None:
 def _list_runs(query: RunQuery, database: str | None, listed: int | None, as_json: bool) -> None:
     with open_known_store(database) as store:
         runs, info = store.matching_runs(query), store.info()
-        shown = past_runs(store, replace(query, limit=query.limit if as_json else listed or query.limit))
+        shown = tuple(tuned_run(store, run.id) for run in (runs if as_json else runs[:listed]))
     if as_json:
         print_json([listed_run_document(tuned) for tuned in shown])
     elif not shown:
