@@ -80,7 +80,7 @@ def _campaign_row(each: TunedRun, count: int, total_s: float | None) -> Row:
 
 def _reason_without_time(each: TunedRun) -> str:
     if each.counts.proposed == 0:
-        return "not tried: the budget ended"
+        return "not tried"
     return "no time" if each.has_worked else "no candidate worked"
 
 
