@@ -189,10 +189,7 @@ def versus(
     elif with_triton:
         facts["triton"] = reason
     facts["slowdowns"] = [] if conditions is None else list(conditions.slowdowns)
-    words = holder_text(facts)
-    if triton is not None:
-        words += f", {triton.name} / ours {facts['triton']['ratio']:.3f}"
-    return passed(words, **facts)
+    return passed(holder_text(facts), **facts)
 
 
 def triton_matmul(problem: Problem) -> "tuple[TritonMatmul | None, str]":
@@ -257,6 +254,8 @@ def holder_text(facts: dict[str, Any]) -> str:
     text = f"{facts['median_s'] * 1e6:.1f} us, {facts['tflop_per_s']:.1f} TFLOP/s"
     if "ratio" in facts:
         text += f", {facts['baseline']['name']} / ours {facts['ratio']:.3f}"
+    if isinstance(triton := facts.get("triton"), dict):  # else the reason why there is none
+        text += f", {triton['name']} / ours {triton['ratio']:.3f}"
     return text
 
 
