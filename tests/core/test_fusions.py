@@ -12,8 +12,16 @@ TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : 
 
 def test_attributes_are_read_and_a_text_without_them_has_no_loops() -> None:
     assert facts_of(TEXT) == FusionFacts((4, 16, 8), 2, 1, 2, 1, 128)
-    counted = {"loops": 3, "inner_rows": 16, "contractions": 2, "weights": 1, "transposed": 2, "copy": 1}
-    others = {"strided": 0, "dimensions": "", "channels": 0, "stride": 0, "masked": 0}
+    counted = {"loops": 3, "inner_rows": 16, "inner_columns": 8, "contractions": 2, "weights": 1}
+    others = {
+        "transposed": 2,
+        "copy": 1,
+        "strided": 0,
+        "dimensions": "",
+        "channels": 0,
+        "stride": 0,
+        "masked": 0,
+    }
     assert dict(facts_of(TEXT).variables()) == counted | others
     rows = "{tuner.reduced = 1 : i64, tuner.rows = array<i64: 16, 64, 8>, tuner.strided = 1 : i64}"
     found = facts_of(rows)

@@ -29,6 +29,8 @@ class Convolution:
     epilogue: str = "none"  # or bias_relu, or residual
     is_weight: bool = True
     element: str = "f32"
+    # of volumes: planes of the output and of the window, stride, dilation
+    planes: tuple[int, int, int, int] = (2, 3, 1, 1)
 
     @property
     def sums(self) -> str:
@@ -53,13 +55,24 @@ class Convolution:
         output = LAYOUTS[self.name][2]
         return "".join(each for each in output if each in ("gf" if "f" in output else "c"))
 
+    @property
+    def all_strides(self) -> tuple[int, ...]:
+        """Returns the strides along D H W."""
+        return (self.planes[2], *self.strides)
+
+    @property
+    def all_dilations(self) -> tuple[int, ...]:
+        """Returns the dilations along D H W."""
+        return (self.planes[3], *self.dilations)
+
     def _shape(self, letters: str, *, is_input: bool = False) -> tuple[int, ...]:
         sizes = {"n": self.images, "g": self.groups, "c": self.channels, "f": self.filters}
         sizes |= {"H": self.height, "W": self.width, "h": self.window[0], "w": self.window[1]}
+        sizes |= {"D": self.planes[0], "d": self.planes[1]}
         if is_input:
-            for place, name in enumerate("HW"):
-                seen = (self.window[place] - 1) * self.dilations[place] + 1
-                sizes[name] = (sizes[name] - 1) * self.strides[place] + seen
+            for name, stride, dilation in zip("DHW", self.all_strides, self.all_dilations, strict=True):
+                seen = (sizes[name.lower()] - 1) * dilation + 1
+                sizes[name] = (sizes[name] - 1) * stride + seen
         return tuple(sizes[each] for each in letters)
 
     def text(self) -> str:
@@ -68,10 +81,10 @@ class Convolution:
         weights = Argument("w", w, self.element, self.is_weight)
         names = zip(READ[self.epilogue], read, strict=True)
         more = [Argument(name, shape, self.element, name == "bias") for name, shape in names]
-        count = LAYOUTS[self.name][1].count("h") + 1
+        count = sum(each in "dhw" for each in LAYOUTS[self.name][1])
         steps = ", ".join(
             f"{name} = dense<{list(each[-count:])}> : tensor<{count}xi64>"
-            for name, each in (("strides", self.strides), ("dilations", self.dilations))
+            for name, each in (("strides", self.all_strides), ("dilations", self.all_dilations))
         )
         parts = {"name": self.name, "attributes": steps if more else f"{steps}, root", "sums": self.sums}
         parts |= {"x": tensor(x, self.element), "w": tensor(w, self.element), "y": tensor(y, self.sums)}

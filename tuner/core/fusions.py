@@ -109,7 +109,7 @@ class FusionFacts:
     copy: int  # 1 where nothing is computed, elements are only copied; else 0
     bytes: int  # of all arguments
     # Of a convolution: a letter for each loop: n images, g groups, f filters (c channels of a depthwise one),
-    # H W rows and columns of pixels.
+    # D H W planes, rows and columns of pixels.
     dimensions: str = ""
     channels: int = 0  # of a convolution: that are summed up; 1 of a depthwise one
     stride: int = 0  # of a convolution: pixels of the input from one pixel of a row of the output to the next
@@ -131,6 +131,7 @@ class FusionFacts:
         return (
             ("loops", len(self.loops)),
             ("inner_rows", self.loops[-2] if len(self.loops) > 1 else 1),
+            ("inner_columns", self.loops[-1] if self.loops else 1),
             *(
                 (name, getattr(self, name))
                 for name in ("contractions", "weights", "transposed", "copy", "strided")

@@ -221,8 +221,8 @@ class Problem:
 
         Returns:
             Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue. Of a
-            fusion also what ``tuner.core.fusions`` reads from its text: loops, inner_rows, contractions,
-            weights, transposed, copy, strided, dimensions, channels, stride.
+            fusion also what ``tuner.core.fusions`` reads from its text: loops, inner_rows, inner_columns,
+            contractions, weights, transposed, copy, strided, dimensions, channels, stride.
 
         Raises:
             Nothing: a problem is checked when it is built.

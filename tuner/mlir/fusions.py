@@ -371,7 +371,7 @@ def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:
     sizes = dict(zip(form.weights, op.operands[1].type.shape, strict=True))
     sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
     batch = prod(sizes[each] for each in form.output if each in "ng")
-    pixels = prod(sizes[each] for each in form.output if each in "HW")
+    pixels = prod(sizes[each] for each in form.output if each in "DHW")
     summed = prod(sizes[each] for each in form.reduced)
     return batch, (sizes[form.filters], pixels, summed)
 

@@ -1,7 +1,8 @@
 """Convolutions of volumes and transposed ones, written as the convolutions that schedules are for.
 
-A convolution of volumes becomes one of images: the planes that a window covers become channels. A transposed
-convolution becomes several plain ones without the zeros between pixels that torch-mlir would multiply.
+A convolution of volumes in groups becomes one of images: the planes that a window covers become channels.
+A transposed convolution becomes several plain ones without the zeros between pixels that torch-mlir would
+multiply.
 """
 
 import itertools
@@ -49,7 +50,8 @@ def convolution(
         phases = math.prod(form.stride)  # 1: torch-mlir adds no zeros between pixels
         is_better = phases <= PHASES_LIMIT and (phases > 1 or dims == 3)
         return _transposed(x, weight, bias, form) if is_better else NotImplemented
-    return _of_volumes(x, weight, bias, form) if dims == 3 else NotImplemented
+    # MLIR has no convolution of volumes in groups
+    return _of_volumes(x, weight, bias, form) if dims == 3 and groups > 1 else NotImplemented
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,12 @@ WITH_PAIRS = replace(AVX2, isa="avx512", has_bf16=True)
 WITH_TILES = replace(emulated_machine(), has_bf16=True)
 PAIRS = replace(HERE, has_amx_bf16=False)  # a processor with AMX computes most of these by tiles
 NEEDS_PAIRS = pytest.mark.skipif(not HERE.multiplies_pairs, reason="this processor has no AVX512-BF16")
-CHANNELS_AT = {"conv_2d_nchw_fchw": 1, "conv_2d_nhwc_hwcf": 3, "conv_2d_ngchw_gfchw": 2}
+CHANNELS_AT = {
+    "conv_2d_nchw_fchw": 1,
+    "conv_2d_nhwc_hwcf": 3,
+    "conv_2d_ngchw_gfchw": 2,
+    "conv_3d_ncdhw_fcdhw": 1,
+}
 OF_BF16 = tuple(each for each in sorted(LAYOUTS) if "depthwise" not in each)  # others are of f32 in groups
 CHANNELS_FIRST = tuple(each for each in OF_BF16 if not any(last in each for last in ("nhwc", "nwc", "nhwgc")))
 
@@ -128,7 +133,9 @@ def convolutions(draw: st.DrawFn, element: str = "f32", *, by_tiles: bool = Fals
     (size, window, strides), dilations = sizes, pair(2, st.integers(1, 2))
     epilogue = draw(st.sampled_from(("none", "bias_relu", "residual")))
     is_weight = draw(st.booleans()) or draw(st.booleans())
-    return Convolution(name, *counts, *size, window, strides, dilations, epilogue, is_weight, element)
+    planes = tuple(draw(st.tuples(*[st.integers(1, 3)] * 3, st.integers(1, 2))))
+    given = counts + size
+    return Convolution(name, *given, window, strides, dilations, epilogue, is_weight, element, planes)
 
 
 OF_ELEMENTS = (
@@ -215,7 +222,7 @@ def test_registers_of_eight_lanes_compute_the_same(name: str) -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CHANNELS_FIRST)
 def test_a_processor_with_tiles_uses_them(name: str) -> None:
-    height, rows = (56, 3) if "2d" in name else (1, 1)
+    height, rows = (1, 1) if "1d" in name else (56, 3)
     convolution = Convolution(name, 1, 2, 64, 64, height, 56, (rows, 3), element="bf16")
     assert first(convolution, WITH_TILES)[0].strategy == OF_TILES
 

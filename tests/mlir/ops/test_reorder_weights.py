@@ -13,6 +13,7 @@ SHAPES = {  # name of a convolution -> input, weights, output; windows of 3, 8 f
     "conv_2d_nhwc_hwcf": ("1x6x6x3", "3x3x3x8", "1x4x4x8"),
     "conv_2d_nhwc_fhwc": ("1x6x6x3", "8x3x3x3", "1x4x4x8"),
     "conv_2d_ngchw_gfchw": ("1x2x3x6x6", "2x8x3x3x3", "1x2x8x4x4"),
+    "conv_3d_ncdhw_fcdhw": ("1x3x6x6x6", "8x3x3x3x3", "1x8x4x4x4"),
     "depthwise_conv_2d_nchw_chw": ("1x3x6x6", "3x3x3", "1x3x4x4"),
 }
 
@@ -23,7 +24,7 @@ WEIGHT, MARK = " {tuner.weight}", "contraction, "
 def payload(name: str = "conv_2d_nchw_fchw", weight: str = WEIGHT, mark: str = MARK, more: str = "") -> str:
     """Returns f(input, weights, output) with one convolution, of strides and dilations of 1."""
     x, w, y = SHAPES[name]
-    ones = f"dense<1> : tensor<{1 if '1d' in name else 2}xi64>"
+    ones = f"dense<1> : tensor<{int(name.split('conv_')[1][0])}xi64>"
     parts = {"x": x, "w": w, "weight": weight, "y": y, "more": more}
     return filled(__file__, "CONVOLUTION", **parts, name=name, mark=mark, ones=ones)
 
@@ -34,6 +35,7 @@ def payload(name: str = "conv_2d_nchw_fchw", weight: str = WEIGHT, mark: str = M
         ("conv_1d_ncw_fcw", "2, 1, 0"),
         ("conv_2d_nhwc_fhwc", "1, 2, 3, 0"),
         ("conv_2d_ngchw_gfchw", "0, 3, 4, 2, 1"),
+        ("conv_3d_ncdhw_fcdhw", "2, 3, 4, 1, 0"),
         ("conv_2d_nhwc_hwcf", ""),  # has this order
         ("depthwise_conv_2d_nchw_chw", ""),
     ],

@@ -1,5 +1,6 @@
 """The reference of fusions: convolutions by their definition, bounds, integers with both results of a tie."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -28,8 +29,9 @@ def by_definition(convolution: Convolution, x: Array, weights: Array) -> Array:
     for place in product(*(range(sizes[each]) for each in (*of_y, *summed))):
         at = dict(zip((*of_y, *summed), place, strict=True))
         of_window = {
-            side: at[side] * convolution.strides[number] + at[side.lower()] * convolution.dilations[number]
-            for number, side in enumerate("HW")
+            side: at[side] * convolution.all_strides[number]
+            + at[side.lower()] * convolution.all_dilations[number]
+            for number, side in enumerate("DHW")
             if side in of_y
         }
         one = x[tuple((at | of_window)[each] for each in of_x)]
@@ -41,6 +43,7 @@ def by_definition(convolution: Convolution, x: Array, weights: Array) -> Array:
 def test_a_convolution_is_the_sum_over_its_window(name: str) -> None:
     height, two = (3, 2) if "h" in LAYOUTS[name][1] else (1, 1)
     convolution = Convolution(name, 2, 2, 3, 2, height, 2, (two, 3), strides=(two, 3), dilations=(1, 2))
+    convolution = replace(convolution, planes=(2, 3, 2, 2))
     rng = np.random.default_rng(0)
     x, weights = (rng.standard_normal(shape) for shape in convolution.shapes[:2])
     (found,) = evaluate(convolution.text(), (x, weights))

@@ -127,7 +127,7 @@ class _Convolution:
 
     def _read(self, name: str, dims: dict[str, ir.AffineExpr]) -> ir.AffineExpr:
         """Returns the index of the input along a dimension; of rows: row * stride + window row * dilation."""
-        if name not in "HW":
+        if name not in "DHW":
             return dims[name]
         place = self.form.window.index(name.lower())
         return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]

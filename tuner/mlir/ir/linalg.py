@@ -10,8 +10,8 @@ from tuner.mlir.ir.reading import attributes_of, function_type, name_of, op_of, 
 # Pipeline: named ops become linalg.generic
 GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
 
-# Dimensions of input, weights and output: n images, g groups, f filters, c channels, H W rows and columns of
-# the output (in the input: its own), h w of the window.
+# Dimensions of input, weights and output: n images, g groups, f filters, c channels, D H W planes, rows and
+# columns of the output (in the input: its own), d h w of the window.
 LAYOUTS = {
     "linalg.conv_1d_ncw_fcw": ("ncW", "fcw", "nfW"),
     "linalg.conv_1d_nwc_wcf": ("nWc", "wcf", "nWf"),
@@ -20,6 +20,7 @@ LAYOUTS = {
     "linalg.conv_2d_nhwc_fhwc": ("nHWc", "fhwc", "nHWf"),
     "linalg.conv_2d_ngchw_gfchw": ("ngcHW", "gfchw", "ngfHW"),
     "linalg.conv_2d_nhwgc_gfhwc": ("nHWgc", "gfhwc", "nHWgf"),
+    "linalg.conv_3d_ncdhw_fcdhw": ("ncDHW", "fcdhw", "nfDHW"),
     "linalg.depthwise_conv_1d_ncw_cw": ("ncW", "cw", "ncW"),
     "linalg.depthwise_conv_1d_nwc_wc": ("nWc", "wc", "nWc"),
     "linalg.depthwise_conv_2d_nchw_chw": ("ncHW", "chw", "ncHW"),
@@ -34,12 +35,12 @@ class ConvolutionForm:
     input: str
     weights: str
     output: str
-    strides: tuple[int, ...]  # pixels of the input between pixels of the output, for each of H W
-    dilations: tuple[int, ...]  # pixels of the input between elements of the window, for each of h w
+    strides: tuple[int, ...]  # pixels of the input between pixels of the output, for each of D H W
+    dilations: tuple[int, ...]  # pixels of the input between elements of the window, for each of d h w
 
     @property
     def window(self) -> str:
-        return "".join(each for each in self.weights if each in "hw")
+        return "".join(each for each in self.weights if each in "dhw")
 
     @property
     def is_depthwise(self) -> bool:
