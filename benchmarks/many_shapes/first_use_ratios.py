@@ -17,11 +17,11 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.reliability import NOT_RECORDED
 from tuner.library.dispatch.matmul import DispatchedMatmul
-from tuner.library.dispatch.portfolio import MeasuredCampaign
-from tuner.library.dispatch.rule import ProblemSpaces, distilled, rule_text
+from tuner.library.dispatch.portfolio import MeasuredCampaign, distilled
 from tuner.payload.reference import Array
 from tuner.runtime import timing
 from tuner.targets.registry import real_backends
+from tuner.tuning.rule import ProblemSpaces, rule_text
 
 SIZE = 8  # configurations of a rule
 EFFORT = Effort(budget_s=0.15, min_samples=9, max_samples=60)

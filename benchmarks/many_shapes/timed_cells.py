@@ -22,10 +22,10 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.problem import Problem
-from tuner.library.dispatch.rule import ProblemSpaces
 from tuner.runtime.cpu.host import describe_machine, processors
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
+from tuner.tuning.rule import ProblemSpaces
 
 EFFORT = Effort(budget_s=0.04, min_samples=5, max_samples=40)  # of one configuration in one round
 DIFFERENCE = 0.07  # relative, of two rounds: above it a third decides

@@ -15,11 +15,11 @@ from docs.generators.markdown import as_markdown, table
 from tuner.core.remote_results import MeasuringProvenance, PendingTrial
 from tuner.core.serialization import FORM, WORDS, Form, key_of
 from tuner.library.bundle import archive
-from tuner.library.dispatch import rule
-from tuner.library.dispatch.rule import DispatchRule
 from tuner.results.regression import gate
 from tuner.results.regression.gate import GateEntry
 from tuner.space.scripts.header import MARK, ScriptProvenance
+from tuner.tuning import rule
+from tuner.tuning.rule import DispatchRule
 
 BUNDLE: Final = (
     f'`{archive.MANIFEST}` in the zip: `format` "{archive.BUNDLE_FORMAT}", '

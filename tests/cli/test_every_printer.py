@@ -30,7 +30,6 @@ from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.library.c import writer
-from tuner.library.dispatch.rule import ProblemSpaces
 from tuner.library.entries import entry_of
 from tuner.library.header import document_of, header
 from tuner.mlir.fingerprint import PACKAGE
@@ -40,6 +39,7 @@ from tuner.results.past_runs import Trials
 from tuner.targets.interface import ProgramSupport, TargetStatus
 from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
+from tuner.tuning.rule import ProblemSpaces
 
 TIMES = {
     f"{of}_s" for of in ("median", "call", "time", "total", "before", "after", "baseline", "recorded", "now")

@@ -5,8 +5,8 @@ from functools import cache
 
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.library.dispatch import rule
 from tuner.runtime.cpu.host import describe_machine
+from tuner.tuning import rule
 
 
 @cache

@@ -20,12 +20,12 @@ from tuner.core.problem import Matmul, Problem
 from tuner.library.dispatch.first_use import LEAST_GAIN
 from tuner.library.dispatch.matmul import DispatchedMatmul
 from tuner.library.dispatch.resolver import BASELINE, FIRST_USE
-from tuner.library.dispatch.rule import rule_text
 from tuner.payload.reference import Array
 from tuner.results import database_name
 from tuner.runtime.cpu.memory import placed_copy
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.registry import real_backends
+from tuner.tuning.rule import rule_text
 
 pytestmark = pytest.mark.mlir
 

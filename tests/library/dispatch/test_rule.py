@@ -26,13 +26,18 @@ from tuner.core.problem import Matmul
 from tuner.core.reliability import RELIABLE
 from tuner.db.store import Store
 from tuner.library.dispatch import portfolio
-from tuner.library.dispatch.portfolio import MeasuredCampaign, campaign_portfolio, measured_portfolio
-from tuner.library.dispatch.rule import StatedRegret, distilled, parse_rule, read_rule, rule_text
+from tuner.library.dispatch.portfolio import (
+    MeasuredCampaign,
+    campaign_portfolio,
+    distilled,
+    measured_portfolio,
+)
 from tuner.results.campaign_matrix import FAILED, campaign_matrix
 from tuner.space.file.reading import parse_space
 from tuner.targets.backends import Backends
 from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
+from tuner.tuning.rule import StatedRegret, parse_rule, read_rule, rule_text
 
 PROBLEMS = (Matmul(8, 64, 64), Matmul(32, 64, 64))
 RULE = rule_of({PROBLEMS[0]: (2e-6, 1e-6), PROBLEMS[1]: (1e-6, 2e-6)})

@@ -1,6 +1,5 @@
 """``tuner portfolio``: few configurations for the problems of a campaign, also as a rule file."""
 
-import datetime
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +18,11 @@ from tuner.cli.session import ended_by_signals
 from tuner.core.candidate import candidate_document
 from tuner.core.reliability import reliability_of_all
 from tuner.core.serialization import seconds_text
-from tuner.library.dispatch.portfolio import measured_portfolio
-from tuner.library.dispatch.rule import DispatchRule, ProblemSpaces, StatedRegret, distilled, rule_text
+from tuner.library.dispatch.portfolio import measured_portfolio, rule_of
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, knobs_text, problem_text, wrapped
 from tuner.tuning.events import Interruption
-from tuner.version import __version__
+from tuner.tuning.rule import rule_text
 
 if TYPE_CHECKING:
     from tuner.analysis.portfolio import Regret
@@ -67,20 +65,12 @@ def portfolio(
     document = portfolio_document(found, in_sample, held_out)
     lines = [*_lines(found, in_sample, held_out)]
     if output is not None:
-        rule = _rule(found, StatedRegret.of(in_sample, held_out))
+        rule = rule_of(found)
         write_atomically(output, rule_text(rule).encode())
         columns = count_text(len(rule.columns), "configuration")
         document["file"] = str(output)
         lines.append(f"wrote {output}: {columns}, {count_text(len(rule.problems), 'problem')}")
     print_found(as_json, document, *wrapped(lines))
-
-
-def _rule(found: "CampaignPortfolio", regret: StatedRegret | None) -> DispatchRule:
-    measured = found.measured
-    space = ProblemSpaces.shipped(measured.machine, measured.threads)
-    sha256 = space.sha256(column.strategy for column in found.columns)
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return distilled(measured, found.portfolio, regret, sha256, (__version__, now))
 
 
 def portfolio_document(found: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret") -> dict[str, Any]:

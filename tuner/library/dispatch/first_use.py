@@ -22,7 +22,6 @@ from tuner.core.records import Measurement
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
 from tuner.core.serialization import decode, encode, parsed, replace_file, require_format, seconds_text
-from tuner.library.dispatch.rule import Configuration
 from tuner.payload.reference import Array, output_dtype
 from tuner.runtime import timing
 from tuner.runtime.cpu.memory import copy_on_small_pages, keep_freed_memory
@@ -32,6 +31,7 @@ from tuner.targets.arrays import ProblemArrays
 from tuner.targets.cpu.callables import AddressCall, CpuCallable, address_of
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.tuning.rule import Configuration
 from tuner.tuning.run_steps import noise_of
 
 MatmulCall = Callable[[Array, Array, Array | None], Array]  # (a, b, out or None) -> the product

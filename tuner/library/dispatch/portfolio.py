@@ -3,9 +3,12 @@
 Configurations are columns of the time matrix, problems are its rows.
 """
 
+import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tuner.analysis.portfolio import (
     Portfolio,
@@ -16,11 +19,11 @@ from tuner.analysis.portfolio import (
     served,
     usable_columns,
 )
-from tuner.analysis.time_matrix import TimeMatrix
+from tuner.analysis.time_matrix import TimeMatrix, known_times, residuals
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.machine import Compiler, Machine
-from tuner.core.reliability import Reliability
+from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.requests import Campaign
 from tuner.core.runs import Run, StoredTrial
 from tuner.results.campaign_matrix import FAILED, CampaignMatrix, campaign_matrix
@@ -29,6 +32,8 @@ from tuner.targets.backends import Backends
 from tuner.tuning.campaign import MissingCell, measure_cells
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
 from tuner.tuning.events import Interruption
+from tuner.tuning.rule import Configuration, DispatchRule, ProblemSpaces, RuleProblem, StatedRegret
+from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -213,3 +218,53 @@ def _stock(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> 
             if custom_ops(script.text):
                 custom.add(column)
     return tuple(column for column in range(len(found.columns)) if column not in custom)
+
+
+def rule_of(found: CampaignPortfolio) -> DispatchRule:
+    """Returns the rule of a portfolio, of today: its configurations, with their times and its regret."""
+    measured = found.measured
+    space = ProblemSpaces.shipped(measured.machine, measured.threads)
+    sha256 = space.sha256(column.strategy for column in found.columns)
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    regret = StatedRegret.of(found.regret(), found.regret(held_out=True))
+    return distilled(measured, found.portfolio, regret, sha256, (__version__, now))
+
+
+def distilled(
+    campaign: MeasuredCampaign,
+    portfolio: Portfolio,
+    regret: StatedRegret | None,
+    space_sha256: str,
+    made: tuple[str, str],
+) -> DispatchRule:
+    """Returns a portfolio's rule, with measured times only. ``made``: tuner's version, UTC date in ISO."""
+    columns = portfolio.columns
+    table, best_s = residuals(known_times(campaign.matrix)), campaign.matrix.best_s()
+    problems = [
+        RuleProblem(
+            problem=problem,
+            count=campaign.matrix.counts[row],
+            serves=None if portfolio.serving[row] is None else columns.index(portfolio.serving[row]),
+            rounds_s=tuple(campaign.rounds_s[row][column] for column in columns),
+            residuals=tuple(float(each) if np.isfinite(each) else None for each in table[row, list(columns)]),
+            baseline_s=campaign.baselines_s[row],
+            best_s=None if np.isnan(best_s[row]) else float(best_s[row]),
+            reliability=campaign.reliability[row],
+        )
+        for row, problem in enumerate(campaign.matrix.problems)
+    ]
+    return DispatchRule(
+        tuner=made[0],
+        date=made[1],
+        machine=campaign.machine.name,
+        threads=campaign.threads,
+        compiler=campaign.compiler.fingerprint,
+        space_sha256=space_sha256,
+        regret=regret,
+        reliability=reliability_of_all(campaign.reliability),
+        configurations=tuple(
+            Configuration(campaign.matrix.columns[column].strategy, campaign.matrix.columns[column].choices)
+            for column in columns
+        ),
+        problems=tuple(problems),
+    )

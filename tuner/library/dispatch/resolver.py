@@ -25,11 +25,11 @@ from tuner.library.dispatch.first_use import (
     numpy_product,
     time_first_use,
 )
-from tuner.library.dispatch.rule import DispatchRule, ProblemSpaces, read_rule
 from tuner.results.best_trials import best_here
 from tuner.results.database_name import which_database
 from tuner.runtime.process_state import between_forks
 from tuner.targets.backends import Backends
+from tuner.tuning.rule import DispatchRule, ProblemSpaces, read_rule
 
 FIRST_USE = "first use"
 BASELINE = "baseline"

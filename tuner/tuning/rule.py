@@ -10,19 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final
 
-import numpy as np
 import yaml
 
-from tuner.analysis.portfolio import NewProblem, Portfolio, Regret
-from tuner.analysis.time_matrix import TimeMatrix, known_times, residuals
+from tuner.analysis.portfolio import NewProblem, Regret
+from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import PROBLEM, Candidate, ChosenStrategy, Seconds, Value
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
-from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability, reliability_of_all
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import decode, encode, form, number, read_text, require_format, whole
-from tuner.library.dispatch.portfolio import MeasuredCampaign
 from tuner.space.file import yaml as strict_yaml
 from tuner.space.file.entries import StrategyEntry, Variables
 from tuner.space.file.reading import SpaceFile, load_space_file
@@ -59,6 +57,7 @@ class RuleProblem:
     rounds_s: tuple[tuple[Seconds, ...], ...]  # seconds per call of each round; (): not timed
     residuals: tuple[float | None, ...]  # log(time / model cost), less the mean; None: no time or no model
     baseline_s: Seconds | None = None  # of the baseline library, interleaved; None: not timed
+    best_s: Seconds | None = None  # the least time of any configuration that was tried; None: not recorded
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the times
 
 
@@ -133,45 +132,6 @@ class DispatchRule:
 def _cost(time_s: float | None, residual: float | None) -> float:
     # up to a factor that all configurations of a problem share
     return math.inf if time_s is None or residual is None else time_s / math.exp(residual)
-
-
-def distilled(
-    campaign: MeasuredCampaign,
-    portfolio: Portfolio,
-    regret: StatedRegret | None,
-    space_sha256: str,
-    made: tuple[str, str],
-) -> DispatchRule:
-    """Returns a portfolio's rule, with measured times only. ``made``: tuner's version, UTC date in ISO."""
-    columns = portfolio.columns
-    table = residuals(known_times(campaign.matrix))
-    problems = [
-        RuleProblem(
-            problem=problem,
-            count=campaign.matrix.counts[row],
-            serves=None if portfolio.serving[row] is None else columns.index(portfolio.serving[row]),
-            rounds_s=tuple(campaign.rounds_s[row][column] for column in columns),
-            residuals=tuple(float(each) if np.isfinite(each) else None for each in table[row, list(columns)]),
-            baseline_s=campaign.baselines_s[row],
-            reliability=campaign.reliability[row],
-        )
-        for row, problem in enumerate(campaign.matrix.problems)
-    ]
-    return DispatchRule(
-        tuner=made[0],
-        date=made[1],
-        machine=campaign.machine.name,
-        threads=campaign.threads,
-        compiler=campaign.compiler.fingerprint,
-        space_sha256=space_sha256,
-        regret=regret,
-        reliability=reliability_of_all(campaign.reliability),
-        configurations=tuple(
-            Configuration(campaign.matrix.columns[column].strategy, campaign.matrix.columns[column].choices)
-            for column in columns
-        ),
-        problems=tuple(problems),
-    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,82 @@
+"""Makes the rule files that come with tuner, ``tuner/pretuned/*.yaml``, for the class of this machine.
+
+    python -m benchmarks.pretune --databases build/pretune
+
+For each type and number of threads it tunes 25 problems as one campaign, chooses 12 configurations, measures
+what these lack on any of the problems, and writes the file: about 5 minutes each. A campaign that was
+interrupted goes on where it was: its database is kept in the folder. No problem is one of a benchmark.
+"""
+
+import argparse
+from pathlib import Path
+
+import tuner
+from tuner.core.problem import Matmul, Problem, parse_shape
+from tuner.library.dispatch.portfolio import rule_of
+from tuner.runtime.cpu.host import describe_machine
+from tuner.tuning.pretuned import FOLDER, SUFFIX, THREADS, class_of, held_out_speeds
+from tuner.tuning.rule import DispatchRule, rule_text
+
+CONFIGURATIONS = 12
+TRIALS_OF_PROBLEM = 36  # on average
+# Squares, few rows and large weights (decoding), layers, long and short sums, and ragged sizes
+SHAPES = (
+    *("48x48x48", "96x96x96", "160x160x160", "320x320x320", "640x640x640", "960x960x960"),
+    *("1x1280x960", "1x3072x1792", "4x2560x1280", "8x960x2560", "16x640x2560", "32x1920x640"),
+    *("64x320x1280", "80x1600x480", "128x1792x448", "160x2304x576", "256x352x1408"),
+    *("50x70x90", "100x37x210", "33x129x65", "197x590x190", "300x75x600"),
+    *("1600x40x80", "784x160x320", "40x40x4000"),
+)
+DTYPES = ("f32", "bf16", "i8")
+
+
+def main() -> None:
+    """Writes the files that are asked for."""
+    options = _arguments()
+    options.databases.mkdir(parents=True, exist_ok=True)
+    for threads in options.threads:
+        for dtype in options.dtypes:
+            name = f"{class_of(describe_machine())}_{dtype}_{threads}"
+            rule = _measured(options.databases / f"{name}.db", dtype, threads, options.trials)
+            (options.output / f"{name}{SUFFIX}").write_text(rule_text(rule))
+            speeds = held_out_speeds(rule)
+            print(f"{name}: {rule.regret}, nothing measured {speeds[0]:.3f} .. {speeds[-1]:.3f}", flush=True)
+
+
+def _measured(database: Path, dtype: str, threads: int, trials: int) -> DispatchRule:
+    if database.exists():
+        campaign = tuner.resume_many(1, db=database, progress=True)
+    else:
+        problems = [Matmul(*parse_shape(shape), dtype=dtype) for shape in SHAPES]
+        campaign = tuner.tune_many(
+            problems,
+            target="cpu",
+            trials=trials * len(problems),
+            count=_counts(problems),
+            threads=threads,
+            db=database,
+            progress=True,
+        )
+    return rule_of(tuner.portfolio(campaign, configs=CONFIGURATIONS, db=database))
+
+
+def _counts(problems: list[Problem]) -> dict[Problem, int]:
+    """Returns how often each problem occurs, such that all take a similar share of the total time."""
+    most = max(problem.flop + problem.bytes for problem in problems)
+    return {problem: max(1, round(most / (problem.flop + problem.bytes))) for problem in problems}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES)
+    parser.add_argument("--threads", nargs="+", type=int, choices=THREADS, default=THREADS)
+    parser.add_argument("--trials", type=int, default=TRIALS_OF_PROBLEM, help="of a problem, on average")
+    parser.add_argument("--databases", type=Path, required=True, help="folder of databases")
+    parser.add_argument("--output", type=Path, default=FOLDER)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Results that come with tuner: rule files by class of processor, and what they choose without a search.
+
+A file, ``tuner/pretuned/zen5_f32_1.yaml``, is a dispatch rule of one class of processor, one type and one
+number of threads: some configurations, and their times on two dozen problems. ``benchmarks.pretune`` writes
+the files of the machine that it runs on.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tuner.analysis.portfolio import held_out_choices, ranked_columns
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.tuning.rule import DispatchRule, ProblemSpaces, parse_rule
+
+FOLDER = Path(__file__).parent.parent / "pretuned"
+SUFFIX = ".yaml"
+OTHERS = ("avx512", "avx2")  # classes by instruction set alone: processors that no other class has
+THREADS = (1, 2)  # that files are for; more threads take the last one's
+
+
+@dataclass(frozen=True)
+class ProcessorClass:
+    """Processors whose kernels are fast for the same reasons: of one microarchitecture."""
+
+    name: str  # in names of files
+    isa: str
+    pattern: str  # of ``Machine.name``, also of a processor that is only described: "znver5 (described, ...)"
+    has_tiles: bool = False  # AMX
+
+
+CLASSES = (
+    ProcessorClass("zen5", "avx512", r"AMD .*\(family 26 model|znver5 \("),
+    ProcessorClass("zen4", "avx512", r"AMD .*\(family 25 model|znver4 \("),
+    ProcessorClass("zen3", "avx2", r"AMD .*\(family 25 model|znver3 \("),
+    ProcessorClass(
+        "xeon_amx", "avx512", r".*Xeon.*\(family 6 model|(sapphire|granite)rapids \(", has_tiles=True
+    ),
+)
+
+
+def class_of(machine: Machine) -> str:
+    """Returns the name of a processor's class: "zen5"; of others the instruction set: "avx512", "avx2"."""
+    for each in CLASSES:
+        is_alike = (each.isa, each.has_tiles) == (machine.isa, machine.has_amx_bf16)
+        if is_alike and re.match(each.pattern, machine.name):
+            return each.name
+    return machine.isa
+
+
+@dataclass(frozen=True)
+class ShippedRule:
+    """A rule file that comes with tuner, as it serves one machine."""
+
+    rule: DispatchRule
+    processors: str  # the class of the machine that it was measured on: "zen5"
+    is_own: bool  # of the class of the machine that it serves, and its number of threads
+
+
+def shipped_rule(machine: Machine, dtype: str, threads: int) -> ShippedRule | None:
+    """Returns the file of a machine's class, else of the nearest class of its instruction set, if any."""
+    own, measured = class_of(machine), min(threads, THREADS[-1])
+    alike = [each.name for each in CLASSES if each.isa == machine.isa]
+    # those with AMX last where the machine has none
+    alike.sort(key=lambda name: (name != own, ("amx" in name) != machine.has_amx_bf16))
+    for name in alike:
+        rule = _rule(FOLDER / f"{name}_{dtype}_{measured}{SUFFIX}")
+        if rule is not None:
+            return ShippedRule(rule, name, (name, measured) == (own, threads))
+    return None
+
+
+@cache
+def _rule(file: Path) -> DispatchRule | None:
+    return parse_rule(file.read_text(), file.name) if file.is_file() else None
+
+
+@dataclass(frozen=True)
+class ShippedPicks:
+    """What a shipped file chooses for a problem, the one to try first in front."""
+
+    candidates: tuple[Candidate, ...]  # as they are on the problem, each once
+    source: str  # one of tuner.analysis.portfolio.SOURCES
+    shipped: ShippedRule
+
+    @property
+    def origin(self) -> str:
+        """Returns in a few words where the choice comes from: "shipped results of zen5, 24 shapes"."""
+        rule = self.shipped.rule
+        return f"shipped results of {self.shipped.processors}, {len(rule.problems)} shapes"
+
+
+def shipped_picks(space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
+    """Returns what the file for the machine of ``space`` chooses; None: no file, or nothing in it applies."""
+    shipped = shipped_rule(space.machine, problem.dtype, space.threads)
+    if shipped is None or problem.fusion:
+        return None
+    try:
+        projected = space.projected(problem, shipped.rule.columns)
+    except UsageError:
+        return None  # no strategy is for the problem
+    found = ranked_columns(shipped.rule.matrix(), projected.new_problem)
+    order = (projected.candidates[column] for column in found.columns)
+    candidates = tuple(dict.fromkeys(each for each in order if each is not None))
+    return ShippedPicks(candidates, found.source, shipped) if candidates else None
+
+
+def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:
+    """Returns the speed of what the rule chooses for each of its problems without that one's times, sorted.
+
+    Relative to the fastest of a search on the problem, 0 to 1; problems without either time are left out.
+    """
+    matrix, speeds = rule.matrix(), []
+    rows = {each.problem: row for row, each in enumerate(rule.problems)}
+    for choice in held_out_choices(matrix):
+        row = rows[choice.problem]
+        time_s, best_s = matrix.times_s[row][choice.column], rule.problems[row].best_s
+        if time_s is not None and best_s is not None:
+            speeds.append(min(1.0, best_s / time_s))
+    return tuple(sorted(speeds))
