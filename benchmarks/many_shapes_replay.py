@@ -24,7 +24,7 @@ from tuner.core.problem import Matmul, parse_shape
 from tuner.core.processors import processor_of
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
-from tuner.tuning.campaign_session import PoolProblem, projected_pool
+from tuner.tuning.pool import PoolProblem, projected_pool
 
 SHARES = (0.05, 0.10, 0.15, 0.25, 0.50)
 UNTRIED = 0.2  # efficiency (best time / time found) of a problem without a time

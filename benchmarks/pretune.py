@@ -5,16 +5,28 @@
 For each type and number of threads it tunes 25 problems as one campaign, chooses 12 configurations, measures
 what these lack on any of the problems, and writes the file: about 5 minutes each. A campaign that was
 interrupted goes on where it was: its database is kept in the folder. No problem is one of a benchmark.
+
+    python -m benchmarks.pretune --matrices benchmarks/results/many_shapes*.json
+
+makes files of what ``benchmarks.many_shapes`` measured on other machines: f32, one thread, its 40 problems.
 """
 
 import argparse
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import tuner
+from benchmarks.many_shapes.__main__ import matrix_of, read_document
+from benchmarks.many_shapes.first_use_ratios import rule_of_cells
+from benchmarks.many_shapes.timed_cells import Cells
+from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, Problem, parse_shape
+from tuner.core.serialization import decode
 from tuner.library.dispatch.portfolio import rule_of
 from tuner.runtime.cpu.host import describe_machine
-from tuner.tuning.pretuned import FOLDER, SUFFIX, THREADS, class_of, held_out_speeds
+from tuner.tuning.pretuned import FOLDER, SUFFIX, THREADS, class_of, speed_text
 from tuner.tuning.rule import DispatchRule, rule_text
 
 CONFIGURATIONS = 12
@@ -33,14 +45,48 @@ DTYPES = ("f32", "bf16", "i8")
 def main() -> None:
     """Writes the files that are asked for."""
     options = _arguments()
+    for file in options.matrices:
+        machine = decode(Machine, json.loads(file.read_text())["machine"], f"{file}: ")
+        matrix, cells = _matrix(file, machine)
+        rule = replace(rule_of_cells(matrix, cells, machine, CONFIGURATIONS), compiler="not recorded")
+        _write(options.output, f"{class_of(machine)}_f32_1", rule)
+    if options.matrices:
+        return
     options.databases.mkdir(parents=True, exist_ok=True)
     for threads in options.threads:
         for dtype in options.dtypes:
             name = f"{class_of(describe_machine())}_{dtype}_{threads}"
             rule = _measured(options.databases / f"{name}.db", dtype, threads, options.trials)
-            (options.output / f"{name}{SUFFIX}").write_text(rule_text(rule))
-            speeds = held_out_speeds(rule)
-            print(f"{name}: {rule.regret}, nothing measured {speeds[0]:.3f} .. {speeds[-1]:.3f}", flush=True)
+            _write(options.output, name, rule)
+
+
+def _write(folder: Path, name: str, rule: DispatchRule) -> None:
+    (folder / f"{name}{SUFFIX}").write_text(rule_text(_rounded(rule)))
+    print(f"{name}: {rule.regret}; nothing measured: {speed_text(rule)}", flush=True)
+
+
+def _rounded(rule: DispatchRule) -> DispatchRule:
+    """Returns the rule with four digits of each number: half the size."""
+    problems = (
+        replace(
+            each,
+            rounds_s=tuple(tuple(map(_digits, rounds)) for rounds in each.rounds_s),
+            residuals=tuple(None if number is None else _digits(number) for number in each.residuals),
+            baseline_s=None if each.baseline_s is None else _digits(each.baseline_s),
+            best_s=None if each.best_s is None else _digits(each.best_s),
+        )
+        for each in rule.problems
+    )
+    return replace(rule, problems=tuple(problems))
+
+
+def _digits(number: float) -> float:
+    return float(f"{number:.4g}")
+
+
+def _matrix(file: Path, machine: Machine) -> tuple[TimeMatrix, Cells]:
+    pool, cells = read_document(file, machine)
+    return matrix_of(pool, cells), cells
 
 
 def _measured(database: Path, dtype: str, threads: int, trials: int) -> DispatchRule:
@@ -73,7 +119,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES)
     parser.add_argument("--threads", nargs="+", type=int, choices=THREADS, default=THREADS)
     parser.add_argument("--trials", type=int, default=TRIALS_OF_PROBLEM, help="of a problem, on average")
-    parser.add_argument("--databases", type=Path, required=True, help="folder of databases")
+    parser.add_argument("--databases", type=Path, default=Path("build/pretune"), help="folder of databases")
+    parser.add_argument("--matrices", nargs="+", type=Path, default=(), help="results of many_shapes")
     parser.add_argument("--output", type=Path, default=FOLDER)
     return parser.parse_args()
 

@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tuner.core.candidate import CPU
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import NamedProblem, Problem, distinct_problems
 from tuner.core.requests import RunRequest
@@ -17,7 +18,8 @@ from tuner.core.typed_arguments import typed_arguments
 from tuner.library.dispatch.first_use import default_folder
 from tuner.library.dispatch.matmul import DispatchedMatmul
 from tuner.library.dispatch.portfolio import CampaignPortfolio, measured_portfolio
-from tuner.results.best_trials import best_here, best_known, best_stock
+from tuner.library.untuned import shipped_kernel
+from tuner.results.best_trials import NotTunedError, best_here, best_known, best_stock
 from tuner.results.database import open_existing, open_known, open_or_create
 from tuner.results.database_name import database_text, naming_database
 from tuner.results.exported_trial import FORMS, exported, source_file, source_of
@@ -28,6 +30,7 @@ from tuner.results.past_runs import Trials, past_runs, past_trials, run_query, t
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets import registry
+from tuner.targets.backends import AUTO
 from tuner.tuning.campaign import begin_campaign, campaign_settings, resume_campaign
 from tuner.tuning.events import (
     CampaignObserver,
@@ -506,6 +509,9 @@ def load_best(
 ) -> Callable[..., Any]:
     """Returns the best known kernel of a problem on this machine as a Python function.
 
+    That is the fastest that was tuned here; for a problem that was not, on a CPU, the first choice of the
+    results that tuner ships for this class of processor, compiled now and not timed.
+
     Args:
         problem: the problem that was tuned.
         db: path or URL of the results database; None: as for ``tune``.
@@ -520,7 +526,7 @@ def load_best(
         does not wait for the work.
 
     Raises:
-        UsageError: nothing was measured for the problem on this machine.
+        UsageError: nothing was measured for the problem on this machine, and no results are shipped for it.
 
     Example:
         >>> import numpy as np
@@ -531,9 +537,16 @@ def load_best(
         64.0
     """
     backends = registry.real_backends()
-    with naming_database(db), open_known(db) as store:
-        best = best_here(store, backends, problem, target, threads).best
-        return backends.kind(best.record.target).load(problem, best, store.program(best.id))
+    try:
+        with naming_database(db), open_known(db) as store:
+            best = best_here(store, backends, problem, target, threads).best
+            return backends.kind(best.record.target).load(problem, best, store.program(best.id))
+    except NotTunedError:
+        if target in (AUTO, CPU):
+            kernel = shipped_kernel(problem, backends.machine(), threads or 1)
+            if kernel is not None:
+                return kernel
+        raise
 
 
 @typed_arguments

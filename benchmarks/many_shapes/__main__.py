@@ -30,7 +30,7 @@ from tuner.core.candidate import Candidate, candidate_document
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, parse_shape
 from tuner.runtime.cpu.host import describe_machine
-from tuner.tuning.campaign_session import PoolProblem, projected_pool
+from tuner.tuning.pool import PoolProblem, projected_pool
 from tuner.tuning.rule import ProblemSpaces
 
 

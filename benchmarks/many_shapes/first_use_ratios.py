@@ -9,7 +9,7 @@ import numpy as np
 import threadpoolctl
 
 from benchmarks.many_shapes.timed_cells import Cells
-from tuner.analysis.portfolio import choose_portfolio, without
+from tuner.analysis.portfolio import choose_portfolio, regret_held_out, regret_in_sample, without
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import CPU, TargetName
 from tuner.core.interfaces import Effort
@@ -21,7 +21,7 @@ from tuner.library.dispatch.portfolio import MeasuredCampaign, distilled
 from tuner.payload.reference import Array
 from tuner.runtime import timing
 from tuner.targets.registry import real_backends
-from tuner.tuning.rule import ProblemSpaces, rule_text
+from tuner.tuning.rule import DispatchRule, ProblemSpaces, StatedRegret, rule_text
 
 SIZE = 8  # configurations of a rule
 EFFORT = Effort(budget_s=0.15, min_samples=9, max_samples=60)
@@ -38,7 +38,8 @@ def first_use_ratios(matrix: TimeMatrix, cells: Cells, machine: Machine) -> list
         for weight in dict.fromkeys(problem.sizes[1:] for problem in matrix.problems):
             mine = [row for row, problem in enumerate(matrix.problems) if problem.sizes[1:] == weight]
             rule = Path(folder) / "x".join(map(str, weight))
-            rule.write_text(_rule(without(matrix, *mine), _without(cells, mine), machine))
+            others = rule_of_cells(without(matrix, *mine), _without(cells, mine), machine)
+            rule.write_text(rule_text(others))
             rows += [_ratio(matrix.problems[row], matmul, rule) for row in mine]
     return rows
 
@@ -64,16 +65,18 @@ def _without(cells: Cells, rows: list[int]) -> Cells:
     return tuple(row for place, row in enumerate(cells) if place not in rows)
 
 
-def _rule(matrix: TimeMatrix, cells: Cells, machine: Machine) -> str:
+def rule_of_cells(matrix: TimeMatrix, cells: Cells, machine: Machine, size: int = SIZE) -> DispatchRule:
+    """Returns the rule of a portfolio of ``size`` configurations of timed cells."""
     target = TargetName.parse(CPU)
     rounds = tuple(tuple(() if cell is None else cell.rounds_s for cell in row) for row in cells)
     compiler = real_backends().measurement(target).compiler(target)
     trusts = (NOT_RECORDED,) * len(rounds)
     campaign = MeasuredCampaign(matrix, rounds, (None,) * len(rounds), trusts, machine, 1, compiler)
-    portfolio = choose_portfolio(matrix, min(SIZE, len(matrix.columns)))
+    portfolio = choose_portfolio(matrix, min(size, len(matrix.columns)))
     space = ProblemSpaces.shipped(machine, threads=1)
     strategies = (matrix.columns[column].strategy for column in portfolio.columns)
-    return rule_text(distilled(campaign, portfolio, None, space.sha256(strategies), ("benchmark", "")))
+    regret = StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, size))
+    return distilled(campaign, portfolio, regret, space.sha256(strategies), ("benchmark", ""))
 
 
 def _ratio(problem: Problem, matmul: DispatchedMatmul, rule: Path) -> dict[str, Any]:

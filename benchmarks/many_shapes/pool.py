@@ -10,7 +10,7 @@ from tuner.core.problem import Matmul, Problem
 from tuner.core.runs import RunSettings
 from tuner.space.scripts.choice import choose
 from tuner.targets import run_plan
-from tuner.tuning.campaign_session import PoolProblem, projected_pool
+from tuner.tuning.pool import PoolProblem, projected_pool
 from tuner.tuning.rule import ProblemSpaces
 
 # (n outputs, k inputs): Qwen2-0.5B (hidden 896, 2 heads of keys and values, 4864) and a ViT-S (hidden 384)

@@ -29,8 +29,8 @@ from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 from tuner.tuning import campaign
 from tuner.tuning.campaign import MissingCell, begin_campaign, measure_cells, resume_campaign
-from tuner.tuning.campaign_session import PoolProblem, projected_pool
 from tuner.tuning.events import CampaignEvent, CampaignStarted, Interruption, RunEvent, TrialDone
+from tuner.tuning.pool import PoolProblem, projected_pool
 from tuner.tuning.request import RunLimit
 from tuner.tuning.run import resume
 from tuner.tuning.tuned_run import TunedCampaign

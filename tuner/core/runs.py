@@ -12,9 +12,10 @@ from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
 
 # Origins of an initial configuration.
 WARM_START = "warm start"  # among the best of a similar problem
+SHIPPED = "shipped"  # chosen by results that come with tuner
 SPACE_FILE = "space file"  # listed under ``first`` in the search space file
 SEED = "seed"  # ranked high by a cost model of the machine
-ORIGINS = (WARM_START, SPACE_FILE, SEED)
+ORIGINS = (WARM_START, SHIPPED, SPACE_FILE, SEED)
 
 NOT_TIMED = unknown("not timed")
 REPLAYED = unknown("the time of a recording, nothing ran here")

@@ -9,4 +9,5 @@ __all__ = [
     "entries",
     "header",
     "library",
+    "untuned",
 ]

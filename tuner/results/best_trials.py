@@ -117,6 +117,10 @@ def best_result(
     return min(results.values(), key=lambda each: each.rank).selected
 
 
+class NotTunedError(UsageError):
+    """No time is stored for a problem on the machine and the target that were asked for."""
+
+
 def best_here(
     store: "Store",
     backends: Backends,
@@ -200,7 +204,7 @@ def is_measured_there(group: BestGroup) -> bool:
     return TargetName.parse(group.target).has_machine
 
 
-def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageError:
+def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> NotTunedError:
     options = [task.operation, task.shape, task.dtype, task.layout, task.epilogue, task.target]
     what = " ".join(text for text in options if text is not None)
     if task.threads is not None:
@@ -213,7 +217,7 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
         wanted = getattr(task, name)
         others = [getattr(each, name) for each in tasks if each != task and _timed_groups(store, each)]
         if others:
-            return UsageError(
+            return NotTunedError(
                 f"{what}: nothing measured with {name}={wanted}, only with {name}={' and '.join(others)}",
                 f"choose with --{name} {others[0]}, in Python with {name}={others[0]!r}",
             )
@@ -223,18 +227,18 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
         what += f" with cache={task.cache}"
     elsewhere = {group.machine for group in _timed_groups(store, TaskQuery.of(problem))} - {task.machine}
     if elsewhere:
-        return UsageError(
+        return NotTunedError(
             f"{what}: nothing measured on {task.machine!r}, only on {', '.join(sorted(elsewhere))}",
             "choose with --machine, in Python with machine=",
         )
     verified = store.trials(TrialQuery(task, status="verified", sort="-created", limit=1))
     if verified:
-        return UsageError(
+        return NotTunedError(
             f"{what}: nothing measured, only verified, which ranks nothing; the latest such trial is "
             f"{verified[0].id} of run {verified[0].run}",
             f"tuner export --trial {verified[0].id}",
         )
-    return UsageError(f"{what}: nothing measured yet", tune_command(task))
+    return NotTunedError(f"{what}: nothing measured yet", tune_command(task))
 
 
 def _timed_groups(store: "Store", task: TaskQuery) -> list[BestGroup]:

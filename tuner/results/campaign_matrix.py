@@ -8,7 +8,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial
 from tuner.targets.backends import Backends
-from tuner.tuning.campaign_session import PoolProblem, projected_pool
+from tuner.tuning.pool import PoolProblem, projected_pool
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

@@ -5,6 +5,7 @@ __all__ = [
     "campaign",
     "campaign_session",
     "events",
+    "pool",
     "pretuned",
     "progress",
     "request",

@@ -23,9 +23,9 @@ from tuner.tuning.campaign_session import (
     CampaignPlan,
     CampaignSession,
     LateSampler,
-    PoolProblem,
-    projected_pool,
 )
+from tuner.tuning.pool import PoolProblem, projected_pool
+from tuner.tuning.pretuned import shipped_rule
 from tuner.tuning.request import (
     RunLimit,
     require_memory,
@@ -81,6 +81,7 @@ def begin_campaign(
     ]  # what the space file and the cost model would try first on any of the problems
     if floors_s:
         columns += map(_untuned, plans)
+    columns += _shipped_columns(members, machine)
     settings = replace(settings, columns=tuple(dict.fromkeys(columns)), floors_s=floors_s)
     plan = _campaign_plan(members, plans, settings.columns, machine)
     compiler, load = source.compiler(common.target), backends.load_average()
@@ -137,6 +138,14 @@ def resume_campaign(
         *(store.campaign(campaign_id), plan, stored, source, backends, store, interruption, observe),
         ends_early=limit is None,  # else more is asked for, whether there is something to gain or not
     )
+
+
+def _shipped_columns(members: tuple[CampaignMember, ...], machine: Machine) -> Iterator[Candidate]:
+    """Yields the configurations of the shipped results for the members' types; none on a GPU."""
+    kinds = dict.fromkeys((each.settings.problem.dtype, each.settings.threads) for each in members)
+    for dtype, threads in () if machine.chip else kinds:
+        shipped = shipped_rule(machine, dtype, threads)
+        yield from () if shipped is None else shipped.rule.columns
 
 
 def _session(

@@ -17,6 +17,7 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import (
     SEED,
+    SHIPPED,
     SPACE_FILE,
     InitialConfiguration,
     ReuseKey,
@@ -27,12 +28,15 @@ from tuner.core.runs import (
 )
 from tuner.space.feasible_set import nearest_row
 from tuner.targets.interface import MeasurementBackend, Plan
+from tuner.tuning.pretuned import shipped_picks
+from tuner.tuning.rule import ProblemSpaces
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
 RUNS = 8  # latest similar runs whose compiled kernels are read
+SHIPPED_POINTS = 4  # of shipped results, tried first
 
 
 class EarlierRuns:
@@ -153,17 +157,28 @@ def planned(
         return settings, source.plan(settings, machine)
     task, earlier = TuningTask(settings.problem, machine, settings.threads), EarlierRuns(store)
     warm_start_points = warm_points(task, earlier.known_tasks(settings, machine))
-    # a plan of a sampled space also contains those warm-start points that are feasible
-    plan = source.plan(replace(settings, first=warm_start_points), machine)
+    shipped = _shipped_points(settings, machine)
+    # a plan of a sampled space also contains those of these points that are feasible
+    plan = source.plan(replace(settings, first=warm_start_points + shipped), machine)
     seeds = plan.seeds(earlier.known_resources(settings, machine))
     feasible = plan.feasible
     nearest = [(point, nearest_row(point.candidate, feasible)) for point in warm_start_points]
     made_feasible = tuple(
         replace(point, candidate=feasible.candidate(row)) for point, row in nearest if row is not None
     )
+    shipped = tuple(point for point in shipped if feasible.row_of(point.candidate) is not None)
     listed = (InitialConfiguration(feasible.candidate(row), SPACE_FILE) for row in plan.first)
     seeded = (InitialConfiguration(feasible.candidate(row), SEED) for row in seeds)
-    return replace(settings, first=interleaved(made_feasible, (*listed, *seeded))), plan
+    return replace(settings, first=interleaved(made_feasible, (*shipped, *listed, *seeded))), plan
+
+
+def _shipped_points(settings: RunSettings, machine: Machine) -> tuple[InitialConfiguration, ...]:
+    """Returns the first choices of the shipped results; none on a GPU, and without a warm start."""
+    if machine.chip or not settings.warm_start:
+        return ()
+    picks = shipped_picks(ProblemSpaces.shipped(machine, settings.threads), settings.problem)
+    chosen = () if picks is None else picks.candidates[:SHIPPED_POINTS]
+    return tuple(InitialConfiguration(each, SHIPPED) for each in chosen)
 
 
 def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:

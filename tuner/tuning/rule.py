@@ -28,7 +28,7 @@ from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.choice import choose, spaces
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
-from tuner.tuning.campaign_session import PoolProblem, projected_pool
+from tuner.tuning.pool import PoolProblem, projected_pool
 
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(sorted(knobs.items())))
 Efficiency = Annotated[float, number("a number above 0 and up to 1", lambda found: 0 < found <= 1)]

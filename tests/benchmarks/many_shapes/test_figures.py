@@ -14,7 +14,7 @@ from tuner.analysis.scheduler import ColumnPool
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import candidate_document
 from tuner.core.problem import Matmul
-from tuner.tuning.campaign_session import PoolProblem, projected_pool
+from tuner.tuning.pool import PoolProblem, projected_pool
 
 SIZES = Sizes(weights=((64, 48), (48, 96)), tokens=(4, 8, 16), columns=2)
 

@@ -25,7 +25,7 @@ from tuner.cli.options import (
     taken_problem,
     target_options,
 )
-from tuner.core.candidate import TargetName
+from tuner.core.candidate import CPU, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.serialization import parse_moment
 from tuner.results.explanations import problem_and_target, suggestions
@@ -34,6 +34,7 @@ from tuner.results.output.formatting import count_text, wrapped
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.backends import resolve_target
+from tuner.tuning.pretuned import shipped_text
 from tuner.tuning.request import planned_settings
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _counted(broken: "Mapping[str, int]") -> list[tuple[str, int]]:
 @json_option
 @click.pass_context
 def targets(context: click.Context, as_json: bool) -> None:
-    """Lists the targets: whether each is available on this machine, and why or why not.
+    """Lists the targets: whether each is available on this machine, and why or why not; shipped results.
 
     Example: tuner targets
     """
@@ -191,6 +192,10 @@ def targets(context: click.Context, as_json: bool) -> None:
         reason = "; ".join(text for text in (status.reason, tools) if text)
         lines.append(f"{status.name}: {available}: {reason}")
         document.append({"name": status.name, "available": status.is_available, "reason": reason})
+        if status.name == CPU:
+            shipped = shipped_text(backends.machine())
+            lines.append(f"{CPU}: {shipped}")
+            document[-1]["shipped"] = shipped
     print_found(as_json, document, *wrapped(lines))
 
 

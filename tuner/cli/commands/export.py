@@ -14,6 +14,7 @@ import click
 from tuner.analysis.ratios import ratio_document
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
+    OF_ONE_PROBLEM,
     backends_of,
     database_option,
     is_typed,
@@ -21,6 +22,7 @@ from tuner.cli.options import (
     open_known_store,
     print_json,
     problem_options,
+    run_request,
     taken_problem,
 )
 from tuner.cli.session import settings_given
@@ -39,7 +41,7 @@ from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
 from tuner.results.past_runs import trial_query
 from tuner.space.recorded.t4 import Recording, t4_bytes
-from tuner.space.scripts.header import MARK, custom_ops, run_command
+from tuner.space.scripts.header import MARK, custom_ops, run_command, script_with_header
 from tuner.targets.backends import AUTO
 
 if TYPE_CHECKING:
@@ -77,6 +79,11 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     "is_stock",
     is_flag=True,
     help="The best script that stock mlir-opt runs, and how much slower it is by the stored times.",
+)
+@click.option(
+    "--untuned",
+    is_flag=True,
+    help="The script to use without a search: by the results that tuner ships, or by a model.",
 )
 @click.option(
     "--constants",
@@ -127,6 +134,7 @@ def export(
     machine: str | None,
     threads: int | None,
     is_stock: bool,
+    untuned: bool,
     constants: bool,
     form: str | None,
     prefix: str | None,
@@ -151,9 +159,8 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
-    if merge:
-        _refuse_options_with_merge(context)
-        export_merged(merge, output, as_json=as_json)
+    if merge or untuned:
+        _export_unstored(context, merge, output, arguments, as_json=as_json)
         return
     form = form or ("json" if as_json else "script")
     if constants and form != "script":
@@ -192,6 +199,59 @@ def export(
         _print_commands(stored, form, output, has_stock=other is not None)
 
 
+def _export_unstored(
+    context: click.Context,
+    merge: tuple[Path, ...],
+    output: Path | None,
+    arguments: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Writes what no database is read for: merged libraries, or the script of a problem without a search."""
+    if not merge:
+        _export_untuned(context, output, as_json=as_json, **arguments)
+        return
+    _refuse_options_with_merge(context)
+    export_merged(merge, output, as_json=as_json)
+
+
+OF_UNTUNED = (*OF_ONE_PROBLEM, "target", "threads", "is_stock", "untuned", "output", "as_json", "debug")
+
+
+def _export_untuned(context: click.Context, output: Path | None, *, as_json: bool, **arguments: Any) -> None:
+    """Writes or prints the script that a problem has without a search; nothing is timed or stored."""
+    from tuner.library.untuned import untuned_choice  # loads the strategies
+    from tuner.tuning.request import run_settings  # not at start-up
+
+    others = settings_given(context, context.params.keys() - {*OF_UNTUNED, "operation", "shape"})
+    if others:
+        raise UsageError(f"--untuned cannot be combined with {others[0]}")
+    if arguments["shape"] is None:
+        raise UsageError("export: the problem is missing", "give matmul 512x512x512")
+    params = context.params
+    request = run_request(
+        taken_problem(arguments), target=params["target"] or AUTO, threads=params["threads"] or 1
+    )
+    backends = backends_of(context)
+    choice = untuned_choice(run_settings(request, backends), backends, is_stock=params["is_stock"])
+    script, ops = choice.script.text, custom_ops(choice.script.text)
+    file = Path("best.mlir") if output is None else output
+    text = script_with_header(script, choice.provenance, ops, file.name, source_file(file).name)
+    if output is not None:
+        source = backends.kind(choice.settings.target).source(request.problem, script)
+        for path, body in ((source_file(output), source), (output, text)):
+            write_atomically(path, body.encode())
+            print(f"wrote {path}", file=sys.stderr)
+    if as_json:
+        print_json(choice.document | ({"text": text} if output is None else {"file": str(output)}))
+    elif output is None:
+        print(text, end="")
+    _note(choice.text)
+    if output is not None:
+        command = _run_command(output, is_stock=not ops)
+        print(f"run {output.name} by:\n  {command}", file=sys.stderr)
+
+
 def _refuse_options_with_merge(context: click.Context) -> None:
     given = [context.params["operation"]] if context.params["operation"] else []
     given += settings_given(context, context.params.keys() - {"merge", "output", "as_json", "debug"})
@@ -206,11 +266,14 @@ def _print_commands(trial: StoredTrial, form: str, script: Path | None, *, has_s
     if form != "script" or script is None or not script.is_file():
         return
     is_portable = not custom_ops(trial.script_text)
-    mlir_opt = next(filter(shutil.which, MLIR_OPT_NAMES), MLIR_OPT_NAMES[0])
     for file, is_stock in ((script, is_portable), *[(stock_file(script), True)] * has_stock):
-        paths = (shlex.quote(str(path)) for path in (file, source_file(file)))
-        command = run_command(*paths, is_stock=is_stock, mlir_opt=mlir_opt)
-        print(f"run {file.name} by:\n  {command}", file=sys.stderr)
+        print(f"run {file.name} by:\n  {_run_command(file, is_stock=is_stock)}", file=sys.stderr)
+
+
+def _run_command(script: Path, *, is_stock: bool) -> str:
+    mlir_opt = next(filter(shutil.which, MLIR_OPT_NAMES), MLIR_OPT_NAMES[0])
+    paths = (shlex.quote(str(path)) for path in (script, source_file(script)))
+    return run_command(*paths, is_stock=is_stock, mlir_opt=mlir_opt)
 
 
 def _note_stock(stock: "BestStock | None", trial: StoredTrial, form: str, output: Path | None) -> None:

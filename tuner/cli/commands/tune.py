@@ -51,6 +51,11 @@ if TYPE_CHECKING:
 
 PREDICTED_LIMIT = 8  # trials whose cycles are predicted at the end of a run: half a second each
 REASONS_SHOWN = 3
+# parameters that an export without a search does not take
+SEARCH_OPTIONS = (
+    *("strategies", "reopen", "space", "sampler", "trials", "budget", "seed", "workers", "fresh"),
+    *("warm_start", "warm_files", "baseline", "as_json"),
+)
 EXAMPLE_SIZES = "512x512x512"
 HEADINGS = {  # of the help -> options
     "Problem": "dtype layout epilogue output-dtype align cache target chip cpu entry arg shapes",
@@ -93,7 +98,11 @@ class UnderHeadings(click.Command):
     help=f"How to choose: {', '.join(SAMPLERS)}, or {OPTUNA}NAME, one of Optuna's own. "
     "Default: tpe; random where nothing is timed.",
 )
-@click.option("--trials", type=int, help="Ends after so many. Default: 100 without --budget.")
+@click.option(
+    "--trials",
+    type=int,
+    help="Ends after so many. Default: 100 without --budget. 0: prints the configuration to use untuned.",
+)
 @click.option(
     "--budget",
     metavar="TIME",
@@ -186,13 +195,13 @@ def tune(
     if is_campaign:
         parts = (context, backends, database, as_json, fleet is not None)
         context.exit(_tune_campaign(parts, shapes, resume, arguments))
-    if retime and resume is None:
-        raise UsageError("--retime needs a run", "--resume RUN")
     if is_payload(arguments["operation"]) and resume is None:
         from tuner.cli.commands.tune_program import tune_payload  # of programs alone: loads MLIR
 
         context.exit(tune_payload(context, backends, database, as_json, **arguments))
     _reject_program_options(context, entry=arguments.pop("entry"), arg=arguments.pop("arguments"))
+    if resume is None and arguments["trials"] == 0:
+        context.exit(_print_untuned(context, backends, arguments, as_json=as_json))
     if resume is None:
         problem = popped_problem(context, arguments, EXAMPLE_SIZES)
         settings, limit = run_settings(run_request(problem, **arguments), backends), None
@@ -218,6 +227,32 @@ def tune(
     context.exit(max(map(exit_code, all_tuned)))
 
 
+def _print_untuned(
+    context: click.Context, backends: "Backends", arguments: dict[str, Any], *, as_json: bool
+) -> int:
+    """Prints what would be used without a search; nothing is timed or stored."""
+    from tuner.library.untuned import untuned_choice  # not at start-up
+    from tuner.tuning.request import run_settings  # not at start-up
+
+    given = typed_options(context, SEARCH_OPTIONS)
+    problem = popped_problem(context, arguments, EXAMPLE_SIZES)
+    request = run_request(problem, **arguments | {"trials": 1})
+    choice = untuned_choice(run_settings(request, backends), backends)
+    if as_json:
+        print_json(choice.document)
+        return 0
+    export = f"tuner export {problem.operation} {problem.shape}{given} --untuned -o best.mlir"
+    knobs = knobs_line(choice.candidate.choices)
+    lines = (
+        f"{problem.key}: {choice.text}",
+        f"strategy  {choice.candidate.strategy}",
+        knobs,
+        f"export    {export}",
+    )
+    print("\n".join(wrapped(lines, screen_columns())))
+    return 0
+
+
 def _tune_campaign(
     parts: "tuple[click.Context, Backends, str | None, bool, bool]",  # ..., database, as_json, is_on_fleet
     shapes: Path | None,
@@ -237,6 +272,8 @@ def _checked_campaign(
     shapes: Path | None, resume: int | None, retime: bool, fleet: "FleetRequest | None"
 ) -> bool:
     # whether a campaign is asked for; UsageError for options that do not go with one
+    if retime and resume is None and shapes is None:
+        raise UsageError("--retime needs a run", "--resume RUN")
     if shapes is None and not isinstance(resume, CampaignNumber):
         return False
     campaign = "--shapes" if shapes is not None else f"--resume campaign:{resume}"

@@ -30,8 +30,8 @@ from tuner.results.campaign_matrix import FAILED, CampaignMatrix, campaign_matri
 from tuner.space.scripts.header import custom_ops
 from tuner.targets.backends import Backends
 from tuner.tuning.campaign import MissingCell, measure_cells
-from tuner.tuning.campaign_session import PoolProblem, projected_pool
 from tuner.tuning.events import Interruption
+from tuner.tuning.pool import PoolProblem, projected_pool
 from tuner.tuning.rule import Configuration, DispatchRule, ProblemSpaces, RuleProblem, StatedRegret
 from tuner.version import __version__
 

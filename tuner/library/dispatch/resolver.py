@@ -29,11 +29,12 @@ from tuner.results.best_trials import best_here
 from tuner.results.database_name import which_database
 from tuner.runtime.process_state import between_forks
 from tuner.targets.backends import Backends
+from tuner.tuning.pretuned import shipped_picks
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, read_rule
 
-FIRST_USE = "first use"
+FIRST_USE, SHIPPED = "first use", "shipped"
 BASELINE = "baseline"
-SOURCES = (TUNED, SAME_WEIGHTS, FIRST_USE, MODEL, BASELINE)
+SOURCES = (TUNED, SAME_WEIGHTS, FIRST_USE, SHIPPED, MODEL, BASELINE)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ TRIED = 3  # configurations that are timed at the first use of a shape without t
 class Ranked:
     """Configurations for a problem before anything is timed in this process, the one to use first."""
 
-    source: str  # TUNED, SAME_WEIGHTS, MODEL; BASELINE: there is none
+    source: str  # TUNED, SAME_WEIGHTS, SHIPPED, MODEL; BASELINE: there is none
     candidates: tuple[BoundCandidate, ...] = ()
     # why there is none, or that the baseline's stored time is less than the first one's; "": neither
     reason: str = ""
@@ -111,7 +112,7 @@ class Resolver:
                     return _baseline(problem, found.why_baseline, found)
                 scripts = {each.candidate: each.script_text for each in ranked.candidates}
                 call = calls.get(candidate) or self._loader.loaded(problem, scripts[candidate], otherwise)
-                source = FIRST_USE if ranked.source == MODEL else ranked.source
+                source = FIRST_USE if ranked.source in (SHIPPED, MODEL) else ranked.source
                 return Chosen(source, problem, candidate, first_use=found), call
             if ranked.reason:
                 return _baseline(problem, ranked.reason)
@@ -125,6 +126,12 @@ class Resolver:
         stored = self._stored(problem) if self._rule is None else None
         if stored is not None:
             return stored
+        picks = shipped_picks(self._space, problem) if self._rule is None else None
+        if picks is not None:
+            # measured elsewhere: not used untimed but on the same class of processor
+            usable = picks.candidates[: TRIED if measures else int(picks.shipped.is_own)]
+            why = "" if usable else f"never tuned, and {picks.origin} are of other processors"
+            return Ranked(SHIPPED if usable else BASELINE, self._bound(problem, usable), why)
         columns = self._space.first if self._rule is None else self._rule.columns
         matrix = TimeMatrix((), (), columns, (), (), ()) if self._rule is None else self._rule.matrix()
         try:
@@ -141,9 +148,12 @@ class Resolver:
         if measures and found.source == MODEL:  # the first configuration of the search space, too
             defaults = self._space.projected(problem, self._space.first).candidates
             wanted = [*order[:TRIED], *[each for each in defaults if each is not None][:1]]
-        unique = dict.fromkeys(each for each in wanted if each is not None)
-        bound = tuple(BoundCandidate(each, self._space.script(problem, each).text) for each in unique)
-        return Ranked(found.source, bound, self._slower_as_stored(problem, found.source))
+        unique = tuple(dict.fromkeys(each for each in wanted if each is not None))
+        slower = self._slower_as_stored(problem, found.source)
+        return Ranked(found.source, self._bound(problem, unique), slower)
+
+    def _bound(self, problem: Problem, candidates: tuple[Candidate, ...]) -> tuple[BoundCandidate, ...]:
+        return tuple(BoundCandidate(each, self._space.script(problem, each).text) for each in candidates)
 
     def _stored(self, problem: Problem) -> Ranked | None:
         with Store.open_or_empty(which_database(self._db)) as store:  # empty until a run creates the file

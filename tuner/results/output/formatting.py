@@ -11,7 +11,7 @@ from tuner.core.candidate import Value
 from tuner.core.fusions import text_hash
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
-from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, StoredTrial
+from tuner.core.runs import SEED, SHIPPED, SPACE_FILE, WARM_START, InitialConfiguration, StoredTrial
 from tuner.core.serialization import printable, seconds_text
 
 GAP = "  "  # between columns
@@ -185,7 +185,11 @@ def count_text(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}  # origin -> text of a count
+WORDS = {  # origin -> text of a count
+    SHIPPED: "{} of shipped results",
+    SPACE_FILE: "{} of the space file",
+    SEED: "{} seed configurations",
+}
 
 
 def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str:

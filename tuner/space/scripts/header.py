@@ -105,6 +105,7 @@ class ScriptProvenance:
     no_ratio: str = ""  # why the time must not be compared with the baseline's; "" where it may
     sensitive: str = ""  # at which other alignment of operands it is slower; "" where it is not, or not timed
     unverified: str = ""  # why nothing was verified, only compiled; "" where the result was right
+    untuned: str = ""  # how it was chosen, where there was no search; then ``trial`` and ``run`` are 0
     trial: Annotated[int, whole(0)]
     run: Annotated[int, whole(0)]
     mlir: str  # version string
@@ -203,10 +204,12 @@ def _header_lines(provenance: ScriptProvenance) -> tuple[str, ...]:
         *[f"Reliable: {provenance.reliability.answer}."] * (provenance.median_s is not None),
     )
     where = f"{provenance.target}, {threads}, {provenance.machine}"
-    trial = f"trial {provenance.trial} of run {provenance.run}, {provenance.strategy}({knobs})"
+    by = f"by tuner {provenance.tuner} ({provenance.mlir}) on {provenance.date}:"
+    script, trial = f"{provenance.strategy}({knobs})", f"trial {provenance.trial} of run {provenance.run}"
+    what = f"{_time_text(provenance)}; {_baseline_text(provenance)}"
     return (
-        f"{provenance.problem.key} on {where}: {_time_text(provenance)}; {_baseline_text(provenance)}",
-        f"Tuned by tuner {provenance.tuner} ({provenance.mlir}) on {provenance.date}: {trial}",
+        f"{provenance.problem.key} on {where}: {provenance.untuned or what}",
+        f"Chosen {by} {script}" if provenance.untuned else f"Tuned {by} {trial}, {script}",
         *[" ".join(conditions)] * bool(conditions),
     )
 

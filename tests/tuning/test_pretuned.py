@@ -1,0 +1,118 @@
+"""Shipped results: their files, which one serves a processor, and what they choose."""
+
+from dataclasses import replace
+
+import pytest
+
+from tuner.core.machine import Machine
+from tuner.core.problem import Matmul, Problem
+from tuner.core.processors import processor_of
+from tuner.tuning.pretuned import (
+    FOLDER,
+    SUFFIX,
+    THREADS,
+    class_of,
+    held_out_speeds,
+    shipped_picks,
+    shipped_rule,
+    shipped_text,
+)
+from tuner.tuning.rule import ProblemSpaces, parse_rule
+
+FILES = sorted(FOLDER.glob(f"*{SUFFIX}"))
+BYTES_LIMIT = 300_000
+ZEN5 = processor_of("znver5").machine
+UNKNOWN = replace(ZEN5, name="Frobnicator (family 99 model 1, avx512 bf16 vnni, caches 48K/1M/32M)")
+
+
+def rule_of_file(name: str) -> tuple[str, str, int]:
+    processors, dtype, threads = name.removesuffix(SUFFIX).rsplit("_", 2)
+    return processors, dtype, int(threads)
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_a_file_is_of_the_class_that_its_name_says_and_its_configurations_exist(file: object) -> None:
+    assert hasattr(file, "name")
+    rule = parse_rule(file.read_text(), file.name)
+    processors, dtype, threads = rule_of_file(file.name)
+    assert (rule.threads, threads in THREADS) == (threads, True)
+    assert {each.problem.dtype for each in rule.problems} == {dtype}
+    machine = replace(ZEN5, name=rule.machine, has_amx_bf16="amx_bf16" in rule.machine)
+    assert class_of(replace(machine, isa="avx512" if "avx512" in rule.machine else "avx2")) == processors
+    speeds = held_out_speeds(rule)
+    assert len(speeds) > len(rule.problems) // 2
+    assert 0.3 < speeds[0] <= speeds[-1] <= 1
+    # knobs may have been added since; those that a configuration has must exist
+    known = {
+        entry.name: {knob.name for knob in entry.knobs}
+        for entry in ProblemSpaces.shipped(ZEN5, 1).space_file.strategies
+    }
+    for each in rule.configurations:
+        assert {name for name, _ in each.knobs} <= known[each.strategy]
+
+
+def test_all_files_together_are_small() -> None:
+    assert sum(file.stat().st_size for file in FILES) <= BYTES_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("znver3", "zen3"),
+        ("znver4", "zen4"),
+        ("znver5", "zen5"),
+        ("sapphirerapids", "xeon_amx"),
+        ("graniterapids", "xeon_amx"),
+        ("icelake-server", "avx512"),
+        ("haswell", "avx2"),
+    ],
+)
+def test_a_processor_has_a_class_by_its_microarchitecture(name: str, found: str) -> None:
+    assert class_of(processor_of(name).machine) == found
+
+
+def machine_named(name: str, *, amx: bool = False, isa: str = "avx512") -> Machine:
+    return replace(ZEN5, name=name, has_amx_bf16=amx, isa=isa)
+
+
+def test_real_names_of_machines_have_the_class_of_their_family() -> None:
+    epyc = "AMD EPYC (family {} model 17, avx512 bf16 vnni, caches 32K/1M/32M)"
+    assert class_of(machine_named(epyc.format(25))) == "zen4"
+    assert class_of(machine_named(epyc.format(26))) == "zen5"
+    assert (
+        class_of(machine_named("AMD EPYC (family 25 model 1, avx2, caches 32K/512K/32M)", isa="avx2"))
+        == "zen3"
+    )
+    xeon = "Intel(R) Xeon(R) Processor (family 6 model 167, avx512 bf16 vnni amx_bf16, caches 48K/2M/105M)"
+    assert class_of(machine_named(xeon, amx=True)) == "xeon_amx"
+    assert class_of(machine_named(xeon)) == "avx512"  # the operating system refuses AMX
+
+
+def test_an_unknown_processor_is_served_by_the_nearest_class_and_says_so() -> None:
+    shipped = shipped_rule(UNKNOWN, "f32", 1)
+    assert shipped is not None
+    assert not shipped.is_own
+    assert "amx" not in shipped.processors
+    text = shipped_text(UNKNOWN)
+    assert text.startswith(
+        f"no shipped results for this processor (avx512): the nearest class is {shipped.processors},"
+    )
+    assert text.endswith("unknown here; used only after a comparison with the baseline")
+    assert shipped_rule(replace(UNKNOWN, isa="none"), "f32", 1) is None
+    assert shipped_text(replace(UNKNOWN, isa="none")).startswith("no shipped results for none: a cost model")
+    more = shipped_rule(ZEN5, "f32", 8)
+    assert more is None or not more.is_own  # measured with fewer threads
+
+
+@pytest.mark.parametrize(
+    "problem", [Matmul(100, 200, 300), Matmul(1, 4096, 512, layout="nt", epilogue="bias_relu")]
+)
+def test_what_is_chosen_is_allowed_for_the_problem(problem: Problem) -> None:
+    space = ProblemSpaces.shipped(ZEN5, 1)
+    picks = shipped_picks(space, problem)
+    assert picks is not None
+    assert len(set(picks.candidates)) == len(picks.candidates) > 2
+    assert "shipped results of " in picks.origin
+    for candidate in picks.candidates:
+        assert any(each.contains(candidate) for each in space.spaces(problem))
+    assert shipped_picks(space, replace(problem, dtype="f64")) is None

@@ -1,0 +1,181 @@
+"""What to run on a problem without a search: by shipped results, a cost model, or a GPU's machine code.
+
+Nothing is timed or stored. The choice says where it comes from, and what it is worth as far as that is known.
+"""
+
+import datetime
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tuner.core.candidate import Candidate, ProblemDocument, candidate_document
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.gpu import chip_of
+from tuner.core.interfaces import Script
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.core.runs import RunSettings
+from tuner.core.serialization import encode, utc_text
+from tuner.space.scripts.header import ScriptProvenance, custom_ops, instructions_needed
+from tuner.targets.backends import Backends
+from tuner.targets.interface import Bind, Plan
+from tuner.tuning.pretuned import class_of, shipped_picks, speed_text
+from tuner.tuning.rule import ProblemSpaces
+from tuner.version import __version__
+
+MACHINE_CODES = 6  # configurations of a GPU that are compiled; each takes a second or two
+COST_MODEL, LISTED = "the cost model's first choice", "the first configuration of the search space"
+UNKNOWN_SPEED = "speed unknown: nothing was measured on {}"
+
+
+@dataclass(frozen=True)
+class UntunedChoice:
+    """A configuration that nothing was timed for, with its script."""
+
+    settings: RunSettings
+    machine: Machine
+    mlir: str  # version of the compiler
+    candidate: Candidate
+    script: Script
+    origin: str  # how it was chosen: "shipped results of zen5, 25 shapes"
+    speed: str  # what is known of its speed relative to what a search finds; a range, or why unknown
+
+    @property
+    def text(self) -> str:
+        """Returns in one line how it was chosen, and what that is worth."""
+        return f"not tuned and not timed here: {self.origin}; {self.speed}"
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Returns the JSON document of the choice."""
+        return {
+            "problem": encode(ProblemDocument.of(self.settings.problem)),
+            "target": self.settings.target.text,
+            "threads": self.settings.threads,
+            **candidate_document(self.candidate),
+            "is_timed": False,
+            "origin": self.origin,
+            "speed": self.speed,
+        }
+
+    @property
+    def provenance(self) -> ScriptProvenance:
+        """Returns the origin for the header of the exported script."""
+        settings = self.settings
+        now = datetime.datetime.now(datetime.UTC)
+        return ScriptProvenance(
+            tuner=__version__,
+            problem=settings.problem,
+            target=settings.target,
+            threads=settings.threads,
+            machine=self.machine.name,
+            needs=instructions_needed(self.script.text, settings.problem.dtype),
+            strategy=self.candidate.strategy,
+            knobs=self.candidate.choices,
+            median_s=None,
+            interval_s=None,
+            untuned=self.text,
+            trial=0,
+            run=0,
+            mlir=self.mlir,
+            date=utc_text(now),
+        )
+
+
+def shipped_kernel(problem: Problem, machine: Machine, threads: int) -> Callable[..., Any] | None:
+    """Returns the first choice of the shipped results as a function of arrays, compiled now.
+
+    None where no results are shipped for the class of this processor, or none applies to the problem.
+    """
+    from tuner.targets.cpu.callables import load_callable  # loads MLIR
+
+    space = ProblemSpaces.shipped(machine, threads)
+    picks = shipped_picks(space, problem)
+    if picks is None or not picks.shipped.is_own:
+        return None
+    script = space.script(problem, picks.candidates[0])
+    kernel: Callable[..., Any] = load_callable(problem, script.text, threads)
+    return kernel
+
+
+@dataclass(frozen=True)
+class _Pick:
+    candidate: Candidate
+    script: Script
+    origin: str
+    speed: str
+
+
+def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool = False) -> UntunedChoice:
+    """Returns what to run by the settings of a run that is not made.
+
+    On a CPU it is the choice of the shipped results for the machine's class of processors, else that of the
+    cost model; on a GPU, of a few configurations the one with the least predicted cycles of its machine code.
+    ``is_stock``: the first whose script stock ``mlir-opt`` runs. Raises UsageError where no configuration is
+    feasible, none of a few can be compiled, or none is a stock one.
+    """
+    source = backends.measurement_of_run(settings)
+    machine = source.machine(settings.target)
+    plan = source.plan(settings, machine)
+    bind = source.bind(settings.strategies, settings.problem, settings.threads, machine)
+    if settings.target.is_on_cpu:
+        ways = (_by_shipped(settings, machine, plan, bind), _by_model(machine, plan, bind))
+        picks = itertools.chain(*ways)
+    else:
+        picks = itertools.chain(_by_machine_code(settings, plan, bind))
+    pick = next((each for each in picks if not (is_stock and custom_ops(each.script.text))), None)
+    if pick is None:
+        what = "run by stock mlir-opt" if is_stock else "compiled"
+        raise UsageError(f"{settings.problem.key}: none of the first configurations can be {what}")
+    mlir = source.compiler(settings.target).mlir
+    return UntunedChoice(settings, machine, mlir, pick.candidate, pick.script, pick.origin, pick.speed)
+
+
+def _by_shipped(settings: RunSettings, machine: Machine, plan: Plan, bind: Bind) -> Iterator[_Pick]:
+    problem = settings.problem
+    picks = shipped_picks(ProblemSpaces.shipped(machine, settings.threads), problem)
+    if picks is None:
+        return
+    speed = f"speed {speed_text(picks.shipped.rule)}"
+    if not picks.shipped.is_own:
+        speed = f"{UNKNOWN_SPEED.format(machine.processor)}; there {speed}"
+    elif problem != Problem(problem.operation, problem.sizes, problem.dtype):
+        speed += ", of layout nn without an epilogue"
+    for candidate in picks.candidates:
+        if plan.feasible.row_of(candidate) is not None:
+            yield _Pick(candidate, bind(candidate), picks.origin, speed)
+
+
+def _by_model(machine: Machine, plan: Plan, bind: Bind) -> Iterator[_Pick]:
+    for rows, origin in ((plan.seeds({}), COST_MODEL), (plan.first, LISTED)):
+        for row in rows:
+            candidate = plan.feasible.candidate(row)
+            yield _Pick(candidate, bind(candidate), origin, UNKNOWN_SPEED.format(class_of(machine)))
+    candidate = plan.feasible.first_preferred
+    yield _Pick(candidate, bind(candidate), LISTED, UNKNOWN_SPEED.format(class_of(machine)))
+
+
+def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind) -> list[_Pick]:
+    """Returns the configurations that compile, by predicted cycles; without nvdisasm in their given order."""
+    from tuner.targets.gpu.compiler import GpuCompiler  # loads MLIR
+    from tuner.targets.gpu.cycle_model import predicted  # loads MLIR
+
+    compiler, found = GpuCompiler(chip_of(settings.target.detail)), []
+    for row in tuple(dict.fromkeys((*plan.first, *plan.seeds({}))))[:MACHINE_CODES]:
+        candidate = plan.feasible.candidate(row)
+        try:
+            script = bind(candidate)
+            artifact = compiler.compile(settings.problem, script)
+        except CandidateError:
+            continue
+        if artifact.refusal is not None or artifact.program is None:
+            continue
+        work = predicted(settings.problem, artifact.program)
+        found.append((None if work is None else work.cycles, candidate, script))
+    unknown = UNKNOWN_SPEED.format("a GPU")
+    by_code = f"the least predicted cycles of the machine code of {len(found)} configurations"
+    if any(cycles is None for cycles, *_ in found):
+        return [_Pick(candidate, script, f"{LISTED}; no nvdisasm", unknown) for _, candidate, script in found]
+    found.sort(key=lambda each: each[0] or 0.0)
+    return [_Pick(candidate, script, by_code, unknown) for _, candidate, script in found]
