@@ -2,9 +2,10 @@
 
     python -m benchmarks.pretune --databases build/pretune
 
-For each type and number of threads it tunes 25 problems as one campaign, chooses 12 configurations, measures
-what these lack on any of the problems, and writes the file: about 5 minutes each. A campaign that was
-interrupted goes on where it was: its database is kept in the folder. No problem is one of a benchmark.
+For each type and number of threads it tunes 25 problems as one campaign. The configurations that were best for
+a problem, and 24 that serve many, are then timed on all problems, interleaved; the 12 that lose least are the
+file: some 10 minutes each. A campaign that was interrupted goes on where it was: its database is kept in the
+folder. No problem is one of a benchmark.
 
     python -m benchmarks.pretune --matrices benchmarks/results/many_shapes*.json
 
@@ -19,17 +20,23 @@ from pathlib import Path
 import tuner
 from benchmarks.many_shapes.__main__ import matrix_of, read_document
 from benchmarks.many_shapes.first_use_ratios import rule_of_cells
-from benchmarks.many_shapes.timed_cells import Cells
+from benchmarks.many_shapes.timed_cells import Cells, timed_cells
 from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, Problem, parse_shape
 from tuner.core.serialization import decode
-from tuner.library.dispatch.portfolio import rule_of
+from tuner.library.dispatch.portfolio import campaign_portfolio
+from tuner.results.database import open_known
 from tuner.runtime.cpu.host import describe_machine
+from tuner.targets.registry import real_backends
+from tuner.tuning.pool import PoolProblem, projected_pool
 from tuner.tuning.pretuned import FOLDER, SUFFIX, THREADS, class_of, speed_text
-from tuner.tuning.rule import DispatchRule, rule_text
+from tuner.tuning.rule import DispatchRule, ProblemSpaces, rule_text
+from tuner.tuning.tuned_run import TunedCampaign
 
-CONFIGURATIONS = 12
+POOL, CONFIGURATIONS = 24, 12
+BATCH = 5  # problems whose kernels are in memory together
 TRIALS_OF_PROBLEM = 36  # on average
 # Squares, few rows and large weights (decoding), layers, long and short sums, and ragged sizes
 SHAPES = (
@@ -103,7 +110,20 @@ def _measured(database: Path, dtype: str, threads: int, trials: int) -> Dispatch
             db=database,
             progress=True,
         )
-    return rule_of(tuner.portfolio(campaign, configs=CONFIGURATIONS, db=database))
+    machine, columns = describe_machine(), _columns(database, campaign)
+    space = ProblemSpaces.shipped(machine, threads)
+    of_pool = tuple(PoolProblem(problem, 1, space.spaces(problem)) for problem in campaign.problems)
+    pool = projected_pool(of_pool, columns, machine, threads)
+    cells = timed_cells(pool, BATCH, threads)
+    return rule_of_cells(matrix_of(pool, cells), cells, machine, CONFIGURATIONS, threads)
+
+
+def _columns(database: Path, campaign: TunedCampaign) -> tuple[Candidate, ...]:
+    """Returns configurations that serve many problems of the campaign, and the best one of each."""
+    with open_known(database) as store:
+        found = campaign_portfolio(campaign.campaign.id, POOL, real_backends(), store)
+    best = (trial.record.candidate for trial in campaign.best if trial is not None)
+    return tuple(dict.fromkeys((*found.columns, *best)))
 
 
 def _counts(problems: list[Problem]) -> dict[Problem, int]:

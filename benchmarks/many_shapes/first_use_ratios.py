@@ -1,5 +1,6 @@
 """``tuner.matmul`` after first use against numpy's BLAS, interleaved: each weight with a rule without it."""
 
+import datetime
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from tuner.payload.reference import Array
 from tuner.runtime import timing
 from tuner.targets.registry import real_backends
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, StatedRegret, rule_text
+from tuner.version import __version__
 
 SIZE = 8  # configurations of a rule
 EFFORT = Effort(budget_s=0.15, min_samples=9, max_samples=60)
@@ -65,18 +67,21 @@ def _without(cells: Cells, rows: list[int]) -> Cells:
     return tuple(row for place, row in enumerate(cells) if place not in rows)
 
 
-def rule_of_cells(matrix: TimeMatrix, cells: Cells, machine: Machine, size: int = SIZE) -> DispatchRule:
+def rule_of_cells(
+    matrix: TimeMatrix, cells: Cells, machine: Machine, size: int = SIZE, threads: int = 1
+) -> DispatchRule:
     """Returns the rule of a portfolio of ``size`` configurations of timed cells."""
     target = TargetName.parse(CPU)
     rounds = tuple(tuple(() if cell is None else cell.rounds_s for cell in row) for row in cells)
     compiler = real_backends().measurement(target).compiler(target)
     trusts = (NOT_RECORDED,) * len(rounds)
-    campaign = MeasuredCampaign(matrix, rounds, (None,) * len(rounds), trusts, machine, 1, compiler)
+    campaign = MeasuredCampaign(matrix, rounds, (None,) * len(rounds), trusts, machine, threads, compiler)
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     portfolio = choose_portfolio(matrix, min(size, len(matrix.columns)))
-    space = ProblemSpaces.shipped(machine, threads=1)
+    space = ProblemSpaces.shipped(machine, threads)
     strategies = (matrix.columns[column].strategy for column in portfolio.columns)
     regret = StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, size))
-    return distilled(campaign, portfolio, regret, space.sha256(strategies), ("benchmark", ""))
+    return distilled(campaign, portfolio, regret, space.sha256(strategies), (__version__, now))
 
 
 def _ratio(problem: Problem, matmul: DispatchedMatmul, rule: Path) -> dict[str, Any]:

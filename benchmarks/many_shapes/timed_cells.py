@@ -8,10 +8,10 @@ Code is compiled once, by two child processes that are idle while this process t
 import os
 import statistics
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 
 import numpy as np
@@ -50,24 +50,27 @@ class Cell:
 Cells = tuple[tuple[Cell | None, ...], ...]  # [problem][column]; None: the configuration does not apply
 
 
-def timed_cells(pool: ColumnPool, batch: int) -> Cells:
+def timed_cells(pool: ColumnPool, batch: int, threads: int = 1) -> Cells:
     """Returns the cells of a pool, timed in batches of ``batch`` problems: a round is of a whole batch."""
     rows: list[tuple[Cell | None, ...]] = []
     with ProcessPoolExecutor(
         2, get_context("spawn"), _use_all_processors, (os.sched_getaffinity(0),)
     ) as compilers:
-        evaluator = CpuEvaluator(1, processors(1))
+        evaluator = CpuEvaluator(threads, processors(threads))
         for first in range(0, len(pool.problems), batch):
             part = range(first, min(first + batch, len(pool.problems)))
-            rows += _timed_batch(pool, part, compilers, evaluator)
+            rows += _timed_batch(pool, part, partial(_compiled, threads), compilers, evaluator)
             print(f"timed {len(rows)} of {len(pool.problems)} problems", file=sys.stderr, flush=True)
     return tuple(rows)
 
 
+Compile = Callable[[Problem, Candidate], Artifact | str]
+
+
 def _timed_batch(
-    pool: ColumnPool, part: range, compilers: ProcessPoolExecutor, evaluator: CpuEvaluator
+    pool: ColumnPool, part: range, compile_: Compile, compilers: ProcessPoolExecutor, evaluator: CpuEvaluator
 ) -> list[tuple[Cell | None, ...]]:
-    kernels = {place: _kernels(pool, place, compilers, evaluator) for place in part}
+    kernels = {place: _kernels(pool, place, compile_, compilers, evaluator) for place in part}
     for _ in range(2):
         for place in part:
             _time(pool.problems[place], kernels[place].values(), evaluator)
@@ -95,12 +98,12 @@ class _Kernel:
 
 
 def _kernels(
-    pool: ColumnPool, place: int, compilers: ProcessPoolExecutor, evaluator: CpuEvaluator
+    pool: ColumnPool, place: int, compile_: Compile, compilers: ProcessPoolExecutor, evaluator: CpuEvaluator
 ) -> dict[Candidate, _Kernel]:
     """Returns the verified kernels of a problem by candidate; equal code is one object."""
     problem = pool.problems[place]
     candidates = [*dict.fromkeys(each for each in pool.candidates[place] if each is not None)]
-    compiled = compilers.map(_compiled, [problem] * len(candidates), candidates)
+    compiled = compilers.map(compile_, [problem] * len(candidates), candidates)
     by_code: dict[str, _Kernel] = {}
     found: dict[Candidate, _Kernel] = {}
     for candidate, artifact in zip(candidates, compiled, strict=True):
@@ -177,9 +180,9 @@ def _use_all_processors(allowed: set[int]) -> None:
     os.sched_setaffinity(0, allowed)
 
 
-def _compiled(problem: Problem, candidate: Candidate) -> Artifact | str:
+def _compiled(threads: int, problem: Problem, candidate: Candidate) -> Artifact | str:
     """Compiles a configuration, in a child; returns the artifact, or in one line why there is none."""
-    space, compiler = _parts()
+    space, compiler = _parts(threads)
     try:
         return compiler.compile(problem, Script.of(space.script(problem, candidate).text))
     except CandidateError as error:
@@ -187,5 +190,5 @@ def _compiled(problem: Problem, candidate: Candidate) -> Artifact | str:
 
 
 @cache
-def _parts() -> tuple[ProblemSpaces, CpuCompiler]:
-    return ProblemSpaces.shipped(describe_machine(), threads=1), CpuCompiler()
+def _parts(threads: int) -> tuple[ProblemSpaces, CpuCompiler]:
+    return ProblemSpaces.shipped(describe_machine(), threads), CpuCompiler()

@@ -1,6 +1,7 @@
 """Shipped results: their files, which one serves a processor, and what they choose."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -31,8 +32,7 @@ def rule_of_file(name: str) -> tuple[str, str, int]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
-def test_a_file_is_of_the_class_that_its_name_says_and_its_configurations_exist(file: object) -> None:
-    assert hasattr(file, "name")
+def test_a_file_is_of_the_class_that_its_name_says_and_its_configurations_exist(file: Path) -> None:
     rule = parse_rule(file.read_text(), file.name)
     processors, dtype, threads = rule_of_file(file.name)
     assert (rule.threads, threads in THREADS) == (threads, True)

@@ -142,10 +142,12 @@ def resume_campaign(
 
 def _shipped_columns(members: tuple[CampaignMember, ...], machine: Machine) -> Iterator[Candidate]:
     """Yields the configurations of the shipped results for the members' types; none on a GPU."""
+    chosen = {one.name for each in members for one in each.settings.strategies}
     kinds = dict.fromkeys((each.settings.problem.dtype, each.settings.threads) for each in members)
     for dtype, threads in () if machine.chip else kinds:
         shipped = shipped_rule(machine, dtype, threads)
-        yield from () if shipped is None else shipped.rule.columns
+        columns = () if shipped is None else shipped.rule.columns
+        yield from (each for each in columns if each.strategy in chosen)
 
 
 def _session(

@@ -89,9 +89,9 @@ class ShippedPicks:
 
     @property
     def origin(self) -> str:
-        """Returns in a few words where the choice comes from: "shipped results of zen5, 24 shapes"."""
+        """Returns in a few words where the choice comes from: "shipped results of zen5 (24 shapes)"."""
         rule = self.shipped.rule
-        return f"shipped results of {self.shipped.processors}, {len(rule.problems)} shapes"
+        return f"shipped results of {self.shipped.processors} ({len(rule.problems)} shapes)"
 
 
 def shipped_picks(space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
@@ -144,7 +144,7 @@ def shipped_text(machine: Machine) -> str:
 
 
 def speed_text(rule: DispatchRule) -> str:
-    """Returns the range of ``held_out_speeds``: "0.91 .. 1.00 of the fastest known, on 25 shapes held out"."""
+    """Returns the range of ``held_out_speeds``: "0.91 .. 1.00 of the fastest known, on 9 shapes held out"."""
     speeds = held_out_speeds(rule)
     if not speeds:
         return "an unknown part of the fastest known"

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
+
+import pytest
 
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.runtime.cpu.host import describe_machine
-from tuner.tuning import rule
+from tuner.tuning import pretuned, rule
+from tuner.tuning.rule import DispatchRule, rule_text
 
 
 @cache
@@ -17,6 +21,17 @@ def machine() -> Machine:
 @cache
 def space(threads: int = 1) -> rule.ProblemSpaces:
     return rule.ProblemSpaces.shipped(machine(), threads)
+
+
+def ship(folder: Path, monkeypatch: pytest.MonkeyPatch, rule: DispatchRule | None = None) -> None:
+    """Ships a rule of this processor's class, or one of another class; None: nothing is shipped."""
+    is_own = rule is None or rule.machine == machine().name
+    own = pretuned.ProcessorClass("some", machine().isa, ".*" if is_own else "$", machine().has_amx_bf16)
+    monkeypatch.setattr(pretuned, "CLASSES", (own,))
+    monkeypatch.setattr(pretuned, "FOLDER", folder)
+    if rule is not None:
+        name = f"some_{rule.problems[0].problem.dtype}_{rule.threads}"
+        (folder / f"{name}{pretuned.SUFFIX}").write_text(rule_text(rule))
 
 
 def configurations() -> tuple[rule.Configuration, ...]:

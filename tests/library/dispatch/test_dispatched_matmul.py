@@ -4,6 +4,7 @@ import multiprocessing
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ import pytest
 import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.forked import in_child
-from tests.library.dispatch.rules import rule_of, space
+from tests.library.dispatch.rules import rule_of, ship, space
 from tuner.analysis.portfolio import MODEL, SAME_WEIGHTS, TUNED
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.library.dispatch.first_use import LEAST_GAIN
 from tuner.library.dispatch.matmul import DispatchedMatmul
-from tuner.library.dispatch.resolver import BASELINE, FIRST_USE
+from tuner.library.dispatch.resolver import BASELINE, FIRST_USE, SHIPPED
 from tuner.payload.reference import Array
 from tuner.results import database_name
 from tuner.runtime.cpu.memory import placed_copy
@@ -41,6 +42,7 @@ SLOW_S, FAST_S = 2e-3, 1e-9  # of problems of some thousand flop
 def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TUNER_DB", raising=False)
     monkeypatch.setattr(database_name, "default_file", lambda: tmp_path / "results.db")
+    ship(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -186,6 +188,28 @@ def test_the_baseline_is_used_where_it_was_faster_or_nothing_is_known(
     assert compilations == []
     found = matmul(tmp_path).chosen(*arrays(8, 24, 17), measure="never")
     assert (found.source, found.reason) == (BASELINE, "never tuned, and no rule file")
+
+
+def test_shipped_results_of_this_class_are_used_untimed_those_of_another_only_where_they_win(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, (a, b) = rule_of({Matmul(8, 48, 32): (FAST_S, SLOW_S)}), arrays(8, 48, 33)
+    ship(tmp_path, monkeypatch, own)
+    mm = matmul(tmp_path)
+    found = mm.chosen(a, b, measure="never")
+    assert (found.source, found.first_use) == (SHIPPED, None)
+    assert np.allclose(mm(a, b, measure="never"), a @ b, atol=1e-4)
+    timed = mm.chosen(a, b)
+    assert timed.source in (FIRST_USE, BASELINE)
+    assert timed.first_use is not None
+    candidates = [each.configuration.candidate for each in timed.first_use.timed]
+    assert candidates[0] == found.candidate
+    (tmp_path / "other").mkdir()
+    ship(tmp_path / "other", monkeypatch, replace(own, machine="another"))
+    found = matmul(tmp_path).chosen(a, b, measure="never")
+    reason = "never tuned, and shipped results of some (1 shapes) are of other processors"
+    assert (found.source, found.reason) == (BASELINE, reason)
+    assert matmul(tmp_path).chosen(a, b).first_use is not None
 
 
 @pytest.mark.slow
