@@ -2,10 +2,10 @@
 
     python -m benchmarks.pretune --databases build/pretune
 
-For each type and number of threads it tunes 25 problems as one campaign. The configurations that were best for
-a problem, and 24 that serve many, are then timed on all problems, interleaved; the 12 that lose least are the
-file: some 10 minutes each. A campaign that was interrupted goes on where it was: its database is kept in the
-folder. No problem is one of a benchmark.
+For each type and number of threads it tunes 25 problems as one campaign. The configurations that were best
+for a problem, and 24 that serve many, are then timed on all problems, interleaved; the 12 that lose least are
+the file: some 10 minutes each. A campaign that was interrupted goes on where it was: its database is kept in
+the folder. No problem is one of a benchmark.
 
     python -m benchmarks.pretune --matrices benchmarks/results/many_shapes*.json
 

@@ -65,9 +65,9 @@ def __getattr__(name: str) -> Any:
     if name in MODULES:
         return getattr(importlib.import_module(MODULES[name]), name)
     if name == "matmul":
-        from tuner import api
+        from tuner.library.dispatch.matmul import dispatched_matmul
 
         # a global from now on: Python finds it without calling this function
-        globals()[name] = dispatched = api.dispatched_matmul()
+        globals()[name] = dispatched = dispatched_matmul()
         return dispatched
     raise AttributeError(f"module 'tuner' has no attribute {name!r}")

@@ -4,7 +4,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,8 +15,6 @@ from tuner.core.requests import RunRequest
 from tuner.core.runs import StoredTrial
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
-from tuner.library.dispatch.first_use import default_folder
-from tuner.library.dispatch.matmul import DispatchedMatmul
 from tuner.library.dispatch.portfolio import CampaignPortfolio, measured_portfolio
 from tuner.library.untuned import shipped_kernel
 from tuner.results.best_trials import NotTunedError, best_here, best_known, best_stock
@@ -582,9 +580,3 @@ def portfolio(
     with naming_database(db), open_existing(db) as store:
         backends, interruption = registry.real_backends(), Interruption()
         return measured_portfolio(number, configs, backends, store, interruption, is_stock=stock)
-
-
-@cache
-def dispatched_matmul() -> DispatchedMatmul:
-    """Returns ``tuner.matmul``, which keeps the kernels that this process has loaded."""
-    return DispatchedMatmul(lambda: registry.real_backends(), default_folder)  # tests replace real_backends

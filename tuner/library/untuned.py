@@ -119,11 +119,11 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
     machine = source.machine(settings.target)
     plan = source.plan(settings, machine)
     bind = source.bind(settings.strategies, settings.problem, settings.threads, machine)
-    if settings.target.is_on_cpu:
+    if machine.chip:
+        picks = itertools.chain(_by_machine_code(settings, plan, bind))
+    else:
         ways = (_by_shipped(settings, machine, plan, bind), _by_model(machine, plan, bind))
         picks = itertools.chain(*ways)
-    else:
-        picks = itertools.chain(_by_machine_code(settings, plan, bind))
     pick = next((each for each in picks if not (is_stock and custom_ops(each.script.text))), None)
     if pick is None:
         what = "run by stock mlir-opt" if is_stock else "compiled"

@@ -3,7 +3,6 @@
 # What other packages may import; the rest is inside.
 __all__ = [
     "campaign",
-    "campaign_session",
     "events",
     "pool",
     "pretuned",

@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -17,12 +18,14 @@ from tuner.library.dispatch.first_use import (
     OUT,
     FirstUseCache,
     MatmulCall,
+    default_folder,
     numpy_product,
     problem_of,
 )
 from tuner.library.dispatch.resolver import BASELINE, Chosen, Resolver
 from tuner.payload.reference import Array
 from tuner.runtime.process_state import between_forks, reentrant_lock, thread_lock
+from tuner.targets import registry
 from tuner.targets.backends import Backends
 
 FIRST_USE, NEVER = MEASURES = ("first-use", "never")
@@ -234,3 +237,9 @@ def _require_options(rule: Any, db: Any, threads: Any, measure: Any) -> None:
         raise UsageError(f"threads: found {threads}, allowed 1 or more")
     if typed("measure", measure, str) not in MEASURES:
         raise unknown_value("measure", measure, MEASURES)
+
+
+@cache
+def dispatched_matmul() -> DispatchedMatmul:
+    """Returns ``tuner.matmul``, which keeps the kernels that this process has loaded."""
+    return DispatchedMatmul(lambda: registry.real_backends(), default_folder)  # tests replace real_backends

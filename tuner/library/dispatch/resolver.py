@@ -11,7 +11,6 @@ from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Problem
 from tuner.core.reliability import Reliability
 from tuner.core.serialization import seconds_text
-from tuner.db.store import Store
 from tuner.library.dispatch.first_use import (
     BoundCandidate,
     FirstUse,
@@ -25,8 +24,8 @@ from tuner.library.dispatch.first_use import (
     numpy_product,
     time_first_use,
 )
+from tuner.results import database_name
 from tuner.results.best_trials import best_here
-from tuner.results.database_name import which_database
 from tuner.runtime.process_state import between_forks
 from tuner.targets.backends import Backends
 from tuner.tuning.pretuned import shipped_picks
@@ -156,7 +155,11 @@ class Resolver:
         return tuple(BoundCandidate(each, self._space.script(problem, each).text) for each in candidates)
 
     def _stored(self, problem: Problem) -> Ranked | None:
-        with Store.open_or_empty(which_database(self._db)) as store:  # empty until a run creates the file
+        if not database_name.is_named(self._db) and not Path(database_name.default_file()).exists():
+            return None  # until a run creates the file
+        from tuner.db.store import Store  # loads SQLAlchemy
+
+        with Store.open_or_empty(database_name.which_database(self._db)) as store:
             try:
                 best = best_here(store, self._backends, problem, CPU, self._threads).best
             except UsageError:
