@@ -19,7 +19,7 @@ SUMMARIES: Final = {
         "catalogue:space": "Prints how many configurations of a problem are feasible, and what rejects the "
         "others.",
         "catalogue:targets": "Lists the targets: whether each is available on this machine, and why or why "
-        "not.",
+        "not; shipped results.",
     },
     "Ask": {
         "history:history": "Lists past trials, or runs, filtered by problem, machine, strategy, status, run "

@@ -28,8 +28,6 @@ from tuner.core.runs import (
 )
 from tuner.space.feasible_set import nearest_row
 from tuner.targets.interface import MeasurementBackend, Plan
-from tuner.tuning.pretuned import shipped_picks
-from tuner.tuning.rule import ProblemSpaces
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -176,6 +174,9 @@ def _shipped_points(settings: RunSettings, machine: Machine) -> tuple[InitialCon
     """Returns the first choices of the shipped results; none on a GPU, and without a warm start."""
     if machine.chip or not settings.warm_start:
         return ()
+    from tuner.tuning.pretuned import shipped_picks  # loads YAML and pydantic
+    from tuner.tuning.rule import ProblemSpaces  # loads YAML and pydantic
+
     picks = shipped_picks(ProblemSpaces.shipped(machine, settings.threads), settings.problem)
     chosen = () if picks is None else picks.candidates[:SHIPPED_POINTS]
     return tuple(InitialConfiguration(each, SHIPPED) for each in chosen)
