@@ -200,7 +200,7 @@ def test_what_is_planted_is_found(check: Check, source: str, count: int) -> None
 
 # Cache -> what it is keyed by, and the test that changes one component at a time where results depend on it.
 CACHES = {
-    "library.dispatch.matmul.dispatched_matmul": "one object: tests/library/dispatch/test_dispatched_matmul.py",
+    "library.dispatch.matmul.dispatched_matmul": "one: tests/library/dispatch/test_dispatched_matmul.py",
     "tuning.pretuned._rule": "the file, which is part of the package",
     "core.serialization._hints": "the class",
     "core.fusions.facts_of": "the whole text",

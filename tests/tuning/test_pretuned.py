@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.library.dispatch.rules import rule_of, ship
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, Problem
 from tuner.core.processors import processor_of
+from tuner.core.requests import RunRequest
+from tuner.core.runs import SHIPPED, InitialConfiguration
+from tuner.db.store import Store
+from tuner.results.output.formatting import initial_configurations_text
+from tuner.targets.registry import real_backends
+from tuner.tuning.earlier_results import planned
 from tuner.tuning.pretuned import (
     FOLDER,
     SUFFIX,
@@ -18,6 +25,7 @@ from tuner.tuning.pretuned import (
     shipped_rule,
     shipped_text,
 )
+from tuner.tuning.request import run_settings
 from tuner.tuning.rule import ProblemSpaces, parse_rule
 
 FILES = sorted(FOLDER.glob(f"*{SUFFIX}"))
@@ -116,3 +124,26 @@ def test_what_is_chosen_is_allowed_for_the_problem(problem: Problem) -> None:
     for candidate in picks.candidates:
         assert any(each.contains(candidate) for each in space.spaces(problem))
     assert shipped_picks(space, replace(problem, dtype="f64")) is None
+
+
+def first_of(store: Store, problem: Problem, **changes: object) -> tuple[InitialConfiguration, ...]:
+    backends = real_backends()
+    settings = run_settings(RunRequest(problem, target="cpu", trials=9, **changes), backends)  # type: ignore[arg-type]
+    source = backends.measurement_of_run(settings)
+    return planned(settings, source.machine(settings.target), source, store)[0].first or ()
+
+
+def test_a_search_begins_with_what_is_shipped_unless_it_begins_with_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = Matmul(64, 48, 33)
+    ship(tmp_path, monkeypatch, rule_of({Matmul(64, 48, 32): (1e-3, 2e-3)}))
+    with Store.open(str(tmp_path / "results.db")) as store:
+        first = first_of(store, problem)
+        origins = [each.origin for each in first]
+        assert origins[:2] == [SHIPPED, SHIPPED]
+        assert SHIPPED not in origins[2:]
+        assert "2 of shipped results, then " in initial_configurations_text(first)
+        for changes in ({"warm_start": False}, {"fresh": True}):
+            assert SHIPPED not in [each.origin for each in first_of(store, problem, **changes)]
+        assert SHIPPED not in [each.origin for each in first_of(store, Matmul(64, 48, 33, dtype="f64"))]
