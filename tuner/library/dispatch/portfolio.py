@@ -239,7 +239,7 @@ def distilled(
 ) -> DispatchRule:
     """Returns a portfolio's rule, with measured times only. ``made``: tuner's version, UTC date in ISO."""
     columns = portfolio.columns
-    table, best_s = residuals(known_times(campaign.matrix)), campaign.matrix.best_s()
+    table = residuals(known_times(campaign.matrix))
     problems = [
         RuleProblem(
             problem=problem,
@@ -248,7 +248,7 @@ def distilled(
             rounds_s=tuple(campaign.rounds_s[row][column] for column in columns),
             residuals=tuple(float(each) if np.isfinite(each) else None for each in table[row, list(columns)]),
             baseline_s=campaign.baselines_s[row],
-            best_s=None if np.isnan(best_s[row]) else float(best_s[row]),
+            best_s=min((min(rounds) for rounds in campaign.rounds_s[row] if rounds), default=None),
             reliability=campaign.reliability[row],
         )
         for row, problem in enumerate(campaign.matrix.problems)
