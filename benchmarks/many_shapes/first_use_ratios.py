@@ -2,7 +2,7 @@
 
 import datetime
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,13 @@ def first_use_ratios(matrix: TimeMatrix, cells: Cells, machine: Machine) -> list
     return rows
 
 
+def shipped_ratios(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+    """Returns the same for problems with nothing but what tuner ships: no rule, no database."""
+    with tempfile.TemporaryDirectory() as folder, threadpoolctl.threadpool_limits(1):
+        matmul = DispatchedMatmul(real_backends, lambda: Path(folder) / "first-use")
+        return [_ratio(problem, matmul, None) for problem in problems]
+
+
 def call_overhead_s() -> float:
     """Returns the seconds by which a call of ``tuner.matmul`` that ends in ``np.matmul`` is longer than that.
 
@@ -84,7 +91,7 @@ def rule_of_cells(
     return distilled(campaign, portfolio, regret, space.sha256(strategies), (__version__, now))
 
 
-def _ratio(problem: Problem, matmul: DispatchedMatmul, rule: Path) -> dict[str, Any]:
+def _ratio(problem: Problem, matmul: DispatchedMatmul, rule: Path | None) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in (problem.a_shape, problem.b_shape))
     out = np.empty(problem.c_shape, np.float32)

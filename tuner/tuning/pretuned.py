@@ -68,10 +68,15 @@ def shipped_rule(machine: Machine, dtype: str, threads: int) -> ShippedRule | No
     # those with AMX last where the machine has none
     alike.sort(key=lambda name: (name != own, ("amx" in name) != machine.has_amx_bf16))
     for name in alike:
-        rule = _rule(FOLDER / f"{name}_{dtype}_{measured}{SUFFIX}")
+        rule = rule_of_class(name, dtype, measured)
         if rule is not None:
             return ShippedRule(rule, name, (name, measured) == (own, threads))
     return None
+
+
+def rule_of_class(name: str, dtype: str, threads: int) -> DispatchRule | None:
+    """Returns the rule in the file of a class of processors; None where there is no such file."""
+    return _rule(FOLDER / f"{name}_{dtype}_{threads}{SUFFIX}")
 
 
 @cache
@@ -97,8 +102,11 @@ class ShippedPicks:
 def shipped_picks(space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
     """Returns what the file for the machine of ``space`` chooses; None: no file, or nothing in it applies."""
     shipped = shipped_rule(space.machine, problem.dtype, space.threads)
-    if shipped is None or problem.fusion:
-        return None
+    return None if shipped is None or problem.fusion else picks_of(shipped, space, problem)
+
+
+def picks_of(shipped: ShippedRule, space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
+    """Returns what one file chooses on the machine of ``space``; None: nothing in it applies."""
     try:
         projected = space.projected(problem, shipped.rule.columns)
     except UsageError:
