@@ -115,7 +115,9 @@ def _measured(database: Path, dtype: str, threads: int, trials: int) -> Dispatch
     of_pool = tuple(PoolProblem(problem, 1, space.spaces(problem)) for problem in campaign.problems)
     pool = projected_pool(of_pool, columns, machine, threads)
     cells = timed_cells(pool, BATCH, threads)
-    return rule_of_cells(matrix_of(pool, cells), cells, machine, CONFIGURATIONS, threads)
+    rule = rule_of_cells(matrix_of(pool, cells), cells, machine, CONFIGURATIONS, threads)
+    rooflines = [run.run.roofline for run in campaign.runs if run.run.roofline is not None]
+    return replace(rule, roofline=max(rooflines, key=lambda each: each.flop_per_s, default=None))
 
 
 def _columns(database: Path, campaign: TunedCampaign) -> tuple[Candidate, ...]:

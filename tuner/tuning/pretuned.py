@@ -134,14 +134,18 @@ def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:
 
 def shipped_text(machine: Machine) -> str:
     """Returns in one sentence which shipped results a processor uses, for ``tuner targets``."""
-    own, files = class_of(machine), []
+    own, files, peak = class_of(machine), [], ""
     for dtype in ("f32", "bf16", "i8"):
         for threads in THREADS:
             shipped = shipped_rule(machine, dtype, threads)
             if shipped is not None and shipped.is_own:
                 files.append(f"{dtype} x{threads}")
+                roofline = shipped.rule.roofline
+                if roofline is not None and not peak:
+                    rates = f"{roofline.flop_per_s / 1e9:.0f} GFLOP/s, {roofline.bytes_per_s / 1e9:.1f} GB/s"
+                    peak = f"; roofline there, {files[-1]}: {rates}"
     if files:
-        return f"shipped results of {own}, this processor's class: {', '.join(files)}"
+        return f"shipped results of {own}, this processor's class: {', '.join(files)}{peak}"
     nearest = shipped_rule(machine, "f32", 1)
     if nearest is None:
         return f"no shipped results for {own}: a cost model chooses what is tried first"

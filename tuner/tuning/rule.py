@@ -17,7 +17,7 @@ from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import PROBLEM, Candidate, ChosenStrategy, Seconds, Value
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
-from tuner.core.machine import Machine, variables_of
+from tuner.core.machine import Machine, Roofline, variables_of
 from tuner.core.problem import Problem
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import decode, encode, form, number, read_text, require_format, whole
@@ -92,6 +92,7 @@ class DispatchRule:
     configurations: tuple[Configuration, ...]
     problems: tuple[RuleProblem, ...]
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of all times, and the regret
+    roofline: Roofline | None = None  # of the machine for the type and the threads; None: not recorded
 
     def __post_init__(self) -> None:
         size = len(self.configurations)
