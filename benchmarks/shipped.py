@@ -4,11 +4,11 @@
 
 First ``tuner.matmul`` where nothing was tuned: seconds of the first call in a new environment, and 40
 problems against numpy. Then 12 problems, one thread, each in databases of its own: a search of 120 trials,
-whose first are the choices of the shipped results; and ``tuner tune --budget 10s``, with its wall time. The best of the
-search, the first choice, the best of the first four trials, that of ten seconds, and what the files of other
-classes of processors choose are then timed interleaved. A speed is the time of the search's best over the
-other's, the median over the rounds. The exit status is 1 where a demanded figure is missed: a first call of
-1 s, none slower than numpy, ten seconds within 11 s and .98 (least .95), four trials .97.
+whose first are the choices of the shipped results; and ``tuner tune --budget 10s``, with its wall time. The
+best of the search, the first choice, the best of the first four trials, that of ten seconds, and what the
+files of other classes of processors choose are then timed interleaved. A speed is the time of the search's
+best over the other's, the median over the rounds. The exit status is 1 where a demanded figure is missed: a
+first call of 1 s, none slower than numpy, ten seconds within 11 s and .98 (least .95), four trials .97.
 """
 
 import argparse
