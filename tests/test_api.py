@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.db import values
+from tests.library.dispatch.rules import rule_of, ship
 from tests.tuning import fakes
 from tuner.core.candidate import ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
@@ -383,3 +384,23 @@ def test_the_function_keeps_its_name_and_its_parameters_and_an_integer_of_numpy_
         doubled()  # type: ignore[call-arg]
     assert tuner.Matmul(np.int64(8), np.uint8(8), 8) == PROBLEM  # type: ignore[arg-type]
     assert type(typed("run", np.int64(3), int | None)) is int
+
+
+@pytest.mark.mlir
+def test_load_best_compiles_what_is_shipped_for_a_problem_that_was_never_tuned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem, database = tuner.Matmul(8, 48, 33), str(tmp_path / "results.db")
+    with Store.open(database):
+        pass  # there is a database, without this problem
+    rule = rule_of({tuner.Matmul(8, 48, 32): (1e-3, 2e-3)})
+    ship(tmp_path, monkeypatch, rule)
+    a, b = np.ones(problem.a_shape, np.float32), np.ones(problem.b_shape, np.float32)
+    np.testing.assert_array_equal(tuner.load_best(problem, db=database)(a, b), a @ b)
+    for others in (None, replace(rule, machine="another")):  # nothing is shipped; of other processors
+        (tmp_path / str(others is None)).mkdir()
+        ship(tmp_path / str(others is None), monkeypatch, others)
+        with pytest.raises(tuner.UsageError, match="nothing measured yet"):
+            tuner.load_best(problem, db=database)
+    with pytest.raises(tuner.UsageError, match="no such file"):
+        tuner.load_best(problem, db=tmp_path / "missing.db")
