@@ -276,7 +276,7 @@ def _identity_of(path: Path) -> tuple[int, int] | None:
 
 MIGRATIONS = files("tuner.db") / "migrations"
 # of migrations/versions, oldest first: listed here, since alembic is imported only to upgrade
-REVISIONS = ("0015", "0016", "0017", "0018", "0019", "0020", "0021", "0022", "0023", "0024", "0025")
+REVISIONS = tuple(f"{number:04}" for number in range(15, 27))
 BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 15))  # no migration leads from them any more
 LAST_TO_UPGRADE = "2ce3d7c"  # commit of the tuner that upgrades them
 VERSION_TABLE = "alembic_version"

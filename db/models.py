@@ -190,6 +190,7 @@ class RunRow(Base):
     warm_start: Mapped[bool] = mapped_column(server_default=sa.false())
     warm_files: Mapped[list[Any] | None] = mapped_column(JSON_OR_NULL)  # [path, ...]
     first: Mapped[list[Any] | None] = mapped_column(JSON_OR_NULL)  # fields of InitialConfiguration
+    prior: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # as RunSettings.prior
     recording: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")
     baseline_library: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # as chosen
     elsewhere: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of RemoteMeasurement

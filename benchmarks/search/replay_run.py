@@ -28,12 +28,14 @@ def replay(
     evaluations: int,
     first: tuple[int, ...] = (),
     pending: int = 1,
+    prior: str = "",
 ) -> ReplayedSearch:
     """Searches with one of the tuner's samplers, from the rows ``first`` on. A failure is an evaluation too.
 
+    ``prior``: ``RunSettings.prior``.
     ``pending`` trials wait for their outcome, which is reported in the order of the proposals.
     """
-    method = make_sampler(sampler, space.feasible, seed, first)
+    method = make_sampler(sampler, space.feasible, seed, first, prior)
     best, found = np.inf, []
     waiting: deque[int] = deque()
     spent_s = 0.0

@@ -11,7 +11,16 @@ from tests.analysis.matrices import instance
 from tests.tuning.fakes import MACHINE
 from tuner.analysis import warm_start
 from tuner.analysis.scheduler import POOL_TRIALS, QUIET, ROUNDS, ColumnPool, NextTrial, Scheduler
-from tuner.analysis.warm_start import Known, TuningTask, distance, machine_distance, warm_points
+from tuner.analysis.warm_start import (
+    Known,
+    TuningTask,
+    distance,
+    is_elsewhere,
+    is_same_space,
+    machine_distance,
+    spread,
+    warm_points,
+)
 from tuner.core.candidate import Candidate
 from tuner.core.gpu import CHIPS
 from tuner.core.machine import Machine, gpu_machine
@@ -211,6 +220,25 @@ def test_the_best_of_near_tasks_come_interleaved_each_once_and_say_where_they_co
     first, second = warm_points(OURS, (same, other))
     assert (first.origin, first.source) == (WARM_START, "256x256x256 (run 7)")
     assert second.source == "256x256x256 bf16 nt bias_relu (file)"
+
+
+def test_points_of_the_same_space_differ_in_as_many_knobs_as_they_can() -> None:
+    def point(x: int, y: int) -> tuple[Candidate, str]:
+        return Candidate.of("s", {"x": x, "y": y}), "run 1"
+
+    points = (point(0, 0), point(0, 1), point(1, 1), point(2, 2), point(1, 0))
+    assert spread(points) == (points[0], points[2], points[3], points[1])
+    assert spread(points[:2]) == points[:2]
+    assert spread(()) == ()
+
+
+def test_one_problem_on_two_machines_is_the_same_space_elsewhere() -> None:
+    renamed = replace(OURS, machine=OTHER)
+    assert (is_same_space(OURS, OURS), is_elsewhere(OURS, OURS)) == (True, False)
+    assert is_same_space(OURS, renamed)
+    assert is_elsewhere(OURS, renamed)
+    assert not is_elsewhere(OURS, replace(renamed, threads=OURS.threads + 1))
+    assert not is_elsewhere(OURS, replace(renamed, problem=Matmul(8, 8, 8)))
 
 
 def test_what_carries_over_better_is_nearer_and_the_nearest_come_first() -> None:

@@ -127,6 +127,7 @@ def test_any_record_comes_back_as_it_was_given(
         fresh=st.booleans(),
         warm_start=st.booleans(),
         warm_files=st.lists(texts, max_size=2).map(tuple),
+        prior=texts,
         first=st.none() | st.lists(points, max_size=2).map(tuple),
     ),
     load=st.none() | seconds,

@@ -36,6 +36,7 @@ from tuner.tuning.earlier_results import (
     is_reusable,
 )
 from tuner.tuning.events import Interruption
+from tuner.tuning.request import RunLimit
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
 
@@ -208,17 +209,86 @@ def test_a_recording_is_learned_from_unless_of_another_tuner(store: Store, tmp_p
     foreign = tmp_path / "hub.json"
     cache = {"cache": {"1": {"x": 1, "time": 2.0}}, "tune_params": {"x": [1]}, "tune_params_keys": ["x"]}
     foreign.write_text(json.dumps(cache))
-    with pytest.raises(UsageError, match=r"hub\.json: has no problem that this tuner knows"):
+    refused = (
+        "hub: has no problem that this tuner knows, and none of the run's strategies: found hub, allowed fake"
+    )
+    with pytest.raises(UsageError, match=refused):
         tune(store, fakes.settings(warm_files=(str(foreign),)))
     assert store.runs() == ()
     file = values.write_recording(tmp_path)
-    settings = fakes.settings(strategies=(ChosenStrategy("fabricated"),), warm_files=(str(file),), trials=1)
-    first = first_of(store, tune(store, settings, plan=planned(space=values.SPACE)))
+    names = {"strategies": (ChosenStrategy("fabricated"),), "warm_files": (str(file),)}
+    first = first_of(
+        store, tune(store, fakes.settings(1, problem=OTHER, **names), plan=planned(space=values.SPACE))
+    )
     records = [trial.record for trial in map(values.trial, range(120)) if trial.record]
     times = {record.candidate: record.median_s for record in records if record.median_s is not None}
     assert {point.source for point in first} == {"8x8x8 (fabricated)"}
     assert [times[point.candidate] for point in first] == sorted(times[point.candidate] for point in first)
     assert times[first[0].candidate] == min(times.values())
+
+
+# The same problem on other machines: where the search begins, and what its model expects.
+
+ELSEWHERE = dataclasses.replace(fakes.MACHINE, name="another machine")
+
+
+def known_to(store: Store, trials: int = 8, **changes: Any) -> TunedRun:
+    return tune(
+        store, fakes.settings(trials, sampler="tpe", warm_start=True, **changes), machine=lambda _: ELSEWHERE
+    )
+
+
+def test_a_search_begins_with_distant_ones_of_the_fastest_on_another_machine(searched: Store) -> None:
+    tuned = known_to(searched)
+    first = first_of(searched, tuned)
+    assert [point.origin for point in first] == [WARM_START] * len(first)
+    assert (len(first), dict(first[0].candidate.choices)["x"]) == (4, 7)
+    prior = searched.run(tuned.run.id).settings.prior
+    rows = [trial.row for trial in trials_of(searched, 1)]
+    fastest = min(trials_of(searched, 1), key=lambda trial: trial.best_s or 1.0)
+    assert (len(prior), prior[fastest.row], set(prior)) == (len(rows), "0", set(prior) - {"-"})
+
+
+def test_without_a_warm_start_on_the_same_machine_and_for_another_problem_there_is_no_prior(
+    searched: Store,
+) -> None:
+    here = tune(searched, fakes.settings(2, sampler="tpe", warm_start=True))
+    cold = tune(searched, fakes.settings(2, sampler="tpe"), machine=lambda _: ELSEWHERE)
+    other = known_to(searched, problem=OTHER)
+    assert [searched.run(each.run.id).settings.prior for each in (cold, here, other)] == ["", "", ""]
+
+
+def test_a_resumed_run_expects_what_it_expected_though_more_is_known_by_now(
+    searched: Store, whole_run: Path, tmp_path: Path
+) -> None:
+    with Store.open(str(shutil.copy(whole_run, tmp_path / "other.db"))) as other:
+        uninterrupted = candidates_of(other, known_to(other, 14).run.id)
+    begun = known_to(searched, 7).run.id
+    third = dataclasses.replace(ELSEWHERE, name="a third machine")
+    tune(searched, fakes.settings(20, sampler="exhaustive"), machine=lambda _: third)
+    backends = fakes.backends(machine=lambda _: ELSEWHERE)
+    resume(begun, backends, searched, Interruption(), limit=RunLimit(trials=14))
+    assert candidates_of(searched, begun) == uninterrupted
+
+
+def test_a_recording_of_another_tuner_is_of_the_runs_space_where_its_strategy_is(
+    store: Store, tmp_path: Path
+) -> None:
+    cache = {
+        "kernel_name": "fake",
+        "tune_params_keys": ["x", "comment"],
+        "tune_params": {"x": [1, 2, 3], "comment": ["a"]},
+        "cache": {
+            str(x): {"x": x, "comment": "a", "time": time} for x, time in ((1, 3.0), (2, 1.0), (3, 2.0))
+        },
+    }
+    (tmp_path / "hub.json").write_text(json.dumps(cache))
+    settings = fakes.settings(1, warm_files=(str(tmp_path / "hub.json"),))
+    tuned = tune(store, settings, plan=planned())
+    assert first_of(store, tuned)[0].candidate == Candidate.of("fake", {"x": 2, "comment": "a"})
+    prior = store.run(tuned.run.id).settings.prior
+    assert [place for place, digit in enumerate(prior) if digit != "-"] == [2, 4, 6]
+    assert prior[4] == "0"
 
 
 Outcomes = dict[Measurement | Verdict | Failure, bool]

@@ -12,6 +12,7 @@ from tuner.core.problem import Problem
 from tuner.core.runs import WARM_START, InitialConfiguration
 
 Item = TypeVar("Item")
+Point = tuple[Candidate, str]  # (candidate, who measured it)
 
 # Weights of differences, in doublings of one extent. They only rank known tasks: at equal sizes another
 # layout is nearer than another type, and another kind of machine is farthest.
@@ -75,6 +76,39 @@ def machine_distance(machine: Machine, other: Machine) -> float:
     return SAME_KIND if is_same_kind else OTHER_KIND
 
 
+def is_same_space(task: TuningTask, other: TuningTask) -> bool:
+    """Returns whether both tune one problem, with as many threads: on one machine or on two."""
+    return (task.problem, task.threads) == (other.problem, other.threads)
+
+
+def is_elsewhere(task: TuningTask, other: TuningTask) -> bool:
+    """Returns whether both tune one problem, with as many threads, on two machines."""
+    return is_same_space(task, other) and task.machine.name != other.machine.name
+
+
+SPREAD_POINTS = 4  # of the same space on another machine; what is near them its times tell anyway
+
+
+def spread(points: tuple[Point, ...]) -> tuple[Point, ...]:
+    """Returns the first of ``points``, (candidate, who measured it), and up to 3 that differ most from it.
+
+    Each next one has the most knobs with other values than in all before; of equal ones the first counts.
+    """
+    chosen: list[Point] = list(points[:1])
+    left = list(points[1:])
+    while left and len(chosen) < SPREAD_POINTS:
+        apart = [min(_differing(candidate, other) for other, _ in chosen) for candidate, _ in left]
+        chosen.append(left.pop(apart.index(max(apart))))
+    return tuple(chosen)
+
+
+def _differing(candidate: Candidate, other: Candidate) -> int:
+    values = dict(other.choices)
+    return (candidate.strategy != other.strategy) + sum(
+        values.get(name) != value for name, value in candidate.choices
+    )
+
+
 TASKS = 4  # nearest tasks that warm-start points are taken from
 POINTS = 8  # warm-start points in all
 
@@ -84,7 +118,7 @@ class Known:
     """The fastest candidates of one tuning task, from earlier runs or a recording, with their source."""
 
     task: TuningTask
-    points: tuple[tuple[Candidate, str], ...]  # (candidate, who measured it), the fastest first
+    points: tuple[Point, ...]  # the fastest first
 
     def initial_configurations(self, task: TuningTask) -> Iterator[InitialConfiguration]:
         for candidate, who in self.points:

@@ -54,6 +54,8 @@ class RunSettings:
     warm_files: tuple[str, ...] = ()  # recordings to take warm-start points from as well
     # proposed before any other candidate; None: not chosen yet
     first: tuple[InitialConfiguration, ...] | None = None
+    # times of the same configurations on other machines when the run began: see tuner.search.prior
+    prior: str = field(default="", repr=False)
     recording: str = ""  # of a replay: the path of its file
     baseline_library: str = ""  # "best", or a library by name; "": the default of the target and the type
     # Names the search space in messages: its file; the default for a stored run, whose file may have changed

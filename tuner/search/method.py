@@ -103,10 +103,13 @@ class SearchTask:
     feasible: FeasibleSet
     pool: Pool
     seed: int
+    # by row: how slow on other machines, 0 to 1, NaN: unknown; None: nothing is known of any row
+    prior: npt.NDArray[np.float64] | None = None
 
     def part(self, is_in: npt.NDArray[np.bool_]) -> "SearchTask":  # rows where True, with a new pool
         feasible = self.feasible.part(is_in)
-        return SearchTask(feasible, Pool(feasible.rows), self.seed)
+        prior = None if self.prior is None else self.prior[is_in]
+        return SearchTask(feasible, Pool(feasible.rows), self.seed, prior)
 
     @cached_property
     def table(self) -> RowTable:

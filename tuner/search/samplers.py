@@ -22,13 +22,14 @@ OPTUNA_NAMES = ("tpe", "gp", "cmaes", "nsgaii", "nsgaiii", "qmc", "random")
 
 
 def make_sampler(
-    name: str, feasible: "FeasibleSet", seed: int, first: tuple[int, ...] = ()
+    name: str, feasible: "FeasibleSet", seed: int, first: tuple[int, ...] = (), prior: str = ""
 ) -> "StudySampler":
     """Returns the sampler ``name``, which proposes the configurations of a feasible set.
 
     The configurations with the indices ``first`` come first; of the others, those that break a preference
-    come last. Raises UsageError for an unknown name, for a sampler whose packages are missing, and for a
-    negative seed.
+    come last. ``prior``: what ``prior.encoded`` made of times on other machines, which "tpe" and "ensemble"
+    use. Raises UsageError for an unknown name, for a sampler whose packages are missing, for a negative seed
+    and for a prior of other configurations.
     """
     require_sampler(name)
     if seed < 0:
@@ -39,6 +40,7 @@ def make_sampler(
         SearchTask,  # not at start-up
         StudySampler,
     )
+    from tuner.search.prior import decoded  # not at start-up
 
     def create(task: SearchTask) -> "AbstractMethod":
         module, class_name = SAMPLERS.get(name, ("optuna_samplers", "OptunaRows"))
@@ -46,7 +48,8 @@ def make_sampler(
         method: AbstractMethod = kind(task) if name in SAMPLERS else kind(task, name.removeprefix(OPTUNA))
         return method
 
-    task = SearchTask(feasible, Pool(feasible.rows, first), seed)
+    levels = decoded(prior, feasible.rows) if prior else None
+    task = SearchTask(feasible, Pool(feasible.rows, first), seed, levels)
     return StudySampler(create(task) if feasible.is_preferred.all() else DemotedLast(task, create))
 
 

@@ -19,6 +19,7 @@ from tuner.search.method import AbstractMethod, SearchTask, is_starting, start_r
 TREES = 40
 DEPTH = 10  # leaves hold one or two of a few hundred observations
 TRIED = 2  # random splits per level, of which the best is taken
+MODELLED_LIMIT = 2000  # observed rows from which trees are grown
 SHRINKAGE = 0.1  # prior observations of mean 0 and variance 1 in every leaf
 
 Array = npt.NDArray[np.float64]
@@ -234,6 +235,42 @@ def _cumulative(z: Floats) -> Floats:
     return half
 
 
+# What other machines say: the process models the residuals of a line through their times, as in a stack of
+# processes (Golovin et al., 2017, https://doi.org/10.1145/3097983.3098043). The slope comes from the data:
+# where the machines disagree it goes to 0.
+
+PRIOR_SLOPE = 1.0  # before there are observations: both sides are standardized
+SLOPE_STRENGTH = 4.0  # prior observations of that slope
+
+
+def prior_mean(task: SearchTask) -> Array | None:
+    """Returns the standardized slowness of each row on other machines, by trees where it is unknown, or None.
+
+    None: nothing is known, or no row differs from another.
+    """
+    if task.prior is None or np.isnan(task.prior).all():
+        return None
+    rng, levels = np.random.default_rng(task.seed), task.prior.copy()
+    known, unknown = (np.flatnonzero(np.isnan(levels) == is_unknown) for is_unknown in (False, True))
+    if len(unknown):
+        grown_from = rng.choice(known, min(len(known), MODELLED_LIMIT), replace=False)
+        middle = levels[grown_from].mean()
+        forest = grow(task.table.part(grown_from), levels[grown_from] - middle, rng)
+        levels[unknown] = middle + forest.predict(task.table.part(unknown))[0]
+    deviation = levels.std()
+    return (levels - levels.mean()) / deviation if deviation > 0 else None
+
+
+def line(prior: Array, values: Array) -> tuple[float, float]:
+    """Returns (slope, offset) of values over a prior: ridge regression toward PRIOR_SLOPE, never below 0."""
+    centered = prior - prior.mean()
+    slope = (SLOPE_STRENGTH * PRIOR_SLOPE + float(centered @ values)) / (
+        SLOPE_STRENGTH + float(centered @ centered)
+    )
+    slope = max(slope, 0.0)
+    return slope, float((values - slope * prior).mean())
+
+
 OBSERVED_LIMIT = 300  # observed rows of a process: its time grows with their cube
 FIT_GROWTH = 1.15  # factor of the number of rows from one fit of the length scales to the next
 
@@ -241,11 +278,13 @@ FIT_GROWTH = 1.15  # factor of the number of rows from one fit of the length sca
 class Surrogate:
     """A Gaussian process of the outcomes of a search, whose length scales are fitted anew from time to time.
 
-    A fit uses the first proposals, and is repeated when the outcome of one of these arrives later.
+    A fit uses the first proposals, and is repeated when the outcome of one of these arrives later. What other
+    machines say is the mean that the process begins from: it models what they leave unexplained.
     """
 
     def __init__(self, task: SearchTask) -> None:
         self._task = task
+        self._prior = prior_mean(task)
         self._fitted: tuple[object, Widths] | None = None
         self._process: tuple[Widths, GaussianProcess] | None = None
 
@@ -255,8 +294,15 @@ class Surrogate:
         rows = rows_to_model(pool, len(pool.order), OBSERVED_LIMIT)
         values = standardized(pool, rows)
         widths = self._widths()
-        mean, deviation = self._of(scope, widths).posterior(rows, self._seen(rows), values)
-        return log_expected_improvement(mean, deviation, float(values.min()))
+        process, best = self._of(scope, widths), float(values.min())
+        if self._prior is None:
+            mean, deviation = process.posterior(rows, self._seen(rows), values)
+            return log_expected_improvement(mean, deviation, best)
+        slope, offset = line(self._prior[rows], values)
+        unexplained = values - slope * self._prior[rows] - offset
+        mean, deviation = process.posterior(rows, self._seen(rows), unexplained)
+        mean += (slope * self._prior[scope.rows] + offset).astype(np.float32)
+        return log_expected_improvement(mean, deviation, best)
 
     def _seen(self, rows: list[int]) -> RowTable:
         return self._task.table.part(np.array(rows)).with_alignments()
@@ -273,6 +319,9 @@ class Surrogate:
         pool = self._task.pool
         rows = rows_to_model(pool, _fit_rows(len(pool.order)), OBSERVED_LIMIT)
         values = standardized(pool, rows)
+        if self._prior is not None:
+            slope, offset = line(self._prior[rows], values)
+            values = values - slope * self._prior[rows] - offset
         key = (tuple(rows), values.tobytes())
         if self._fitted is None or self._fitted[0] != key:
             self._fitted = (key, fit(self._seen(rows).squares(), values))
@@ -314,9 +363,6 @@ class Tpe(AbstractMethod):
         scope = self.task.scope(rng)
         score = self._surrogate.log_gain(scope) + KERNEL_WEIGHT * self._densities.log_gain(scope)
         return self.task.best_unseen(scope, score, rng)
-
-
-MODELLED_LIMIT = 2000  # observed rows from which trees are grown
 
 
 class Trees(AbstractMethod):

@@ -1,5 +1,6 @@
 """What earlier runs contribute to a run: first configurations, and outcomes of equal code."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
@@ -7,8 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from tuner.analysis.warm_start import POINTS, TASKS, Known, TuningTask, nearest_first, warm_points
+from tuner.analysis.warm_start import (
+    POINTS,
+    TASKS,
+    Known,
+    TuningTask,
+    is_elsewhere,
+    is_same_space,
+    nearest_first,
+    spread,
+    warm_points,
+)
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, UsageError
 from tuner.core.gpu_code import Resources
@@ -26,13 +38,17 @@ from tuner.core.runs import (
     StoredTrial,
     TrialQuery,
 )
-from tuner.space.feasible_set import nearest_row
+from tuner.search.prior import encoded
+from tuner.space.feasible_set import FeasibleSet, nearest_row
+from tuner.space.recorded.recording import RecordedSpace
 from tuner.targets.interface import MeasurementBackend, Plan
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
+PRIOR_TRIALS = 512  # fastest trials of a strategy on another machine that a prior is made of
+SPREAD_SHARE = 0.02  # of a recording's times, the fastest: where its warm-start points are taken from
 RUNS = 8  # latest similar runs whose compiled kernels are read
 SHIPPED_POINTS = 4  # of shipped results, tried first
 
@@ -42,6 +58,7 @@ class EarlierRuns:
 
     def __init__(self, store: "Store") -> None:
         self._store = store
+        self._files: dict[str, RecordedSpace] = {}  # by path
 
     @cached_property
     def _runs(self) -> tuple[Run, ...]:
@@ -50,8 +67,30 @@ class EarlierRuns:
     def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
         """Returns similar tasks with best candidates, ``warm_files`` first; a bad file raises UsageError."""
         task = TuningTask(settings.problem, machine, settings.threads)
-        files = tuple(_of_file(Path(file), _strategies(settings)) for file in settings.warm_files)
+        files = tuple(_of_file(self._read(file), task, settings) for file in settings.warm_files)
         return files + (self._nearest(settings, task) if settings.warm_start else ())
+
+    def prior(self, settings: RunSettings, machine: Machine, feasible: FeasibleSet) -> str:
+        """Returns what other machines say of this problem's configurations, as ``RunSettings.prior``."""
+        task = TuningTask(settings.problem, machine, settings.threads)
+        tables = []
+        for space in map(self._read, settings.warm_files):
+            if is_same_space(_task_of_file(space, task), task):
+                candidates = map(space.feasible.candidate, range(space.rows))
+                tables.append(_times_s(feasible, zip(candidates, space.times_s.tolist(), strict=True)))
+        for run in self._one_by_task(settings) if settings.warm_start else ():
+            if is_elsewhere(task_of(run), task):
+                trials = self._best_trials(run, settings, PRIOR_TRIALS)
+                times = [(trial.record.candidate, trial.best_s or np.nan) for trial in trials]
+                tables.append(_times_s(feasible, times))
+        return encoded(table for table in tables if not np.isnan(table).all())
+
+    def _read(self, file: str) -> RecordedSpace:
+        from tuner.space.recorded.reading import read_recorded  # not at start-up
+
+        if file not in self._files:
+            self._files[file] = read_recorded(Path(file))
+        return self._files[file]
 
     def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
         """Returns ptxas's report per candidate, of the 8 latest runs with equal chip, dtype and layout."""
@@ -81,10 +120,12 @@ class EarlierRuns:
         nearest: list[Known] = []
         for run in nearest_first(task, self._one_by_task(settings), task_of):
             by_code: dict[str, tuple[Candidate, str]] = {}
-            for trial in self._best_trials(run, settings):
+            for trial in self._best_trials(run, settings, 3 * POINTS):  # some have equal code
                 by_code.setdefault(trial.record.code, (trial.record.candidate, f"run {trial.run}"))
-            if by_code:
-                nearest.append(Known(task_of(run), tuple(by_code.values())[:POINTS]))
+            points = tuple(by_code.values())
+            if points:
+                chosen = spread(points) if is_elsewhere(task_of(run), task) else points[:POINTS]
+                nearest.append(Known(task_of(run), chosen))
             if len(nearest) == TASKS:
                 break
         return tuple(nearest)
@@ -97,7 +138,7 @@ class EarlierRuns:
                 runs.setdefault((theirs.problem, run.machine.name, theirs.threads, theirs.target), run)
         return tuple(runs.values())
 
-    def _best_trials(self, run: Run, settings: RunSettings) -> list[StoredTrial]:
+    def _best_trials(self, run: Run, settings: RunSettings, limit: int) -> list[StoredTrial]:
         theirs = run.settings
         trials = [
             trial
@@ -110,7 +151,7 @@ class EarlierRuns:
                     theirs.threads,
                     strategy=strategy,
                     sort="median",
-                    limit=3 * POINTS,  # some have equal code
+                    limit=limit,
                 )
             )
         ]
@@ -122,21 +163,42 @@ def task_of(run: Run) -> TuningTask:
     return TuningTask(run.settings.problem, run.machine, run.settings.threads)
 
 
-def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
-    from tuner.space.recorded.reading import read_recorded  # not at start-up
-
-    space = read_recorded(file)
+def _task_of_file(space: RecordedSpace, task: TuningTask) -> TuningTask:
+    """Returns what a recording was tuned for; another tuner's is of the problem of ``task``."""
     if space.problem is None:
-        raise UsageError(f"{file}: has no problem that this tuner knows")
-    by_code: dict[int, Candidate] = {}
-    for row in np.argsort(space.times_s, kind="stable").tolist():
+        return replace(task, machine=space.machine)
+    return TuningTask(space.problem, space.machine, space.threads)
+
+
+def _of_file(space: RecordedSpace, task: TuningTask, settings: RunSettings) -> Known:
+    theirs, strategies = _task_of_file(space, task), _strategies(settings)
+    if space.problem is None and not any(each.strategy in strategies for each in space.feasible.spaces):
+        found = ", ".join(each.strategy for each in space.feasible.spaces)
+        raise UsageError(
+            f"{space.name}: has no problem that this tuner knows, and none of the run's strategies: "
+            f"found {found}, allowed {', '.join(strategies)}"
+        )
+    timed = np.flatnonzero(np.isfinite(space.times_s))
+    count = max(3 * POINTS, int(SPREAD_SHARE * len(timed)))
+    by_code: dict[int, tuple[Candidate, str]] = {}
+    for row in timed[np.argsort(space.times_s[timed], kind="stable")].tolist():
         candidate = space.feasible.candidate(row)
-        if np.isfinite(space.times_s[row]) and candidate.strategy in strategies:
-            by_code.setdefault(space.codes[row], candidate)
-        if len(by_code) == POINTS:
+        if candidate.strategy in strategies:
+            by_code.setdefault(space.codes[row], (candidate, space.name))
+        if len(by_code) == count:
             break
-    points = tuple((candidate, space.name) for candidate in by_code.values())
-    return Known(TuningTask(space.problem, space.machine, space.threads), points)
+    points = tuple(by_code.values())
+    return Known(theirs, spread(points) if is_same_space(theirs, task) else points[:POINTS])
+
+
+def _times_s(feasible: FeasibleSet, times: Iterable[tuple[Candidate, float]]) -> npt.NDArray[np.float64]:
+    """Returns the seconds of each configuration of ``feasible``, NaN where ``times`` has none."""
+    table = np.full(feasible.rows, np.nan)
+    for candidate, time_s in times:
+        row = feasible.row_of(candidate)
+        if row is not None:
+            table[row] = np.fmin(table[row], time_s)
+    return table
 
 
 def _strategies(settings: RunSettings) -> tuple[str, ...]:
@@ -160,6 +222,7 @@ def planned(
     plan = source.plan(replace(settings, first=warm_start_points + shipped), machine)
     seeds = plan.seeds(earlier.known_resources(settings, machine))
     feasible = plan.feasible
+    settings = replace(settings, prior=earlier.prior(settings, machine, feasible))
     nearest = [(point, nearest_row(point.candidate, feasible)) for point in warm_start_points]
     made_feasible = tuple(
         replace(point, candidate=feasible.candidate(row)) for point, row in nearest if row is not None

@@ -229,7 +229,7 @@ def transfer_settings(
         runs.InitialConfiguration(trial.record.candidate, runs.WARM_START, name)
         for trial in store.trials(runs.TrialQuery(run=source_run.id, sort="number"))
     )
-    settings = replace(settings, first=first, warm_start=False, budget_s=None)
+    settings = replace(settings, first=first, prior="", warm_start=False, budget_s=None)
     rows = rows_of_first(settings, source.plan(settings, machine))
     if not rows:
         raise UsageError(
@@ -259,7 +259,8 @@ def begin(
         require_memory(settings.problem, backends.machine())
     machine = machine_of_run(settings, source, backends)
     settings, plan = planned(settings, machine, source, store)
-    sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, rows_of_first(settings, plan))
+    first = rows_of_first(settings, plan)
+    sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, first, settings.prior)
     compiler = source.compiler(settings.target)
     run_id = store.begin_run(settings, machine, compiler, __version__, backends.load_average())
     run = store.run(run_id)
@@ -310,7 +311,7 @@ def resume(
     bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
     require_same_scripts(run, bind, stored)
     first = rows_of_first(run.settings, plan)
-    sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first)
+    sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first, run.settings.prior)
     if limit is not None:
         require_longer(run, stored, limit)
         store.extend_run(run_id, limit.trials, limit.budget_s)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.search import kernel_tuner, sampler_variants, search_ranks, search_replay
+from benchmarks.search import kernel_tuner, sampler_variants, search_ranks, search_replay, transfer
 from benchmarks.search.sampler_variants import Variant
 from benchmarks.search.warm_start import STARTS, _is_good, _settings, _starts, _trials
 from tests.benchmarks.search.test_replay_space import SHIPPED
@@ -157,3 +157,34 @@ def test_a_search_begins_with_known_points_and_good_is_within_a_share_of_the_opt
     assert starts["cold"] == ()
     best = float(np.nanmin(SPACE.times_s))
     assert _is_good(np.array([best, best / 0.97, best / 0.9, np.nan]), SPACE, 0.96).tolist() == [1, 1, 0, 0]
+
+
+def cache(path: Path, knob: str, factor: float) -> None:
+    """Writes a small space of another tuner: its optimum moves a little with the factor."""
+    timed = {
+        str(x): {knob: x, "y": y, "time": 1 + (x - 9 * factor) ** 2 + abs(y - 3)}
+        for x, y in ((number, number % 5) for number in range(1, 41))
+    }
+    knobs = {knob: sorted({each[knob] for each in timed.values()}), "y": list(range(5))}
+    document = {"kernel_name": "k", "tune_params_keys": [knob, "y"], "tune_params": knobs, "cache": timed}
+    path.write_text(json.dumps(document))
+
+
+def test_each_machine_of_a_space_is_left_out_and_a_space_of_one_machine_is_no_pair(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    cache(tmp_path / "other_a.json", "z", 1.0)
+    with pytest.raises(SystemExit, match="found no space that two files have, allowed 1 or more"):
+        run(monkeypatch, transfer.main, str(tmp_path))
+    cache(tmp_path / "space_a.json", "x", 1.0)
+    cache(tmp_path / "space_b.json", "x", 1.1)
+    options = "--evaluations 8 --seeds 2 --json"
+    run(monkeypatch, transfer.main, str(tmp_path), *options.split())
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert [row["space"] for row in document["rows"]] == ["space_a", "space_b"]
+    assert [row["from"] for row in document["rows"]] == [["space_b.json"], ["space_a.json"]]
+    assert all(row["with"]["p"] > row["without"]["p"] for row in document["rows"])
+    assert document["summary"]["mean_p_with"] > document["summary"]["mean_p_without"]
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(SystemExit, match=r"transfer: .*bad\.json"):
+        run(monkeypatch, transfer.main, str(tmp_path))

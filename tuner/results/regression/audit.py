@@ -219,7 +219,7 @@ def _stored(
     """Stores today's outcome as a run of one trial, of today's compiler; returns the run's ID."""
     record, settings = bound.record, store.run(trial.run).settings
     settings = replace(
-        settings, trials=1, budget_s=None, workers=1, first=None, warm_start=False, warm_files=()
+        settings, trials=1, budget_s=None, workers=1, first=None, prior="", warm_start=False, warm_files=()
     )
     run = store.begin_run(
         settings,

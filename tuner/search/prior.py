@@ -1,0 +1,51 @@
+"""What times of the same configurations on other machines say of a search, as a text that a run stores."""
+
+import string
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import UsageError
+
+# A run keeps what it knew of other machines when it began, one character per configuration: a resumed run
+# proposes as before, although more is known by then.
+
+DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase + "+/"  # the fastest is 0
+UNKNOWN = "-"  # without a time on another machine
+SLOW_QUANTILE = 0.5  # of a machine's times: how slow a slow one is matters little
+
+Array = npt.NDArray[np.float64]
+
+
+def encoded(machines: Iterable[Array]) -> str:
+    """Returns a digit per configuration: where it lies between the fastest and the median of other machines.
+
+    On each machine by the logarithm of the time, then the mean of the machines that timed it. ``machines``:
+    an array each, (configurations,): seconds, NaN for no time, but not for all. "" for no machine.
+    """
+    levels = [_levels(times_s) for times_s in machines]
+    if not levels:
+        return ""
+    is_known = ~np.isnan(levels)
+    total, count = np.where(is_known, levels, 0.0).sum(axis=0), is_known.sum(axis=0)
+    digits = np.rint((len(DIGITS) - 1) * total / np.maximum(count, 1)).astype(int)
+    return "".join(
+        DIGITS[digit] if times else UNKNOWN
+        for digit, times in zip(digits.tolist(), count.tolist(), strict=True)
+    )
+
+
+def decoded(text: str, rows: int) -> Array:
+    """Returns for each configuration 0 (fast) to 1 (slow), NaN: unknown. UsageError for another length."""
+    values = {digit: place / (len(DIGITS) - 1) for place, digit in enumerate(DIGITS)} | {UNKNOWN: np.nan}
+    if len(text) != rows or not set(text) <= set(values):
+        raise UsageError(f"prior: found {len(text)} characters, allowed {rows} of base64; it is damaged")
+    return np.array([values[each] for each in text])
+
+
+def _levels(times_s: Array) -> Array:
+    logs = np.log(times_s)
+    fastest, slow = np.nanmin(logs), np.nanquantile(logs, SLOW_QUANTILE)
+    levels: Array = np.minimum(logs - fastest, slow - fastest) / ((slow - fastest) or 1.0)
+    return levels
