@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,10 +20,10 @@ NAN = math.nan
 FEASIBLE = FeasibleSet.of((grid("ab", 12),))
 
 
-def bowl(x: int, y: int) -> np.ndarray:
+def bowl(x: int, y: int) -> npt.NDArray[np.float64]:
     """Returns times that grow with the distance from one configuration."""
     a, b = np.divmod(np.arange(FEASIBLE.rows), 12)
-    return np.exp(0.1 * ((a - x) ** 2 + (b - y) ** 2))
+    return np.asarray(np.exp(0.1 * ((a - x) ** 2 + (b - y) ** 2)))
 
 
 def test_a_digit_says_where_a_time_lies_between_the_fastest_and_the_median() -> None:
@@ -63,11 +64,12 @@ def test_a_sampler_refuses_a_prior_of_other_configurations() -> None:
 
 def test_the_mean_is_standardized_and_trees_fill_it_in() -> None:
     assert prior_mean(task(grid("ab", 12))) is None
-    whole = dataclasses.replace(task(grid("ab", 12)), prior=decoded(encoded([bowl(3, 4)]), FEASIBLE.rows))
+    levels = decoded(encoded([bowl(3, 4)]), FEASIBLE.rows)
+    whole = dataclasses.replace(task(grid("ab", 12)), prior=levels)
     mean = prior_mean(whole)
     assert mean is not None
     assert (mean.mean(), mean.std()) == pytest.approx((0, 1), abs=1e-9)
-    some = np.where(np.arange(FEASIBLE.rows) % 3 == 0, whole.prior, NAN)
+    some = np.where(np.arange(FEASIBLE.rows) % 3 == 0, levels, NAN)
     filled = prior_mean(dataclasses.replace(whole, prior=some))
     assert filled is not None
     assert np.corrcoef(filled, mean)[0, 1] > 0.8
@@ -81,7 +83,7 @@ def test_the_slope_goes_from_one_to_that_of_the_data_and_never_below_zero() -> N
     slope, offset = line(prior, 0.5 * prior + 3)
     assert 0.5 < slope < 0.6
     assert offset == pytest.approx(3)
-    assert line(prior, -prior) == (0.0, pytest.approx(0))
+    assert line(prior, -prior) == pytest.approx((0, 0))
 
 
 def rows_of(name: str, prior: str, count: int = 14) -> list[int]:
