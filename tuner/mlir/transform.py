@@ -8,6 +8,7 @@ from tuner.mlir.bindings import Op, WalkResult, ext, interpreter, ir
 from tuner.mlir.cpu_ops.amx_block import AmxBlockOp
 from tuner.mlir.cpu_ops.convolution_block import ConvolutionBlockOp
 from tuner.mlir.cpu_ops.convolution_tiles import ConvolutionTilesOp
+from tuner.mlir.cpu_ops.lanes_along_k import LanesAlongKOp
 from tuner.mlir.cpu_ops.pack_weights import PackByRowsOp, PackWeightsOp
 from tuner.mlir.cpu_ops.prefetch_reads import PrefetchReadsOp
 from tuner.mlir.cpu_ops.reorder_weights import ReorderWeightsOp
@@ -178,6 +179,7 @@ OPS = (
     FlatCopiesOp,
     InsertBarriersOp,
     MergeLdmatrixOp,
+    LanesAlongKOp,
     ReorderWeightsOp,
     SkipHiddenKeysOp,
     SetAsideEpilogueOp,

@@ -13,7 +13,14 @@ from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArgument
 
 Array = Any
 Sizes = tuple[int, int, int]  # (m, n, k)
-SUMS = {"bf16": "f32", "i8": "i32"}
+SUMS = {"bf16": "f32", "i8": "i32", "f32": "f32", "f64": "f64"}
+ELEMENTS = {
+    "bfloat16": "bf16",
+    "int8": "i8",
+    "float32": "f32",
+    "float64": "f64",
+}  # by the name of numpy's type
+TOTALS = {"f32": np.float32, "f64": np.float64, "i32": np.int32}
 MAPS = {"nt": ("(m, k)", "(n, k)"), "tn": ("(k, m)", "(k, n)")}
 
 
@@ -81,8 +88,8 @@ def require_product(
     """
     m, n, k = sizes
     a, b = map(draw, stored(m, n, k, layout))
-    element, total = ("i8", np.int32) if a.dtype == np.int8 else ("bf16", np.float32)
-    whole, c = payload(*sizes, element, layout, fill=fill), np.full((m, n), 7, total)
+    element = ELEMENTS[a.dtype.name]
+    whole, c = payload(*sizes, element, layout, fill=fill), np.full((m, n), 7, TOTALS[SUMS[element]])
     text = blocks_payload(*sizes, element, layout, block) if block else whole
     run(script, text, (a, b, c), emulates=emulates)
     np.testing.assert_array_equal(c, int(fill or 7) + exact(a, b, layout))
@@ -100,6 +107,6 @@ def blocks_payload(m: int, n: int, k: int, element: str, layout: str, block: int
         f"memref<{shape}, strided<[{row}, 1], offset: ?>>"
         for shape, row in ((part_of_b, row_of_b), (f"{m}x?x{total}", n))
     )
-    zero, parts = "0.0" if total == "f32" else "0", {"part_of_b": part_of_b, "part_of_c": part_of_c}
+    zero, parts = "0" if total == "i32" else "0.0", {"part_of_b": part_of_b, "part_of_c": part_of_c}
     whole = {"of_a": of_a, "of_b": of_b, "of_c": of_c, "zero": zero, "total": total, "maps": maps_of(layout)}
     return filled(__file__, "BLOCKS", block=block, m=m, n=n, place=place, size=size, **whole, **parts)

@@ -89,6 +89,32 @@ def test_tiles_of_c_are_prefetched_where_k_is_cut(loop_order: str, epilogue: str
     require_right(with_prefetch, checks)
 
 
+AVX2 = CpuPoints(replace(describe_machine(), isa="avx2"))
+TAILS = ((100, 100, 100), (33, 33, 33), (50, 50, 50), (17, 72, 130), (7, 35, 5), (1, 19, 3))
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("points", [POINTS, AVX2], ids=["here", "avx2"])
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize(("sizes", "threads"), [*((each, 1) for each in TAILS), (TAILS[0], 2)], ids=str)
+def test_the_last_columns_are_right_with_steps_of_k_in_the_lanes(
+    sizes: tuple[int, int, int], threads: int, dtype: str, layout: str, points: CpuPoints, checks: Checks
+) -> None:
+    values: dict[str, Value] = dict.fromkeys(("block_m", "block_n", "block_k", "prefetch"), 0)
+    values |= {"tile_m": min(4, sizes[0]), "tile_n": 32, "unroll_k": 1, "loop_order": "ij"}
+    values |= {"lanes_along_k": 1, "split": "m" if threads > 1 else "none"}
+    candidate = Candidate.of("matmul_cpu_direct", values)
+    for epilogue in EPILOGUES:
+        point = CpuPoint(Problem("matmul", sizes, dtype, layout, epilogue), threads, candidate)
+        script = points.bind(point)
+        lanes = (32 if points is AVX2 else describe_machine().vector_bytes) // (4 if dtype == "f32" else 8)
+        has_tail = sizes[1] > lanes and 0 < sizes[1] % lanes <= lanes // 2
+        assert ("tuner.lanes_along_k" in script.text) == has_tail
+        outcome, _ = checks[threads].check(point.problem, script, seed=7)
+        assert isinstance(outcome, Verdict), f"{point.text}: {outcome}"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i8"])
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])

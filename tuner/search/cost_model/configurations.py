@@ -105,6 +105,10 @@ class CpuModel(AbstractModel):
         m, n, k = (np.full(len(index), float(size)) for size in self.problem.sizes)
         m = np.where(columns.equal("split", "m"), np.ceil(m / self.threads), m)
         n = np.where(columns.equal("split", "n"), np.ceil(n / self.threads), n)
+        lanes = self.machine.vector_bytes // self.problem.accumulator_bytes
+        n = np.where(
+            columns.equal("lanes_along_k", 1), n - n % lanes, n
+        )  # the others take a share of a register tile
         tiles = CpuTiles(
             tile_m=columns.numbers("tile_m"),
             tile_n=columns.numbers("tile_n"),
