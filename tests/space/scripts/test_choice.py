@@ -134,7 +134,7 @@ PROBLEM = Matmul(96, 192, 64)
 MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
 VARIABLES = variables_of(PROBLEM, MACHINE, threads=1)
 CHOICES: dict[str, Value] = {"loop_order": "ji", "split": "none", "tile_m": 4, "tile_n": 32, "unroll_k": 4}
-CHOICES |= dict.fromkeys(("block_k", "block_m", "block_n", "prefetch"), 0)
+CHOICES |= dict.fromkeys(("block_k", "block_m", "block_n", "prefetch", "lanes_along_k"), 0)
 CANDIDATE = Candidate.of("matmul_cpu_direct", CHOICES)
 CHOICES = {"block_m": 32, "block_n": 128, "block_k": 64, "warps_m": 1, "warps_n": 1, "shared": "swizzle"}
 CHOICES |= {"depth": 1, "group": 1, "splits": 1, "split_by": "atomic", "exchange": 1}
