@@ -13,7 +13,8 @@ from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArgument
 
 Array = Any
 Sizes = tuple[int, int, int]  # (m, n, k)
-SUMS = {"bf16": "f32", "i8": "i32", "f32": "f32", "f64": "f64"}
+SUMS = {"bf16": "f32", "i8": "i32"}  # of AMX and VNNI
+OF_TYPE = SUMS | {"f32": "f32", "f64": "f64"}
 ELEMENTS = {
     "bfloat16": "bf16",
     "int8": "i8",
@@ -38,7 +39,7 @@ def stored(m: Any, n: Any, k: Any, layout: str) -> tuple[tuple[Any, Any], tuple[
 
 def payload(m: int, n: int, k: int, dtype: str, layout: str = "nn", *, fill: str = "0") -> str:
     """Returns f(A, B, C): C = fill + A B, or C += A B without ``fill``."""
-    total = SUMS[dtype]
+    total = OF_TYPE[dtype]
     of_a, of_b = (f"{rows}x{columns}x{dtype}" for rows, columns in stored(m, n, k, layout))
     of_c, number = f"{m}x{n}x{total}", fill if total == "i32" else f"{fill}.0"
     cleared = f"""
@@ -89,7 +90,7 @@ def require_product(
     m, n, k = sizes
     a, b = map(draw, stored(m, n, k, layout))
     element = ELEMENTS[a.dtype.name]
-    whole, c = payload(*sizes, element, layout, fill=fill), np.full((m, n), 7, TOTALS[SUMS[element]])
+    whole, c = payload(*sizes, element, layout, fill=fill), np.full((m, n), 7, TOTALS[OF_TYPE[element]])
     text = blocks_payload(*sizes, element, layout, block) if block else whole
     run(script, text, (a, b, c), emulates=emulates)
     np.testing.assert_array_equal(c, int(fill or 7) + exact(a, b, layout))
@@ -97,7 +98,7 @@ def require_product(
 
 def blocks_payload(m: int, n: int, k: int, element: str, layout: str, block: int) -> str:
     """Returns f(A, B, C) whose matmul is in a loop over blocks of columns, of which the last is narrower."""
-    total = SUMS[element]
+    total = OF_TYPE[element]
     shapes = (*stored(m, n, k, layout), stored(m, "?", k, layout)[1])
     of_a, of_b, part_of_b = (f"{rows}x{columns}x{element}" for rows, columns in shapes)
     of_c = f"{m}x{n}x{total}"
