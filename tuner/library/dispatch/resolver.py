@@ -60,6 +60,7 @@ class Chosen:
 
 
 TRIED = 3  # configurations that are timed at the first use of a shape without tuned neighbours
+SHIPPED_TRIED = 2  # of shipped results: each takes a sixth of a second, and the first call at most one
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Resolver:
         picks = shipped_picks(self._space, problem) if self._rule is None else None
         if picks is not None:
             # measured elsewhere: not used untimed but on the same class of processor
-            usable = picks.candidates[: TRIED if measures else int(picks.shipped.is_own)]
+            usable = picks.candidates[: SHIPPED_TRIED if measures else int(picks.shipped.is_own)]
             why = "" if usable else f"never tuned, and {picks.origin} are of other processors"
             return Ranked(SHIPPED if usable else BASELINE, self._bound(problem, usable), why)
         columns = self._space.first if self._rule is None else self._rule.columns

@@ -31,7 +31,7 @@ def load(text: str, name: str) -> object:
         _check_events(text, name)
         root = yaml.compose(text, LOADER)
         _check_keys(root, name)
-        return yaml.load(text, LOADER)  # noqa: S506 - a safe one
+        return None if root is None else LOADER("").construct_document(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         # libyaml's own limit, while it reads ahead
@@ -62,15 +62,17 @@ def dump(document: object) -> str:
 def _check_events(text: str, name: str) -> None:
     depth = documents = 0
     for event in yaml.parse(text, LOADER):
-        where = f"{name}: {_line(event.start_mark)}"
+        if isinstance(event, yaml.ScalarEvent):  # most of them
+            continue
         documents += isinstance(event, yaml.DocumentStartEvent)
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if documents > 1:
-            raise UsageError(f"{where}: has a second document")
+            raise UsageError(f"{name}: {_line(event.start_mark)}: has a second document")
         if isinstance(event, yaml.AliasEvent):  # a few lines of aliases expand to gigabytes
+            where = f"{name}: {_line(event.start_mark)}"
             raise UsageError(f"{where}: the alias *{event.anchor} is not supported", "write the values out")
         if depth > DEPTH_LIMIT:
-            raise _too_deep(where)
+            raise _too_deep(f"{name}: {_line(event.start_mark)}")
 
 
 def _too_deep(where: str) -> UsageError:
@@ -78,6 +80,8 @@ def _too_deep(where: str) -> UsageError:
 
 
 def _check_keys(node: yaml.Node | None, name: str) -> None:
+    if isinstance(node, yaml.ScalarNode):
+        return
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
             _check_keys(item, name)
@@ -85,11 +89,10 @@ def _check_keys(node: yaml.Node | None, name: str) -> None:
         return
     seen = set()
     for key, _ in node.value:
-        where = f"{name}: {_line(key.start_mark)}"
         if not isinstance(key, yaml.ScalarNode):
-            raise UsageError(f"{where}: a key is a list or a mapping, not text")
+            raise UsageError(f"{name}: {_line(key.start_mark)}: a key is a list or a mapping, not text")
         if key.value in seen:
-            raise UsageError(f"{where}: the key {key.value!r} is given twice")
+            raise UsageError(f"{name}: {_line(key.start_mark)}: the key {key.value!r} is given twice")
         seen.add(key.value)
     for _, value in node.value:
         _check_keys(value, name)
