@@ -12,7 +12,7 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 import tuner.torch  # noqa: E402 - after the skip
 from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
-from tuner.torch.pooling import SLICES_LIMIT, average_pool, max_pool  # noqa: E402
+from tuner.torch.pooling import SLICES_LIMIT, adaptive_max_pool, average_pool, max_pool  # noqa: E402
 
 pytestmark = pytest.mark.mlir
 ATEN = torch.ops.aten
@@ -60,6 +60,17 @@ def test_integers_and_wide_windows_are_left_to_torch_mlir() -> None:
     for pool in (max_pool(2), average_pool(2)):
         assert pool(image, [wide, 2]) is NotImplemented
         assert pool(image.int(), [2, 2]) is NotImplemented
+    for several in (image, [2, 2]), (image.int(), [1, 1]), (image[:, :0], [1, 1]):
+        assert adaptive_max_pool(2)(*several) is NotImplemented
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_the_greatest_number_of_all_and_its_index_are_those_of_pytorch(dims: int) -> None:
+    x = numbers((4, 3, 5, 7)[: dims + 1], torch.float64)
+    x[1], x[2] = -math.inf, 1.0
+    expected = getattr(ATEN, f"adaptive_max_pool{dims}d").default(x, [1] * dims)
+    for found, right in zip(adaptive_max_pool(dims)(x, [1] * dims), expected, strict=True):
+        torch.testing.assert_close(found, right, equal_nan=True)
 
 
 POOLS = {
@@ -72,6 +83,7 @@ POOLS = {
     "average of volumes": (torch.nn.AvgPool3d(2), (1, 2, 4, 6, 8)),
     "adaptive": (torch.nn.AdaptiveAvgPool2d((3, 5)), (1, 4, 6, 15)),
     "one window": (torch.nn.AdaptiveAvgPool2d(1), (1, 8, 20, 20)),
+    "greatest of one window": (torch.nn.AdaptiveMaxPool2d(1), (1, 8, 20, 20)),
 }
 
 

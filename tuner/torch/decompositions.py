@@ -21,7 +21,7 @@ import torch
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.convolutions import convolution
-from tuner.torch.pooling import adaptive_average_pool, average_pool, max_pool
+from tuner.torch.pooling import adaptive_average_pool, adaptive_max_pool, average_pool, max_pool
 
 GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
 ATEN = torch.ops.aten
@@ -35,7 +35,12 @@ COMPUTED_IN_F32 = (
     *(ATEN.elu.default, ATEN.leaky_relu.default, ATEN.sigmoid.default),
     *(ATEN.mean.default, ATEN.sum.default, ATEN.linalg_vector_norm.default),
 )
-POOLS = {"max_pool": max_pool, "avg_pool": average_pool, "adaptive_avg_pool": adaptive_average_pool}
+POOLS = {
+    "max_pool": max_pool,
+    "avg_pool": average_pool,
+    "adaptive_avg_pool": adaptive_average_pool,
+    "adaptive_max_pool": adaptive_max_pool,
+}
 NARROW = (torch.float16, torch.bfloat16)
 
 

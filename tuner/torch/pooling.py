@@ -22,7 +22,7 @@ ATEN = torch.ops.aten
 # of one dimension: each is an operand of the operation, which the compiler's time grows with
 SLICES_LIMIT = 16
 NARROW = (torch.float16, torch.bfloat16)
-Combine = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Combine = Callable[[list[torch.Tensor]], torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def max_pool(dims: int) -> Callable[..., Any]:
         windows = _windows(x, dims, kernel_size, stride, padding, dilation, ceil_mode)
         if not x.is_floating_point() or max(each.window for each in windows) > SLICES_LIMIT:
             return NotImplemented
-        return _pooled(x, windows, -math.inf, _greater)
+        return _pooled(x, windows, -math.inf, _greatest).to(x.dtype)
 
     return computed
 
@@ -120,7 +120,7 @@ def average_pool(dims: int) -> Callable[..., Any]:
             rest = (ceil_mode, count_include_pad, *(() if dims == 1 else (divisor_override,)))
             return getattr(ATEN, f"avg_pool{dims}d")(x.float(), window, stride, padding, *rest).to(x.dtype)
         wide = x.float() if x.dtype in NARROW else x
-        sums = _pooled(wide, windows, 0.0, torch.add)
+        sums = _pooled(wide, windows, 0.0, _total)
         if divisor_override is not None:
             return (sums / divisor_override).to(x.dtype)
         # every window divides by its whole size: none lies beyond the padding that counts
@@ -150,9 +150,33 @@ def adaptive_average_pool(dims: int) -> Callable[..., Any]:
     return computed
 
 
-def _greater(most: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    wide, other = (each.float() if each.dtype in NARROW else each for each in (x, most))
-    return torch.where((wide > other) | (wide != wide), wide, other).to(x.dtype)
+def adaptive_max_pool(dims: int) -> Callable[..., Any]:
+    """Returns the decomposition of ``aten.adaptive_max_pool1d``, ``2d`` or ``3d`` of one window: a maximum.
+
+    Of NaN the index is that of the last, as PyTorch's is. The decomposition is NotImplemented for more
+    windows, and for integers.
+    """
+
+    def computed(x: torch.Tensor, output_size: list[int]) -> Any:
+        if not x.is_floating_point() or math.prod(output_size) != 1 or x.numel() == 0:
+            return NotImplemented
+        flat, shape = x.flatten(-dims), (*x.shape[:-dims], *[1] * dims)
+        most, numbers = flat.amax(-1, keepdim=True), torch.arange(flat.shape[-1])
+        first = torch.where(flat == most, numbers, flat.shape[-1]).amin(-1)
+        last_nan = torch.where(flat != flat, numbers, -1).amax(-1)
+        return most.reshape(shape), torch.where(last_nan < 0, first, last_nan).reshape(shape)
+
+    return computed
+
+
+def _greatest(slices: list[torch.Tensor]) -> torch.Tensor:
+    """Returns the greatest number of each place, a NaN before all; in f32 of narrower ones."""
+    wide = [each.float() if each.dtype in NARROW else each for each in slices]
+    return reduce(lambda most, x: torch.where((x > most) | (x != x), x, most), wide)
+
+
+def _total(slices: list[torch.Tensor]) -> torch.Tensor:
+    return reduce(torch.add, slices)
 
 
 def _pooled(x: torch.Tensor, windows: list[_Windows], outside: float, combine: Combine) -> torch.Tensor:
@@ -167,5 +191,5 @@ def _pooled(x: torch.Tensor, windows: list[_Windows], outside: float, combine: C
             ATEN.slice.Tensor(one, dim, start, start + end, each.stride) for one in slices for start in starts
         ]
         if each.stride < each.window or len(slices) * each.window > SLICES_LIMIT:
-            slices = [reduce(combine, slices)]
-    return reduce(combine, slices)
+            slices = [combine(slices)]
+    return combine(slices) if len(slices) > 1 else slices[0]
