@@ -111,11 +111,10 @@ def _transposed(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
     for reads, parts in together.items():
         sums = _plain(x, reads, list(parts.values()), bias, counts, form)
         results = [sums.pop(0) if number in parts else each for number, each in enumerate(results)]
-    stacked = torch.stack(results, -1).reshape(*zeros.shape, *form.stride)
-    order = [place for at in range(dims) for place in (2 + at, 2 + dims + at)]
-    shape = [count * step for count, step in zip(counts, form.stride, strict=True)]
-    whole = stacked.permute(0, 1, *order).reshape(*zeros.shape[:2], *shape)
-    return whole[(..., *map(slice, sizes))].contiguous()
+    for at, step in reversed([*enumerate(form.stride)]):  # each phase is written where its pixels lie
+        rows = [results[first : first + step] for first in range(0, len(results), step)]
+        results = [torch.stack(each, 3 + at).flatten(2 + at, 3 + at) for each in rows]
+    return results[0][(..., *map(slice, sizes))].contiguous()
 
 
 def _sizes(x: torch.Tensor, window: torch.Size, form: _Form) -> list[int]:
