@@ -18,6 +18,15 @@ class Argument:
     shape: Shape
     element: str = "f32"
     is_weight: bool = False
+    zero_planes: tuple[int, int] = (0, 0)  # of a volume, marked as zeros at its start and at its end
+
+    @property
+    def attributes(self) -> str:
+        """Returns the attributes in braces, or ""."""
+        first, last = self.zero_planes
+        marks = ["tuner.weight"] * self.is_weight
+        marks += [f"tuner.zero_planes = array<i64: {first}, {last}>"] * (first + last > 0)
+        return f" {{{', '.join(marks)}}}" if marks else ""
 
     @property
     def memref(self) -> str:
@@ -31,7 +40,7 @@ def tensor(shape: Shape, element: str = "f32") -> str:
 def fusion(inputs: list[Argument], output: Argument, body: str, result: str = "%r") -> str:
     """Returns a module with a function ``group`` whose body computes ``result``; inputs are %a_t for %a."""
     every = [*inputs, output]
-    listed = [f"%{each.name}: {each.memref}{' {tuner.weight}' * each.is_weight}" for each in every]
+    listed = [f"%{each.name}: {each.memref}{each.attributes}" for each in every]
     lines = [f"func.func @group({', '.join(listed)}) {{"]
     for each in every:
         writable = " writable" * (each is output)

@@ -31,6 +31,7 @@ class Convolution:
     element: str = "f32"
     # of volumes: planes of the output and of the window, stride, dilation
     planes: tuple[int, int, int, int] = (2, 3, 1, 1)
+    zero_planes: tuple[int, int] = (0, 0)  # of the input, at its start and at its end
 
     @property
     def sums(self) -> str:
@@ -89,7 +90,10 @@ class Convolution:
         parts = {"name": self.name, "attributes": steps if more else f"{steps}, root", "sums": self.sums}
         parts |= {"x": tensor(x, self.element), "w": tensor(w, self.element), "y": tensor(y, self.sums)}
         lines = [filled(__file__, "CONVOLUTION", **parts), *(self._epilogue(more) if more else ())]
-        inputs, output = [Argument("x", x, self.element), weights, *more], Argument("y", y, self.output)
+        inputs, output = (
+            [Argument("x", x, self.element, zero_planes=self.zero_planes), weights, *more],
+            Argument("y", y, self.output),
+        )
         return fusion(inputs, output, "\n".join(lines), "%r" if more else "%p")
 
     def _epilogue(self, read: list[Argument]) -> list[str]:

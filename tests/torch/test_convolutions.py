@@ -1,6 +1,7 @@
 """Convolutions of volumes and transposed ones by plain ones: the same numbers as PyTorch's, in float64."""
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -11,8 +12,12 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 import tuner.torch  # noqa: E402 - after the skip
+from tuner.core.fusions import CONVOLUTION as CONVOLUTION_KIND  # noqa: E402
+from tuner.core.fusions import Fusion  # noqa: E402
+from tuner.programs.fusions.pipeline import FormedText, form_text  # noqa: E402
 from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
 from tuner.torch.convolutions import CONVOLUTION, PHASES_LIMIT, convolution  # noqa: E402
+from tuner.torch.export import export_module  # noqa: E402
 
 pytestmark = pytest.mark.mlir
 
@@ -81,3 +86,27 @@ def test_they_have_schedules(module: Any, shape: tuple[int, ...]) -> None:
     assert all(each.strategy for each in program.function.code.fusions)
     with torch.no_grad():
         torch.testing.assert_close(program(x), module(x))
+
+
+def last_fusion(module: Any, *inputs: Any) -> Fusion:
+    formed = form_text(export_module(module, inputs).text, None)
+    assert isinstance(formed, FormedText)
+    return formed.program.fusions[-1]
+
+
+@pytest.mark.parametrize("channels", [1, 4])
+@pytest.mark.parametrize(("padding", "mark"), [((1, 1, 0), "1, 1"), ((0, 1, 1), ""), ((2, 0, 0), "2, 2")])
+def test_planes_that_padding_adds_to_a_volume_are_marked_as_zeros(
+    channels: int, padding: tuple[int, int, int], mark: str
+) -> None:
+    module = torch.nn.Conv3d(channels, 8, 3, padding=padding).eval()
+    fusion = last_fusion(module, torch.ones(1, channels, 4, 5, 6))
+    assert fusion.kind == CONVOLUTION_KIND
+    assert re.findall(r"zero_planes = array<i64: (\d, \d)>", fusion.text) == [mark] * (mark != "")
+
+
+def test_planes_of_another_number_are_not_marked() -> None:
+    module = torch.nn.Sequential(torch.nn.ConstantPad3d(1, 2.0), torch.nn.Conv3d(3, 8, 3)).eval()
+    fusion = last_fusion(module, torch.ones(1, 3, 4, 5, 6))
+    assert fusion.kind == CONVOLUTION_KIND
+    assert "zero_planes" not in fusion.text

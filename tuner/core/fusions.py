@@ -87,8 +87,10 @@ def number_type(dtype: str) -> NumberType:
 # A fusion whose operands have other elements in between along the last loop has ``tuner.strided = 1 : i64``.
 # A convolution also has ``tuner.dimensions = "nfHW"``, what the loops of its last operation go through, and
 # ``tuner.channels = 64 : i64``, over which it sums; its step along a row is read from the convolution itself.
+# One of volumes with planes of zeros at the ends, ``ZERO_PLANES``, has ``tuner.products = 7225344 : i64``: so
+# many it sums up, without those of zeros.
 
-CHANNELS, DIMENSIONS = ("tuner.channels", "tuner.dimensions")
+CHANNELS, DIMENSIONS, PRODUCTS = ("tuner.channels", "tuner.dimensions", "tuner.products")
 REDUCED, ROWS_ATTRIBUTE, STRIDED = ("tuner.reduced", "tuner.rows", "tuner.strided")
 HASH_DIGITS = 12  # of a text's SHA-256 in the key of a problem
 BYTES, CONTRACTIONS, COPY, LOOPS_ATTRIBUTE, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
@@ -112,6 +114,7 @@ class FusionFacts:
     # D H W planes, rows and columns of pixels.
     dimensions: str = ""
     channels: int = 0  # of a convolution: that are summed up; 1 of a depthwise one
+    products: int = 0  # of a convolution with planes of zeros: that are summed up, without theirs; else 0
     stride: int = 0  # of a convolution: pixels of the input from one pixel of a row of the output to the next
     strided: int = 0  # 1 where elements of an operand are not adjacent along its last dimension; else 0
     reduced: int = 0  # of ``rows``: the loop that is reduced over
@@ -146,7 +149,7 @@ def facts_of(text: str) -> FusionFacts:
     """Returns what the attributes of a fusion's function say; without attributes, no loops and zeros."""
     loops, rows = [_extents(attribute, text) for attribute in (LOOPS_ATTRIBUTE, ROWS_ATTRIBUTE)]
     numbers = {}
-    for attribute in (BYTES, CHANNELS, CONTRACTIONS, COPY, REDUCED, STRIDED, TRANSPOSED, WEIGHTS):
+    for attribute in (BYTES, CHANNELS, CONTRACTIONS, COPY, PRODUCTS, REDUCED, STRIDED, TRANSPOSED, WEIGHTS):
         match = re.search(rf"{re.escape(attribute)} = (\d+)", text)
         numbers[attribute.removeprefix("tuner.")] = int(match[1]) if match else 0
     letters = re.search(rf'{re.escape(DIMENSIONS)} = "(\w*)"', text)
@@ -190,6 +193,9 @@ WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the 
 # as long as no number in these arguments is NaN or above MOST_GUARDED in magnitude.
 VISIBLE, GUARDED = "tuner.visible", "tuner.guarded"
 MOST_GUARDED = 1e10
+# Of the input of a convolution of volumes, array<i64: first, last>: so many planes at its start and at its
+# end are zeros at each call, as padding is.
+ZERO_PLANES = "tuner.zero_planes"
 PACKINGS_COMMENT = "// packings: "
 THREADS_COMMENT = "// threads: "
 THREADS_LINE = re.compile(rf"^{THREADS_COMMENT}(\d+)$", re.MULTILINE)

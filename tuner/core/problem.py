@@ -157,14 +157,17 @@ class Problem:
         """Returns the floating-point operations: 2 * batch * m * n * k. The epilogue is not counted.
 
         A fusion of two contractions has twice as many, an attention those of both of its products for each
-        score that no mask is known to hide. Of rows and of elementwise operations, which are bound by memory,
-        two for each element are counted.
+        score that no mask is known to hide, a convolution none with planes of zeros. Of rows and of
+        elementwise operations, which are bound by memory, two for each element are counted.
         """
         m, n, k = self.sizes
         if self.operation == ATTENTION:
             facts = facts_of(self.fusion)
             return 2 * self.batch * facts.visible_scores(m, n) * (k + facts.loops[-1])
-        contractions = max(1, facts_of(self.fusion).contractions) if self.fusion else 1
+        facts = facts_of(self.fusion)
+        if facts.products:
+            return 2 * facts.products
+        contractions = max(1, facts.contractions)
         return 2 * contractions * self.batch * m * n * k
 
     @property

@@ -19,6 +19,7 @@ from tuner.core.fusions import (
     LOOPS,
     LOOPS_ATTRIBUTE,
     NUMBER_TYPES,
+    PRODUCTS,
     REDUCED,
     ROOT_ATTRIBUTE,
     ROWS,
@@ -34,7 +35,14 @@ from tuner.core.fusions import (
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.ir import building
-from tuner.mlir.ir.linalg import LAYOUTS, convolution_form, is_unsigned, round_late
+from tuner.mlir.ir.linalg import (
+    LAYOUTS,
+    ConvolutionForm,
+    convolution_form,
+    is_unsigned,
+    round_late,
+    zero_planes,
+)
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import op_of, walk, walk_where
 from tuner.mlir.passes import run_passes
@@ -83,6 +91,8 @@ def annotate_facts(module: ir.Module) -> None:
         form = convolution_form(named[0])
         summed = 1 if form.is_depthwise else named[0].operands[1].type.shape[form.weights.index("c")]
         found |= {DIMENSIONS: ir.StringAttr.get(form.output), CHANNELS: ir.IntegerAttr.get(wide, summed)}
+        if any(zero_planes(named[0])):
+            found[PRODUCTS] = ir.IntegerAttr.get(wide, _products(named[0], form))
     reductions = [op for op in walk(function, "linalg.generic") if REDUCTION in iterators(op)]
     if reductions and not contractions(function):
         rows, reduced = loop_extents(reductions[0]), iterators(reductions[0]).index(REDUCTION)
@@ -95,6 +105,19 @@ def annotate_facts(module: ir.Module) -> None:
         found[STRIDED] = ir.IntegerAttr.get(wide, 1)
     for name, attribute in found.items():
         function.attributes[name] = attribute
+
+
+def _products(op: Op, form: ConvolutionForm) -> int:
+    """Returns how many products a convolution of volumes sums up, without those of planes of zeros."""
+    first, last = zero_planes(op)
+    given, weights, sums = (each.type.shape for each in op.operands)
+    planes = range(first, given[form.input.index("D")] - last)
+    taps = [each * form.dilations[0] for each in range(weights[form.weights.index("d")])]
+    results = range(sums[form.output.index("D")])
+    read: int = sum(plane * form.strides[0] + tap in planes for plane in results for tap in taps)
+    filters = weights[form.weights.index("f")]
+    made: int = prod(sums) * prod(weights) // filters  # with those of zeros
+    return made * read // (len(taps) * len(results))
 
 
 def _is_strided(argument: ir.MemRefType, loops: int) -> bool:

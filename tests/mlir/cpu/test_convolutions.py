@@ -18,7 +18,7 @@ from tuner.core.machine import Machine, variables_of
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.mlir.ir.linalg import LAYOUTS
-from tuner.mlir.reference.fusion_reference import evaluate, worst_error
+from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
@@ -193,6 +193,55 @@ def test_nan_and_infinities_stay_in_their_windows_of_tiles(channels: int, is_wei
     inputs[0][0, channels - 1, 2, [3, 12]] = np.nan, np.inf
     inputs[1][5, channels - 1, 1, 1] = -np.inf
     require_windows(convolution, WITH_TILES, inputs)
+
+
+OF_VOLUMES = "linalg.conv_3d_ncdhw_fcdhw"
+# planes of zeros at both ends, and (planes of the output and of the window, stride, dilation)
+PADDED = {
+    "one at each end": ((1, 1), (4, 3, 1, 1)),
+    "one result reads zeros alone": ((2, 0), (3, 2, 1, 1)),
+    "all results read both ends": ((1, 2), (1, 5, 1, 1)),
+    "every second result": ((1, 1), (3, 3, 2, 1)),
+    "with gaps": ((2, 2), (4, 3, 1, 2)),  # zeros are multiplied
+}
+
+
+@pytest.mark.parametrize("name", PADDED)
+@pytest.mark.parametrize("machine", [HERE, pytest.param(PAIRS, marks=NEEDS_PAIRS), AVX2, WITH_TILES], ids=str)
+def test_planes_of_zeros_are_added_to_nothing(name: str, machine: Machine) -> None:
+    zeros, planes = PADDED[name]
+    sizes: dict[str, Any] = {"channels": 16, "filters": 24, "height": 3, "width": 19, "planes": planes}
+    element = "bf16" if machine in (PAIRS, WITH_TILES) else "f32"
+    convolution = Convolution(OF_VOLUMES, **sizes, zero_planes=zeros, element=element, epilogue="bias_relu")
+    inputs = draw_inputs(problem_of(convolution).fusion, np.random.default_rng(0))
+    ends = np.moveaxis(inputs[0], 2, 0)
+    assert not ends[: zeros[0]].any()
+    assert not ends[len(ends) - zeros[1] :].any()
+    assert ends[zeros[0] : len(ends) - zeros[1]].all()
+    computed(convolution, first(convolution, machine)[1], machine, inputs)
+
+
+@pytest.mark.parametrize("element", ["f32", pytest.param("bf16", marks=NEEDS_PAIRS)])
+def test_planes_of_zeros_are_not_read_by_the_sums(element: str) -> None:
+    convolution = Convolution(OF_VOLUMES, 1, 1, 6, 16, 5, 9, planes=(4, 3, 1, 1), element=element)
+    padded = replace(convolution, zero_planes=(1, 1))
+    x, w = draw_inputs(problem_of(padded).fusion, np.random.default_rng(0))
+    script = first(padded, PAIRS)[1]
+    expected = computed(padded, script, inputs=(x, w))
+    x[:, :, [0, -1]] = np.nan
+    code = compiled(problem_of(padded).fusion, script)
+    (found,) = run(code, (x, w), evaluate(problem_of(padded).fusion, (x, w)), padded.output)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_products_with_planes_of_zeros_are_not_counted() -> None:
+    convolution = Convolution(OF_VOLUMES, 2, 1, 3, 5, 6, 7, (3, 2), planes=(4, 3, 1, 1))
+    every = problem_of(convolution).flop
+    assert every == 2 * 2 * 5 * (4 * 6 * 7) * (3 * 3 * 3 * 2)
+    assert problem_of(replace(convolution, zero_planes=(1, 1))).flop == every * 10 // 12
+    assert problem_of(replace(convolution, zero_planes=(2, 0))).flop == every * 9 // 12
+    strided = replace(convolution, planes=(4, 3, 2, 1))
+    assert problem_of(replace(strided, zero_planes=(1, 1))).flop == problem_of(strided).flop * 10 // 12
 
 
 @NEEDS_PAIRS

@@ -47,6 +47,13 @@ def test_the_order_depends_on_the_layout(name: str, order: str) -> None:
     assert (f"tuner.order = array<i64: {order}>" in text) if order else ("tuner.order" not in text)
 
 
+def test_planes_between_planes_of_zeros_are_those_of_the_sums() -> None:
+    text = payload("conv_3d_ncdhw_fcdhw")
+    marked = text.replace("1x3x6x6x6xf32>", "1x3x6x6x6xf32> {tuner.zero_planes = array<i64: 1, 2>}", 1)
+    assert "planes = array<i64: 2, 1, 4>" in apply(LINE, marked)
+    assert " planes = " not in apply(LINE, text)
+
+
 def narrow(text: str) -> str:
     head, call = text.split("linalg.", 1)
     operands, rest = call.split(" outs", 1)

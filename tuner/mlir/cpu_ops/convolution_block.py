@@ -15,6 +15,7 @@ from tuner.mlir.cpu_ops.convolution_operands import (
     FILTERS,
     INPUT,
     LANES_ALONG,
+    PLANES,
     SUMS,
     WEIGHTS,
     ConvolutionTile,
@@ -23,7 +24,18 @@ from tuner.mlir.cpu_ops.convolution_operands import (
 )
 from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION, panels_of
 from tuner.mlir.dialect import InPlaceOp, attribute, text
-from tuner.mlir.ir.building import fetch, index, loop, plus, reinterpreted, times, total, zero
+from tuner.mlir.ir.building import (
+    DYNAMIC,
+    fetch,
+    index,
+    loop,
+    plus,
+    reinterpreted,
+    times,
+    total,
+    value,
+    zero,
+)
 from tuner.mlir.ir.reading import op_of, walk
 
 LANES = 16  # elements of f32 of a register
@@ -40,6 +52,9 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     not the last dimension of the output, squares of sums are transposed. With ``along = "last"``, which
     depthwise convolutions need, the lanes are the last dimension of the output. A ``linalg.fill`` of the tile
     with zero before the convolution is replaced too.
+
+    Planes of the input that are zeros, as the op's attribute ``planes`` says, are not multiplied: a loop over
+    planes of the window begins after them or ends before them. All pixels of a tile must be of one plane.
 
     K groups, pairs of bf16, are multiplied by vdpbf16ps of AVX512-BF16, which takes subnormal numbers as 0.
     Weights that are an argument ``tuner.weight``, and are read by tiles of filters, become panels, one for
@@ -159,6 +174,7 @@ class _Block:
         if not loops:
             return self._step(at, sums)
         (dimension, count, step), *inner = loops
+        bounds = self._planes(dimension)
         # only the innermost loop is unrolled, and only without a remainder
         unroll = self.unroll if not inner and count % self.unroll == 0 else 1
 
@@ -170,7 +186,34 @@ class _Block:
                 after = self._over(inner, at | {dimension: place}, after)
             return after
 
+        if bounds is not None and inner:  # the innermost may be unrolled
+            return loop(*bounds, body, sums)
         return body(index(0), *sums) if count == unroll else loop(0, count // unroll, body, sums)
+
+    def _planes(self, dimension: int) -> tuple[Value, Value] | None:
+        """Creates the bounds of a loop over planes of the window, without those that read planes of zeros.
+
+        None where it is another loop, or where not all pixels of the tile read the same planes.
+        """
+        tile = self.tile
+        if PLANES not in tile.op.attributes:
+            return None
+        side, first, end = ir.DenseI64ArrayAttr(tile.op.attributes[PLANES])
+        terms, view = tile.maps[INPUT][side], op_of(tile.buffer(INPUT), "memref.subview")
+        if terms.get(dimension) != 1 or dimension not in tile.reduced or view is None:
+            return None
+        if any(tile.sizes[each] > 1 for each in terms if each not in tile.reduced):
+            return None
+        if op_of(view.operands[0], "memref.subview") is not None:
+            return None  # the place in the whole input is not known
+        operands = iter(list(view.operands)[1:])
+        places = [
+            next(operands) if each == DYNAMIC else index(each) for each in view.attributes["static_offsets"]
+        ]
+        kind = ir.IndexType.get()
+        low, high = (value("arith.subi", kind, index(each), places[side]) for each in (first, end))
+        low = value("arith.maxsi", kind, low, index(0))
+        return low, value("arith.minsi", kind, high, index(tile.sizes[dimension]))
 
     def _step(self, at: LoopIndices, sums: Sequence[Value]) -> list[Value]:
         known: dict[tuple[object, ...], Value] = {}

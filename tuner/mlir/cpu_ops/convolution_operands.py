@@ -219,6 +219,10 @@ class _KGroups:
 INPUT, WEIGHTS, SUMS = range(3)  # operands of a tile
 FILTERS, LAST = LANES_ALONG = ("filters", "last")  # the dimension of the lanes: of the weights, of the sums
 
+# Attribute of such an operation, array<i64: dimension of the input, first, end>: the input's planes before
+# ``first`` and from ``end`` on are zeros.
+PLANES = "planes"
+
 Terms = dict[int, int]  # dimension -> factor: an index as a sum of multiples of dimensions
 Place = dict[int, int]  # dimension -> element
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.convolution_operands import (
     PAIR,
+    PLANES,
     WEIGHTS,
     ConvolutionTile,
     add_products,
@@ -18,7 +19,7 @@ from tuner.mlir.cpu_ops.convolution_operands import (
 from tuner.mlir.cpu_ops.vnni_packing import k_group_type
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import PARALLEL, REDUCTION, dimensions, generic, index, value
-from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form
+from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form, zero_planes
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import op_of, walk
 from tuner.mlir.ir.vnni import ORDER, WEIGHT, set_packed_as
@@ -37,6 +38,9 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     An argument ``tuner.weight`` takes its weights in that order: it gets another type, ``tuner.order``, the
     dimension of the original weights for each of its dimensions, and ``tuner.packing``, the number of
     filters. Other weights are transposed in the function, at each call.
+
+    Of an input whose argument has ``tuner.zero_planes = array<i64: 1, 1>``, planes of zeros at the ends, the
+    ``linalg.generic`` has ``planes = array<i64: 2, 1, 5>``: planes are dimension 2, and 1 up to 5 are others.
 
     A convolution of bf16 into f32 reads K groups (``tuner.mlir.cpu_ops.convolution_operands``): its input is
     copied to K groups first, and weights are packed so. For bf16, %input below is 1x2x6x6xi32, and %w is
@@ -96,7 +100,7 @@ class _Convolution:
         return k_groups_in_steps(channels) if self.tiles else paired(channels)
 
     def rewrite(self, function: Op) -> str | None:
-        given = self.op.operands[0]
+        given, (first, last) = self.op.operands[0], zero_planes(self.op)
         if is_narrow(given) or self.tiles:
             reason = self._refuses_k_groups()
             if reason is not None:
@@ -121,6 +125,10 @@ class _Convolution:
         for name in (CONTRACTION, ROOT):
             if name in self.op.attributes:
                 sums.attributes[name] = ir.UnitAttr.get()
+        if first or last:
+            place = self.form.input.index("D")
+            planes = [place, first, self.op.operands[0].type.shape[place] - last]
+            sums.attributes[PLANES] = ir.DenseI64ArrayAttr.get(planes)
         self.op.results[0].replace_all_uses_with(sums.results[0])
         self.op.erase()
         return None

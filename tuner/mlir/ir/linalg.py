@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from tuner.core.fusions import ZERO_PLANES
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import argument_attributes
@@ -68,6 +69,19 @@ def convolution_form(op: Op) -> ConvolutionForm:
         for name in ("strides", "dilations")
     )
     return replace(unit, strides=strides, dilations=dilations)
+
+
+def zero_planes(op: Op) -> tuple[int, int]:
+    """Returns how many planes at both ends of a named convolution's input are marked as zeros."""
+    source = op_of(op.operands[0], "bufferization.to_tensor")
+    argument = None if source is None else source.operands[0]
+    if not isinstance(argument, ir.BlockArgument) or not isinstance(argument.owner, ir.Block):
+        return (0, 0)
+    marks = argument_attributes(argument.owner.owner.operation, argument.arg_number)
+    if ZERO_PLANES not in marks:
+        return (0, 0)
+    first, last = ir.DenseI64ArrayAttr(marks[ZERO_PLANES])
+    return first, last
 
 
 SUFFIX = "_epilogue"

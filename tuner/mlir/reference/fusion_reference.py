@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import UsageError
+from tuner.core.fusions import ZERO_PLANES
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
 from tuner.mlir.hidden_keys import with_hidden_keys
-from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form
+from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form, zero_planes
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.reference.bounded_ops import (
     BINARY,
@@ -128,15 +129,31 @@ def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     """Returns random inputs of a fusion: standard normal floats, any numbers of i8, 0 or 1 of other integers.
 
     Where the fusion's result then has a NaN or an infinity, each float becomes its magnitude plus 0.1. The
-    mask of an attention, if its visible band is marked, hides the keys outside of the band.
+    mask of an attention, if its visible band is marked, hides the keys outside of the band; planes that are
+    marked as zeros are.
     """
     kinds = input_shapes(text)
-    drawn = tuple(_drawn(shape, element, rng) for shape, element in kinds)
+    drawn = _with_zero_planes(text, tuple(_drawn(shape, element, rng) for shape, element in kinds))
     inputs = with_hidden_keys(text, drawn)
     if all(np.isfinite(each.value).all() for each in evaluate(text, inputs)):
         return inputs
     positive = (np.abs(each) + each.dtype.type(0.1) if each.dtype.kind == "f" else each for each in drawn)
-    return with_hidden_keys(text, tuple(positive))
+    return with_hidden_keys(text, _with_zero_planes(text, tuple(positive)))
+
+
+def _with_zero_planes(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Returns inputs with zeros in the planes of a volume that ``text`` marks; others as they are."""
+    if ZERO_PLANES not in text:
+        return inputs
+    with ir.Context(), ir.Location.unknown():
+        module = parse_fusion(text)
+        op = walk(fusion_function(module), *LAYOUTS)[0]
+        place = convolution_form(op).input.index("D")
+        first, last = zero_planes(op)
+        number = op.operands[0].owner.operands[0].arg_number
+    planes = np.moveaxis(inputs[number], place, 0)  # a view
+    planes[:first], planes[len(planes) - last :] = 0, 0
+    return inputs
 
 
 def _drawn(shape: tuple[int, ...], element: str, rng: np.random.Generator) -> Array:

@@ -14,20 +14,22 @@ from tuner.core.fusions import (
     ROOT_ATTRIBUTE,
     SOURCE,
     WEIGHT_ATTRIBUTE,
+    ZERO_PLANES,
     Fusion,
     View,
 )
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import source_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.fusions import operations
 from tuner.programs.fusions.formation import Members
 from tuner.programs.fusions.payload import TensorPayload, set_function_type
-from tuner.programs.fusions.views import memref_type
+from tuner.programs.fusions.views import memref_type, padding_number
 
 FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
 DEDUPLICATE = "builtin.module(cse)"
+VOLUMES = "linalg.conv_3d_ncdhw_fcdhw"
 NAMED_SOURCE = re.compile(rf'"{SOURCE}(\w+)"')
 
 
@@ -42,7 +44,12 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
     inputs = _fuse(function, inputs, members, len(outputs))
     ins = [places[value] for value in inputs]
     outs = [places[value] for value in outputs]
-    text = _memref_text(function, ins, outs, frozenset(weights))
+    marks = [f"{{{WEIGHT_ATTRIBUTE}}}" if each.buffer in set(weights) else "" for each in (*ins, *outs)]
+    for number, value in enumerate(inputs):
+        planes = _zero_planes(value, members)
+        if planes is not None:
+            marks[number] = f"{{{ZERO_PLANES} = array<i64: {planes[0]}, {planes[1]}>}}"
+    text = _memref_text(function, ins, outs, marks)
     names = tuple(name for op in members.ops for name in _names_in(op))
     return Fusion(members.kind, text, tuple(ins), tuple(outs), names, members.reason, sources)
 
@@ -132,12 +139,25 @@ def _fuse(function: TensorPayload, inputs: list[Value], members: Members, result
     return [inputs[number] for number in used]
 
 
+def _zero_planes(value: Value, members: Members) -> tuple[int, int] | None:
+    """Returns how many planes of zeros pad a volume at both ends that a convolution of a fusion reads."""
+    if not any(op.name == VOLUMES and op.operands[0] == value for op in members.ops):
+        return None
+    pad = operations.defining(source_of(value, (operations.EXPAND,)))  # by images and channels of size 1
+    if pad is None or pad.name != operations.PAD or padding_number(pad) != 0:
+        return None
+    if pad.results[0].type.shape[-3:] != value.type.shape[-3:]:
+        return None
+    first, last = (tuple(pad.attributes[name])[-3] for name in ("static_low", "static_high"))
+    return (first, last) if first or last else None
+
+
 def _memref_text(
-    function: TensorPayload, ins: Sequence[View], outs: Sequence[View], weights: frozenset[int]
+    function: TensorPayload, ins: Sequence[View], outs: Sequence[View], marks: Sequence[str]
 ) -> str:
+    """Returns the function on memrefs; ``marks``: the attributes of each argument, in braces, or ""."""
     types = [memref_type(each) for each in (*ins, *outs)]
-    marks = [f" {{{WEIGHT_ATTRIBUTE}}}" if each.buffer in weights else "" for each in (*ins, *outs)]
-    arguments = ", ".join(f"%{number}: {kind}{marks[number]}" for number, kind in enumerate(types))
+    arguments = ", ".join(f"%{number}: {kind} {marks[number]}" for number, kind in enumerate(types))
     tensors = [str(each.type) for each in function.block.arguments]
     reads = "\n".join(
         f"%t{number} = bufferization.to_tensor %{number} restrict : {types[number]} to {kind}"
