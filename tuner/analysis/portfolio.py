@@ -272,6 +272,9 @@ TUNED, SAME_WEIGHTS, MODEL = SOURCES = ("tuned", "same n and k", "cost model")
 # Of ``corrected_scores``: the weights are those of a Gaussian of one octave. With 8, two octaves, the mean
 # efficiency of problems held out, with all others timed, was 4 points lower: docs/decisions/libraries.md.
 WIDTH = 2.0
+# Weight of the assumption that the cost model is right. Of problems far from one another, as those of shipped
+# results, 0.5 left too much to the model: docs/decisions/search.md.
+SHRINKAGE = 0.1
 # A problem whose m lies outside of all tuned m of its n and k is served by the nearest of these up to this
 # distance in m. Larger distances were not studied.
 ONE_SIDE_OCTAVES = 2.0
@@ -321,7 +324,7 @@ def by_model(matrix: TimeMatrix, new_problem: NewProblem, columns: Iterable[int]
     like = [each == kind for each in kinds]
     octaves = octaves_of((*matrix.problems, new_problem.problem))
     known = KnownTimes(matrix.model_costs()[like], matrix.times()[like], octaves[:-1][like])
-    expected = corrected_scores(known, np.array(new_problem.costs, np.float64), octaves[-1], WIDTH)
+    expected = corrected_scores(known, np.array(new_problem.costs, np.float64), octaves[-1], WIDTH, SHRINKAGE)
     return _ordered(matrix, list(columns), expected)
 
 

@@ -27,11 +27,17 @@ class KnownTimes:
     octaves: Numbers  # [problem, 3]: log2 of (m, n, k)
 
 
-def corrected_scores(known: KnownTimes, costs: Numbers, octaves: Numbers, width: float = WIDTH) -> Numbers:
+def corrected_scores(
+    known: KnownTimes,
+    costs: Numbers,
+    octaves: Numbers,
+    width: float = WIDTH,
+    shrinkage: float = SHRINKAGE,
+) -> Numbers:
     """Returns a score for each configuration on one problem: the lower, the faster it is expected to be.
 
     log(cost) plus the column's mean residual on ``known``: log(time / cost), less the problem's mean.
-    Weights are exp(-d * d / width) at d octaves; SHRINKAGE pulls the mean to 0. ``octaves``: [3].
+    Weights are exp(-d * d / width) at d octaves; ``shrinkage`` pulls the mean to 0. ``octaves``: [3].
     """
     centred = residuals(known)
     is_known = np.isfinite(centred)
@@ -39,7 +45,7 @@ def corrected_scores(known: KnownTimes, costs: Numbers, octaves: Numbers, width:
     squares: Numbers = ((known.octaves - octaves) ** 2).sum(axis=1, keepdims=True)
     weights = np.where(is_known & (times >= LEAST_TIMES), np.exp(-squares / width), 0.0)
     total = (weights * np.where(is_known, centred, 0.0)).sum(axis=0)
-    scores: Numbers = np.log(filled_costs(costs)) + total / (SHRINKAGE + weights.sum(axis=0))
+    scores: Numbers = np.log(filled_costs(costs)) + total / (shrinkage + weights.sum(axis=0))
     return scores
 
 
