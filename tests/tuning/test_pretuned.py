@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.library.dispatch.rules import rule_of, ship
-from tuner.core.machine import Machine
+from tests.library.dispatch.rules import machine, rule_of, ship
+from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Matmul, Problem
 from tuner.core.processors import processor_of
 from tuner.core.requests import RunRequest
@@ -22,6 +22,7 @@ from tuner.tuning.pretuned import (
     class_of,
     held_out_speeds,
     shipped_picks,
+    shipped_roofline,
     shipped_rule,
     shipped_text,
 )
@@ -147,3 +148,16 @@ def test_a_search_begins_with_what_is_shipped_unless_it_begins_with_nothing(
         for changes in ({"warm_start": False}, {"fresh": True}):
             assert SHIPPED not in [each.origin for each in first_of(store, problem, **changes)]
         assert SHIPPED not in [each.origin for each in first_of(store, Matmul(64, 48, 33, dtype="f64"))]
+
+
+def test_a_roofline_is_shipped_for_machines_of_that_name_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roofline, here = Roofline(1e12, 4e10, "measured by FMA"), machine()
+    rule = replace(rule_of({Matmul(64, 48, 32): (1e-3, 2e-3)}), roofline=roofline)
+    ship(tmp_path, monkeypatch, rule)
+    found = shipped_roofline(here, "f32", 1)
+    assert found == replace(roofline, flop_source="measured on a machine of this name")
+    assert shipped_roofline(replace(here, name="another"), "f32", 1) is None
+    assert shipped_roofline(here, "f32", 2) is None
+    assert "roofline there, f32 x1: 1000 GFLOP/s, 40.0 GB/s" in shipped_text(here)

@@ -76,6 +76,7 @@ BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 EXTENSIONS = {"has_bf16": "bf16", "has_vnni": "vnni", "has_amx_bf16": "amx_bf16", "has_amx_int8": "amx_int8"}
 ADDED_LATER = ("amx_bf16", "amx_int8")  # words that names of the same machines did not have at first
 REACHED = "reached by a kernel"  # source of a roofline's flop/s
+SHIPPED = "measured on a machine of this name"  # of a roofline that comes with tuner
 BEFORE_CACHES = ", caches "  # in a processor's name, after the words
 
 

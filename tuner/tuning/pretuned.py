@@ -6,14 +6,14 @@ the files of the machine that it runs on.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from tuner.analysis.portfolio import held_out_choices, ranked_columns
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.machine import Machine
+from tuner.core.machine import SHIPPED, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, parse_rule
 
@@ -82,6 +82,15 @@ def rule_of_class(name: str, dtype: str, threads: int) -> DispatchRule | None:
 @cache
 def _rule(file: Path) -> DispatchRule | None:
     return parse_rule(file.read_text(), file.name) if file.is_file() else None
+
+
+def shipped_roofline(machine: Machine, dtype: str, threads: int) -> Roofline | None:
+    """Returns the roofline that is shipped for machines of this very name; None where there is none."""
+    shipped = shipped_rule(machine, dtype, threads)
+    if shipped is None or not machine.is_named(shipped.rule.machine) or shipped.rule.threads != threads:
+        return None
+    roofline = shipped.rule.roofline
+    return roofline and replace(roofline, flop_source=SHIPPED)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ COMPILED_AGAIN_S = 1.5  # until the top trials of a problem are compiled and loa
 OTHERS_TIMED = 4  # next to the top trials: the baseline, the fastest again and at other alignments
 UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
 MOST_RESERVED = 0.4  # of a budget
+SHORT_BUDGET_S = 20.0  # below it a roofline that is shipped is not measured again
 ROOFLINE_S = 2.0  # until a child process has measured a roofline
 
 

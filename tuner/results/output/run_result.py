@@ -12,7 +12,7 @@ from tuner.analysis.ratios import (
     sensitivity_text,
 )
 from tuner.analysis.selected_result import SelectedResult, timed
-from tuner.core.machine import GpuState, Roofline
+from tuner.core.machine import SHIPPED, GpuState, Roofline
 from tuner.core.records import Measurement
 from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
@@ -63,7 +63,7 @@ def _state_text(state: GpuState) -> str:
 
 
 TIED_SHOWN = 8  # trials
-USUAL_SOURCES = ("measured", "measured by FMA")  # of a roofline's flop/s, that need no mention
+USUAL_SOURCES = ("measured", "measured by FMA", SHIPPED)  # of a roofline's flop/s, that need no mention
 
 
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
@@ -243,7 +243,8 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     problem = run.settings.problem
     reached = problem.flop, problem.bytes, run.machine.l3_bytes, timed(best).median_s
     roofline = roofline.raised(*reached)
-    limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
+    how = SHIPPED if roofline.flop_source == SHIPPED else "measured"
+    limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, {how}"
     source = "" if roofline.flop_source in USUAL_SOURCES else f", {roofline.flop_source}"
     source = source.replace(", measured by", " by")  # the bandwidth is measured as well
     limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
