@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tuner.core.candidate import CPU
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import NamedProblem, Problem, distinct_problems
 from tuner.core.requests import RunRequest
@@ -540,7 +540,7 @@ def load_best(
             best = best_here(store, backends, problem, target, threads).best
             return backends.kind(best.record.target).load(problem, best, store.program(best.id))
     except NotTunedError:
-        if target in (AUTO, CPU):
+        if target == AUTO or TargetName.parse(target).is_on_cpu:
             kernel = shipped_kernel(problem, backends.machine(), threads or 1)
             if kernel is not None:
                 return kernel

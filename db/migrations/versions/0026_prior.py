@@ -9,7 +9,7 @@ down_revision = "0025"
 
 def upgrade() -> None:
     """Adds ``run.prior``, "" for the runs so far."""
-    op.add_column("run", sa.Column("prior", sa.String(), server_default=sa.text("''"), nullable=False))
+    op.add_column("run", sa.Column("prior", sa.Text(), server_default=sa.text("''"), nullable=False))
 
 
 def downgrade() -> None:

@@ -25,7 +25,7 @@ from tuner.cli.options import (
     taken_problem,
     target_options,
 )
-from tuner.core.candidate import CPU, TargetName
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.serialization import parse_moment
 from tuner.results.explanations import problem_and_target, suggestions
@@ -192,9 +192,9 @@ def targets(context: click.Context, as_json: bool) -> None:
         reason = "; ".join(text for text in (status.reason, tools) if text)
         lines.append(f"{status.name}: {available}: {reason}")
         document.append({"name": status.name, "available": status.is_available, "reason": reason})
-        if status.name == CPU:
+        if status.is_timed and TargetName(status.name).is_on_cpu:
             shipped = shipped_text(backends.machine())
-            lines.append(f"{CPU}: {shipped}")
+            lines.append(f"{status.name}: {shipped}")
             document[-1]["shipped"] = shipped
     print_found(as_json, document, *wrapped(lines))
 
