@@ -184,7 +184,7 @@ def real_run(folder: Path, problem: Problem) -> Tuner:
     """Returns a database in a folder after a real run of a strategy whose scripts stock mlir-opt runs."""
     tuner = Tuner(folder / "results.db", real_candidates())
     phrase = ("--strategy", "matmul_cpu_direct", "--sampler", "random", "--trials", "1", "--workers", "1")
-    tuner.done("tune matmul", problem.shape, *phrase)
+    tuner.done("tune matmul", problem.shape, *phrase, "--no-warm-start")  # what is shipped may prefetch
     return tuner
 
 

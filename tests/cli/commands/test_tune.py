@@ -212,7 +212,7 @@ def test_a_replay_learns_from_recordings_that_are_named_and_readable(tuner: Tune
     best = min(values.outcome_of(n).median_s for n in range(120) if n % 7 != 3)  # type: ignore[union-attr]
     assert tuner(text).json["first"] == []
     warm = tuner(text, "--warm-start", str(file)).json
-    assert (len(warm["first"]), warm["best"]["median_s"]) == (8, best)
+    assert (len(warm["first"]), warm["best"]["median_s"]) == (4, best)  # of its own space: that differ most
     assert "gone.t4.json: cannot be read" in tuner.refused(text, "--warm-start", "gone.t4.json")
 
 
