@@ -9,12 +9,13 @@ import pytest
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.db.values import time_again
-from tests.docs.guide import ROOT
 from tests.results.regression.test_gate import changed
 from tests.tuning import fakes
 from tests.tuning.fakes import present
 from tests.tuning.watched_target import Day, backends
 from tuner.db.store import Store
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
