@@ -1,6 +1,5 @@
 """``tuner.matmul`` after first use against numpy's BLAS, interleaved: each weight with a rule without it."""
 
-import datetime
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,12 +17,11 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.reliability import NOT_RECORDED
 from tuner.library.dispatch.matmul import DispatchedMatmul
-from tuner.library.dispatch.portfolio import MeasuredCampaign, distilled
+from tuner.library.dispatch.portfolio import MeasuredCampaign, rule_of_today
 from tuner.payload.reference import Array
 from tuner.runtime import timing
 from tuner.targets.registry import real_backends
-from tuner.tuning.rule import DispatchRule, ProblemSpaces, StatedRegret, rule_text
-from tuner.version import __version__
+from tuner.tuning.rule import DispatchRule, StatedRegret, rule_text
 
 SIZE = 8  # configurations of a rule
 EFFORT = Effort(budget_s=0.15, min_samples=9, max_samples=60)
@@ -83,12 +81,9 @@ def rule_of_cells(
     compiler = real_backends().measurement(target).compiler(target)
     trusts = (NOT_RECORDED,) * len(rounds)
     campaign = MeasuredCampaign(matrix, rounds, (None,) * len(rounds), trusts, machine, threads, compiler)
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     portfolio = choose_portfolio(matrix, min(size, len(matrix.columns)))
-    space = ProblemSpaces.shipped(machine, threads)
-    strategies = (matrix.columns[column].strategy for column in portfolio.columns)
     regret = StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, size))
-    return distilled(campaign, portfolio, regret, space.sha256(strategies), (__version__, now))
+    return rule_of_today(campaign, portfolio, regret)
 
 
 def _ratio(problem: Problem, matmul: DispatchedMatmul, rule: Path | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Nothing is timed or stored. The choice says where it comes from, and what it is 
 
 import datetime
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,7 @@ class UntunedChoice:
     mlir: str  # version of the compiler
     candidate: Candidate
     script: Script
-    origin: str  # how it was chosen: "shipped results of zen5, 25 shapes"
+    origin: str  # how it was chosen: "shipped results of zen5 (25 shapes)"
     speed: str  # what is known of its speed relative to what a search finds; a range, or why unknown
 
     @property
@@ -119,11 +119,11 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
     machine = source.machine(settings.target)
     plan = source.plan(settings, machine)
     bind = source.bind(settings.strategies, settings.problem, settings.threads, machine)
+    picks: Iterable[_Pick]
     if machine.chip:
-        picks = itertools.chain(_by_machine_code(settings, plan, bind))
+        picks = _by_machine_code(settings, plan, bind)
     else:
-        ways = (_by_shipped(settings, machine, plan, bind), _by_model(machine, plan, bind))
-        picks = itertools.chain(*ways)
+        picks = itertools.chain(_by_shipped(settings, machine, plan, bind), _by_model(machine, plan, bind))
     pick = next((each for each in picks if not (is_stock and custom_ops(each.script.text))), None)
     if pick is None:
         what = "run by stock mlir-opt" if is_stock else "compiled"
@@ -148,12 +148,11 @@ def _by_shipped(settings: RunSettings, machine: Machine, plan: Plan, bind: Bind)
 
 
 def _by_model(machine: Machine, plan: Plan, bind: Bind) -> Iterator[_Pick]:
-    for rows, origin in ((plan.seeds({}), COST_MODEL), (plan.first, LISTED)):
-        for row in rows:
-            candidate = plan.feasible.candidate(row)
-            yield _Pick(candidate, bind(candidate), origin, UNKNOWN_SPEED.format(class_of(machine)))
-    candidate = plan.feasible.first_preferred
-    yield _Pick(candidate, bind(candidate), LISTED, UNKNOWN_SPEED.format(class_of(machine)))
+    speed, feasible = UNKNOWN_SPEED.format(class_of(machine)), plan.feasible
+    seeds, listed = (map(feasible.candidate, rows) for rows in (plan.seeds({}), plan.first))
+    for origin, candidates in ((COST_MODEL, seeds), (LISTED, (*listed, feasible.first_preferred))):
+        for candidate in candidates:
+            yield _Pick(candidate, bind(candidate), origin, speed)
 
 
 def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind) -> list[_Pick]:

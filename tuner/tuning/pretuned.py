@@ -19,7 +19,6 @@ from tuner.tuning.rule import DispatchRule, ProblemSpaces, parse_rule
 
 FOLDER = Path(__file__).parent.parent / "pretuned"
 SUFFIX = ".yaml"
-OTHERS = ("avx512", "avx2")  # classes by instruction set alone: processors that no other class has
 THREADS = (1, 2)  # that files are for; more threads take the last one's
 
 
@@ -98,7 +97,6 @@ class ShippedPicks:
     """What a shipped file chooses for a problem, the one to try first in front."""
 
     candidates: tuple[Candidate, ...]  # as they are on the problem, each once
-    source: str  # one of tuner.analysis.portfolio.SOURCES
     shipped: ShippedRule
 
     @property
@@ -123,7 +121,7 @@ def picks_of(shipped: ShippedRule, space: ProblemSpaces, problem: Problem) -> Sh
     found = ranked_columns(shipped.rule.matrix(), projected.new_problem)
     order = (projected.candidates[column] for column in found.columns)
     candidates = tuple(dict.fromkeys(each for each in order if each is not None))
-    return ShippedPicks(candidates, found.source, shipped) if candidates else None
+    return ShippedPicks(candidates, shipped) if candidates else None
 
 
 def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:

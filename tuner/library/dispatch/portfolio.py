@@ -221,13 +221,19 @@ def _stock(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> 
 
 
 def rule_of(found: CampaignPortfolio) -> DispatchRule:
-    """Returns the rule of a portfolio, of today: its configurations, with their times and its regret."""
-    measured = found.measured
-    space = ProblemSpaces.shipped(measured.machine, measured.threads)
-    sha256 = space.sha256(column.strategy for column in found.columns)
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    """Returns the rule of a campaign's portfolio: its configurations, with their times and its regret."""
     regret = StatedRegret.of(found.regret(), found.regret(held_out=True))
-    return distilled(measured, found.portfolio, regret, sha256, (__version__, now))
+    return rule_of_today(found.measured, found.portfolio, regret)
+
+
+def rule_of_today(
+    measured: MeasuredCampaign, portfolio: Portfolio, regret: StatedRegret | None
+) -> DispatchRule:
+    """Returns a portfolio's rule, made now by this tuner with the search space that it ships."""
+    space = ProblemSpaces.shipped(measured.machine, measured.threads)
+    sha256 = space.sha256(measured.matrix.columns[column].strategy for column in portfolio.columns)
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return distilled(measured, portfolio, regret, sha256, (__version__, now))
 
 
 def distilled(

@@ -174,7 +174,7 @@ class _Block:
         if not loops:
             return self._step(at, sums)
         (dimension, count, step), *inner = loops
-        bounds = self._planes(dimension)
+        bounds = self._planes(dimension) if inner else None  # the innermost may be unrolled
         # only the innermost loop is unrolled, and only without a remainder
         unroll = self.unroll if not inner and count % self.unroll == 0 else 1
 
@@ -186,7 +186,7 @@ class _Block:
                 after = self._over(inner, at | {dimension: place}, after)
             return after
 
-        if bounds is not None and inner:  # the innermost may be unrolled
+        if bounds is not None:
             return loop(*bounds, body, sums)
         return body(index(0), *sums) if count == unroll else loop(0, count // unroll, body, sums)
 
