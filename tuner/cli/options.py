@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.errors import UsageError
+from tuner.core.fusions import QUANTIZED
 from tuner.core.problem import (
     BATCH_MATMUL,
     EPILOGUES,
@@ -20,9 +21,11 @@ from tuner.core.problem import (
     MATMUL,
     NUMPY_ALIGNMENT,
     WARM,
+    Matmul,
     Problem,
     dtype_name,
     narrow_output,
+    parse_shape,
     parse_sizes,
 )
 from tuner.core.requests import ASKING, FleetRequest, RunRequest
@@ -104,7 +107,11 @@ def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest
     return request
 
 
-PROBLEM_OPTIONS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align", "cache")
+OF_WEIGHTS = ("weights", "group_size", "scale_dtype", "zero_points", "activations")
+PROBLEM_OPTIONS = (
+    *("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align", "cache"),
+    *OF_WEIGHTS,
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
@@ -174,6 +181,34 @@ problem_options = combined(
         show_default=True,
         metavar="STATE",
         help="What a CPU's caches hold at a call: warm, weights-cold (all but B) or cold (nothing).",
+    ),
+    click.option(
+        "--weights",
+        default="",
+        metavar="[i4|i8]",
+        help="B is quantized, n x k integers, packed ahead; --dtype is that of A. CPU only.",
+    ),
+    click.option(
+        "--group-size",
+        default="128",
+        show_default=True,
+        metavar="N",
+        help="Of quantized weights: elements of K with one scale; 32, 64, ..., or channel: all of K.",
+    ),
+    click.option(
+        "--scale-dtype",
+        default="f16",
+        show_default=True,
+        metavar="[f16|bf16|f32]",
+        help="Of quantized weights: type of the scales.",
+    ),
+    click.option("--zero-points", is_flag=True, help="Of quantized weights: each group has a zero point."),
+    click.option(
+        "--activations",
+        default="",
+        metavar="i8",
+        help="With quantized weights A is quantized at each call: i8 (by group), i8-group, i8-row. "
+        "Default: it is not.",
     ),
 )
 
@@ -283,9 +318,20 @@ def problem_of(
     output_dtype: str = "",
     align: str = NUMPY_ALIGNMENT,
     cache: str = WARM,
+    weights: str = "",
+    group_size: str = "128",
+    scale_dtype: str = "f16",
+    zero_points: bool = False,
+    activations: str = "",
 ) -> Problem:
     """Returns the problem that command-line arguments describe. Raises UsageError for an invalid one."""
     name = dtype_name(dtype)
+    if weights or activations or zero_points:
+        if operation not in (MATMUL, QUANTIZED):
+            raise UsageError(f"--weights cannot be combined with {operation}", f"allowed is {MATMUL}")
+        m, n, k = parse_shape(shape)
+        of_weights = (weights, group_size, scale_dtype, zero_points, activations)
+        return Matmul(m, n, k, name, layout, epilogue, output_dtype, align, cache, *of_weights)
     output = narrow_output(name, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)
     return Problem(operation, sizes, name, layout, epilogue, output, batch, align, cache)
@@ -346,7 +392,7 @@ def print_json(document: Any) -> None:
 EXPORTED = "tuner export matmul 512x512x512 -o best.mlir"  # makes a script, and its payload
 SUFFIX = ".mlir"  # of a file with a payload
 # options whose values a payload determines
-OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")
+OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache", *OF_WEIGHTS)
 MODEL_FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # model.py:function
 EXPORTED_MODEL = ".pt2"  # ends the name of a file that torch.export.save has written
 

@@ -1,10 +1,10 @@
 """A candidate (strategy and knob values), its strategy and target by name, and their JSON documents."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem, split_extents
+from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Matmul, Problem, split_extents
 from tuner.core.serialization import form, if_changed, number, stored_as, whole
 
 Value = int | str
@@ -117,14 +117,20 @@ class ProblemDocument:
     align: str = NUMPY_ALIGNMENT  # Problem.align
     cache: str = WARM  # Problem.cache
     fusion: str = field(default="", metadata=if_changed() | stored_as("group"))  # Problem.fusion
+    weights: str = field(default="", metadata=if_changed())  # Problem.weights, from which the text is made
 
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
-        return cls(problem.operation, problem.extents, **_same_named(problem))
+        document = cls(problem.operation, problem.extents, **_same_named(problem))
+        return replace(document, fusion="", weights=problem.weights) if problem.weights else document
 
     @property
     def problem(self) -> Problem:
         batch, sizes = split_extents(self.op, self.shape)
+        if self.weights:
+            m, n, k = sizes
+            given = (self.dtype, self.layout, self.epilogue, self.output, self.align, self.cache)
+            return Matmul(m, n, k, *given, self.weights)
         return Problem(self.op, sizes, batch=batch, **_same_named(self))
 
 

@@ -22,6 +22,8 @@ from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 
+from tuner.core.quantization import QUANTIZATION, WeightFormat
+
 # Element types: the table of their widths and names. PTX and the guard of exported scripts have their own.
 # A problem's dtype is an MLIR type, or a shorter name: tf32 is f32 of which the last 13 bits of the mantissa
 # are 0, e4m3 and e5m2 are 8-bit floats.
@@ -121,6 +123,7 @@ class FusionFacts:
     # Extents of the loops of reductions; () where these are the root's and the last one is reduced over.
     rows: tuple[int, ...] = ()
     visible: tuple[int, int] | None = None  # of an attention with a mask: ``VISIBLE``
+    weights_format: str = ""  # of a quantized matmul: the text of its WeightFormat
 
     def visible_scores(self, queries: int, keys: int) -> int:
         """Returns how many of the scores of an attention no mask is known to hide."""
@@ -141,6 +144,16 @@ class FusionFacts:
             ),
             *((name, getattr(self, name)) for name in ("dimensions", "channels", "stride")),
             ("masked", int(self.visible is not None)),
+            *self._of_quantization(),
+        )
+
+    def _of_quantization(self) -> tuple[tuple[str, int | str], ...]:
+        format_ = WeightFormat.of_text(self.weights_format) if self.weights_format else None
+        return (
+            ("weight_bits", format_.bits if format_ else 0),
+            ("group_size", format_.group if format_ else 0),
+            ("zero_points", int(format_ is not None and format_.has_zero_points)),
+            ("integers", int(format_ is not None and bool(format_.activations))),
         )
 
 
@@ -155,6 +168,7 @@ def facts_of(text: str) -> FusionFacts:
     letters = re.search(rf'{re.escape(DIMENSIONS)} = "(\w*)"', text)
     strides = re.search(r"strides = dense<\[?([0-9, ]+)\]?>", text)
     band = re.search(rf"{re.escape(VISIBLE)} = array<i64: (-?\d+), (-?\d+)>", text)
+    quantized = re.search(rf'{re.escape(QUANTIZATION)} = "([\w-]+)"', text)
     row_stride = int(strides[1].split(",")[-1]) if strides else 1
     return FusionFacts(
         loops=loops,
@@ -162,6 +176,7 @@ def facts_of(text: str) -> FusionFacts:
         dimensions=letters[1] if letters else "",
         stride=row_stride if letters else 0,
         visible=(int(band[1]), int(band[2])) if band else None,
+        weights_format=quantized[1] if quantized else "",
         **numbers,
     )
 
@@ -177,10 +192,11 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
-CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (
+CONTRACTION, CONVOLUTION, ATTENTION, QUANTIZED, ROWS, ELEMENTWISE, LOOPS = KINDS = (
     "contraction",  # matmul or batch_matmul, or two of one A, with the elementwise consumers
     "convolution",  # with the elementwise consumers
     "attention",  # a contraction, rows of its result, a contraction whose A they are, elementwise consumers
+    "quantized_matmul",  # by weights that are integers with scales: tuner.core.quantization
     "rows",  # reductions over one dimension, and elementwise operations over the same rows
     "elementwise",  # one or more elementwise operations of one shape; transposes, paddings, copies
     "loops",  # what no schedule is for: scalar loops
@@ -201,6 +217,7 @@ THREADS_COMMENT = "// threads: "
 THREADS_LINE = re.compile(rf"^{THREADS_COMMENT}(\d+)$", re.MULTILINE)
 UNSIGNED_SUFFIX = "u"  # of the sizes of a packing of unsigned bytes: 64x4x64u
 RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
+NIBBLE_MARK = "="  # before the order of nibbles: 64x8=fours
 SOURCE = "node "  # begins the location of an operation that comes from a node of a graph; its name follows
 ROOT_ATTRIBUTE = "root"  # of the last operation of a fusion, whose tiles the schedule fuses the others into
 CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a fusion
@@ -264,6 +281,15 @@ class FusedProgram:
     init: str = ""
 
 
+# Which of eight rows of K the nibbles of 32 bits are, from the lowest bits on. Fours: the low nibbles of four
+# bytes are four adjacent rows, the high ones the next four. Pairs: shifted by 4 i, the low nibbles of both
+# halves are rows 2 i and 2 i + 1. Rows: row by row.
+NIBBLES = MappingProxyType(
+    {"fours": (0, 4, 1, 5, 2, 6, 3, 7), "pairs": (0, 2, 4, 6, 1, 3, 5, 7), "rows": tuple(range(8))}
+)
+NIBBLE_ROWS = 8
+
+
 @dataclass(frozen=True)
 class WeightPacking:
     """How a script reads a weight of k x n elements: as panels of ``columns`` columns, one after the other.
@@ -272,6 +298,9 @@ class WeightPacking:
     two rows of k lie next to each other for each column, as the dot products of bf16 take them. With
     ``depth`` 32, k is padded with zeros to a multiple of 32. With ``unsigned``, of i8, 128 is added to each
     element, which flips its sign bit: dot products of bytes take one of their factors as unsigned.
+
+    With ``nibbles``, integers from -8 to 7 with 8 added, two in a byte: the interleaved rows of a column in
+    the order of ``NIBBLES[nibbles]``, the first in the lowest bits.
 
     With ``run`` 3, rows come in runs of 3, each of which is padded to a multiple of ``depth``: the channels
     of a convolution for each element of its window. k must be a multiple of ``run``.
@@ -288,6 +317,7 @@ class WeightPacking:
     depth: int = 1
     unsigned: bool = False
     run: int = 0  # 0: all of k
+    nibbles: str = ""  # one of NIBBLES; "": a whole element each
 
     def matrix_shape(self, shape: tuple[int, ...]) -> tuple[int, int]:
         *rows, columns = [shape[each] for each in self.order or range(len(shape))]
@@ -341,13 +371,15 @@ def _packing_text(packing: WeightPacking | None) -> str:
     depth = f"x{packing.depth}" if packing.depth > 1 else ""
     unsigned = UNSIGNED_SUFFIX * packing.unsigned
     run = f"{RUN_MARK}{packing.run}" if packing.run else ""
-    return f"{packing.columns}x{packing.interleave}{depth}{unsigned}{run}{order}"
+    nibbles = f"{NIBBLE_MARK}{packing.nibbles}" if packing.nibbles else ""
+    return f"{packing.columns}x{packing.interleave}{depth}{unsigned}{run}{nibbles}{order}"
 
 
 def _packing(text: str) -> WeightPacking | None:
     if text == "-":
         return None
     sizes, *order = text.split(":")
+    sizes, _, nibbles = sizes.partition(NIBBLE_MARK)
     sizes, _, run = sizes.partition(RUN_MARK)
     columns, interleave, *depth = (int(number) for number in sizes.removesuffix(UNSIGNED_SUFFIX).split("x"))
     return WeightPacking(
@@ -357,4 +389,5 @@ def _packing(text: str) -> WeightPacking | None:
         depth=depth[0] if depth else 1,
         unsigned=sizes.endswith(UNSIGNED_SUFFIX),
         run=int(run) if run else 0,
+        nibbles=nibbles,
     )

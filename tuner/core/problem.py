@@ -11,10 +11,17 @@ from tuner.core.fusions import (
     FLOAT8S,
     KINDS,
     LOOPS,
+    QUANTIZED,
     STORED,
     facts_of,
     number_type,
     text_hash,
+)
+from tuner.core.quantization import (
+    ACTIVATION_DTYPES,
+    WeightFormat,
+    parsed_format,
+    quantized_text,
 )
 from tuner.core.serialization import stored_as
 from tuner.core.typed_arguments import shown, typed_arguments
@@ -140,11 +147,25 @@ class Problem:
 
         An alignment other than numpy's and a cache state other than warm come last: align=64 cache=cold.
         A fusion has the hash of its text in place of layout and epilogue: rows 64x128x1 f32
-        0a1b2c3d4e5f.
+        0a1b2c3d4e5f. A quantized matmul has the format of its weights: quantized_matmul 1x4096x4096
+        f32*i4-g128-f16 nt none.
         """
-        dtype = f"{self.dtype}->{self.output}" if self.output else self.dtype
-        form = (text_hash(self.fusion),) if self.fusion else (self.layout, self.epilogue)
+        types = f"{self.dtype}*{self.weights}" if self.weights else self.dtype
+        dtype = f"{types}->{self.output}" if self.output else types
+        is_hashed = self.fusion and not self.weights
+        form = (text_hash(self.fusion),) if is_hashed else (self.layout, self.epilogue)
         return " ".join((self.operation, self.shape, dtype, *form, *self.memory_options))
+
+    @property
+    def weights(self) -> str:
+        """Returns the format of quantized weights, the text of a WeightFormat; "" for other problems."""
+        return facts_of(self.fusion).weights_format if self.fusion else ""
+
+    @property
+    def multiplied_dtype(self) -> str:
+        """Returns the dtype whose instructions bound the speed: i8 where activations are quantized."""
+        is_integer = self.weights and WeightFormat.of_text(self.weights).activations
+        return "i8" if is_integer else self.dtype
 
     @property
     def memory_options(self) -> tuple[str, ...]:
@@ -264,6 +285,11 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     output: object = "",
     align: str | int = NUMPY_ALIGNMENT,
     cache: str = WARM,
+    weights: str = "",
+    group_size: int | str = 128,
+    scale_dtype: str = "f16",
+    zero_points: bool = False,
+    activations: str = "",
 ) -> Problem:
     """Returns the problem C = A B, with A of m x k, B of k x n and C of m x n elements.
 
@@ -282,13 +308,20 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
             as PyTorch does, or "any". Kernels are timed on operands with this alignment and no more.
         cache: what a CPU's caches hold when a kernel is called. "warm": what the call before left;
             "weights-cold": all but B, as in a model with more weights than the caches hold; "cold": nothing.
+        weights: "", or "i4" or "i8": B is quantized, n x k integers of 4 or 8 bits (layout nt), and packed
+            ahead; ``dtype``, f32 or bf16, is that of A. Also a whole format, "i4-g128-f16-zp-a8row".
+        group_size: of quantized weights: elements of K that share a scale, a multiple of 32, or "channel".
+        scale_dtype: of quantized weights: type of the scales, n x (k / group_size): "f16", "bf16" or "f32".
+        zero_points: of quantized weights: whether each group has a number that its integers are less by.
+        activations: of quantized weights: "" for products of A as it is; "i8": A is quantized for each call,
+            by "i8-group" (what "i8" means, but with groups of a channel) or by "i8-row".
 
     Returns:
         The problem, a frozen value.
 
     Raises:
         UsageError: an unknown type, layout, epilogue, alignment or cache state, or a size that is not
-            allowed.
+            allowed; a group size that does not divide k.
 
     Example:
         >>> import tuner
@@ -299,12 +332,35 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         'matmul 512x256x128 bf16 nt none'
     """
     sizes, given = (m, n, k), dtype_name(dtype)
+    if weights:
+        require_choice("epilogue with quantized weights", epilogue, ("none",))
+        require_choice("layout with quantized weights", layout, ("nn", "nt"))  # nn: not given
+        format_ = parsed_format(weights, group_size, scale_dtype, activations, has_zero_points=zero_points)
+        return quantized_problem(sizes, given, format_, dtype_name(output), align=str(align), cache=cache)
+    if activations or zero_points:
+        raise UsageError("activations and zero points: only of quantized weights", "add weights: i4 or i8")
     try:
         narrow = narrow_output(given, dtype_name(output))
     except UsageError:
         allowed = f"{' or '.join(output_names(given))} for dtype {given}"
         raise UsageError(f"output dtype: found {shown(output)}, allowed {allowed}") from None
     return Problem("matmul", sizes, given, layout, epilogue, narrow, align=str(align), cache=cache)
+
+
+def quantized_problem(
+    sizes: tuple[int, int, int],
+    dtype: str,
+    weights: WeightFormat,
+    output: str = "",
+    align: str = NUMPY_ALIGNMENT,
+    cache: str = WARM,
+) -> Problem:
+    """Returns the problem of a matmul by quantized weights; raises UsageError for what is not allowed."""
+    require_choice("dtype with quantized weights", dtype, ACTIVATION_DTYPES)
+    narrow = narrow_output(dtype, output)
+    Problem(MATMUL, sizes, dtype, "nt", "none", narrow)  # checks the sizes and the type of C
+    text = quantized_text(sizes, dtype, weights, narrow or natural_output(dtype))
+    return Problem(QUANTIZED, sizes, dtype, "nt", "none", narrow, 1, align, cache, text)
 
 
 @typed_arguments

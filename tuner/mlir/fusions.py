@@ -33,6 +33,7 @@ from tuner.core.fusions import (
     number_type,
 )
 from tuner.core.problem import Problem
+from tuner.core.quantization import BITS, QUANTIZATION
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.linalg import (
@@ -196,9 +197,11 @@ def prepare(module: ir.Module) -> None:
         } -> tensor<8x4xf32>
         bufferization.materialize_in_destination %r in restrict writable %out : ...
 
-    Raises CandidateError(COMPILE) where a pass fails.
+    A quantized matmul stays as it is. Raises CandidateError(COMPILE) where a pass fails.
     """
     function = fusion_function(module)
+    if QUANTIZATION in function.attributes:
+        return  # its strategy takes the text as it is
     for fill in walk(function, "linalg.fill"):  # the sums of a contraction are not kept in the output
         with ir.InsertionPoint(fill), fill.location:
             fill.operands[1] = building.value("tensor.empty", fill.results[0].type)
@@ -307,6 +310,7 @@ class FusionArgument:
     element: str  # MLIR type
     is_weight: bool  # the same numbers at each call
     is_output: bool
+    bits: int = 8  # of an integer weight: 4 for numbers from -8 to 7
 
     @property
     def span(self) -> int:
@@ -329,9 +333,14 @@ def fusion_arguments(text: str) -> tuple[FusionArgument, ...]:
                 str(kind.element_type),
                 WEIGHT_ATTRIBUTE in argument_attributes(function, number),
                 number >= inputs,
+                _bits_of(argument_attributes(function, number)),
             )
             for number, kind in enumerate(kinds)
         )
+
+
+def _bits_of(attributes: dict[str, Attribute]) -> int:
+    return int(ir.IntegerAttr(attributes[BITS]).value) if BITS in attributes else 8
 
 
 KINDS = (CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE)  # of fusions that a shipped strategy is for

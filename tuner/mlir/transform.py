@@ -11,6 +11,7 @@ from tuner.mlir.cpu_ops.convolution_tiles import ConvolutionTilesOp
 from tuner.mlir.cpu_ops.lanes_along_k import LanesAlongKOp
 from tuner.mlir.cpu_ops.pack_weights import PackByRowsOp, PackWeightsOp
 from tuner.mlir.cpu_ops.prefetch_reads import PrefetchReadsOp
+from tuner.mlir.cpu_ops.quantized_matmul import QuantizedMatmulOp
 from tuner.mlir.cpu_ops.reorder_weights import ReorderWeightsOp
 from tuner.mlir.cpu_ops.skip_hidden_keys import SkipHiddenKeysOp
 from tuner.mlir.cpu_ops.tile_shapes import DropUnitBatchOp, OverlapTilesOp
@@ -180,6 +181,7 @@ OPS = (
     InsertBarriersOp,
     MergeLdmatrixOp,
     LanesAlongKOp,
+    QuantizedMatmulOp,
     ReorderWeightsOp,
     SkipHiddenKeysOp,
     SetAsideEpilogueOp,

@@ -7,18 +7,21 @@ A weight of k x n elements that is read as panels of 4 columns, with n = 6:
 
 With interleave 2 pairs of rows lie next to each other for each column: 0 6 1 7 2 8 3 9. With a depth, rows of
 zeros are added until the number of rows is a multiple of the depth; where rows come in runs, to each run.
-Bytes that are wanted unsigned have their sign bits flipped, zeros as well.
+Bytes that are wanted unsigned have their sign bits flipped, zeros as well. With nibbles, so have integers of
+4 bits, of which a byte holds two, of different rows of a column.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.fusions import WeightPacking
+from tuner.core.fusions import NIBBLES, WeightPacking
 
 Array = npt.NDArray[Any]
 SIGN = np.int8(-128)  # the highest bit of an i8
+NIBBLE_SIGN = 8  # the highest bit of 4
 
 
 def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, int, int, int]:
@@ -28,13 +31,16 @@ def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, i
     rows, columns = packing.matrix_shape(shape)
     steps = -(-packing.padded_rows(rows) // packing.interleave)
     panels = -(-columns // packing.columns)
-    return panels, steps, packing.columns, packing.interleave
+    return panels, steps, packing.columns, packing.interleave // (2 if packing.nibbles else 1)
 
 
 def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
     """Writes a weight, packed, into ``target``, a contiguous array of the size of ``packed_shape``."""
     matrix = weight.transpose(packing.order) if packing.order else weight
     matrix = _with_padded_runs(matrix.reshape(packing.matrix_shape(weight.shape)), packing)
+    if packing.nibbles:
+        _pack_nibbles(matrix, packing, target.reshape(packed_shape(weight.shape, packing)))
+        return
     shape = packed_shape(weight.shape, packing)
     packed = target.reshape(shape)
     packed[...] = 0
@@ -45,6 +51,19 @@ def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
             packed[panel, : lines.shape[0], : lines.shape[1], row] = lines
     if packing.unsigned:
         packed ^= SIGN
+
+
+def _pack_nibbles(matrix: Array, packing: WeightPacking, packed: Array) -> None:
+    whole = replace(packing, nibbles="", order=())
+    order = NIBBLES[packing.nibbles]
+    for panel in range(packed.shape[0]):
+        part = matrix[:, panel * packing.columns : (panel + 1) * packing.columns]
+        one = np.zeros(packed_shape(part.shape, whole)[1:], np.int8)
+        for row in range(packing.interleave):
+            lines = part[row :: packing.interleave]
+            one[: lines.shape[0], : lines.shape[1], row] = lines
+        numbers = (one ^ np.int8(NIBBLE_SIGN)).astype(np.uint8) & np.uint8(2 * NIBBLE_SIGN - 1)
+        packed[panel] = (numbers[..., order[::2]] | numbers[..., order[1::2]] << 4).view(np.int8)
 
 
 def _with_padded_runs(matrix: Array, packing: WeightPacking) -> Array:

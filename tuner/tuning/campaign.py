@@ -143,7 +143,7 @@ def resume_campaign(
 def _shipped_columns(members: tuple[CampaignMember, ...], machine: Machine) -> Iterator[Candidate]:
     """Yields the configurations of the shipped results for the members' types; none on a GPU."""
     chosen = {one.name for each in members for one in each.settings.strategies}
-    kinds = dict.fromkeys((each.settings.problem.dtype, each.settings.threads) for each in members)
+    kinds = dict.fromkeys((each.settings.problem.multiplied_dtype, each.settings.threads) for each in members)
     for dtype, threads in () if machine.chip else kinds:
         shipped = shipped_rule(machine, dtype, threads)
         columns = () if shipped is None else shipped.rule.columns
@@ -207,12 +207,12 @@ def _floors_s(
     for each in members:
         problem, threads = each.settings.problem, each.settings.threads
         try:
-            if (problem.dtype, threads) not in rooflines:
+            if (problem.multiplied_dtype, threads) not in rooflines:
                 with interruption.waiting():
-                    rooflines[problem.dtype, threads] = source.roofline(problem, threads)
+                    rooflines[problem.multiplied_dtype, threads] = source.roofline(problem, threads)
         except TunerError:
             return ()
-        roofline = rooflines[problem.dtype, threads]
+        roofline = rooflines[problem.multiplied_dtype, threads]
         floors_s.append(roofline.least_s(problem.flop, problem.bytes, machine.l3_bytes))
     return tuple(floors_s)
 

@@ -89,7 +89,7 @@ class CampaignSession:
             )
             for place, run in enumerate(campaign.runs)
         )
-        by_dtype = {each.run.settings.problem.dtype: each for each in self._steps}
+        by_dtype = {each.run.settings.problem.multiplied_dtype: each for each in self._steps}
         self._reserved_s += sum(each.roofline_s for each in by_dtype.values())
         self._scheduler = Scheduler(plan.pool, campaign.settings.seed, campaign.settings.floors_s)
         self._taken = [0] * len(campaign.runs)  # trials of each run
@@ -153,7 +153,7 @@ class CampaignSession:
         return final_effort(self._searched_s() / problems, left_s, TOP_TRIALS_OF_CAMPAIGN)
 
     def _store_roofline(self, steps: RunSteps, known: dict[tuple[str, int], Roofline]) -> None:
-        key = (steps.run.settings.problem.dtype, steps.run.settings.threads)
+        key = (steps.run.settings.problem.multiplied_dtype, steps.run.settings.threads)
         if key in known:
             steps.set_roofline(known[key])
             return

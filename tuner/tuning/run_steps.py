@@ -324,7 +324,7 @@ class RunSteps:
             return None
         from tuner.tuning.pretuned import shipped_roofline  # loads YAML and pydantic
 
-        return shipped_roofline(self.run.machine, settings.problem.dtype, settings.threads)
+        return shipped_roofline(self.run.machine, settings.problem.multiplied_dtype, settings.threads)
 
     def _measured_roofline(self) -> Roofline | None:
         shipped = self._shipped_roofline()

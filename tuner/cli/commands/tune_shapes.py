@@ -39,6 +39,7 @@ from tuner.core.problem import (
     NUMPY_ALIGNMENT,
     OPERATIONS,
     WARM,
+    Matmul,
     NamedProblem,
     Problem,
     distinct_problems,
@@ -76,6 +77,7 @@ TEXTS = {  # key -> default
     "output": "",
     "align": NUMPY_ALIGNMENT,
     "cache": WARM,
+    "weights": "",  # a whole format: i4-g128-f16-zp-a8row
     "name": "",
 }
 KEYS = ("shape", *TEXTS, "count")
@@ -148,7 +150,14 @@ def _named_problem(entry: Mapping[str, object], where: str) -> NamedProblem:
         batch, sizes = parse_sizes(op, shape)
         output = narrow_output(texts["dtype"], texts["output"])
         options = {key: texts[key] for key in ("dtype", "layout", "epilogue", "align", "cache")}
-        problem = Problem(op, sizes, output=output, batch=batch, **options)
+        if texts["weights"]:
+            require_choice("op with quantized weights", op, (MATMUL,))
+            m, n, k = sizes
+            given = [texts[key] for key in ("dtype", "layout", "epilogue", "output", "align", "cache")]
+            dtype, layout, epilogue, result, align, cache = given
+            problem = Matmul(m, n, k, dtype, layout, epilogue, result, align, cache, texts["weights"])
+        else:
+            problem = Problem(op, sizes, output=output, batch=batch, **options)
         return NamedProblem(problem, texts["name"], count)
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", error.hint) from None

@@ -21,6 +21,7 @@ from tuner.mlir.cpu.threads import divide_among_threads
 from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.ir.reading import walk, walk_where
+from tuner.mlir.ir.table_lookup import lower_lookups
 from tuner.mlir.ir.vnni import lower_byte_dots, packing_of
 from tuner.mlir.math.lowering import expand_math
 from tuner.mlir.passes import reached, run_passes
@@ -206,6 +207,7 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
         tiles_as_vectors(module)
     run_passes(module, pipeline.FUSION_TO_LOOPS)
     lower_byte_dots(module, emulates=emulates)
+    lower_lookups(module, emulates=emulates)
     reached("loops", module)
     fill_masked_lanes(module)
     unmask_truths(module)

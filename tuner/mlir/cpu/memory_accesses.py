@@ -148,7 +148,7 @@ WHOLE_WRITES = {"vector.scatter": (0,), "x86.amx.tile_store": (0,), "memref.copy
 NO_ACCESS = (*ALLOCATIONS, *VIEWS, "memref.dealloc", "memref.dim", "memref.prefetch")
 PURE_DIALECTS = ("arith.", "math.", "vector.", "index.", "ub.", "x86.", "amx.", "complex.")
 INTRINSIC, NAME = "llvm.call_intrinsic", "intrin"  # operation and its attribute
-PURE_INTRINSICS = ("llvm.x86.avx512.vpdpbusd.",)  # beginnings of names
+PURE_INTRINSICS = ("llvm.x86.avx512.vpdpbusd.", "llvm.x86.avx512.permvar.")  # beginnings of names
 STRUCTURE = ("scf.for", "scf.if", "scf.yield")
 MAP = "permutation_map"
 

@@ -81,6 +81,7 @@ def _vector_code(call: Op) -> Value:
 
 PACKING = "tuner.packing"  # attribute of an argument: the columns of a panel
 INTERLEAVE, DEPTH, UNSIGNED, RUN = "tuner.interleave", "tuner.depth", "tuner.unsigned", "tuner.run"
+NIBBLES = "tuner.nibbles"
 ORDER = "tuner.order"  # attribute of an argument: the order of the weight's dimensions, where it is another
 WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers at each call
 
@@ -114,6 +115,7 @@ def set_packed_as(
     depth: int = 1,
     unsigned: bool = False,
     run: int = 0,
+    nibbles: str = "",
 ) -> None:
     """Gives argument ``number`` of a func.func the type ``kind`` and the attributes of a packing, in place.
 
@@ -127,7 +129,8 @@ def set_packed_as(
         %w: memref<2x3x3x64x32xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 32 : i64, ...}
                                                                         of 64 filters of 64 x 3 x 3 elements
 
-    ``tuner.interleave``, ``tuner.depth``, ``tuner.unsigned`` and ``tuner.run`` are fields of the packing too.
+    ``tuner.interleave``, ``tuner.depth``, ``tuner.unsigned``, ``tuner.run`` and ``tuner.nibbles`` are fields
+    of the packing too.
     """
     arguments = function.regions[0].blocks[0].arguments
     arguments[number].set_type(kind)
@@ -141,6 +144,8 @@ def set_packed_as(
     every[number] |= {name: ir.IntegerAttr.get(wide, size) for name, size, usual in sizes if size != usual}
     if order:
         every[number] |= {ORDER: ir.DenseI64ArrayAttr.get(list(order))}
+    if nibbles:
+        every[number] |= {NIBBLES: ir.StringAttr.get(nibbles)}
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
 
 
@@ -155,7 +160,8 @@ def packing_of(function: Op, number: int) -> WeightPacking | None:
         for name in (PACKING, INTERLEAVE, DEPTH)
     )
     run = int(ir.IntegerAttr(attributes[RUN]).value) if RUN in attributes else 0
-    return WeightPacking(columns, interleave, order, depth, UNSIGNED in attributes, run)
+    nibbles = ir.StringAttr(attributes[NIBBLES]).value if NIBBLES in attributes else ""
+    return WeightPacking(columns, interleave, order, depth, UNSIGNED in attributes, run, nibbles)
 
 
 def begins_panel(column: Value | int, columns: int) -> bool:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tuner.core.errors import UsageError
 from tuner.core.fusions import ZERO_PLANES
 from tuner.core.numpy_types import DTYPES
+from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
 from tuner.mlir.hidden_keys import with_hidden_keys
@@ -27,6 +28,7 @@ from tuner.mlir.reference.bounded_ops import (
     product_of_matrices,
     total,
 )
+from tuner.mlir.reference.quantized_reference import quantized_product
 
 
 def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
@@ -98,6 +100,9 @@ def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
+        if QUANTIZATION in fusion_function(module).attributes:
+            c = fusion_function(module).regions[0].blocks[0].arguments[-1].type
+            return (Expected(*quantized_product(text, inputs, str(c.element_type))),)
         return _Evaluation(fusion_function(module), inputs).outputs()
 
 

@@ -157,10 +157,12 @@ def speed_text(gflop_per_s: float | None) -> str:
 
 def problem_text(problem: Problem) -> str:
     """Returns a problem without default values: 'matmul 64x64x64 f16 -> f16 nt'; a fusion with its hash."""
-    options = [problem.operation, problem.shape, problem.dtype]
+    dtype = f"{problem.dtype}*{problem.weights}" if problem.weights else problem.dtype
+    options = [problem.operation, problem.shape, dtype]
     options += [f"-> {problem.output}"] * bool(problem.output)
     options += [given for given in (problem.layout, problem.epilogue) if given not in ("nn", "none")]
-    options += [f"fusion {text_hash(problem.fusion)}"] * bool(problem.fusion)
+    is_hashed = bool(problem.fusion) and not problem.weights
+    options += [f"fusion {text_hash(problem.fusion)}"] * is_hashed
     return " ".join((*options, *problem.memory_options))
 
 

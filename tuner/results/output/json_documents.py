@@ -93,7 +93,8 @@ def slowdown_document(compared: Comparable | NotComparable) -> Document:
 def problem_document(problem: Problem) -> Document:
     """Returns the JSON document of a problem; ``output`` is never empty, ``group`` the hash of a fusion."""
     document = {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
-    return document | ({"group": text_hash(problem.fusion)} if problem.fusion else {})
+    is_hashed = problem.fusion and not problem.weights
+    return document | ({"group": text_hash(problem.fusion)} if is_hashed else {})
 
 
 def counts_document(counts: Counts) -> Document:

@@ -98,12 +98,15 @@ def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, t
             )
 
 
+BUFFERS = re.compile(r"bufferiz|tuner\.quantized_matmul")  # in a script that leaves no tensors
+
+
 def appended_bufferization(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...]:
     """Returns a note for each script that does not bufferize: upstream's pass then makes the buffers."""
     return tuple(
         f"{script.path.name} leaves tensors: upstream's one-shot-bufferize is appended to it"
         for script in _plain_scripts(chosen)
-        if "bufferiz" not in COMMENT.sub("", script.text)
+        if not BUFFERS.search(COMMENT.sub("", script.text))
     )
 
 

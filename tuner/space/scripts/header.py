@@ -35,6 +35,9 @@ OPS = {
     "transform.apply_patterns.x86.vector_contract_to_packed_type_dot_product": {"bf16": AVX512_BF16},
 }
 VNNI_BLOCK = re.compile(r'"tuner\.vnni_block"\s*\([^)]*\)\s*(<?\{[^}]*\})?')  # with its attributes
+QUANTIZED = re.compile(r'"tuner\.quantized_matmul"\s*\([^)]*\)\s*(<?\{[^}]*\})')
+OF_SCHEMES = {"dots": VNNI, "pairs": AVX512_BF16}
+SCHEME = re.compile(r'\bscheme = "(\w+)"')
 PAIRS = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*<?\{[^}]*\bdots = 1\b')  # by dot-product instructions
 IN_256_BITS = re.compile(r"\blanes = 8\b")  # of AVX-VNNI; 16 lanes, the default, need AVX-512
 
@@ -53,6 +56,10 @@ def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     needed = {sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code}
     if any(not IN_256_BITS.search(attributes) for attributes in VNNI_BLOCK.findall(code)):
         needed.add(AVX512)
+    for attributes in QUANTIZED.findall(code):
+        needed.add(AVX512 if not IN_256_BITS.search(attributes) else None)
+        scheme = SCHEME.search(attributes)
+        needed.add(OF_SCHEMES.get(scheme[1]) if scheme else None)
     if PAIRS.search(code):
         needed.add(AVX512_BF16)
     return tuple(sorted(name for name in needed if name))

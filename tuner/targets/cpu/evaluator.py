@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError
-from tuner.core.fusions import FUSION_ENTRY, WeightPacking, packings_in, threads_in
+from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, WeightPacking, packings_in, threads_in
 from tuner.core.interfaces import (
     AbstractBaselineSource,
     AbstractEvaluator,
@@ -50,6 +50,7 @@ SPECIAL_DRAW = 1  # the one with NaN and infinity, of bytes with -128
 VERIFY_S = 0.03
 KEPT_ARRAYS = 16  # of fusions: a program's fusions are tuned in any order
 KEPT_BYTES = 2**28  # of their operands: above, all are dropped before others are allocated
+EVICTING_L3S = 3  # sizes of the L3 cache, of quantized weights
 EVICTING_L2S = 2  # sizes of the L2 cache: reading so many bytes of other weights evicts a weight
 PROBE_SAMPLES = 60  # of 0.15 ms: the best of them is within some percent of the best of many
 SECOND_LOOK = Effort(budget_s=0.02)  # of a kernel that is faster than what was seen here
@@ -280,7 +281,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             if not problem.fusion or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
                 self._arrays.clear()  # before the next are allocated
             if problem.fusion:
-                evicting_bytes = EVICTING_L2S * self._described_machine().l2_bytes
+                machine = self._described_machine()
+                evicting_bytes = EVICTING_L2S * machine.l2_bytes
+                if problem.operation == QUANTIZED:  # read from memory: weights of a model fit no cache
+                    evicting_bytes = max(evicting_bytes, EVICTING_L3S * machine.l3_bytes)
                 self._arrays[problem] = FusionArrays(problem, rng, evicting_bytes)
             else:
                 self._arrays[problem] = ProblemArrays(problem, rng)

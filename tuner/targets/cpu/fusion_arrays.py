@@ -97,6 +97,7 @@ LEAST_POSITIVE = 0.1  # where an input has to be positive
 OTHER_BYTES = 64  # that a kernel never reads
 MARK, MARK_BYTES = 0x7FFF, 2  # what ``ThreadTeam.watch`` writes into an element: of floats a NaN
 
+I4_RANGE = (-8, 8)  # of weights of 4 bits, as below
 I8_RANGE = (-128, 128)  # the least of all numbers, and one more than the greatest
 
 Packings = tuple[WeightPacking | None, ...]
@@ -270,7 +271,8 @@ class FusionArrays:
 
     def _drawn(self, argument: FusionArgument, rng: np.random.Generator) -> Array:
         if argument.element == "i8":
-            return rng.integers(*I8_RANGE, argument.span).astype(np.int8)
+            low, high = I4_RANGE if argument.bits == 4 else I8_RANGE
+            return rng.integers(low, high, argument.span).astype(np.int8)
         numbers: Array = rng.standard_normal(argument.span).astype(DTYPES[argument.element])
         return _positive(numbers) if self._is_positive else numbers
 

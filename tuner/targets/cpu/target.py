@@ -130,7 +130,7 @@ def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baselin
 
 
 def _roofline(problem: Problem, threads: int) -> Roofline:
-    work = partial(measure_cpu_roofline, problem.dtype, threads, host_machine())
+    work = partial(measure_cpu_roofline, problem.multiplied_dtype, threads, host_machine())
     with TimingLock("cpu", holder_text(problem)).held():
         return call_in_child("roofline", work, BASELINE_TIMEOUT_S)
 
@@ -143,7 +143,10 @@ def _source(problem: Problem, script: str) -> str:
 
 def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) -> Callable[..., object]:
     from tuner.targets.cpu.callables import load_callable  # loads MLIR
+    from tuner.targets.cpu.packed_callables import load_packing_kernel
 
+    if problem.weights:
+        return load_packing_kernel(problem, trial.script_text, trial.threads)
     if problem.fusion:
         raise UsageError(f"{problem.key}: a fusion is a part of a program, and runs with it")
     kernel: Callable[..., object] = load_callable(problem, trial.script_text, trial.threads)

@@ -121,18 +121,20 @@ class ProcessorPeak:
 
     def is_exceeded(self, problem: Problem, measurement: Measurement) -> bool:
         """Returns whether a time beats the peak, which is then measured again: clocks may have risen."""
-        if problem.dtype not in self._flop_per_s:
-            self._flop_per_s[problem.dtype] = self._probe(problem.dtype)
+        if problem.multiplied_dtype not in self._flop_per_s:
+            self._flop_per_s[problem.multiplied_dtype] = self._probe(problem.multiplied_dtype)
         reached = _reached(problem, measurement)
-        if reached > self._flop_per_s[problem.dtype]:
-            again = self._probe(problem.dtype)
-            self._flop_per_s[problem.dtype] = max(again, self._flop_per_s[problem.dtype])
-        return reached > self._flop_per_s[problem.dtype]
+        if reached > self._flop_per_s[problem.multiplied_dtype]:
+            again = self._probe(problem.multiplied_dtype)
+            self._flop_per_s[problem.multiplied_dtype] = max(
+                again, self._flop_per_s[problem.multiplied_dtype]
+            )
+        return reached > self._flop_per_s[problem.multiplied_dtype]
 
     def rise(self, problem: Problem, measurement: Measurement) -> None:
         """Takes a time as reached: times up to this speed are not above the peak any more."""
-        known = self._flop_per_s.get(problem.dtype, 0.0)
-        self._flop_per_s[problem.dtype] = max(known, _reached(problem, measurement))
+        known = self._flop_per_s.get(problem.multiplied_dtype, 0.0)
+        self._flop_per_s[problem.multiplied_dtype] = max(known, _reached(problem, measurement))
 
 
 def _reached(problem: Problem, measurement: Measurement) -> float:

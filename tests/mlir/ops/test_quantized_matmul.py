@@ -1,0 +1,148 @@
+"""``tuner.quantized_matmul`` computes what its payload says, of every format, size and scheme."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.mlir.ops.quantized import Case, arrays_of, multiplied, script_of
+from tuner.core.errors import CandidateError
+from tuner.core.quantization import BY_GROUP, BY_ROW, WeightFormat, quantized_text
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.lowering import compile_fusion
+from tuner.mlir.reference.fusion_reference import evaluate, worst_error
+from tuner.runtime.cpu.host import describe_machine
+
+W4 = WeightFormat(4, 32)
+CASE = Case((3, 40, 64), "f32", W4, "f32", {"scheme": "singles", "tile_m": 2, "tile_n": 32})
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Draws a format, sizes, and knobs that fit these."""
+    group = draw(st.sampled_from((0, 32, 64, 128)))
+    k = draw(st.integers(1, 140)) if not group else group * draw(st.integers(1, 4))
+    activations = draw(st.sampled_from(("", BY_ROW, *([BY_GROUP] if group else []))))
+    scale = draw(st.sampled_from(("f16", "bf16", "f32")))
+    weights = WeightFormat(draw(st.sampled_from((4, 8))), group, scale, draw(st.booleans()), activations)
+    dtype = draw(st.sampled_from(("f32", "bf16")))
+    output = draw(st.sampled_from(("f32", "bf16"))) if dtype == "bf16" else "f32"
+    has_pairs = dtype == "bf16" and not activations and describe_machine().multiplies_pairs
+    schemes = ["singles"] + ["dots"] * bool(activations) + ["pairs"] * has_pairs
+    scheme = draw(st.sampled_from(schemes))
+    lanes = 16 if scheme == "pairs" else draw(st.sampled_from((8, 16)))
+    blocks = [
+        each for each in (32, 64, 128) if k % each == 0 and each < k and (not group or each % group == 0)
+    ]
+    knobs = {
+        "scheme": scheme,
+        "tile_m": draw(st.sampled_from((1, 2, 3))),
+        "tile_n": lanes * draw(st.integers(1, 2)),
+        "lanes": lanes,
+        "block_k": draw(st.sampled_from((0, *blocks))) if output == "f32" else 0,
+        "prefetch": draw(st.sampled_from((0, 4096))),
+    }
+    return Case((draw(st.integers(1, 5)), draw(st.integers(1, 40)), k), dtype, weights, output, knobs)
+
+
+@settings(max_examples=40)
+@given(case=cases(), seed=st.integers(0, 2**32 - 1))
+@example(case=CASE, seed=0)
+def test_a_product_is_the_references(case: Case, seed: int) -> None:
+    arrays = arrays_of(case, np.random.default_rng(seed))
+    expected = evaluate(case.text, arrays)[0]
+    assert worst_error(expected, multiplied(case, arrays)) <= 1.0
+
+
+@settings(max_examples=8)
+@given(case=cases(), seed=st.integers(0, 2**32 - 1))
+def test_the_payload_itself_computes_the_reference(case: Case, seed: int) -> None:
+    arrays = arrays_of(case, np.random.default_rng(seed))
+    expected = evaluate(case.text, arrays)[0]
+    assert worst_error(expected, multiplied(dataclasses.replace(case, knobs={}), arrays)) <= 1.0
+
+
+@settings(max_examples=12)
+@given(case=cases(), seed=st.integers(0, 2**32 - 1))
+def test_numbers_of_all_sizes_are_multiplied(case: Case, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, *weights = arrays_of(case, rng)
+    special = np.array([0.0, -0.0, 1e-38, 1e-45, -3e-31, 65504.0, -1e20, 1.0, np.inf, np.nan], np.float32)
+    finite = special[:8]
+    a[...] = rng.choice(finite, a.shape).astype(a.dtype)
+    expected = evaluate(case.text, (a, *weights))[0]
+    found = multiplied(case, (a, *weights))
+    is_finite = np.isfinite(expected.value) & (np.abs(expected.value) < 1e37)
+    assert (
+        worst_error(
+            dataclasses.replace(
+                expected, value=expected.value[is_finite], tolerance=expected.tolerance[is_finite]
+            ),
+            found[is_finite],
+        )
+        <= 1.0
+    )
+
+
+def test_a_nan_in_a_row_makes_its_results_nan() -> None:
+    for activations in ("", BY_ROW, BY_GROUP):
+        weights = dataclasses.replace(W4, activations=activations)
+        scheme = "dots" if activations else "singles"
+        case = dataclasses.replace(CASE, weights=weights, knobs=CASE.knobs | {"scheme": scheme})
+        a, *others = arrays_of(case, np.random.default_rng(0))
+        a[1, 5] = np.nan
+        found = multiplied(case, (a, *others))
+        assert np.isnan(found[1]).all()
+        assert np.isfinite(found[[0, 2]]).all()
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("scheme", ["dots", "singles"])
+def test_several_threads_share_a_product(threads: int, scheme: str) -> None:
+    weights = WeightFormat(4, 32, has_zero_points=True, activations=BY_GROUP)
+    knobs = {"scheme": scheme, "tile_m": 4, "tile_n": 16}
+    case = Case((8, 320, 256), "f32", weights, "f32", knobs)
+    arrays = arrays_of(case, np.random.default_rng(0))
+    found = multiplied(case, arrays, threads)
+    assert worst_error(evaluate(case.text, arrays)[0], found) <= 1.0
+
+
+def test_code_for_processors_without_the_instructions_is_equal() -> None:
+    for bits, scheme, activations in ((4, "dots", BY_GROUP), (8, "dots", BY_ROW), (4, "singles", "")):
+        weights = WeightFormat(bits, 32, activations=activations)
+        case = dataclasses.replace(CASE, weights=weights, knobs=CASE.knobs | {"scheme": scheme})
+        arrays = arrays_of(case, np.random.default_rng(1))
+        found = multiplied(case, arrays, emulates=True)
+        assert worst_error(evaluate(case.text, arrays)[0], found) <= 1.0
+
+
+REFUSED = {
+    "dots of activations": ({"scheme": "dots"}, "found dots of activations that are not quantized"),
+    "pairs of f32": ({"scheme": "pairs"}, "found pairs of f32 with 16 lanes, allowed bf16 with 16"),
+    "no scheme": ({"scheme": "triples"}, "scheme: found 'triples', allowed dots, pairs, singles"),
+    "part of a register": ({"tile_n": 24}, "found 2 x 24 sums in registers of 16, allowed whole registers"),
+    "block": ({"block_k": 48}, "block_k: found 48, allowed divisors of 64 and multiples of 32"),
+}
+
+
+@pytest.mark.parametrize(("knobs", "reason"), REFUSED.values(), ids=REFUSED)
+def test_knobs_that_do_not_fit_are_refused(knobs: dict[str, int | str], reason: str) -> None:
+    case = dataclasses.replace(CASE, knobs=CASE.knobs | knobs)
+    with pytest.raises(CandidateError, match=reason):
+        _compiled(case.text, case.knobs)
+
+
+def test_an_edited_payload_is_refused() -> None:
+    text = quantized_text(CASE.sizes, "f32", dataclasses.replace(W4, activations=BY_ROW))
+    edited = text.replace("math.roundeven", "math.floor")
+    assert edited != text
+    with pytest.raises(CandidateError, match="found other operations than those of a quantized matmul"):
+        _compiled(edited, CASE.knobs)
+
+
+def _compiled(text: str, knobs: dict[str, int | str]) -> None:
+    with transform.new_context(), ir.Location.unknown():
+        compile_fusion(text, script_of(knobs))

@@ -1,0 +1,111 @@
+"""Lookups in a table of 16 numbers that a register holds, as calls (vpermw, vpermps of AVX-512)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ir.building import value
+from tuner.mlir.ir.reading import name_of, private_function, walk
+
+ENTRIES = 16  # of a table
+PREFIX = "lookup_"  # of the names of the functions that are called
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """An instruction that replaces each index of a register by the table's number at its lowest 4 bits."""
+
+    name: str
+    element: str  # of the table
+    index: str  # of the indices, as wide
+    lanes: int  # a table of fewer entries than 32 lanes stands twice in its register
+    intrinsic: str
+
+
+WORDS = Lookup(PREFIX + "words", "i16", "i16", 32, "llvm.x86.avx512.permvar.hi.512")
+FLOATS = Lookup(PREFIX + "floats", "f32", "i32", 16, "llvm.x86.avx512.permvar.sf.512")
+LOOKUPS = {each.name: each for each in (WORDS, FLOATS)}
+
+
+def declare_lookup(module: Op, lookup: Lookup) -> None:
+    """Declares the function of a lookup in a module, unless it is there."""
+    block = module.regions[0].blocks[0]
+    if any(name_of(each.operation) == lookup.name for each in block if "sym_name" in each.attributes):
+        return
+    table, indices = (f"vector<{lookup.lanes}x{each}>" for each in (lookup.element, lookup.index))
+    with ir.InsertionPoint.at_block_begin(block), module.location:
+        private_function(lookup.name, ir.Type.parse(f"({table}, {indices}) -> {table}"))
+
+
+def table_of(lookup: Lookup, entries: Sequence[ir.Attribute]) -> Value:
+    """Creates the constant register of a table of 16 entries."""
+    kind = ir.VectorType.get([lookup.lanes], ir.Type.parse(lookup.element))
+    every = list(entries) * (lookup.lanes // ENTRIES)
+    return value("arith.constant", kind, value=ir.DenseElementsAttr.get(every, kind))
+
+
+def looked_up(lookup: Lookup, table: Value, indices: Value) -> Value:
+    """Creates the call of a lookup: the table's numbers at the lowest 4 bits of each index.
+
+    The table is one of ``table_of``. Higher bits of an index do not count.
+    """
+    callee = ir.FlatSymbolRefAttr.get(lookup.name)
+    return value("func.call", table.type, table, indices, callee=callee)
+
+
+def lower_lookups(module: ir.Module, *, emulates: bool) -> None:
+    """Replaces the calls of lookups by their instruction, or by selections if ``emulates``, in place.
+
+      %b = call @lookup_words(%table, %indices) : (vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+    becomes
+      %b = llvm.call_intrinsic "llvm.x86.avx512.permvar.hi.512"(%table, %indices) : ...
+    """
+    for call in walk(module, "func.call"):
+        lookup = LOOKUPS.get(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+        if lookup is not None:
+            with ir.InsertionPoint(call), call.location:
+                found = _selected(call) if emulates else _instruction(call, lookup)
+            call.results[0].replace_all_uses_with(found)
+            call.erase()
+    for function in [op.operation for op in module.body.operations]:
+        if function.name == "func.func" and name_of(function) in LOOKUPS:
+            function.erase()
+
+
+def _instruction(call: Op, lookup: Lookup) -> Value:
+    return value(
+        "llvm.call_intrinsic",
+        call.results[0].type,
+        *call.operands,
+        intrin=ir.StringAttr.get(lookup.intrinsic),
+        op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([2, 0]),
+    )
+
+
+def _selected(call: Op) -> Value:
+    """Creates four levels of selections: by bit 0 between neighbours of the table, then by bit 1, ..."""
+    table, indices = call.operands
+    kind = ir.VectorType(table.type)
+    level = [_everywhere(table, kind, number) for number in range(ENTRIES)]
+    for bit in range(ENTRIES.bit_length() - 1):
+        mask = _bit(indices, bit)
+        pairs = zip(level[::2], level[1::2], strict=True)
+        level = [value("arith.select", kind, mask, odd, even) for even, odd in pairs]
+    return level[0]
+
+
+def _everywhere(table: Value, kind: Type, number: int) -> Value:
+    position = ir.DenseI64ArrayAttr.get([number])
+    element = ir.VectorType(kind).element_type
+    return value("vector.broadcast", kind, value("vector.extract", element, table, static_position=position))
+
+
+def _bit(indices: Value, bit: int) -> Value:
+    kind = ir.VectorType(indices.type)
+    truth = ir.VectorType.get(kind.shape, ir.IntegerType.get_signless(1))
+    one = ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(kind.element_type, 1 << bit))
+    of_bit = value("arith.andi", kind, indices, value("arith.constant", kind, value=one))
+    nothing = ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(kind.element_type, 0))
+    number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)  # ne
+    return value("arith.cmpi", truth, of_bit, value("arith.constant", kind, value=nothing), predicate=number)

@@ -1,0 +1,164 @@
+"""A tuned CPU kernel whose weights are packed once, as Python callables on numpy arrays.
+
+>>> kernel = tuner.load_best(tuner.Matmul(1, 4096, 4096, weights="i4", group_size=128))
+>>> layer = kernel.pack(integers, scales)        # once
+>>> c = layer(a)                                 # at each call
+"""
+
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.core.fusions import FUSION_ENTRY
+from tuner.core.interfaces import Script
+from tuner.core.numpy_types import DTYPES
+from tuner.core.problem import Problem
+from tuner.mlir.fusions import FusionArgument, fusion_arguments
+from tuner.payload.packed_weights import pack, packed_shape
+from tuner.payload.reference import Array
+from tuner.runtime.cpu.jit import CompiledFunction, PackedArguments
+from tuner.runtime.cpu.memory import keep_freed_memory, placed_empty
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.process_state import LoadedCode
+from tuner.targets.arrays import (
+    LOAD_AGAIN,
+    Expected,
+    require_numpy,
+    require_row_major,
+    require_type,
+)
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+
+WEIGHT_NAMES = ("b", "scales", "zero_points")
+NIBBLE_RANGE = (-8, 7)
+
+
+@final
+class PackingKernel(LoadedCode):
+    """A tuned kernel of one problem with constant weights; ``pack`` returns the function to call."""
+
+    load_again = LOAD_AGAIN
+
+    def __init__(self, problem: Problem, kernel: LoadedKernel) -> None:
+        """Takes a kernel of a problem with ``Problem.weights``."""
+        self.problem = problem
+        self._kernel = kernel
+        self._a, *self._weights, self._c = fusion_arguments(problem.fusion)
+        self._address = kernel.code.addresses[FUSION_ENTRY]
+        self._function = CompiledFunction(self._address)
+        self._team = ThreadTeam(kernel.threads) if kernel.threads > 1 else None
+
+    def pack(self, *weights: Array) -> "PackedMatmul":
+        """Packs weights as the kernel reads them.
+
+        Args:
+            weights: C-contiguous numpy arrays: of quantized weights the integers (n, k), i8, from -8 to 7 for
+                4 bits, the scales (n, k / group size), and the zero points, i8, of that shape, if the problem
+                has these. The arrays are copied.
+
+        Returns:
+            The function ``layer(a, out=None)``, which returns C.
+
+        Raises:
+            UsageError: a wrong number, shape, dtype or memory order, or integers that 4 bits do not hold.
+        """
+        if len(weights) != len(self._weights):
+            names = ", ".join(WEIGHT_NAMES[: len(self._weights)])
+            raise UsageError(f"pack: found {len(weights)} arrays, allowed {len(self._weights)}: {names}")
+        packed = []
+        packings = self._kernel.packings[1:]
+        for name, argument, array, packing in zip(
+            WEIGHT_NAMES, self._weights, weights, packings, strict=False
+        ):
+            _check(_expected(name, argument), array)
+            if argument.bits < 8 and not _fits_nibbles(array):
+                low, high = NIBBLE_RANGE
+                raise UsageError(f"{name}: found integers that 4 bits do not hold, allowed {low} to {high}")
+            shape = array.shape if packing is None else packed_shape(array.shape, packing)
+            target = placed_empty((int(np.prod(shape)),), array.dtype)
+            if packing is None:
+                target[...] = array.reshape(-1)
+            else:
+                pack(array, packing, target)
+            packed.append(target)
+        return PackedMatmul(self, tuple(packed))
+
+    def __call__(self, a: Array, *weights: Array, out: Array | None = None) -> Array:
+        """Packs weights and multiplies once: ``pack(*weights)(a, out=out)``, which takes long."""
+        return self.pack(*weights)(a, out=out)
+
+    def run(self, a: Array, weights: tuple[Array, ...], out: Array | None) -> Array:
+        """Computes C of a problem by packed weights; raises UsageError as ``PackedMatmul`` says."""
+        _check(_expected("a", self._a), a)
+        expected = _expected("out", self._c)
+        result = placed_empty(expected[1], expected[2]) if out is None else out
+        if out is not None:
+            _check(expected, out)
+            if not out.flags.writeable:
+                raise UsageError("out: is read-only, but is written to")
+            if np.may_share_memory(out, a):
+                raise UsageError("out: shares memory with a")
+        addresses = [each.ctypes.data for each in (a, *weights, result)]
+        if self._team is None:
+            self._function(PackedArguments(*addresses))
+            return result
+        threads = self._kernel.threads
+        arguments = [PackedArguments(*addresses, thread, threads) for thread in range(threads)]
+        with self._team.lock:
+            self._team.repeat(tuple((self._address, each.address) for each in arguments), 1)
+        return result
+
+
+@final
+class PackedMatmul:
+    """A kernel with its packed weights: ``layer(a, out=None)`` returns C. Threads may call it at once."""
+
+    def __init__(self, kernel: PackingKernel, weights: tuple[Array, ...]) -> None:
+        self.problem = kernel.problem
+        self._kernel = kernel
+        self._weights = weights
+
+    @property
+    def nbytes(self) -> int:
+        """Returns the bytes of the packed weights."""
+        return sum(each.nbytes for each in self._weights)
+
+    def __call__(self, a: Array, out: Array | None = None) -> Array:
+        """Multiplies: returns C of the problem.
+
+        Args:
+            a: a C-contiguous numpy array (m, k) of the problem's dtype.
+            out: array for the result, which shares no memory with ``a``; None: a new array.
+
+        Returns:
+            ``out``, or a new array.
+
+        Raises:
+            UsageError: a wrong shape, dtype or memory order, or an ``out`` that cannot be written.
+        """
+        return self._kernel.run(a, self._weights, out)
+
+
+def load_packing_kernel(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:
+    """Returns a bound script as a ``PackingKernel`` for ``threads`` threads; raises CandidateError."""
+    keep_freed_memory()
+    artifact = CpuCompiler().compile(problem, Script.of(script_text))
+    return PackingKernel(problem, CpuEvaluator(threads).load(problem, artifact))
+
+
+def _expected(name: str, argument: FusionArgument) -> Expected:
+    return (name, argument.shape, DTYPES[argument.element])
+
+
+def _fits_nibbles(array: Array) -> bool:
+    low, high = NIBBLE_RANGE
+    return bool(array.min() >= low and array.max() <= high)
+
+
+def _check(expected: Expected, array: Any) -> None:
+    require_numpy(expected, array)
+    require_type(expected, array.shape, array.dtype)
+    require_row_major(expected, array.strides, is_row_major=array.flags.c_contiguous)
