@@ -20,6 +20,7 @@ from benchmarks.golden_hashes.tuner_names import (
     GpuCompiler,
     KernelProgram,
     Machine,
+    Matmul,
     Problem,
     Script,
     TargetName,
@@ -97,12 +98,16 @@ def _candidate(number: int, row: dict[str, Any]) -> GoldenCandidate:
     dtype, layout, epilogue, output = options
     fusion = (FUSIONS / row["group"]).read_text() if "group" in row else ""
     batch, sizes = _sizes_of_fusion(shape) if fusion else parse_sizes(operation, shape)
+    problem = Problem(operation, sizes, dtype, layout, epilogue, output, batch, fusion=fusion)
+    if "weights" in row:
+        m, n, k = sizes
+        problem = Matmul(m, n, k, dtype, output=output, weights=row["weights"])
     return GoldenCandidate(
         number,
         TargetName.parse(row["target"]),
         row["isa"],
         row["threads"],
-        Problem(operation, sizes, dtype, layout, epilogue, output, batch, fusion=fusion),
+        problem,
         Candidate.of(row["strategy"], row["knobs"]),
     )
 

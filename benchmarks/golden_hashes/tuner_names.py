@@ -20,7 +20,7 @@ from tuner.core.machine import (
     gpu_machine,
     variables_of,
 )
-from tuner.core.problem import Problem, parse_sizes
+from tuner.core.problem import Matmul, Problem, parse_sizes
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import (
     PTX,
@@ -72,6 +72,7 @@ __all__ = [
     "KernelProgram",
     "LoweringStep",
     "Machine",
+    "Matmul",
     "MeasuredTrial",
     "Measurement",
     "MeasuringProvenance",

@@ -21,6 +21,10 @@ def test_attributes_are_read_and_a_text_without_them_has_no_loops() -> None:
         "channels": 0,
         "stride": 0,
         "masked": 0,
+        "weight_bits": 0,
+        "group_size": 0,
+        "zero_points": 0,
+        "integers": 0,
     }
     assert dict(facts_of(TEXT).variables()) == counted | others
     rows = "{tuner.reduced = 1 : i64, tuner.rows = array<i64: 16, 64, 8>, tuner.strided = 1 : i64}"

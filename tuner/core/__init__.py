@@ -13,6 +13,7 @@ __all__ = [
     "problem",
     "processors",
     "programs",
+    "quantization",
     "records",
     "reliability",
     "remote_results",

@@ -15,6 +15,7 @@ SHARED_SOURCES: Sources = (
     "core/fusions.py",
     "core/numpy_types.py",
     "core/problem.py",
+    "core/quantization.py",
     "mlir/bindings.py",
     "mlir/cpu_ops",
     "mlir/dialect.py",

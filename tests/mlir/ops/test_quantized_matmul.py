@@ -7,12 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.mlir.ops.quantized import Case, arrays_of, multiplied, script_of
-from tuner.core.errors import CandidateError
+from tests.mlir.ops.one_op import line_of
+from tests.mlir.ops.quantized import Case, arrays_of, multiplied
 from tuner.core.quantization import BY_GROUP, BY_ROW, WeightFormat, quantized_text
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.lowering import compile_fusion
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 
@@ -37,7 +34,7 @@ def cases(draw: st.DrawFn) -> Case:
     blocks = [
         each for each in (32, 64, 128) if k % each == 0 and each < k and (not group or each % group == 0)
     ]
-    knobs = {
+    knobs: dict[str, int | str] = {
         "scheme": scheme,
         "tile_m": draw(st.sampled_from((1, 2, 3))),
         "tile_n": lanes * draw(st.integers(1, 2)),
@@ -91,7 +88,7 @@ def test_a_nan_in_a_row_makes_its_results_nan() -> None:
     for activations in ("", BY_ROW, BY_GROUP):
         weights = dataclasses.replace(W4, activations=activations)
         scheme = "dots" if activations else "singles"
-        case = dataclasses.replace(CASE, weights=weights, knobs=CASE.knobs | {"scheme": scheme})
+        case = dataclasses.replace(CASE, weights=weights, knobs={**CASE.knobs, "scheme": scheme})
         a, *others = arrays_of(case, np.random.default_rng(0))
         a[1, 5] = np.nan
         found = multiplied(case, (a, *others))
@@ -103,7 +100,7 @@ def test_a_nan_in_a_row_makes_its_results_nan() -> None:
 @pytest.mark.parametrize("scheme", ["dots", "singles"])
 def test_several_threads_share_a_product(threads: int, scheme: str) -> None:
     weights = WeightFormat(4, 32, has_zero_points=True, activations=BY_GROUP)
-    knobs = {"scheme": scheme, "tile_m": 4, "tile_n": 16}
+    knobs: dict[str, int | str] = {"scheme": scheme, "tile_m": 4, "tile_n": 16}
     case = Case((8, 320, 256), "f32", weights, "f32", knobs)
     arrays = arrays_of(case, np.random.default_rng(0))
     found = multiplied(case, arrays, threads)
@@ -113,36 +110,30 @@ def test_several_threads_share_a_product(threads: int, scheme: str) -> None:
 def test_code_for_processors_without_the_instructions_is_equal() -> None:
     for bits, scheme, activations in ((4, "dots", BY_GROUP), (8, "dots", BY_ROW), (4, "singles", "")):
         weights = WeightFormat(bits, 32, activations=activations)
-        case = dataclasses.replace(CASE, weights=weights, knobs=CASE.knobs | {"scheme": scheme})
+        case = dataclasses.replace(CASE, weights=weights, knobs={**CASE.knobs, "scheme": scheme})
         arrays = arrays_of(case, np.random.default_rng(1))
         found = multiplied(case, arrays, emulates=True)
         assert worst_error(evaluate(case.text, arrays)[0], found) <= 1.0
 
 
-REFUSED = {
-    "dots of activations": ({"scheme": "dots"}, "found dots of activations that are not quantized"),
-    "pairs of f32": ({"scheme": "pairs"}, "found pairs of f32 with 16 lanes, allowed bf16 with 16"),
-    "no scheme": ({"scheme": "triples"}, "scheme: found 'triples', allowed dots, pairs, singles"),
-    "part of a register": ({"tile_n": 24}, "found 2 x 24 sums in registers of 16, allowed whole registers"),
-    "block": ({"block_k": 48}, "block_k: found 48, allowed divisors of 64 and multiples of 32"),
-}
+def _line(**knobs: int | str) -> str:
+    usual: dict[str, int | str] = {"scheme": "singles", "tile_m": 2, "tile_n": 16}
+    return line_of("quantized_matmul", **(usual | knobs))
 
 
-@pytest.mark.parametrize(("knobs", "reason"), REFUSED.values(), ids=REFUSED)
-def test_knobs_that_do_not_fit_are_refused(knobs: dict[str, int | str], reason: str) -> None:
-    case = dataclasses.replace(CASE, knobs=CASE.knobs | knobs)
-    with pytest.raises(CandidateError, match=reason):
-        _compiled(case.text, case.knobs)
+def _payload(activations: str = "", dtype: str = "f32") -> str:
+    weights = WeightFormat(4, 32, activations=activations)
+    return quantized_text((2, 16, 64), dtype, weights).replace("@group(", "@f(")
 
 
-def test_an_edited_payload_is_refused() -> None:
-    text = quantized_text(CASE.sizes, "f32", dataclasses.replace(W4, activations=BY_ROW))
-    edited = text.replace("math.roundeven", "math.floor")
-    assert edited != text
-    with pytest.raises(CandidateError, match="found other operations than those of a quantized matmul"):
-        _compiled(edited, CASE.knobs)
-
-
-def _compiled(text: str, knobs: dict[str, int | str]) -> None:
-    with transform.new_context(), ir.Location.unknown():
-        compile_fusion(text, script_of(knobs))
+BECOMES = {"quantized_matmul": (_line(scheme="dots"), _payload(BY_GROUP))}
+REFUSED = [
+    (_line(scheme="dots"), _payload(), "found dots of activations that are not quantized"),
+    (_line(scheme="pairs"), _payload(), "found pairs of f32 with 16 lanes, allowed bf16 with 16"),
+    (_line(scheme="pairs", lanes=8), _payload(dtype="bf16"), "found pairs of bf16 with 8 lanes"),
+    (_line(scheme="triples"), _payload(), "scheme: found 'triples', allowed dots, pairs, singles"),
+    (_line(tile_n=24), _payload(), "found 2 x 24 sums in registers of 16, allowed whole registers"),
+    (_line(block_k=48), _payload(), "block_k: found 48, allowed divisors of 64 and multiples of 32"),
+    (_line(), "func.func @f() { return }", "found a function without tuner.quantization"),
+    (_line(), _payload(BY_ROW).replace("math.roundeven", "math.floor"), "found other operations than those"),
+]

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from tuner.core.errors import UsageError
-from tuner.core.fusions import NIBBLE_ROWS
+from tuner.core.fusions import FUSION_ENTRY, NIBBLE_ROWS
 from tuner.core.quantization import (
     BY_ROW,
     GREATEST,
@@ -30,6 +30,7 @@ from tuner.mlir.cpu_ops.buffer_matmul import store_lanes
 from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, allocated, constant_mask, in_steps, splat
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.reading import name_of
 from tuner.mlir.ir.table_lookup import FLOATS, WORDS, declare_lookup, looked_up, table_of
 from tuner.mlir.ir.vnni import byte_dot, declare_byte_dot, set_packed_as
 
@@ -42,7 +43,7 @@ BF16_TABLE = tuple(int(np.float32(each - NIBBLE).view(np.uint32)) >> 16 for each
 
 
 @dataclass(frozen=True)
-class Tile:
+class QuantizedTile:
     """The knobs of the op."""
 
     scheme: str  # how integers are multiplied: one of SCHEMES
@@ -53,7 +54,7 @@ class Tile:
     ahead_bytes: int  # from which weights are prefetched while others are multiplied; 0: none are
 
     @classmethod
-    def of(cls, op: InPlaceOp) -> "Tile":
+    def of(cls, op: InPlaceOp) -> "QuantizedTile":
         names = (("tile_m", 4), ("tile_n", 64), ("lanes", 16), ("block_k", 0), ("prefetch", 0))
         return cls(text(op, "scheme", SINGLES), *(attribute(op, name, usual) for name, usual in names))
 
@@ -63,7 +64,7 @@ class Tile:
 
 
 @dataclass(frozen=True, eq=False)
-class Operands:
+class QuantizedOperands:
     """A quantized matmul as the function's arguments and their sizes."""
 
     format: WeightFormat
@@ -91,7 +92,7 @@ class Operands:
         return run if self.format.group else index(0)
 
 
-def operands_of(function: Op, block_k: int) -> Operands | str:
+def operands_of(function: Op, block_k: int) -> QuantizedOperands | str:
     """Returns what a function multiplies; or, as text, why it is not a quantized matmul."""
     if QUANTIZATION not in function.attributes:
         return f"found a function without {QUANTIZATION}, allowed a quantized matmul"
@@ -106,10 +107,10 @@ def operands_of(function: Op, block_k: int) -> Operands | str:
     except UsageError as error:
         return str(error)
     # the op computes what this text says, and nothing else: an edited payload is refused
-    module = ir.Module.parse(expected)
+    module = ir.Module.parse(expected.replace(f"@{FUSION_ENTRY}(", f"@{name_of(function)}("))
     if str(module.body.operations[0]) != str(function):
         return "found other operations than those of a quantized matmul"
-    return Operands(format_, (m, n, k), dtype, output, arguments, depth)
+    return QuantizedOperands(format_, (m, n, k), dtype, output, arguments, depth)
 
 
 class Scheme(ABC):
@@ -118,7 +119,7 @@ class Scheme(ABC):
     element = "f32"  # of a row of A, as multiplied
     sum_element = "f32"
 
-    def __init__(self, tile: Tile, operands: Operands) -> None:
+    def __init__(self, tile: QuantizedTile, operands: QuantizedOperands) -> None:
         self.tile, self.operands, self.lanes = tile, operands, tile.lanes
 
     @property
@@ -297,7 +298,7 @@ def _as_signed(word: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class QuantizedRows:
     """Rows of A as a scheme multiplies them, with zeros after the last of K where a step reads past it."""
 
     numbers: Value  # memref<m x k and padding>; A itself where it is read in place
@@ -305,14 +306,14 @@ class Rows:
     sums: Value | None  # memref<m x runs> of the elements of A of each run
 
 
-class RowsOfA:
+class RowPreparation:
     """Creates the code that quantizes, converts or copies A before the product, and adds up its runs."""
 
-    def __init__(self, operands: Operands, scheme: Scheme) -> None:
+    def __init__(self, operands: QuantizedOperands, scheme: Scheme) -> None:
         self.operands, self.scheme, self.lanes = operands, scheme, scheme.lanes
         self.floats = scheme.vector(self.lanes, "f32")
 
-    def build(self) -> Rows:
+    def build(self) -> QuantizedRows:
         operands, scheme = self.operands, self.scheme
         m, _, k = operands.sizes
         wants_sums = scheme.wants_row_sums or operands.format.has_zero_points
@@ -323,14 +324,14 @@ class RowsOfA:
             and (m == 1 or scheme.element == "f32")
         )
         if is_in_place and not wants_sums:
-            return Rows(operands.arguments[0], None, None)
+            return QuantizedRows(operands.arguments[0], None, None)
         element = ir.Type.parse(scheme.element)
         stride = -(-k // ROW_PADDING) * ROW_PADDING + ROW_PADDING
         numbers = operands.arguments[0] if is_in_place else allocated((m, stride), element)
         of_runs = 1 if operands.format.activations == BY_ROW else operands.runs
         scales = allocated((m, of_runs), ir.F32Type.get()) if operands.format.activations else None
         sums = allocated((m, operands.runs), ir.Type.parse(scheme.sum_element)) if wants_sums else None
-        rows = Rows(numbers, scales, sums)
+        rows = QuantizedRows(numbers, scales, sums)
 
         def of_row(row: Value) -> tuple[()]:
             inverse = None
@@ -374,7 +375,7 @@ class RowsOfA:
         values = loop(0, whole, of_step, carried) if whole else list(carried)
         return list(body(plus(begin, whole * self.lanes), rest, *values)) if rest else values
 
-    def _scale(self, rows: Rows, row: Value, run: Value, begin: Value, depth: int) -> Value:
+    def _scale(self, rows: QuantizedRows, row: Value, run: Value, begin: Value, depth: int) -> Value:
         """Creates the scale of a part of a row and stores it; returns its inverse."""
 
         def larger(k: Value, count: int, before: Value) -> list[Value]:
@@ -391,7 +392,14 @@ class RowsOfA:
         return value("arith.select", f32, is_small, zero(f32), value("arith.divf", f32, greatest, largest))
 
     def _convert(
-        self, rows: Rows, row: Value, run: Value, begin: Value, inverse: Value | None, *, is_copied: bool
+        self,
+        rows: QuantizedRows,
+        row: Value,
+        run: Value,
+        begin: Value,
+        inverse: Value | None,
+        *,
+        is_copied: bool,
     ) -> None:
         """Creates a run of a row of A as the scheme multiplies it, and its sum."""
         integers = self.scheme.vector(self.lanes, "i32")
@@ -427,10 +435,12 @@ def _in_all(number: Value, kind: Type) -> Value:
     return value("vector.broadcast", kind, number)
 
 
-class Product:
+class QuantizedProduct:
     """Creates the loops of the product over panels, blocks of K, strips of rows, groups and steps."""
 
-    def __init__(self, operands: Operands, tile: Tile, scheme: Scheme, rows: Rows) -> None:
+    def __init__(
+        self, operands: QuantizedOperands, tile: QuantizedTile, scheme: Scheme, rows: QuantizedRows
+    ) -> None:
         self.operands, self.tile, self.scheme, self.rows = operands, tile, scheme, rows
         self.floats = scheme.vector(tile.lanes, "f32")
 
@@ -607,13 +617,13 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
     Takes a function that ``tuner.core.quantization.quantized_text`` wrote, on tensors. Its integers, scales
     and zero points become arguments that the caller packs once: panels of ``tile_n`` columns.
 
-        %b: memref<4096x4096xi8> {tuner.bits = 4 : i64, tuner.weight}, %s: memref<4096x32xf16> {tuner.weight}
-      becomes, with tile_n = 64 and scheme = "dots": 64 panels of 512 steps of 8 rows of K
-        %b: memref<32768x256xi8> {tuner.nibbles = "fours", tuner.packing = 64 : i64, ...},
-        %s: memref<2048x64xf16> {tuner.order = array<i64: 1, 0>, tuner.packing = 64 : i64, ...}
-      and the innermost loop, for each row of the tile and each vector of 16 columns
-        %packed = vector.load %b[%line, %c0] : memref<32768x256xi8>, vector<64xi8>
+        func.func @f(..., %b: memref<16x64xi8> {tuner.bits = 4 : i64, ...}, %s: memref<16x2xf16> ...) ... {
+      becomes, with tile_n = 16 and scheme = "dots": a panel of 8 steps of 8 rows of K
+        func.func @f(..., %b: memref<8x64xi8> {... tuner.nibbles = "fours", ...}, %s: memref<2x16xf16> ... {
+      and in the innermost loop, of each row of the tile and each vector of 16 columns
+        %packed = vector.load %b[%line, %c0] : memref<8x64xi8>, vector<64xi8>
         %low = arith.andi %packed, %c15 : vector<64xi8>
+        %few = vector.load %rows[%row, %k] : memref<2x128xi8>, vector<4xi8>
         %next = func.call @vpdpbusd_512(%sums, %low, %bytes_of_a) : ...
 
     Attributes: ``scheme``, "dots" (products of bytes by vpdpbusd, of quantized A), "pairs" (of bf16 by
@@ -628,7 +638,7 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
     """
 
     def change(self, function: Op) -> str | None:
-        tile = Tile.of(self)
+        tile = QuantizedTile.of(self)
         found = operands_of(function, tile.block_k)
         if isinstance(found, str):
             return found
@@ -642,12 +652,12 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
         _take_packed(function, found, tile, scheme)
         end = next(iter(function.regions[0].blocks[0].operations))
         with ir.InsertionPoint(end), end.location:
-            rows = RowsOfA(found, scheme).build()
-            Product(found, tile, scheme, rows).build()
+            rows = RowPreparation(found, scheme).build()
+            QuantizedProduct(found, tile, scheme, rows).build()
         return None
 
 
-def _refusal(tile: Tile, operands: Operands) -> str:
+def _refusal(tile: QuantizedTile, operands: QuantizedOperands) -> str:
     """Returns why a tile does not fit a matmul; "" if it does."""
     is_integer = bool(operands.format.activations)
     if tile.scheme not in SCHEMES:
@@ -668,7 +678,7 @@ def _refusal(tile: Tile, operands: Operands) -> str:
     return ""
 
 
-def _take_packed(function: Op, operands: Operands, tile: Tile, scheme: Scheme) -> None:
+def _take_packed(function: Op, operands: QuantizedOperands, tile: QuantizedTile, scheme: Scheme) -> None:
     """Gives the weights, scales and zero points the types of their panels."""
     _, n, k = operands.sizes
     panels, groups = -(-n // tile.columns), operands.format.groups(k)

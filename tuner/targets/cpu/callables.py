@@ -26,6 +26,7 @@ from tuner.targets.arrays import (
 )
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.packed_callables import load_packing_kernel
 
 _NO_BYTES = ctypes.c_char * 0
 
@@ -142,7 +143,12 @@ class CpuCallable(LoadedCode):
 
 
 def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:
-    """Returns a bound script as a callable for at most ``threads`` threads; raises CandidateError."""
+    """Returns a bound script as a callable for at most ``threads`` threads; raises CandidateError.
+
+    For a problem with constant weights that is a ``PackingKernel``.
+    """
+    if problem.weights:
+        return load_packing_kernel(problem, script_text, threads)
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
     return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact))

@@ -143,11 +143,8 @@ def _source(problem: Problem, script: str) -> str:
 
 def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) -> Callable[..., object]:
     from tuner.targets.cpu.callables import load_callable  # loads MLIR
-    from tuner.targets.cpu.packed_callables import load_packing_kernel
 
-    if problem.weights:
-        return load_packing_kernel(problem, trial.script_text, trial.threads)
-    if problem.fusion:
+    if problem.fusion and not problem.weights:
         raise UsageError(f"{problem.key}: a fusion is a part of a program, and runs with it")
     kernel: Callable[..., object] = load_callable(problem, trial.script_text, trial.threads)
     return kernel
