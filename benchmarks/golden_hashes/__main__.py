@@ -1,4 +1,4 @@
-"""Hashes of scripts, code and documents of 89 fixed candidates and 12 programs, compared with earlier ones.
+"""Hashes of scripts, code and documents of 92 fixed candidates and 12 programs, compared with earlier ones.
 
     python -m benchmarks.golden_hashes --output benchmarks/results/golden_hashes.json
     python -m benchmarks.golden_hashes --compare benchmarks/results/golden_hashes.json
