@@ -27,7 +27,9 @@ from tuner.core.problem import (
     narrow_output,
     parse_shape,
     parse_sizes,
+    require_choice,
 )
+from tuner.core.quantization import CONSTANT
 from tuner.core.requests import ASKING, FleetRequest, RunRequest
 from tuner.core.serialization import parse_seconds
 from tuner.targets.backends import AUTO, Backends
@@ -107,7 +109,7 @@ def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest
     return request
 
 
-OF_WEIGHTS = ("weights", "group_size", "scale_dtype", "zero_points", "activations")
+OF_WEIGHTS = ("weights", "constant", "group_size", "scale_dtype", "zero_points", "activations")
 PROBLEM_OPTIONS = (
     *("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align", "cache"),
     *OF_WEIGHTS,
@@ -187,6 +189,12 @@ problem_options = combined(
         default="",
         metavar="[i4|i8]",
         help="B is quantized, n x k integers, packed ahead; --dtype is that of A. CPU only.",
+    ),
+    click.option(
+        "--constant",
+        default="",
+        metavar="b",
+        help="b: B is constant, as the weights of a model are: packed ahead, not at each call. CPU only.",
     ),
     click.option(
         "--group-size",
@@ -319,6 +327,7 @@ def problem_of(
     align: str = NUMPY_ALIGNMENT,
     cache: str = WARM,
     weights: str = "",
+    constant: str = "",
     group_size: str = "128",
     scale_dtype: str = "f16",
     zero_points: bool = False,
@@ -326,6 +335,11 @@ def problem_of(
 ) -> Problem:
     """Returns the problem that command-line arguments describe. Raises UsageError for an invalid one."""
     name = dtype_name(dtype)
+    if constant:
+        require_choice("constant", constant, ("b",))
+        if weights:
+            raise UsageError("--constant cannot be combined with --weights, which are constant")
+        weights = CONSTANT
     if weights or activations or zero_points:
         if operation not in (MATMUL, QUANTIZED):
             raise UsageError(f"--weights cannot be combined with {operation}", f"allowed is {MATMUL}")

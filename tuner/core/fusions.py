@@ -22,7 +22,7 @@ from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 
-from tuner.core.quantization import QUANTIZATION, WeightFormat
+from tuner.core.quantization import CONSTANT, CONSTANT_ATTRIBUTE, QUANTIZATION, WeightFormat
 
 # Element types: the table of their widths and names. PTX and the guard of exported scripts have their own.
 # A problem's dtype is an MLIR type, or a shorter name: tf32 is f32 of which the last 13 bits of the mantissa
@@ -123,7 +123,7 @@ class FusionFacts:
     # Extents of the loops of reductions; () where these are the root's and the last one is reduced over.
     rows: tuple[int, ...] = ()
     visible: tuple[int, int] | None = None  # of an attention with a mask: ``VISIBLE``
-    weights_format: str = ""  # of a quantized matmul: the text of its WeightFormat
+    weights_format: str = ""  # of a quantized matmul: the text of its WeightFormat; CONSTANT: B as it is
 
     def visible_scores(self, queries: int, keys: int) -> int:
         """Returns how many of the scores of an attention no mask is known to hide."""
@@ -148,7 +148,8 @@ class FusionFacts:
         )
 
     def _of_quantization(self) -> tuple[tuple[str, int | str], ...]:
-        format_ = WeightFormat.of_text(self.weights_format) if self.weights_format else None
+        is_quantized = self.weights_format not in ("", CONSTANT)
+        format_ = WeightFormat.of_text(self.weights_format) if is_quantized else None
         return (
             ("weight_bits", format_.bits if format_ else 0),
             ("group_size", format_.group if format_ else 0),
@@ -176,7 +177,7 @@ def facts_of(text: str) -> FusionFacts:
         dimensions=letters[1] if letters else "",
         stride=row_stride if letters else 0,
         visible=(int(band[1]), int(band[2])) if band else None,
-        weights_format=quantized[1] if quantized else "",
+        weights_format=quantized[1] if quantized else CONSTANT if CONSTANT_ATTRIBUTE in text else "",
         **numbers,
     )
 

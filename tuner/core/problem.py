@@ -19,7 +19,10 @@ from tuner.core.fusions import (
 )
 from tuner.core.quantization import (
     ACTIVATION_DTYPES,
+    CONSTANT,
+    ElementTypes,
     WeightFormat,
+    constant_text,
     parsed_format,
     quantized_text,
 )
@@ -158,13 +161,16 @@ class Problem:
 
     @property
     def weights(self) -> str:
-        """Returns the format of quantized weights, the text of a WeightFormat; "" for other problems."""
+        """Returns the format of weights that are packed ahead: the text of a WeightFormat, or "constant".
+
+        "" for other problems.
+        """
         return facts_of(self.fusion).weights_format if self.fusion else ""
 
     @property
     def multiplied_dtype(self) -> str:
         """Returns the dtype whose instructions bound the speed: i8 where activations are quantized."""
-        is_integer = self.weights and WeightFormat.of_text(self.weights).activations
+        is_integer = self.operation == QUANTIZED and WeightFormat.of_text(self.weights).activations
         return "i8" if is_integer else self.dtype
 
     @property
@@ -310,6 +316,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
             "weights-cold": all but B, as in a model with more weights than the caches hold; "cold": nothing.
         weights: "", or "i4" or "i8": B is quantized, n x k integers of 4 or 8 bits (layout nt), and packed
             ahead; ``dtype``, f32 or bf16, is that of A. Also a whole format, "i4-g128-f16-zp-a8row".
+            "constant": B and the bias are as they are, but packed ahead (dtypes f32, f64, bf16, i8).
         group_size: of quantized weights: elements of K that share a scale, a multiple of 32, or "channel".
         scale_dtype: of quantized weights: type of the scales, n x (k / group_size): "f16", "bf16" or "f32".
         zero_points: of quantized weights: whether each group has a number that its integers are less by.
@@ -332,19 +339,33 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         'matmul 512x256x128 bf16 nt none'
     """
     sizes, given = (m, n, k), dtype_name(dtype)
-    if weights:
-        require_choice("epilogue with quantized weights", epilogue, ("none",))
-        require_choice("layout with quantized weights", layout, ("nn", "nt"))  # nn: not given
-        format_ = parsed_format(weights, group_size, scale_dtype, activations, has_zero_points=zero_points)
-        return quantized_problem(sizes, given, format_, dtype_name(output), align=str(align), cache=cache)
-    if activations or zero_points:
-        raise UsageError("activations and zero points: only of quantized weights", "add weights: i4 or i8")
     try:
         narrow = narrow_output(given, dtype_name(output))
     except UsageError:
         allowed = f"{' or '.join(output_names(given))} for dtype {given}"
         raise UsageError(f"output dtype: found {shown(output)}, allowed {allowed}") from None
-    return Problem("matmul", sizes, given, layout, epilogue, narrow, align=str(align), cache=cache)
+    if weights not in ("", CONSTANT):
+        require_choice("epilogue with quantized weights", epilogue, ("none",))
+        require_choice("layout with quantized weights", layout, ("nn", "nt"))  # nn: not given
+        format_ = parsed_format(weights, group_size, scale_dtype, activations, has_zero_points=zero_points)
+        return quantized_problem(sizes, given, format_, narrow, align=str(align), cache=cache)
+    if activations or zero_points:
+        raise UsageError("activations and zero points: only of quantized weights", "add weights: i4 or i8")
+    plain = Problem("matmul", sizes, given, layout, epilogue, narrow, align=str(align), cache=cache)
+    return constant_problem(plain) if weights else plain
+
+
+def constant_problem(problem: Problem) -> Problem:
+    """Returns a matmul whose B, and bias, are constant: packed once, not at each call.
+
+    Raises UsageError for types and layouts that no strategy packs ahead.
+    """
+    require_choice("dtype with constant weights", problem.dtype, ("f32", "f64", "bf16", "i8"))
+    require_choice("layout with constant weights", problem.layout, ("nn", "nt"))
+    types = ElementTypes(problem.stored_dtype, problem.accumulator, problem.result_dtype)
+    has_bias = problem.epilogue == "bias_relu"
+    text = constant_text(problem.sizes, types, problem.bytes, has_bias=has_bias)
+    return replace(problem, operation=CONTRACTION, fusion=text)
 
 
 def quantized_problem(

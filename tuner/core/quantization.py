@@ -362,3 +362,80 @@ def _result(types: _Tensors, output: str) -> str:
     return _empty("C_empty", kind) + _generic(
         "C", "mn", (("%total", "mn", total),), ("%C_empty", "mn", kind), body
     )
+
+
+CONSTANT = "constant"  # in place of a WeightFormat's text: B as it is, packed ahead
+CONSTANT_ATTRIBUTE = "tuner.constant"  # of the function
+
+
+@dataclass(frozen=True)
+class ElementTypes:
+    """MLIR element types of a matmul: of A and B, of the sums, of C and the bias."""
+
+    inputs: str
+    sums: str
+    output: str
+
+
+def constant_text(
+    sizes: tuple[int, ...], types: ElementTypes, moved_bytes: int, *, has_bias: bool = False
+) -> str:
+    """Returns the payload of C = A B, with B of k x n that the caller packs once, as a fusion's text.
+
+    ``has_bias``: C = max(A B + bias[n], 0), with a constant bias.
+    """
+    m, n, k = sizes
+    source, sums, output = types.inputs, types.sums, types.output
+    a, b, c = f"{m}x{k}x{source}", f"{k}x{n}x{source}", f"{m}x{n}x{output}"
+    product, is_integer = f"tensor<{m}x{n}x{sums}>", sums == "i32"
+    of_bias = f"{n}x{output}>"
+    bias = f", %bias: memref<{of_bias} {{tuner.weight}}" if has_bias else ""
+    read_bias = f"    %Bias = bufferization.to_tensor %bias restrict : memref<{of_bias} to tensor<{of_bias}\n"
+    maps = ["affine_map<(m, n) -> (m, n)>", *["affine_map<(m, n) -> (n)>"] * has_bias]
+    ins = f"%product, %Bias : {product}, tensor<{of_bias}" if has_bias else f"%product : {product}"
+    return f"""module {{
+  func.func @group(%a: memref<{a}>, %b: memref<{b}> {{tuner.weight}}{bias}, %c: memref<{c}>) attributes \
+{{tuner.bytes = {moved_bytes} : i64, {CONSTANT_ATTRIBUTE} = "b", tuner.contractions = 1 : i64, \
+tuner.copy = 0 : i64, tuner.loops = array<i64: {m}, {n}>, tuner.transposed = 0 : i64, \
+tuner.weights = 1 : i64}} {{
+    %A = bufferization.to_tensor %a restrict : memref<{a}> to tensor<{a}>
+    %B = bufferization.to_tensor %b restrict : memref<{b}> to tensor<{b}>
+{read_bias if has_bias else ""}\
+    %C = bufferization.to_tensor %c restrict writable : memref<{c}> to tensor<{c}>
+    %zero = arith.constant {"0" if is_integer else "0.0"} : {sums}
+    %empty = tensor.empty() : {product}
+    %cleared = linalg.fill ins(%zero : {sums}) outs(%empty : {product}) -> {product}
+    %product = linalg.matmul {{contraction}} ins(%A, %B : tensor<{a}>, tensor<{b}>) \
+outs(%cleared : {product}) -> {product}
+    %result = linalg.generic {{indexing_maps = [{", ".join([*maps, maps[0]])}], \
+iterator_types = ["parallel", "parallel"]}} ins({ins}) outs(%C : tensor<{c}>) attrs = {{root}} {{
+    ^bb0(%sum: {sums}, {f"%shift: {output}, " if has_bias else ""}%before: {output}):
+{_finished(types, has_bias=has_bias)}\
+    }} -> tensor<{c}>
+    bufferization.materialize_in_destination %result in restrict writable %c : (tensor<{c}>, \
+memref<{c}>) -> ()
+    return
+  }}
+}}
+"""
+
+
+def _finished(types: ElementTypes, *, has_bias: bool) -> str:
+    lines, name = [], "%sum"
+    if has_bias:
+        shift = "%shift"
+        if types.output != types.sums:
+            lines.append(f"%wide = arith.extf %shift : {types.output} to {types.sums}")
+            shift = "%wide"
+        add, most = ("addi", "maxsi") if types.sums == "i32" else ("addf", "maximumf")
+        lines += [
+            f"%nothing = arith.constant {'0' if types.sums == 'i32' else '0.0'} : {types.sums}",
+            f"%shifted = arith.{add} %sum, {shift} : {types.sums}",
+            f"%positive = arith.{most} %shifted, %nothing : {types.sums}",
+        ]
+        name = "%positive"
+    if types.output != types.sums:
+        lines.append(f"%rounded = arith.truncf {name} : {types.sums} to {types.output}")
+        name = "%rounded"
+    lines.append(f"linalg.yield {name} : {types.output}")
+    return "".join(f"      {line}\n" for line in lines)

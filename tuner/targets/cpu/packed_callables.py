@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from tuner.core.errors import UsageError
-from tuner.core.fusions import FUSION_ENTRY
+from tuner.core.fusions import CONTRACTION, FUSION_ENTRY, QUANTIZED, WeightPacking
 from tuner.core.interfaces import Script
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
@@ -32,7 +32,7 @@ from tuner.targets.arrays import (
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 
-WEIGHT_NAMES = ("b", "scales", "zero_points")
+NAMES = {QUANTIZED: ("b", "scales", "zero_points"), CONTRACTION: ("b", "bias")}  # of weights, by operation
 NIBBLE_RANGE = (-8, 7)
 
 
@@ -57,7 +57,8 @@ class PackingKernel(LoadedCode):
         Args:
             weights: C-contiguous numpy arrays: of quantized weights the integers (n, k), i8, from -8 to 7 for
                 4 bits, the scales (n, k / group size), and the zero points, i8, of that shape, if the problem
-                has these. The arrays are copied.
+                has these; of constant weights B, of the problem's ``b_shape``, and the bias if it has one.
+                The arrays are copied.
 
         Returns:
             The function ``layer(a, out=None)``, which returns C.
@@ -66,25 +67,32 @@ class PackingKernel(LoadedCode):
             UsageError: a wrong number, shape, dtype or memory order, or integers that 4 bits do not hold.
         """
         if len(weights) != len(self._weights):
-            names = ", ".join(WEIGHT_NAMES[: len(self._weights)])
-            raise UsageError(f"pack: found {len(weights)} arrays, allowed {len(self._weights)}: {names}")
-        packed = []
-        packings = self._kernel.packings[1:]
-        for name, argument, array, packing in zip(
-            WEIGHT_NAMES, self._weights, weights, packings, strict=False
-        ):
-            _check(_expected(name, argument), array)
-            if argument.bits < 8 and not _fits_nibbles(array):
-                low, high = NIBBLE_RANGE
-                raise UsageError(f"{name}: found integers that 4 bits do not hold, allowed {low} to {high}")
-            shape = array.shape if packing is None else packed_shape(array.shape, packing)
-            target = placed_empty((int(np.prod(shape)),), array.dtype)
-            if packing is None:
-                target[...] = array.reshape(-1)
-            else:
-                pack(array, packing, target)
-            packed.append(target)
-        return PackedMatmul(self, tuple(packed))
+            listed = ", ".join(self._names)
+            raise UsageError(f"pack: found {len(weights)} arrays, allowed {len(self._weights)}: {listed}")
+        quadruples = zip(self._names, self._weights, weights, self._kernel.packings[1:], strict=True)
+        return PackedMatmul(self, tuple(self._packed(*each) for each in quadruples))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return NAMES[self.problem.operation][: len(self._weights)]
+
+    def _packed(
+        self, name: str, argument: FusionArgument, array: Array, packing: WeightPacking | None
+    ) -> Array:
+        is_transposed = name == "b" and self.problem.operation == CONTRACTION and self.problem.layout == "nt"
+        _, shape, dtype = _expected(name, argument)
+        _check((name, shape[::-1] if is_transposed else shape, dtype), array)
+        if argument.bits < 8 and not _fits_nibbles(array):
+            low, high = NIBBLE_RANGE
+            raise UsageError(f"{name}: found integers that 4 bits do not hold, allowed {low} to {high}")
+        weight = array.T if is_transposed else array
+        size = weight.size if packing is None else int(np.prod(packed_shape(weight.shape, packing)))
+        target = placed_empty((size,), weight.dtype)
+        if packing is None:
+            target[...] = weight.reshape(-1)
+        else:
+            pack(weight, packing, target)
+        return target
 
     def __call__(self, a: Array, *weights: Array, out: Array | None = None) -> Array:
         """Packs weights and multiplies once: ``pack(*weights)(a, out=out)``, which takes long."""

@@ -13,6 +13,7 @@ from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Script
 from tuner.core.machine import Compiler, Roofline
 from tuner.core.problem import INPUT_DTYPES, NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.quantization import CONSTANT
 from tuner.core.runs import Baseline, StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES, Sources
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
@@ -39,7 +40,10 @@ COMPILE_TIMEOUT_S = 90.0  # ptxas is ended after 60
 
 
 def require_chip_types(problem: Problem, target: TargetName) -> None:
-    """Raises UsageError for types that the chip lacks, and for a chosen alignment or cache state."""
+    """Raises UsageError for types that the chip lacks, packed weights, a chosen alignment or cache state."""
+    if problem.weights:
+        what = "constant" if problem.weights == CONSTANT else "quantized"
+        raise UsageError(f"weights: {what} weights are packed ahead for CPUs only", "--target cpu")
     if problem.align != NUMPY_ALIGNMENT:
         raise UsageError(
             f"--align {problem.align} cannot be combined with {target.text}: the driver aligns device memory"

@@ -1,0 +1,100 @@
+"""Kernels whose weights are packed once: the result, threads, and arrays that are refused."""
+
+import re
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tests.tuning.fakes import present
+from tuner.core.errors import UsageError
+from tuner.core.fusions import threads_comment
+from tuner.core.problem import Matmul, Problem
+from tuner.mlir.reference.fusion_reference import evaluate, worst_error
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.scripts.choice import default_script
+from tuner.targets.cpu.callables import load_callable
+from tuner.targets.cpu.packed_callables import PackingKernel
+
+pytestmark = pytest.mark.mlir
+Array = npt.NDArray[np.generic]
+QUANTIZED = Matmul(3, 40, 64, weights="i4", group_size=32, zero_points=True)
+CONSTANT = Matmul(3, 40, 64, "bf16", "nt", "bias_relu", weights="constant")
+
+
+def loaded(problem: Problem, threads: int = 1) -> PackingKernel:
+    script = present(default_script(problem, describe_machine()))
+    kernel = load_callable(problem, threads_comment(threads) + script.text, threads)
+    assert isinstance(kernel, PackingKernel)
+    return kernel
+
+
+def quantized_arrays(seed: int = 0) -> tuple[Array, ...]:
+    rng = np.random.default_rng(seed)
+    integers, points = (rng.integers(-8, 8, shape).astype(np.int8) for shape in ((40, 64), (40, 2)))
+    return (rng.standard_normal((3, 64)).astype(np.float32), integers, np.ones((40, 2), np.float16), points)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_layer_multiplies_by_the_weights_that_were_packed(threads: int) -> None:
+    a, *weights = quantized_arrays()
+    layer = loaded(QUANTIZED, threads).pack(*weights)
+    expected = evaluate(QUANTIZED.fusion, (a, *weights))[0]
+    for each in weights:
+        each[...] = 0  # they were copied
+    out = np.empty((3, 40), np.float32)
+    assert layer(a, out=out) is out
+    assert worst_error(expected, out) <= 1.0
+    assert worst_error(expected, layer(a)) <= 1.0
+    assert layer.nbytes < 40 * 64
+
+
+def test_constant_weights_are_taken_in_the_layout_of_the_problem_with_their_bias() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((3, 64), (40, 64)))
+    bias = rng.standard_normal(40).astype(np.float32)
+    found = loaded(CONSTANT)(a, b, bias)
+    wide = [each.astype(np.float64) for each in (a, b, bias)]
+    np.testing.assert_allclose(found, np.maximum(wide[0] @ wide[1].T + wide[2], 0), rtol=1e-4, atol=1e-4)
+
+
+REFUSED: dict[str, tuple[Callable[[PackingKernel, tuple[Array, ...]], object], str]] = {
+    "few": (
+        lambda kernel, arrays: kernel.pack(*arrays[1:3]),
+        "pack: found 2 arrays, allowed 3: b, scales, zero",
+    ),
+    "large": (
+        lambda kernel, arrays: kernel.pack(arrays[1] * np.int8(3), *arrays[2:]),
+        "b: found integers that 4 bits do not hold, allowed -8 to 7",
+    ),
+    "shape": (
+        lambda kernel, arrays: kernel.pack(arrays[1][:, :32].copy(), *arrays[2:]),
+        "b: found int8 of shape",
+    ),
+    "type": (
+        lambda kernel, arrays: kernel.pack(*arrays[1:])(arrays[0].astype("f8")),
+        "a: found float64 of shape",
+    ),
+    "out": (
+        lambda kernel, arrays: kernel.pack(*arrays[1:])(arrays[0], out=np.empty((3, 41), np.float32)),
+        "out: found float32 of shape (3, 41), allowed float32 of shape (3, 40)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
+def test_arrays_that_do_not_fit_are_refused(
+    call: Callable[[PackingKernel, tuple[Array, ...]], object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        call(loaded(QUANTIZED), quantized_arrays())
+
+
+def test_a_result_that_cannot_be_written_is_refused() -> None:
+    a, *weights = quantized_arrays()
+    layer, out = loaded(QUANTIZED).pack(*weights), np.empty((3, 40), np.float32)
+    out.flags.writeable = False
+    with pytest.raises(UsageError, match="out: is read-only, but is written to"):
+        layer(a, out=out)
