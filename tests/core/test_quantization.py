@@ -85,7 +85,10 @@ def test_only_what_is_moved_and_multiplied_is_counted() -> None:
         ({"layout": "tn"}, r"^layout with quantized weights: found 'tn', allowed nn, nt"),
         ({"epilogue": "bias_relu"}, r"^epilogue with quantized weights: found 'bias_relu', allowed none"),
         ({"dtype": "f64"}, r"^dtype with quantized weights: found 'f64', allowed f32, bf16"),
-        ({"weights": "", "zero_points": True}, r"^activations and zero points: only of quantized weights; add weights"),
+        (
+            {"weights": "", "zero_points": True},
+            r"^activations and zero points: only of quantized weights; add weights",
+        ),
         ({"weights": "constant", "dtype": "f16"}, r"^dtype with constant weights: found 'f16', allowed f32"),
         (
             {"weights": "constant", "layout": "tn"},
@@ -95,5 +98,6 @@ def test_only_what_is_moved_and_multiplied_is_counted() -> None:
     ids=str,
 )
 def test_what_is_not_allowed_is_named(given_: dict[str, Any], message: str) -> None:
+    usual: dict[str, Any] = {"weights": "i4", "group_size": 32}
     with pytest.raises(UsageError, match=message):
-        Matmul(8, 48, 64, **({"weights": "i4", "group_size": 32} | given_))
+        Matmul(8, 48, 64, **(usual | given_))

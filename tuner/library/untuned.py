@@ -70,7 +70,7 @@ class UntunedChoice:
             target=settings.target,
             threads=settings.threads,
             machine=self.machine.name,
-            needs=instructions_needed(self.script.text, settings.problem.dtype),
+            needs=instructions_needed(self.script.text, settings.problem.multiplied_dtype),
             strategy=self.candidate.strategy,
             knobs=self.candidate.choices,
             median_s=None,

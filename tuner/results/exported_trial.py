@@ -142,7 +142,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         target=record.target,
         threads=trial.threads,
         machine=trial.machine.name,
-        needs=instructions_needed(trial.script_text, record.problem.dtype),
+        needs=instructions_needed(trial.script_text, record.problem.multiplied_dtype),
         strategy=record.candidate.strategy,
         knobs=record.candidate.choices,
         median_s=None if time is None else time.median_s,

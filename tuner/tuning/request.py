@@ -71,7 +71,7 @@ def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
     for chosen in settings.strategies:
         if chosen.path is not None and chosen.path.name.endswith(PLAIN_SUFFIX):
             script = load_strategy(chosen.name, chosen.path).text
-            needs = instructions_needed(script, settings.problem.dtype)
+            needs = instructions_needed(script, settings.problem.multiplied_dtype)
             require_offered(backends, settings.target, needs, chosen.path.name)
 
 

@@ -84,6 +84,18 @@ def test_numbers_of_all_sizes_are_multiplied(case: Case, seed: int) -> None:
     )
 
 
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("activations", ["", BY_ROW, BY_GROUP])
+@pytest.mark.parametrize("sizes", [(16, 32, 64), (37, 70, 192), (5, 20, 64)], ids=str)
+def test_tiles_multiply(sizes: tuple[int, int, int], activations: str, bits: int) -> None:
+    weights = WeightFormat(bits, 32 if bits == 4 else 64, "f16", bits == 4, activations)
+    knobs: dict[str, int | str] = {"scheme": "tiles", "tile_m": 32, "tile_n": 32, "block_k": 64 % sizes[2]}
+    case = Case(sizes, "bf16", weights, "f32", knobs)
+    arrays = arrays_of(case, np.random.default_rng(0))
+    found = multiplied(case, arrays, emulates=True)
+    assert worst_error(evaluate(case.text, arrays)[0], found) <= 1.0
+
+
 def test_a_nan_in_a_row_makes_its_results_nan() -> None:
     for activations in ("", BY_ROW, BY_GROUP):
         weights = dataclasses.replace(W4, activations=activations)

@@ -66,7 +66,7 @@ REFUSED: dict[str, tuple[Callable[[PackingKernel, tuple[Array, ...]], object], s
         "pack: found 2 arrays, allowed 3: b, scales, zero",
     ),
     "large": (
-        lambda kernel, arrays: kernel.pack(arrays[1] * np.int8(3), *arrays[2:]),
+        lambda kernel, arrays: kernel.pack(np.full_like(arrays[1], 9), *arrays[2:]),
         "b: found integers that 4 bits do not hold, allowed -8 to 7",
     ),
     "shape": (

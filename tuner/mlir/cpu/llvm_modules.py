@@ -108,7 +108,10 @@ def instructions_needed(llvm_text: str) -> tuple[str, ...]:
     return tuple(name for part, name in SETS.items() if any(re.match(part, each) for each in called))
 
 
-ATTRIBUTES = re.compile(rf"attributes {{{re.escape(EXPORTED)}(?:, {re.escape(NO_BUILTINS)})?}}")
+# of exported functions, and of the function of a fusion, which has no interface for C
+ATTRIBUTES = re.compile(
+    rf"attributes {{({re.escape(EXPORTED)}(?:, )?)?(?:{re.escape(NO_BUILTINS)})?}}(?= {{)"
+)
 
 
 def compiled_for(llvm_text: str, processor: str, features: str) -> str:
@@ -118,4 +121,9 @@ def compiled_for(llvm_text: str, processor: str, features: str) -> str:
     replace those of the processor that compiles.
     """
     words = f'"no-builtins", ["target-cpu", "{processor}"], ["target-features", "{features}"]'
-    return ATTRIBUTES.sub(f"attributes {{{EXPORTED}, passthrough = [{words}]}}", llvm_text)
+
+    def marked(match: re.Match[str]) -> str:
+        exported = f"{EXPORTED}, " if match[1] else ""
+        return f"attributes {{{exported}passthrough = [{words}]}}"
+
+    return ATTRIBUTES.sub(marked, llvm_text)

@@ -59,7 +59,8 @@ def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     for attributes in QUANTIZED.findall(code):
         needed.add(AVX512 if not IN_256_BITS.search(attributes) else None)
         scheme = SCHEME.search(attributes)
-        needed.add(OF_SCHEMES.get(scheme[1]) if scheme else None)
+        if scheme is not None:
+            needed.add(PRODUCTS.get(dtype) if scheme[1] == "tiles" else OF_SCHEMES.get(scheme[1]))
     if PAIRS.search(code):
         needed.add(AVX512_BF16)
     return tuple(sorted(name for name in needed if name))
@@ -185,7 +186,7 @@ def read_provenance(text: str, name: str) -> ScriptProvenance:
     damaged = f"{name}: its line {MARK.strip()!r} is damaged"
     document = known_part(ScriptProvenance, parsed(lines[0].removeprefix(MARK), damaged), damaged)
     provenance = decode(ScriptProvenance, with_alignment(document), f"{damaged}: ")
-    needs = {*provenance.needs, *instructions_needed(text, provenance.problem.dtype)}
+    needs = {*provenance.needs, *instructions_needed(text, provenance.problem.multiplied_dtype)}
     return replace(provenance, needs=tuple(sorted(needs)))
 
 

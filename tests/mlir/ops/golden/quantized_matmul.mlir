@@ -76,86 +76,88 @@ module {
         %c1_12 = arith.constant 1 : index
         %2:2 = scf.for %arg6 = %c0_10 to %c2_11 step %c1_12 iter_args(%arg7 = %cst, %arg8 = %cst) -> (vector<16xf32>, vector<16xf32>) {
           %c8 = arith.constant 8 : index
-          %4 = arith.muli %arg4, %c8 : index
+          %5 = arith.muli %arg4, %c8 : index
           %c4 = arith.constant 4 : index
-          %5 = arith.muli %arg6, %c4 : index
-          %6 = arith.addi %4, %5 : index
+          %6 = arith.muli %arg6, %c4 : index
+          %7 = arith.addi %5, %6 : index
           %c32 = arith.constant 32 : index
-          %7 = arith.muli %arg6, %c32 : index
-          %8 = memref.load %alloc_1[%0, %arg6] : memref<2x2xi32>
+          %8 = arith.muli %arg6, %c32 : index
+          %9 = memref.load %alloc_1[%0, %arg6] : memref<2x2xi32>
           %c-8_i32 = arith.constant -8 : i32
-          %9 = arith.muli %8, %c-8_i32 : i32
-          %10 = vector.broadcast %9 : i32 to vector<16xi32>
-          %11 = memref.load %alloc_1[%1, %arg6] : memref<2x2xi32>
-          %c-8_i32_13 = arith.constant -8 : i32
-          %12 = arith.muli %11, %c-8_i32_13 : i32
-          %13 = vector.broadcast %12 : i32 to vector<16xi32>
-          %c0_14 = arith.constant 0 : index
-          %c4_15 = arith.constant 4 : index
-          %c1_16 = arith.constant 1 : index
-          %14:2 = scf.for %arg9 = %c0_14 to %c4_15 step %c1_16 iter_args(%arg10 = %10, %arg11 = %13) -> (vector<16xi32>, vector<16xi32>) {
-            %29 = arith.addi %6, %arg9 : index
-            %c0_19 = arith.constant 0 : index
-            %30 = vector.load %arg1[%29, %c0_19] : memref<8x64xi8>, vector<64xi8>
-            %31 = vector.bitcast %30 : vector<64xi8> to vector<32xi16>
-            %cst_20 = arith.constant dense<4> : vector<32xi16>
-            %32 = arith.shrui %31, %cst_20 : vector<32xi16>
-            %33 = vector.bitcast %32 : vector<32xi16> to vector<64xi8>
-            %cst_21 = arith.constant dense<15> : vector<64xi8>
-            %34 = arith.andi %30, %cst_21 : vector<64xi8>
+          %10 = arith.muli %9, %c-8_i32 : i32
+          %11 = vector.broadcast %10 : i32 to vector<16xi32>
+          %12 = memref.load %alloc_1[%1, %arg6] : memref<2x2xi32>
+          %c-8_i32_14 = arith.constant -8 : i32
+          %13 = arith.muli %12, %c-8_i32_14 : i32
+          %14 = vector.broadcast %13 : i32 to vector<16xi32>
+          %c0_15 = arith.constant 0 : index
+          %c4_16 = arith.constant 4 : index
+          %c1_17 = arith.constant 1 : index
+          %15:2 = scf.for %arg9 = %c0_15 to %c4_16 step %c1_17 iter_args(%arg10 = %11, %arg11 = %14) -> (vector<16xi32>, vector<16xi32>) {
+            %30 = arith.addi %7, %arg9 : index
+            %c0_20 = arith.constant 0 : index
+            %31 = vector.load %arg1[%30, %c0_20] : memref<8x64xi8>, vector<64xi8>
+            %32 = vector.bitcast %31 : vector<64xi8> to vector<32xi16>
+            %cst_21 = arith.constant dense<4> : vector<32xi16>
+            %33 = arith.shrui %32, %cst_21 : vector<32xi16>
+            %34 = vector.bitcast %33 : vector<32xi16> to vector<64xi8>
             %cst_22 = arith.constant dense<15> : vector<64xi8>
-            %35 = arith.andi %33, %cst_22 : vector<64xi8>
-            %c8_23 = arith.constant 8 : index
-            %36 = arith.muli %arg9, %c8_23 : index
-            %37 = arith.addi %7, %36 : index
-            %38 = vector.load %alloc[%0, %37] : memref<2x128xi8>, vector<4xi8>
-            %39 = vector.bitcast %38 : vector<4xi8> to vector<1xi32>
-            %40 = vector.broadcast %39 : vector<1xi32> to vector<16xi32>
-            %41 = vector.bitcast %40 : vector<16xi32> to vector<64xi8>
-            %42 = func.call @vpdpbusd_512(%arg10, %34, %41) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
-            %43 = vector.load %alloc[%1, %37] : memref<2x128xi8>, vector<4xi8>
-            %44 = vector.bitcast %43 : vector<4xi8> to vector<1xi32>
-            %45 = vector.broadcast %44 : vector<1xi32> to vector<16xi32>
-            %46 = vector.bitcast %45 : vector<16xi32> to vector<64xi8>
-            %47 = func.call @vpdpbusd_512(%arg11, %34, %46) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
-            %c4_24 = arith.constant 4 : index
-            %48 = arith.addi %37, %c4_24 : index
-            %49 = vector.load %alloc[%0, %48] : memref<2x128xi8>, vector<4xi8>
-            %50 = vector.bitcast %49 : vector<4xi8> to vector<1xi32>
-            %51 = vector.broadcast %50 : vector<1xi32> to vector<16xi32>
-            %52 = vector.bitcast %51 : vector<16xi32> to vector<64xi8>
-            %53 = func.call @vpdpbusd_512(%42, %35, %52) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+            %35 = arith.andi %31, %cst_22 : vector<64xi8>
+            %cst_23 = arith.constant dense<15> : vector<64xi8>
+            %36 = arith.andi %34, %cst_23 : vector<64xi8>
+            %c8_24 = arith.constant 8 : index
+            %37 = arith.muli %arg9, %c8_24 : index
+            %38 = arith.addi %8, %37 : index
+            %39 = vector.load %alloc[%0, %38] : memref<2x128xi8>, vector<4xi8>
+            %40 = vector.bitcast %39 : vector<4xi8> to vector<1xi32>
+            %41 = vector.broadcast %40 : vector<1xi32> to vector<16xi32>
+            %42 = vector.bitcast %41 : vector<16xi32> to vector<64xi8>
+            %43 = func.call @vpdpbusd_512(%arg10, %35, %42) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+            %44 = vector.load %alloc[%1, %38] : memref<2x128xi8>, vector<4xi8>
+            %45 = vector.bitcast %44 : vector<4xi8> to vector<1xi32>
+            %46 = vector.broadcast %45 : vector<1xi32> to vector<16xi32>
+            %47 = vector.bitcast %46 : vector<16xi32> to vector<64xi8>
+            %48 = func.call @vpdpbusd_512(%arg11, %35, %47) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
             %c4_25 = arith.constant 4 : index
-            %54 = arith.addi %37, %c4_25 : index
-            %55 = vector.load %alloc[%1, %54] : memref<2x128xi8>, vector<4xi8>
-            %56 = vector.bitcast %55 : vector<4xi8> to vector<1xi32>
-            %57 = vector.broadcast %56 : vector<1xi32> to vector<16xi32>
-            %58 = vector.bitcast %57 : vector<16xi32> to vector<64xi8>
-            %59 = func.call @vpdpbusd_512(%47, %35, %58) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
-            scf.yield %53, %59 : vector<16xi32>, vector<16xi32>
+            %49 = arith.addi %38, %c4_25 : index
+            %50 = vector.load %alloc[%0, %49] : memref<2x128xi8>, vector<4xi8>
+            %51 = vector.bitcast %50 : vector<4xi8> to vector<1xi32>
+            %52 = vector.broadcast %51 : vector<1xi32> to vector<16xi32>
+            %53 = vector.bitcast %52 : vector<16xi32> to vector<64xi8>
+            %54 = func.call @vpdpbusd_512(%43, %36, %53) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+            %c4_26 = arith.constant 4 : index
+            %55 = arith.addi %38, %c4_26 : index
+            %56 = vector.load %alloc[%1, %55] : memref<2x128xi8>, vector<4xi8>
+            %57 = vector.bitcast %56 : vector<4xi8> to vector<1xi32>
+            %58 = vector.broadcast %57 : vector<1xi32> to vector<16xi32>
+            %59 = vector.bitcast %58 : vector<16xi32> to vector<64xi8>
+            %60 = func.call @vpdpbusd_512(%48, %36, %59) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+            scf.yield %54, %60 : vector<16xi32>, vector<16xi32>
           }
-          %c2_17 = arith.constant 2 : index
-          %15 = arith.muli %arg4, %c2_17 : index
-          %16 = arith.addi %15, %arg6 : index
-          %c0_18 = arith.constant 0 : index
-          %17 = vector.load %arg2[%16, %c0_18] : memref<2x16xf16>, vector<16xf16>
-          %18 = arith.extf %17 : vector<16xf16> to vector<16xf32>
-          %19 = memref.load %alloc_0[%0, %arg6] : memref<2x2xf32>
-          %20 = vector.broadcast %19 : f32 to vector<16xf32>
-          %21 = arith.sitofp %14#0 : vector<16xi32> to vector<16xf32>
-          %22 = arith.mulf %21, %20 : vector<16xf32>
-          %23 = vector.fma %22, %18, %arg7 : vector<16xf32>
-          %24 = memref.load %alloc_0[%1, %arg6] : memref<2x2xf32>
-          %25 = vector.broadcast %24 : f32 to vector<16xf32>
-          %26 = arith.sitofp %14#1 : vector<16xi32> to vector<16xf32>
-          %27 = arith.mulf %26, %25 : vector<16xf32>
-          %28 = vector.fma %27, %18, %arg8 : vector<16xf32>
-          scf.yield %23, %28 : vector<16xf32>, vector<16xf32>
+          %c2_18 = arith.constant 2 : index
+          %16 = arith.muli %arg4, %c2_18 : index
+          %17 = arith.addi %16, %arg6 : index
+          %c0_19 = arith.constant 0 : index
+          %18 = vector.load %arg2[%17, %c0_19] : memref<2x16xf16>, vector<16xf16>
+          %19 = arith.extf %18 : vector<16xf16> to vector<16xf32>
+          %20 = memref.load %alloc_0[%0, %arg6] : memref<2x2xf32>
+          %21 = vector.broadcast %20 : f32 to vector<16xf32>
+          %22 = arith.sitofp %15#0 : vector<16xi32> to vector<16xf32>
+          %23 = arith.mulf %22, %21 : vector<16xf32>
+          %24 = vector.fma %23, %19, %arg7 : vector<16xf32>
+          %25 = memref.load %alloc_0[%1, %arg6] : memref<2x2xf32>
+          %26 = vector.broadcast %25 : f32 to vector<16xf32>
+          %27 = arith.sitofp %15#1 : vector<16xi32> to vector<16xf32>
+          %28 = arith.mulf %27, %26 : vector<16xf32>
+          %29 = vector.fma %28, %19, %arg8 : vector<16xf32>
+          scf.yield %24, %29 : vector<16xf32>, vector<16xf32>
         }
         %c16 = arith.constant 16 : index
         %3 = arith.muli %arg4, %c16 : index
         vector.store %2#0, %arg3[%0, %3] : memref<2x16xf32>, vector<16xf32>
-        vector.store %2#1, %arg3[%1, %3] : memref<2x16xf32>, vector<16xf32>
+        %c16_13 = arith.constant 16 : index
+        %4 = arith.muli %arg4, %c16_13 : index
+        vector.store %2#1, %arg3[%1, %4] : memref<2x16xf32>, vector<16xf32>
       }
     }
     return

@@ -1,0 +1,374 @@
+"""The loops of a quantized matmul: A is prepared, then panels of packed weights are multiplied.
+
+Loops, outermost first:
+
+    panels of B (tile_n) > blocks of K (block_k) > strips of rows (tile_m) > groups of K > steps of K
+
+A step is one load of packed weights per vector of columns: 8 rows of K of 4 bits, or 4, 2 or 1 row of 8 bits.
+The sums of a group are scaled and added to sums in f32, which stay in registers over all groups.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tuner.core.quantization import BY_ROW, GREATEST, LEAST_MAXIMUM
+from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.cpu_ops.buffer_matmul import store_lanes
+from tuner.mlir.cpu_ops.quantized_schemes import (
+    LINE_BYTES,
+    ROW_PADDING,
+    TILE_ROWS,
+    QuantizedOperands,
+    QuantizedTile,
+    Scheme,
+    floats_of,
+)
+from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, allocated, constant_mask, in_steps
+from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizedRows:
+    """Rows of A as a scheme multiplies them, with zeros after the last of K where a step reads past it."""
+
+    numbers: Value  # memref<m x k and padding>; A itself where it is read in place
+    scales: Value | None  # memref<m x runs, or 1, x f32> of quantized A
+    sums: Value | None  # memref<m x runs> of the elements of A of each run
+
+
+class RowPreparation:
+    """Creates the code that quantizes, converts or copies A before the product, and adds up its runs."""
+
+    def __init__(self, operands: QuantizedOperands, scheme: Scheme) -> None:
+        self.operands, self.scheme, self.lanes = operands, scheme, scheme.lanes
+        self.floats = scheme.vector(self.lanes, "f32")
+
+    def build(self) -> QuantizedRows:
+        operands, scheme = self.operands, self.scheme
+        m, _, k = operands.sizes
+        wants_sums = scheme.wants_row_sums or operands.format.has_zero_points
+        is_in_place = (
+            not scheme.is_in_tiles
+            and not operands.format.activations
+            and operands.dtype == scheme.element
+            and k % scheme.step == 0
+            and (m == 1 or scheme.element == "f32")
+        )
+        if is_in_place and not wants_sums:
+            return QuantizedRows(operands.arguments[0], None, None)
+        element = ir.Type.parse(scheme.element)
+        stride = -(-k // ROW_PADDING) * ROW_PADDING + ROW_PADDING
+        height = -(-m // TILE_ROWS) * TILE_ROWS if scheme.is_in_tiles else m
+        numbers = operands.arguments[0] if is_in_place else allocated((height, stride), element)
+        of_runs = 1 if operands.format.activations == BY_ROW else operands.runs
+        scales = allocated((m, of_runs), ir.F32Type.get()) if operands.format.activations else None
+        sums = allocated((m, operands.runs), ir.Type.parse(scheme.sum_element)) if wants_sums else None
+        rows = QuantizedRows(numbers, scales, sums)
+
+        def of_row(row: Value) -> tuple[()]:
+            inverse = None
+            if operands.format.activations == BY_ROW:
+                inverse = self._scale(rows, row, index(0), index(0), k)
+
+            def of_run(run: Value) -> tuple[()]:
+                begin = times(run, operands.depth)
+                by_run = inverse
+                if operands.format.activations and inverse is None:
+                    by_run = self._scale(rows, row, run, begin, operands.depth)
+                self._convert(rows, row, run, begin, by_run, is_copied=not is_in_place)
+                return ()
+
+            loop(0, operands.runs, of_run)
+            return ()
+
+        loop(0, m, of_row)
+        return rows
+
+    def _read(self, row: Value, k: Value, count: int) -> Value:
+        """Creates the load of ``count`` elements of A as a vector of f32, zeros after these."""
+        source = self.operands.arguments[0]
+        kind = self.scheme.vector(self.lanes, self.operands.dtype)
+        if count == self.lanes:
+            loaded = value("vector.load", kind, source, row, k)
+        else:
+            mask = constant_mask(count, self.lanes)
+            loaded = value("vector.maskedload", kind, source, row, k, mask, zero(kind))
+        return loaded if self.operands.dtype == "f32" else value("arith.extf", self.floats, loaded)
+
+    def _over(
+        self, begin: Value, depth: int, body: Callable[..., Sequence[Value]], carried: Sequence[Value]
+    ) -> list[Value]:
+        """Creates a loop over ``depth`` elements from ``begin`` on, a vector at a time, the rest masked."""
+        whole, rest = divmod(depth, self.lanes)
+
+        def of_step(step: Value, *values: Value) -> Sequence[Value]:
+            return body(total(begin, times(step, self.lanes)), self.lanes, *values)
+
+        values = loop(0, whole, of_step, carried) if whole else list(carried)
+        return list(body(plus(begin, whole * self.lanes), rest, *values)) if rest else values
+
+    def _scale(self, rows: QuantizedRows, row: Value, run: Value, begin: Value, depth: int) -> Value:
+        """Creates the scale of a part of a row and stores it; returns its inverse."""
+
+        def larger(k: Value, count: int, before: Value) -> list[Value]:
+            size = value("math.absf", self.floats, self._read(row, k, count))
+            return [value("arith.maximumf", self.floats, before, size)]
+
+        (lanes,) = self._over(begin, depth, larger, [zero(self.floats)])
+        f32 = ir.F32Type.get()
+        largest = value("vector.reduction", f32, lanes, kind=ir.Attribute.parse("#vector.kind<maximumf>"))
+        greatest, least = (floats_of(f32, float(each)) for each in (GREATEST, LEAST_MAXIMUM))
+        create("memref.store", [], [value("arith.divf", f32, largest, greatest), rows.scales, row, run])
+        olt = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4)
+        is_small = value("arith.cmpf", ir.IntegerType.get_signless(1), largest, least, predicate=olt)
+        return value("arith.select", f32, is_small, zero(f32), value("arith.divf", f32, greatest, largest))
+
+    def _convert(
+        self,
+        rows: QuantizedRows,
+        row: Value,
+        run: Value,
+        begin: Value,
+        inverse: Value | None,
+        *,
+        is_copied: bool,
+    ) -> None:
+        """Creates a run of a row of A as the scheme multiplies it, and its sum."""
+        integers = self.scheme.vector(self.lanes, "i32")
+        is_integer = self.scheme.sum_element == "i32"
+
+        def of_part(k: Value, count: int, *sums: Value) -> list[Value]:
+            numbers = self._read(row, k, count)
+            if inverse is not None:
+                scaled = value("arith.mulf", self.floats, numbers, _in_all(inverse, self.floats))
+                numbers = value("math.roundeven", self.floats, scaled)
+            whole = value("arith.fptosi", integers, numbers) if is_integer else numbers
+            if is_copied:
+                self._store(rows.numbers, row, k, whole)
+            add = "arith.addi" if is_integer else "arith.addf"
+            return [value(add, each.type, each, whole) for each in sums]
+
+        start = [zero(integers if is_integer else self.floats)] if rows.sums is not None else []
+        sums = self._over(begin, self.operands.depth, of_part, start)
+        for each in sums:
+            element = ir.VectorType(each.type).element_type
+            added = value("vector.reduction", element, each, kind=ir.Attribute.parse("#vector.kind<add>"))
+            create("memref.store", [], [added, rows.sums, row, run])
+
+    def _store(self, buffer: Value, row: Value, k: Value, numbers: Value) -> None:
+        element = self.scheme.element
+        if element != "f32":
+            name = "arith.trunci" if element == "i8" else "arith.truncf"
+            numbers = value(name, self.scheme.vector(self.lanes, element), numbers)
+        create("vector.store", [], [numbers, buffer, row, k])  # a whole vector: the row is padded
+
+
+def _in_all(number: Value, kind: Type) -> Value:
+    return value("vector.broadcast", kind, number)
+
+
+@dataclass(frozen=True, eq=False)
+class PanelBlock:
+    """A block of K of a panel of ``columns`` columns."""
+
+    panel: Value
+    columns: int
+    first: Value | int  # run; 0: of the first block
+
+    @property
+    def adds(self) -> bool:
+        """Returns whether C has the sums of an earlier block."""
+        return not isinstance(self.first, int)
+
+    def run(self, number: Value) -> Value:
+        """Creates the number of a run of the block among all runs of K."""
+        return number if isinstance(self.first, int) else total(self.first, number)
+
+
+class QuantizedProduct:
+    """Creates the loops of the product over panels, blocks of K, strips of rows, groups and steps."""
+
+    def __init__(
+        self, operands: QuantizedOperands, tile: QuantizedTile, scheme: Scheme, rows: QuantizedRows
+    ) -> None:
+        self.operands, self.tile, self.scheme, self.rows = operands, tile, scheme, rows
+        self.floats = scheme.vector(tile.lanes, "f32")
+
+    @cached_property
+    def runs_of_block(self) -> int:
+        block_k = self.tile.block_k
+        return block_k // self.operands.depth if block_k else self.operands.runs
+
+    @cached_property
+    def steps(self) -> int:
+        """Returns the steps of K of a run."""
+        return -(-self.operands.depth // self.scheme.step)
+
+    def build(self) -> None:
+        """Creates all loops of a product whose sums are in vector registers."""
+
+        def of_block(block: PanelBlock) -> None:
+            def of_strip(strip: Value, rows: int) -> None:
+                self._tile(times(strip, self.tile.rows), rows, block)
+
+            in_steps(BlockExtent(self.operands.sizes[0]), self.tile.rows, of_strip)
+
+        self.over_blocks(of_block)
+
+    def over_blocks(self, body: Callable[["PanelBlock"], None]) -> None:
+        """Creates the loops over panels and over the blocks of K of each."""
+        blocks = -(-self.operands.runs // self.runs_of_block)
+
+        def of_panel(panel: Value, columns: int) -> None:
+            body(PanelBlock(panel, columns, 0))
+            if blocks > 1:
+
+                def of_other(block: Value) -> tuple[()]:
+                    body(PanelBlock(panel, columns, times(block, self.runs_of_block)))
+                    return ()
+
+                loop(1, blocks, of_other)
+
+        in_steps(BlockExtent(self.operands.sizes[1]), self.tile.columns, of_panel)
+
+    def _tile(self, first: Value, rows: int, block: "PanelBlock") -> None:
+        panel, columns = block.panel, block.columns
+        vectors = -(-columns // self.tile.lanes)
+        row_numbers = [plus(first, each) for each in range(rows)]
+
+        def of_run(number: Value, *before: Value) -> list[Value]:
+            at = block.run(number)
+            sums = self._sums(row_numbers, panel, vectors, at)
+            return self.scaled(row_numbers, at, self.group_of(panel, at, vectors), sums, before)
+
+        start = [zero(self.floats)] * (rows * vectors)
+        finished = loop(0, self.runs_of_block, of_run, start) if self.runs_of_block > 1 else None
+        finished = of_run(index(0), *start) if finished is None else finished
+        for number, row in enumerate(row_numbers):
+            self.store(row, panel, columns, finished[number * vectors :][:vectors], adds=block.adds)
+
+    def _sums(self, rows: list[Value], panel: Value, vectors: int, run: Value) -> list[Value]:
+        """Creates the sums of a run: a vector for each row and vector of columns."""
+        scheme = self.scheme
+        first_step = total(times(panel, self.operands.runs * self.steps), times(run, self.steps))
+        first_k = times(run, self.operands.depth)
+
+        def of_step(step: Value, *sums: Value) -> list[Value]:
+            line = total(first_step, step)
+            factors = self.factors(line, vectors)
+            k, after = total(first_k, times(step, scheme.step)), list(sums)
+            width = scheme.step // len(factors[0])
+            for part in range(len(factors[0])):
+                for number, row in enumerate(rows):
+                    of_a = scheme.of_a(self.rows.numbers, row, plus(k, part * width))
+                    for vector in range(vectors):
+                        place = number * vectors + vector
+                        after[place] = scheme.after(after[place], of_a, factors[vector][part])
+            return after
+
+        start = [self._start(row, run) for row in rows]
+        return loop(0, self.steps, of_step, [each for each in start for _ in range(vectors)])
+
+    def factors(self, line: Value, vectors: int) -> list[list[Value]]:
+        """Creates the factors of a step for each vector of columns, and prefetches."""
+        found = [self.scheme.factors(self._loaded(line, vector)) for vector in range(vectors)]
+        self._fetch(line, vectors)
+        return found
+
+    def _start(self, row: Value, run: Value) -> Value:
+        wants = self.scheme.wants_row_sums
+        return self.scheme.start(self._row_sum(row, run) if wants else None)
+
+    def _row_sum(self, row: Value, run: Value) -> Value:
+        element = ir.Type.parse(self.scheme.sum_element)
+        return value("memref.load", element, self.rows.sums, row, run)
+
+    def _loaded(self, line: Value, vector: int) -> Value:
+        width = self.scheme.line_bytes
+        kind = self.scheme.vector(width, "i8")
+        return value("vector.load", kind, self.operands.arguments[1], line, index(vector * width))
+
+    def _fetch(self, line: Value, vectors: int) -> None:
+        """Creates prefetches of the weights some bytes ahead: hardware stops at the end of each 4 KB page."""
+        row_bytes = self.scheme.line_bytes * self.tile.vectors
+        if not self.tile.ahead_bytes:
+            return
+        ahead = plus(line, max(1, self.tile.ahead_bytes // row_bytes))
+        for at in range(0, self.scheme.line_bytes * vectors, LINE_BYTES):
+            fetch(self.operands.arguments[1], ahead, index(at), locality=3)
+
+    def group_of(self, panel: Value, run: Value, vectors: int) -> list[tuple[Value, Value | None]]:
+        """Creates the scales and the zero points of a run for each vector of columns."""
+        line = total(times(panel, self.operands.format.groups(self.operands.k)), self.operands.group(run))
+        return [(self._scale_of(line, vector), self._points_of(line, vector)) for vector in range(vectors)]
+
+    def scaled(
+        self,
+        rows: list[Value],
+        run: Value,
+        group: list[tuple[Value, Value | None]],
+        sums: list[Value],
+        before: Sequence[Value],
+    ) -> list[Value]:
+        """Creates ``before`` plus the sums of a run, times the scales of its group."""
+        after: list[Value] = []
+        for number, row in enumerate(rows):
+            shift = None if self.operands.zero_points is None else self._row_sum(row, run)
+            by_row = self._row_scale(row, run) if self._is_scaled_by_group else None
+            for vector, (scale, points) in enumerate(group):
+                place = number * len(group) + vector
+                made = self._shifted(sums[place], shift, points)
+                if by_row is not None:
+                    made = value("arith.mulf", self.floats, made, by_row)
+                after.append(value("vector.fma", self.floats, made, scale, before[place]))
+        return after
+
+    def store(self, row: Value, panel: Value, columns: int, sums: Sequence[Value], *, adds: bool) -> None:
+        """Creates the store of a row of a panel of C; ``adds``: to what an earlier block of K stored."""
+        lanes, column = self.tile.lanes, times(panel, self.tile.columns)
+        is_by_row = self.rows.scales is not None and not self._is_scaled_by_group
+        scale = self._row_scale(row, index(0)) if is_by_row else None
+        for vector, each in enumerate(sums):
+            made = each if scale is None else value("arith.mulf", self.floats, each, scale)
+            if self.operands.output != "f32":
+                made = value("arith.truncf", self.scheme.vector(lanes, self.operands.output), made)
+            place = (row, plus(column, vector * lanes))
+            width = min(columns - vector * lanes, lanes)
+            store_lanes(made, self.operands.arguments[-1], place, width, adds=adds)
+
+    @property
+    def _is_scaled_by_group(self) -> bool:
+        return self.rows.scales is not None and self.operands.format.activations != BY_ROW
+
+    def _row_scale(self, row: Value, run: Value) -> Value:
+        scale = value("memref.load", ir.F32Type.get(), self.rows.scales, row, run)
+        return _in_all(scale, self.floats)
+
+    def _scale_of(self, line: Value, vector: int) -> Value:
+        dtype = self.operands.format.scale_dtype
+        kind = self.scheme.vector(self.tile.lanes, dtype)
+        place = index(vector * self.tile.lanes)
+        loaded = value("vector.load", kind, self.operands.arguments[2], line, place)
+        return loaded if dtype == "f32" else value("arith.extf", self.floats, loaded)
+
+    def _points_of(self, line: Value, vector: int) -> Value | None:
+        """Creates the zero points of a vector of columns as the sums are: i32 or f32."""
+        if self.operands.zero_points is None:
+            return None
+        kind, place = self.scheme.vector(self.tile.lanes, "i8"), index(vector * self.tile.lanes)
+        loaded = value("vector.load", kind, self.operands.zero_points, line, place)
+        name = "arith.extsi" if self.scheme.sum_element == "i32" else "arith.sitofp"
+        return value(name, self.scheme.sums, loaded)
+
+    def _shifted(self, sums: Value, row_sum: Value | None, points: Value | None) -> Value:
+        """Creates the sums less the zero point times the sum of A, in f32."""
+        is_integer = self.scheme.sum_element == "i32"
+        if row_sum is not None and points is not None:
+            every = _in_all(row_sum, self.scheme.sums)
+            if is_integer:
+                less = value("arith.muli", sums.type, every, points)
+                sums = value("arith.subi", sums.type, sums, less)
+            else:
+                sums = value("vector.fma", sums.type, value("arith.negf", sums.type, every), points, sums)
+        return value("arith.sitofp", self.floats, sums) if is_integer else sums

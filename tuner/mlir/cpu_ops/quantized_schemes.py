@@ -1,0 +1,308 @@
+"""How a quantized matmul unpacks and multiplies its integers: dot products, pairs, single products, tiles."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.core.fusions import FUSION_ENTRY, NIBBLE_ROWS
+from tuner.core.quantization import QUANTIZATION, WeightFormat, quantized_text
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu_ops.vnni_packing import splat
+from tuner.mlir.dialect import InPlaceOp, attribute, text
+from tuner.mlir.ir.building import index, value, zero
+from tuner.mlir.ir.reading import name_of
+from tuner.mlir.ir.table_lookup import FLOATS, WORDS, declare_lookup, looked_up, table_of
+from tuner.mlir.ir.vnni import byte_dot, declare_byte_dot
+
+DOTS, PAIRS, SINGLES, TILES = SCHEMES = ("dots", "pairs", "singles", "tiles")
+LINE_BYTES = 64  # of a cache, and of a row of an AMX tile
+TILE_PRODUCTS = {"i8": "x86.amx.tile_muli", "bf16": "x86.amx.tile_mulf"}
+MOST_TILED = 1024  # sums of four tiles, which leaves four tile registers for A and B
+TILE_ROWS = 16  # of an AMX tile
+NIBBLE, BYTE = 8, 128  # what is added to integers of 4 and 8 bits, so that they are unsigned
+ROW_PADDING = 64  # elements after a row of A: rows a power of two apart would lie in the same sets of L1
+FLOAT_MAGIC = 0x4B000000  # the bits of 2**23 in f32; its last 4 bits count units
+BF16_TABLE = tuple(int(np.float32(each - NIBBLE).view(np.uint32)) >> 16 for each in range(2 * NIBBLE))
+
+
+@dataclass(frozen=True)
+class QuantizedTile:
+    """The knobs of the op."""
+
+    scheme: str  # how integers are multiplied: one of SCHEMES
+    rows: int
+    columns: int  # also of a panel
+    lanes: int
+    block_k: int  # elements of K in a block; 0: all of K
+    ahead_bytes: int  # from which weights are prefetched while others are multiplied; 0: none are
+
+    @classmethod
+    def of(cls, op: InPlaceOp) -> "QuantizedTile":
+        names = (("tile_m", 4), ("tile_n", 64), ("lanes", 16), ("block_k", 0), ("prefetch", 0))
+        return cls(text(op, "scheme", SINGLES), *(attribute(op, name, usual) for name, usual in names))
+
+    @property
+    def vectors(self) -> int:
+        return self.columns // self.lanes
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizedOperands:
+    """A quantized matmul as the function's arguments and their sizes."""
+
+    format: WeightFormat
+    sizes: tuple[int, int, int]
+    dtype: str  # of A
+    output: str  # type of C
+    arguments: tuple[Value, ...]  # A, B, scales[, zero points], C
+    depth: int  # elements of K whose sum is scaled at a time: a group, or a block of K of one group
+
+    @property
+    def k(self) -> int:
+        return self.sizes[2]
+
+    @property
+    def runs(self) -> int:
+        """Returns the number of sums that are scaled for an element of C."""
+        return -(-self.k // self.depth)
+
+    @property
+    def zero_points(self) -> Value | None:
+        return self.arguments[3] if self.format.has_zero_points else None
+
+    def group(self, run: Value) -> Value:
+        """Creates the number of the group of a run."""
+        return run if self.format.group else index(0)
+
+
+def operands_of(function: Op, block_k: int) -> QuantizedOperands | str:
+    """Returns what a function multiplies; or, as text, why it is not a quantized matmul."""
+    if QUANTIZATION not in function.attributes:
+        return f"found a function without {QUANTIZATION}, allowed a quantized matmul"
+    arguments = tuple(function.regions[0].blocks[0].arguments)
+    kinds = [ir.MemRefType(each.type) for each in arguments]
+    format_ = WeightFormat.of_text(ir.StringAttr(function.attributes[QUANTIZATION]).value)
+    (m, k), n = kinds[0].shape, kinds[1].shape[0]
+    depth = format_.group or block_k or k
+    dtype, output = (str(kinds[each].element_type) for each in (0, -1))
+    try:
+        expected = quantized_text((m, n, k), dtype, format_, output)
+    except UsageError as error:
+        return str(error)
+    # the op computes what this text says, and nothing else: an edited payload is refused
+    module = ir.Module.parse(expected.replace(f"@{FUSION_ENTRY}(", f"@{name_of(function)}("))
+    if str(module.body.operations[0]) != str(function):
+        return "found other operations than those of a quantized matmul"
+    return QuantizedOperands(format_, (m, n, k), dtype, output, arguments, depth)
+
+
+class Scheme(ABC):
+    """How integers are unpacked and multiplied; ``tile`` and ``operands`` of one matmul."""
+
+    element = "f32"  # of a row of A, as multiplied
+    sum_element = "f32"
+
+    def __init__(self, tile: QuantizedTile, operands: QuantizedOperands) -> None:
+        self.tile, self.operands, self.lanes = tile, operands, tile.lanes
+
+    @property
+    def is_nibbles(self) -> bool:
+        return self.operands.format.bits < 8
+
+    @property
+    def step(self) -> int:
+        """Returns the rows of K of a step."""
+        return NIBBLE_ROWS if self.is_nibbles else self.rows_of_bytes
+
+    @property
+    def sums(self) -> Type:
+        return self.vector(self.lanes, self.sum_element)
+
+    @property
+    def line_bytes(self) -> int:
+        """Returns the bytes of a step's weights of one vector of columns."""
+        return self.step * self.lanes * self.operands.format.bits // 8
+
+    def vector(self, lanes: int, element: str) -> Type:
+        return ir.VectorType.get([lanes], ir.Type.parse(element))
+
+    rows_of_bytes: int  # rows of K of a step of 8 bits
+    nibbles: str  # the order of NIBBLES
+    is_unsigned: bool  # the integers of 8 bits come with 128 added
+
+    @abstractmethod
+    def prepare(self, function: Op) -> None:
+        """Declares the functions that the code calls."""
+
+    def start(self, row_sum: Value | None) -> Value:
+        """Creates the first sums of a run; ``row_sum``: the sum of its elements of A where it is wanted."""
+        return zero(self.sums)
+
+    wants_row_sums = False
+    is_in_tiles = False  # rows of A are read 16 at a time
+
+    @abstractmethod
+    def factors(self, loaded: Value) -> list[Value]:
+        """Creates the factors of a step from its packed weights, each of ``step / len`` rows of K."""
+
+    @abstractmethod
+    def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
+        """Creates the factor of A for the rows of K from ``k`` on, in all lanes."""
+
+    @abstractmethod
+    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
+        """Creates the sums after one factor."""
+
+
+class Dots(Scheme):
+    """Dot products of four bytes of A and four of B, unsigned (vpdpbusd); sums of integers are exact."""
+
+    element, sum_element, rows_of_bytes, nibbles, is_unsigned = "i8", "i32", 4, "fours", True
+    wants_row_sums = True
+
+    def prepare(self, function: Op) -> None:
+        declare_byte_dot(function.parent, self.lanes)
+
+    def start(self, row_sum: Value | None) -> Value:
+        assert row_sum is not None, "wants_row_sums"
+        shift = -NIBBLE if self.is_nibbles else -BYTE
+        shifted = value("arith.muli", row_sum.type, row_sum, splat(row_sum.type, shift))
+        return value("vector.broadcast", self.sums, shifted)
+
+    def factors(self, loaded: Value) -> list[Value]:
+        if not self.is_nibbles:
+            return [loaded]
+        words = self.vector(2 * self.lanes, "i16")
+        high = value("arith.shrui", words, value("vector.bitcast", words, loaded), splat(words, 4))
+        high = value("vector.bitcast", loaded.type, high)
+        return [value("arith.andi", loaded.type, each, splat(loaded.type, 15)) for each in (loaded, high)]
+
+    def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
+        return self._spread(value("vector.load", self.vector(4, "i8"), buffer, row, k), "i8", 4)
+
+    def _spread(self, few: Value, element: str, count: int) -> Value:
+        one = value("vector.bitcast", self.vector(1, "i32"), few)
+        every = value("vector.broadcast", self.vector(self.lanes, "i32"), one)
+        return value("vector.bitcast", self.vector(count * self.lanes, element), every)
+
+    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
+        return byte_dot(before, of_b, of_a)
+
+
+class Pairs(Dots):
+    """Products of pairs of bf16 (vdpbf16ps); 4 bits become bf16 by a table in a register, 8 bits by f32."""
+
+    element, sum_element, rows_of_bytes, nibbles, is_unsigned = "bf16", "f32", 2, "pairs", False
+    wants_row_sums = False
+
+    def prepare(self, function: Op) -> None:
+        if self.is_nibbles:
+            declare_lookup(function.parent, WORDS)
+
+    def start(self, row_sum: Value | None) -> Value:
+        return zero(self.sums)
+
+    def factors(self, loaded: Value) -> list[Value]:
+        pairs = self.vector(2 * self.lanes, "bf16")
+        if not self.is_nibbles:
+            wide = value("arith.sitofp", self.vector(2 * self.lanes, "f32"), loaded)
+            return [value("arith.truncf", pairs, wide)]
+        words = self.vector(2 * self.lanes, "i16")
+        short = ir.IntegerType.get_signless(16)
+        entries = [ir.IntegerAttr.get(short, _as_signed(each)) for each in BF16_TABLE]
+        table, found = table_of(WORDS, entries), value("vector.bitcast", words, loaded)
+        shifted = [
+            value("arith.shrui", words, found, splat(words, 4 * each)) if each else found for each in range(4)
+        ]
+        return [value("vector.bitcast", pairs, looked_up(WORDS, table, each)) for each in shifted]
+
+    def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
+        return self._spread(value("vector.load", self.vector(2, "bf16"), buffer, row, k), "bf16", 2)
+
+    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
+        return value("x86.avx512.dot", before.type, before, of_a, of_b)
+
+
+class Singles(Scheme):
+    """Products of f32 one after the other; 4 bits become f32 by a table (AVX-512) or as bits of 2**23 + u."""
+
+    rows_of_bytes, nibbles, is_unsigned = 1, "rows", False
+
+    @property
+    def _has_table(self) -> bool:
+        return self.lanes == FLOATS.lanes
+
+    def prepare(self, function: Op) -> None:
+        if self.is_nibbles and self._has_table:
+            declare_lookup(function.parent, FLOATS)
+
+    def factors(self, loaded: Value) -> list[Value]:
+        if not self.is_nibbles:
+            return [value("arith.sitofp", self.vector(self.lanes, "f32"), loaded)]
+        words = self.vector(self.lanes, "i32")
+        found = value("vector.bitcast", words, loaded)
+        shifted = [
+            value("arith.shrui", words, found, splat(words, 4 * each)) if each else found
+            for each in range(NIBBLE_ROWS)
+        ]
+        return [self._number(each, words) for each in shifted]
+
+    def _number(self, shifted: Value, words: Type) -> Value:
+        floats, f32 = self.vector(self.lanes, "f32"), ir.F32Type.get()
+        if self._has_table:
+            entries = [ir.FloatAttr.get(f32, float(each - NIBBLE)) for each in range(2 * NIBBLE)]
+            return looked_up(FLOATS, table_of(FLOATS, entries), shifted)
+        # 2**23 + u is exact, and so is the difference
+        units = value("arith.andi", words, shifted, splat(words, 15))
+        large = value("vector.bitcast", floats, value("arith.ori", words, units, splat(words, FLOAT_MAGIC)))
+        return value("arith.subf", floats, large, floats_of(floats, float(2**23 + NIBBLE)))
+
+    def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
+        number = value("memref.load", ir.F32Type.get(), buffer, row, k)
+        return value("vector.broadcast", self.sums, number)
+
+    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
+        return value("vector.fma", before.type, of_a, of_b, before)
+
+
+class TileBytes(Dots):
+    """Products of signed bytes in AMX tiles."""
+
+    is_unsigned, wants_row_sums, is_in_tiles = False, False, True
+
+    def prepare(self, function: Op) -> None:
+        """Declares nothing: tiles are multiplied by an op."""
+
+    def factors(self, loaded: Value) -> list[Value]:
+        bytes_ = super().factors(loaded)
+        if not self.is_nibbles:
+            return bytes_
+        return [value("arith.subi", each.type, each, splat(each.type, NIBBLE)) for each in bytes_]
+
+
+class TilePairs(Pairs):
+    """Products of pairs of bf16 in AMX tiles."""
+
+    is_in_tiles = True
+
+
+def scheme_of(tile: QuantizedTile, operands: QuantizedOperands) -> Scheme:
+    """Returns the scheme that a tile names."""
+    of_tiles = TileBytes if operands.format.activations else TilePairs
+    named: dict[str, type[Scheme]] = {DOTS: Dots, PAIRS: Pairs, SINGLES: Singles, TILES: of_tiles}
+    return named[tile.scheme](tile, operands)
+
+
+def floats_of(kind: Type, number: float) -> Value:
+    """Creates a constant f32, or a vector whose elements are all that number."""
+    f32 = ir.F32Type.get()
+    if not isinstance(kind, ir.VectorType):
+        return value("arith.constant", kind, value=ir.FloatAttr.get(f32, number))
+    splatted = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(f32, number))
+    return value("arith.constant", kind, value=splatted)
+
+
+def _as_signed(word: int) -> int:
+    return word - 2**16 if word >= 2**15 else word
