@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.targets.evaluation import fails
+from tests.tuning.fakes import present
 from tuner.core.candidate import ChosenStrategy
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Script
@@ -20,7 +21,7 @@ from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.choice import spaces
+from tuner.space.scripts.choice import default_script, spaces
 from tuner.targets import run_plan
 from tuner.targets.cpu import compiler as described_compiler
 from tuner.targets.cpu import evaluator
@@ -121,6 +122,29 @@ def test_object_code_has_the_instructions_of_the_processor(
     code = compiler.code_of(CpuCompiler().compile(problem, script))
     body = assembly(code).split("<_mlir_")[0]  # the wrappers are for the processor that is here
     found = set(INSTRUCTIONS.findall(body))
+    assert (found >= has, found & has_not) == (True, set()), found
+
+
+@pytest.mark.mlir
+@pytest.mark.drawn(2)
+@NEEDS_OBJDUMP
+@pytest.mark.parametrize(
+    ("processor", "dtype", "weights", "has", "has_not"),
+    [
+        ("haswell", "f32", "i4-g32-f16-a8row", {"ymm"}, {"zmm", "vpdpbusd"}),
+        ("znver4", "f32", "i4-g32-f16-a8row", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
+        ("sapphirerapids", "f32", "i4-g32-f16-a8row", {"tdpbssd"}, {"tdpbf16ps"}),
+        ("sapphirerapids", "bf16", "i8-g32-f16", {"tdpbf16ps"}, {"tdpbssd"}),
+        ("sapphirerapids", "i8", "constant", {"tdpbssd"}, {"tdpbf16ps"}),
+    ],
+)
+def test_object_code_of_packed_weights_is_that_of_the_processor(
+    processor: str, dtype: str, weights: str, has: set[str], has_not: set[str]
+) -> None:
+    problem = Matmul(33, 70, 64, dtype, weights=weights)
+    script = present(default_script(problem, PROCESSORS[processor].machine))
+    code = CrossCompiler(processor).code_of(CpuCompiler().compile(problem, script))
+    found = set(INSTRUCTIONS.findall(assembly(code).split("<_mlir_")[0]))
     assert (found >= has, found & has_not) == (True, set()), found
 
 
