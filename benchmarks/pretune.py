@@ -2,7 +2,7 @@
 
     python -m benchmarks.pretune --databases build/pretune
 
-For each type and number of threads it tunes 27 problems as one campaign. The configurations that were best
+For each type and number of threads it tunes 31 problems as one campaign. The configurations that were best
 for a problem, and 24 that serve many, are then timed on all problems, interleaved; the 12 that lose least are
 the file: some 10 minutes each. A campaign that was interrupted goes on where it was: its database is kept in
 the folder. No problem is one of a benchmark.
@@ -42,6 +42,8 @@ TRIALS_OF_PROBLEM = 36  # on average
 SHAPES = (
     *("48x48x48", "96x96x96", "160x160x160", "320x320x320", "640x640x640", "960x960x960"),
     *("1x1280x960", "1x3072x1792", "2x1536x896", "2x896x2560", "4x2560x1280"),
+    # rows of B a power of two apart share sets of the caches
+    *("2x2048x1536", "3x1024x4096", "12x1024x1536", "12x1152x640"),
     *("8x960x2560", "16x640x2560", "32x1920x640"),
     *("64x320x1280", "80x1600x480", "128x1792x448", "160x2304x576", "256x352x1408"),
     *("50x70x90", "100x37x210", "33x129x65", "197x590x190", "300x75x600"),
