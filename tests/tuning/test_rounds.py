@@ -40,7 +40,15 @@ from tuner.targets.backends import Backends
 from tuner.targets.interface import RunnerSettings
 from tuner.tuning import run_steps
 from tuner.tuning.events import Event, Interruption, RemeasurementStarted
-from tuner.tuning.progress import Progress, evaluated_s, final_effort, in_flight_s, reserved_s
+from tuner.tuning.progress import (
+    UNTIMED,
+    Progress,
+    evaluated_s,
+    final_effort,
+    in_flight_s,
+    reserved_s,
+    untimed_factor,
+)
 from tuner.tuning.run import resume
 from tuner.tuning.tuned_run import TunedRun
 
@@ -268,6 +276,14 @@ def test_the_effort_follows_the_search_up_to_that_of_a_long_one(search_s: float,
     assert final_effort(search_s, left_s=1e9) == effort
     assert final_effort(15.0, left_s=1.5 + 24 * 0.1).budget_s == pytest.approx(0.1)
     assert final_effort(15.0, left_s=-1.0).budget_s == pytest.approx(0.03)
+    assert final_effort(15.0, left_s=1.5 + 48 * 0.1, untimed=4).budget_s == pytest.approx(0.1)
+
+
+def test_large_operands_leave_less_time_to_samples_of_short_calls() -> None:
+    small, large = Matmul(16, 16, 16), Matmul(2, 1024, 2048)
+    assert untimed_factor(small, 1e-6) == pytest.approx(UNTIMED, abs=0.01)
+    assert untimed_factor(large, None) == untimed_factor(large, 2e-4) > UNTIMED + 1
+    assert untimed_factor(large, 2.0) == pytest.approx(UNTIMED, abs=0.01)
 
 
 @pytest.mark.parametrize(

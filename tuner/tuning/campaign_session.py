@@ -14,7 +14,7 @@ from tuner.core.requests import Campaign, CampaignProposal
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.interface import MeasurementBackend
 from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RunEvent
-from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s
+from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s, untimed_factor
 from tuner.tuning.run import EARLY_STOPPED
 from tuner.tuning.run_steps import RunSteps
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
@@ -150,7 +150,10 @@ class CampaignSession:
         if budget_s is not None:
             used_s = self._before_s + self._campaign.search_s + time.monotonic() - self._started_s
             left_s = (budget_s - used_s) / (problems - place)
-        return final_effort(self._searched_s() / problems, left_s, TOP_TRIALS_OF_CAMPAIGN)
+        steps = self._steps[place]
+        best = steps.progress.best
+        untimed = untimed_factor(steps.run.settings.problem, best and best.median_s)
+        return final_effort(self._searched_s() / problems, left_s, TOP_TRIALS_OF_CAMPAIGN, untimed)
 
     def _store_roofline(self, steps: RunSteps, known: dict[tuple[str, int], Roofline]) -> None:
         key = (steps.run.settings.problem.multiplied_dtype, steps.run.settings.threads)

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 from tuner.core.errors import Stage
 from tuner.core.interfaces import FINAL_EFFORT, Effort
+from tuner.core.problem import Problem
 from tuner.core.records import Record
 from tuner.core.requests import CampaignSettings
 from tuner.core.runs import Counts, Proposal, RunSettings
+from tuner.runtime.timing import SAMPLE_S
 
 EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
 
@@ -71,6 +73,7 @@ SHARE_OF_SEARCH = 0.02  # per candidate: 12 of them are a quarter of the search;
 COMPILED_AGAIN_S = 1.5  # until the top trials of a problem are compiled and loaded again
 OTHERS_TIMED = 4  # next to the top trials: the baseline, the fastest again and at other alignments
 UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
+DRAWN_PER_S = 1.5e9  # elements of operands before each sample, as ``tuner.targets.cpu.timing_checks`` does
 MOST_RESERVED = 0.4  # of a budget
 SHORT_BUDGET_S = 20.0  # below it a roofline that is shipped is not measured again
 ROOFLINE_S = 2.0  # until a child process has measured a roofline
@@ -98,13 +101,28 @@ def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_
     return min(problems * (COMPILED_AGAIN_S + timed_s), MOST_RESERVED * budget_s)
 
 
-def final_effort(search_s: float, left_s: float | None = None, top_trials: int = TOP_TRIALS) -> Effort:
+def untimed_factor(problem: Problem, best_s: float | None) -> float:
+    """Returns the factor from timed to all seconds of a final re-measurement: operands are drawn in between.
+
+    ``best_s``: seconds per call of the fastest trial; None: less than a sample takes.
+    """
+    drawn_s = problem.bytes / problem.input_bytes / DRAWN_PER_S
+    return UNTIMED + drawn_s / max(SAMPLE_S, best_s or 0.0)
+
+
+def final_effort(
+    search_s: float,
+    left_s: float | None = None,
+    top_trials: int = TOP_TRIALS,
+    untimed: float = UNTIMED,
+) -> Effort:
     """Returns the effort per candidate: FINAL_EFFORT, less after a search under 15 s or if time is short.
 
-    ``left_s``: of the budget, in seconds, for all top trials of the problem; None: no budget.
+    ``left_s``: of the budget, in seconds, for all top trials of the problem; None: no budget. ``untimed``:
+    ``untimed_factor`` of the problem.
     """
     budget_s = min(FINAL_EFFORT.budget_s, max(LEAST_S, SHARE_OF_SEARCH * search_s))
     if left_s is not None:
-        each_s = (left_s - COMPILED_AGAIN_S) / (UNTIMED * (top_trials + OTHERS_TIMED))
+        each_s = (left_s - COMPILED_AGAIN_S) / (untimed * (top_trials + OTHERS_TIMED))
         budget_s = min(budget_s, max(LEAST_S, each_s))
     return replace(FINAL_EFFORT, budget_s=budget_s)

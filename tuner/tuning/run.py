@@ -19,7 +19,7 @@ from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.interface import MeasurementBackend, Plan
 from tuner.tuning.earlier_results import planned, rows_of_first
 from tuner.tuning.events import Interruption, MachineBusy, Observer, RunStarted, SpaceExhausted, ignore
-from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s
+from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s, untimed_factor
 from tuner.tuning.request import (
     RunLimit,
     require_longer,
@@ -195,7 +195,9 @@ class TuningSession:
     def _final_effort(self) -> Effort:
         budget_s, searched_s = self._settings.budget_s, self._searched_s()
         left_s = None if budget_s is None else budget_s - self._before_s - searched_s
-        return final_effort(searched_s, left_s)
+        best = self._steps.progress.best
+        untimed = untimed_factor(self._settings.problem, best and best.median_s)
+        return final_effort(searched_s, left_s, untimed=untimed)
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s
