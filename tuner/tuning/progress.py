@@ -75,6 +75,7 @@ OTHERS_TIMED = 4  # next to the top trials: the baseline, the fastest again and 
 UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
 DRAWN_PER_S = 1.5e9  # elements of operands before each sample, as ``tuner.targets.cpu.timing_checks`` does
 MOST_RESERVED = 0.4  # of a budget
+LONG_CALLS = 0.1  # of a budget, at most, for calls longer than a sample
 SHORT_BUDGET_S = 20.0  # below it a roofline that is shipped is not measured again
 ROOFLINE_S = 2.0  # until a child process has measured a roofline
 
@@ -99,6 +100,18 @@ def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_
         return 0.0
     timed_s = UNTIMED * (top_trials + OTHERS_TIMED) * final_effort(budget_s / problems).budget_s
     return min(problems * (COMPILED_AGAIN_S + timed_s), MOST_RESERVED * budget_s)
+
+
+def long_calls_s(best_s: float | None, budget_s: float | None, top_trials: int = TOP_TRIALS) -> float:
+    """Returns seconds to keep besides ``reserved_s``, where the least samples of calls take long.
+
+    ``best_s``: seconds per call of the fastest trial so far. At most LONG_CALLS of the budget.
+    """
+    if best_s is None or budget_s is None:
+        return 0.0
+    longer_s = max(0.0, best_s - SAMPLE_S)
+    samples = (top_trials + OTHERS_TIMED) * FINAL_EFFORT.min_samples
+    return min(UNTIMED * samples * longer_s, LONG_CALLS * budget_s)
 
 
 def untimed_factor(problem: Problem, best_s: float | None) -> float:

@@ -19,7 +19,14 @@ from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.interface import MeasurementBackend, Plan
 from tuner.tuning.earlier_results import planned, rows_of_first
 from tuner.tuning.events import Interruption, MachineBusy, Observer, RunStarted, SpaceExhausted, ignore
-from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s, untimed_factor
+from tuner.tuning.progress import (
+    final_effort,
+    in_flight_s,
+    is_spent,
+    long_calls_s,
+    reserved_s,
+    untimed_factor,
+)
 from tuner.tuning.request import (
     RunLimit,
     require_longer,
@@ -185,6 +192,8 @@ class TuningSession:
         if proposed < len(self._stored):
             return False
         spent_s = self._searched_s() + self._reserved_s + in_flight_s((self._steps.progress,))
+        if self._source.is_timed():
+            spent_s += long_calls_s(self._best_s, self._settings.budget_s)
         return self._interruption.is_asked or is_spent(self._settings, proposed, spent_s)
 
     def _propose(self, number: int, row: int, candidate: Candidate) -> None:
@@ -195,9 +204,12 @@ class TuningSession:
     def _final_effort(self) -> Effort:
         budget_s, searched_s = self._settings.budget_s, self._searched_s()
         left_s = None if budget_s is None else budget_s - self._before_s - searched_s
+        return final_effort(searched_s, left_s, untimed=untimed_factor(self._settings.problem, self._best_s))
+
+    @property
+    def _best_s(self) -> float | None:
         best = self._steps.progress.best
-        untimed = untimed_factor(self._settings.problem, best and best.median_s)
-        return final_effort(searched_s, left_s, untimed=untimed)
+        return best and best.median_s
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s
