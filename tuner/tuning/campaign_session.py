@@ -151,8 +151,7 @@ class CampaignSession:
             used_s = self._before_s + self._campaign.search_s + time.monotonic() - self._started_s
             left_s = (budget_s - used_s) / (problems - place)
         steps = self._steps[place]
-        best = steps.progress.best
-        untimed = untimed_factor(steps.run.settings.problem, best and best.median_s)
+        untimed = untimed_factor(steps.run.settings.problem, steps.progress.best_s)
         return final_effort(self._searched_s() / problems, left_s, TOP_TRIALS_OF_CAMPAIGN, untimed)
 
     def _store_roofline(self, steps: RunSteps, known: dict[tuple[str, int], Roofline]) -> None:

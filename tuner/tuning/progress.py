@@ -25,6 +25,11 @@ class Progress:
         self.ended = 0  # trials that have ended in this session, or in earlier ones
         self.evaluated_s = 0.0  # of this session: the measuring worker's time for its trials
 
+    @property
+    def best_s(self) -> float | None:
+        """Returns the seconds per call of the best record; None: none has a time."""
+        return None if self.best is None else self.best.median_s
+
     def propose(self, number: int, trial_id: int) -> None:
         """Counts a proposal: trial ``number`` of the run, which is stored with the id ``trial_id``."""
         self.trial_ids[number] = trial_id

@@ -193,7 +193,7 @@ class TuningSession:
             return False
         spent_s = self._searched_s() + self._reserved_s + in_flight_s((self._steps.progress,))
         if self._source.is_timed():
-            spent_s += long_calls_s(self._best_s, self._settings.budget_s)
+            spent_s += long_calls_s(self._steps.progress.best_s, self._settings.budget_s)
         return self._interruption.is_asked or is_spent(self._settings, proposed, spent_s)
 
     def _propose(self, number: int, row: int, candidate: Candidate) -> None:
@@ -204,12 +204,8 @@ class TuningSession:
     def _final_effort(self) -> Effort:
         budget_s, searched_s = self._settings.budget_s, self._searched_s()
         left_s = None if budget_s is None else budget_s - self._before_s - searched_s
-        return final_effort(searched_s, left_s, untimed=untimed_factor(self._settings.problem, self._best_s))
-
-    @property
-    def _best_s(self) -> float | None:
-        best = self._steps.progress.best
-        return best and best.median_s
+        untimed = untimed_factor(self._settings.problem, self._steps.progress.best_s)
+        return final_effort(searched_s, left_s, untimed=untimed)
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s
