@@ -247,8 +247,8 @@ def answering(*times: Measurement | None, baseline: Baseline | None = None) -> A
 def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement() -> None:
     for budget_s, problems, top_trials, seconds in (
         (None, 1, 8, 0.0),
-        (60.0, 1, 8, 1.9 + 24 * 0.3),
-        (120.0, 6, 4, 6 * (1.9 + 16 * 0.3)),
+        (60.0, 1, 8, 2.4 + 24 * 0.3),
+        (120.0, 6, 4, 6 * (2.4 + 16 * 0.3)),
         (5.0, 1, 8, 2.0),  # the search gets three fifths at least
     ):
         assert reserved_s(budget_s, problems, top_trials) == pytest.approx(seconds)
@@ -275,9 +275,9 @@ def test_the_effort_follows_the_search_up_to_that_of_a_long_one(search_s: float,
     assert effort.min_samples == FINAL_EFFORT.min_samples
     assert effort.has_offsets
     assert final_effort(search_s, left_s=1e9) == effort
-    assert final_effort(15.0, left_s=1.9 + 24 * 0.1).budget_s == pytest.approx(0.1)
+    assert final_effort(15.0, left_s=2.4 + 24 * 0.1).budget_s == pytest.approx(0.1)
     assert final_effort(15.0, left_s=-1.0).budget_s == pytest.approx(0.03)
-    assert final_effort(15.0, left_s=1.9 + 48 * 0.1, untimed=4).budget_s == pytest.approx(0.1)
+    assert final_effort(15.0, left_s=2.4 + 48 * 0.1, untimed=4).budget_s == pytest.approx(0.1)
 
 
 def test_large_operands_leave_less_time_to_samples_of_short_calls() -> None:

@@ -75,7 +75,7 @@ def is_faster(record: Record, best: Record | None) -> bool:
 TOP_TRIALS = 8
 LEAST_S = 0.03  # per candidate, however short the search was
 SHARE_OF_SEARCH = 0.02  # per candidate: 12 of them are a quarter of the search; UNTIMED doubles it
-COMPILED_AGAIN_S = 1.9  # until the top trials are compiled and loaded again, and the command has ended
+COMPILED_AGAIN_S = 2.4  # until the top trials are compiled and loaded again, and the command has ended
 OTHERS_TIMED = 4  # next to the top trials: the baseline, the fastest again and at other alignments
 UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
 DRAWN_PER_S = 1.5e9  # elements of operands before each sample, as ``tuner.targets.cpu.timing_checks`` does
