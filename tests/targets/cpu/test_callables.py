@@ -14,8 +14,9 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
 from tuner.payload.reference import Array, compare, draw, draw_base
 from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.cpu.memory import address_of
 from tuner.space.scripts.choice import default_script
-from tuner.targets.cpu.callables import AddressCall, CpuCallable, address_of, load_callable
+from tuner.targets.cpu.callables import AddressCall, CpuCallable, load_callable
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 

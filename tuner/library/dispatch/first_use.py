@@ -24,11 +24,11 @@ from tuner.core.round_quality import Evidence, reliability_in_round, round_quali
 from tuner.core.serialization import decode, encode, parsed, replace_file, require_format, seconds_text
 from tuner.payload.reference import Array, output_dtype
 from tuner.runtime import timing
-from tuner.runtime.cpu.memory import copy_on_small_pages, keep_freed_memory
+from tuner.runtime.cpu.memory import address_of, copy_on_small_pages, keep_freed_memory
 from tuner.runtime.process_state import between_forks
 from tuner.runtime.workers.processes import TimingLock, holder_text, owned_lock_file
 from tuner.targets.arrays import ProblemArrays
-from tuner.targets.cpu.callables import AddressCall, CpuCallable, address_of
+from tuner.targets.cpu.callables import AddressCall, CpuCallable
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.tuning.rule import Configuration

@@ -13,6 +13,7 @@ import numpy as np
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import NUMPY_ALIGNMENT
 from tuner.core.typed_arguments import typed
+from tuner.library.dispatch.constant import ConstantMatmul
 from tuner.library.dispatch.first_use import (
     NO_ARRAYS,
     OUT,
@@ -141,6 +142,32 @@ class DispatchedMatmul:
             'types int64 and int64'
         """
         return self._entry(a, b, (rule, db, threads, measure)).chosen
+
+    def packed(self, b: Array, *, db: str | Path | None = None, threads: int = 1) -> ConstantMatmul:
+        """Returns the function of products by a constant B, which is packed once, not at each call.
+
+        Args:
+            b: matrix of k x n numbers of float32 or float64, such as a layer's weights; it is copied.
+            db: path or URL of the results database; None: as for ``tune``.
+            threads: threads of a kernel.
+
+        Returns:
+            ``product(a, out=None)``, which returns A B for C-contiguous matrices of k columns. The first
+            product of a number of rows looks up the best kernel of ``tuner tune matmul MxNxK --constant b``,
+            or else the strategy's first configuration, and times it next to ``np.matmul``.
+
+        Raises:
+            UsageError: an array of another type or number of dimensions.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> product = tuner.matmul.packed(np.ones((64, 64), np.float32))
+            >>> float(product(np.ones((8, 64), np.float32))[0, 0])
+            64.0
+        """
+        _require_options(None, db, threads, NEVER)
+        return ConstantMatmul(b, self._backends(), db, threads)
 
     def misses(self) -> tuple[Misses, ...]:
         """Returns how many calls had no kernel that was tuned for exactly their problem, by reason.

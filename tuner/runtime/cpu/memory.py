@@ -37,6 +37,17 @@ def placed_copy(array: npt.NDArray[Any], offset: int = 0) -> npt.NDArray[Any]:
     return copy
 
 
+_NO_BYTES = ctypes.c_char * 0
+
+
+def address_of(array: npt.NDArray[Any]) -> int:
+    """Returns the address of an array's first element."""
+    try:
+        return ctypes.addressof(_NO_BYTES.from_buffer(array.data))
+    except (TypeError, ValueError, BufferError):  # read-only, or transposed
+        return int(array.ctypes.data)  # three times as long
+
+
 def placed_empty(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> npt.NDArray[Any]:
     """Returns an uninitialized C-contiguous array ``offset`` (0 to 63) bytes past a cache line."""
     size = int(np.prod(shape)) * dtype.itemsize

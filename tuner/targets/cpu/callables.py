@@ -28,16 +28,6 @@ from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.packed_callables import load_packing_kernel
 
-_NO_BYTES = ctypes.c_char * 0
-
-
-def address_of(array: Array) -> int:
-    """Returns the address of an array's first element."""
-    try:
-        return ctypes.addressof(_NO_BYTES.from_buffer(array.data))
-    except (TypeError, ValueError, BufferError):  # read-only, or transposed
-        return int(array.ctypes.data)  # three times as long
-
 
 @final
 class AddressCall:

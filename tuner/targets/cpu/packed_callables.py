@@ -5,6 +5,7 @@
 >>> c = layer(a)                                 # at each call
 """
 
+import ctypes
 from collections.abc import Callable
 from typing import Any, final
 
@@ -18,8 +19,8 @@ from tuner.core.problem import Problem
 from tuner.mlir.fusions import FusionArgument, fusion_arguments
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.payload.reference import Array
-from tuner.runtime.cpu.jit import CompiledFunction, PackedArguments
-from tuner.runtime.cpu.memory import keep_freed_memory, placed_empty
+from tuner.runtime.cpu.jit import PackedArguments
+from tuner.runtime.cpu.memory import address_of, keep_freed_memory, placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.process_state import LoadedCode
 from tuner.targets.arrays import (
@@ -48,7 +49,7 @@ class PackingKernel(LoadedCode):
         self._kernel = kernel
         self._a, *self._weights, self._c = fusion_arguments(problem.fusion)
         self._address = kernel.code.addresses[FUSION_ENTRY]
-        self._function = CompiledFunction(self._address)
+        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)
         self._team = ThreadTeam(kernel.threads) if kernel.threads > 1 else None
 
     def pack(self, *weights: Array) -> "PackedMatmul":
@@ -98,26 +99,50 @@ class PackingKernel(LoadedCode):
         """Packs weights and multiplies once: ``pack(*weights)(a, out=out)``, which takes long."""
         return self.pack(*weights)(a, out=out)
 
-    def run(self, a: Array, weights: tuple[Array, ...], out: Array | None) -> Array:
-        """Computes C of a problem by packed weights; raises UsageError as ``PackedMatmul`` says."""
-        _check(_expected("a", self._a), a)
-        expected = _expected("out", self._c)
-        result = placed_empty(expected[1], expected[2]) if out is None else out
-        if out is not None:
-            _check(expected, out)
-            if not out.flags.writeable:
-                raise UsageError("out: is read-only, but is written to")
-            if np.may_share_memory(out, a):
-                raise UsageError("out: shares memory with a")
-        addresses = [each.ctypes.data for each in (a, *weights, result)]
+    def result(self, a: Array, out: Array | None) -> Array:
+        """Returns the array for C; raises UsageError for an ``a`` or ``out`` that a kernel cannot take."""
+        if not self._fits(a, self._a):
+            _check(_expected("a", self._a), a)
+        if out is None:
+            return np.empty(self._c.shape, DTYPES[self._c.element])
+        _check(_expected("out", self._c), out)
+        if not out.flags.writeable:
+            raise UsageError("out: is read-only, but is written to")
+        if np.may_share_memory(out, a):
+            raise UsageError("out: shares memory with a")
+        return out
+
+    def call(self, addresses: "_Addresses") -> None:
+        """Computes C of the arrays at some addresses."""
         if self._team is None:
-            self._function(PackedArguments(*addresses))
-            return result
+            self._function(addresses.address)
+            return
         threads = self._kernel.threads
-        arguments = [PackedArguments(*addresses, thread, threads) for thread in range(threads)]
+        arguments = [PackedArguments(*addresses.values[:-1], thread, threads) for thread in range(threads)]
         with self._team.lock:
             self._team.repeat(tuple((self._address, each.address) for each in arguments), 1)
-        return result
+
+    @staticmethod
+    def _fits(array: object, argument: FusionArgument) -> bool:
+        return (
+            type(array) is np.ndarray
+            and array.shape == argument.shape
+            and array.dtype == DTYPES[argument.element]
+            and array.flags.c_contiguous
+        )
+
+
+class _Addresses:
+    """Pointers in MLIR's packed calling convention: an array of pointers to values; made once, used again."""
+
+    __slots__ = ("_pointers", "address", "values")
+
+    def __init__(self, weights: tuple[Array, ...]) -> None:
+        count = len(weights) + 3  # A, the weights, C, the result
+        self.values = (ctypes.c_uint64 * count)(0, *(each.ctypes.data for each in weights), 0, 0)
+        first = ctypes.addressof(self.values)
+        self._pointers = (ctypes.c_void_p * count)(*range(first, first + 8 * count, 8))
+        self.address = ctypes.addressof(self._pointers)
 
 
 @final
@@ -128,6 +153,7 @@ class PackedMatmul:
         self.problem = kernel.problem
         self._kernel = kernel
         self._weights = weights
+        self._free: list[_Addresses] = []
 
     @property
     def nbytes(self) -> int:
@@ -147,7 +173,15 @@ class PackedMatmul:
         Raises:
             UsageError: a wrong shape, dtype or memory order, or an ``out`` that cannot be written.
         """
-        return self._kernel.run(a, self._weights, out)
+        result = self._kernel.result(a, out)
+        try:
+            addresses = self._free.pop()
+        except IndexError:
+            addresses = _Addresses(self._weights)
+        addresses.values[0], addresses.values[len(self._weights) + 1] = address_of(a), address_of(result)
+        self._kernel.call(addresses)
+        self._free.append(addresses)
+        return result
 
 
 def load_packing_kernel(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:

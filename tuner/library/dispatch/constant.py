@@ -1,0 +1,132 @@
+"""``tuner.matmul.packed``: products by one constant matrix, which is packed once for each number of rows."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from tuner.core.candidate import CPU, TargetName
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.problem import Matmul, Problem
+from tuner.core.quantization import CONSTANT
+from tuner.library.dispatch.first_use import (
+    EFFORT,
+    LEAST_GAIN,
+    LOCK_LIMIT_S,
+    SEED,
+    TUNED_DTYPES,
+    numpy_product,
+)
+from tuner.mlir.reference.fusion_reference import evaluate, worst_error
+from tuner.payload.reference import Array
+from tuner.results.best_trials import NotTunedError, best_here
+from tuner.results.database import open_known
+from tuner.results.database_name import naming_database
+from tuner.runtime import timing
+from tuner.runtime.process_state import between_forks, reentrant_lock
+from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.space.scripts.choice import default_script
+from tuner.targets.backends import Backends
+from tuner.targets.cpu.callables import load_callable
+from tuner.targets.cpu.packed_callables import PackedMatmul, PackingKernel
+
+Product = Callable[[Array, Array | None], Array]  # (a, out or None) -> a B
+
+
+@final
+class ConstantMatmul:
+    """``product(a, out=None)``: A B for a constant B. Safe among threads.
+
+    The first product of a number of rows looks up the kernel that was tuned for it, with B packed ahead
+    (``tuner tune matmul MxNxK --constant b``), or else compiles the strategy's first configuration; packs B;
+    verifies the kernel; and times it next to ``np.matmul``, which is used where it is as fast.
+    """
+
+    def __init__(self, b: Array, backends: Backends, db: str | Path | None, threads: int) -> None:
+        """Copies B, a matrix of float32 or float64; raises UsageError for another array."""
+        if type(b) is not np.ndarray or b.ndim != 2 or b.dtype not in TUNED_DTYPES or 0 in b.shape:
+            raise UsageError(
+                "b: found no matrix of float32 or float64 numbers, allowed a numpy array of those"
+            )
+        self._b = np.array(b, order="C")
+        self._backends, self._db, self._threads = backends, db, threads
+        self._by_rows: dict[int, Product] = {}
+        self._lock = reentrant_lock()
+
+    def __call__(self, a: Array, out: Array | None = None) -> Array:
+        """Returns A B.
+
+        Args:
+            a: a C-contiguous matrix (m, k) of B's type.
+            out: array (m, n) for the result; None: a new array.
+
+        Returns:
+            ``out``, or a new array.
+
+        Raises:
+            UsageError: an ``a`` or ``out`` of another shape, type or memory order.
+        """
+        k = self._b.shape[0]
+        if type(a) is not np.ndarray or a.ndim != 2 or a.shape[1] != k or a.dtype != self._b.dtype:
+            raise UsageError(f"a: found no {self._b.dtype} matrix of {k} columns, as B has {k} rows")
+        if not a.shape[0]:
+            return self._with_numpy(a, out)
+        product = self._by_rows.get(a.shape[0])
+        if product is None:
+            with self._lock:
+                product = self._by_rows.get(a.shape[0]) or self._looked_up(a.shape[0])
+                self._by_rows[a.shape[0]] = product
+        return product(np.ascontiguousarray(a), out)
+
+    def _with_numpy(self, a: Array, out: Array | None) -> Array:
+        return numpy_product(a, self._b, out)
+
+    def _looked_up(self, rows: int) -> Product:
+        k, n = self._b.shape
+        problem = Matmul(rows, n, k, TUNED_DTYPES[self._b.dtype], weights=CONSTANT)
+        try:
+            with (
+                between_forks()
+            ):  # os.fork() waits: a child of a fork in here would inherit locked LLVM state
+                layer = self._layer(problem)
+        except CandidateError:
+            layer = None
+        return layer if layer is not None and self._is_worth_it(problem, layer) else self._with_numpy
+
+    def _layer(self, problem: Problem) -> PackedMatmul | None:
+        script = self._script(problem)
+        if script is None:
+            return None
+        kernel = load_callable(problem, script, self._threads)
+        assert isinstance(kernel, PackingKernel)
+        return kernel.pack(self._b)
+
+    def _script(self, problem: Problem) -> str | None:
+        machine = self._backends.machine()
+        try:
+            with naming_database(self._db), open_known(self._db) as store:
+                found = best_here(store, self._backends, problem, TargetName(CPU).text, self._threads)
+                return found.best.script_text
+        except NotTunedError:
+            script = default_script(problem, machine)
+            return None if script is None else script.text
+
+    def _is_worth_it(self, problem: Problem, layer: PackedMatmul) -> bool:
+        """Returns whether a kernel is right, and faster than ``np.matmul``, on random rows."""
+        rng = np.random.default_rng(SEED)
+        a = rng.standard_normal(problem.a_shape).astype(self._b.dtype)
+        if worst_error(evaluate(problem.fusion, (a, self._b))[0], layer(a)) > 1:
+            return False
+
+        def repeated(product: Product) -> Callable[[int], None]:
+            def repeat(times: int) -> None:
+                for _ in range(times):
+                    product(a, None)
+
+            return repeat
+
+        with TimingLock("cpu", holder_text(problem), limit_s=LOCK_LIMIT_S).held():
+            calls = (repeated(layer), repeated(self._with_numpy))
+            ours, numpys = timing.measure_together(calls, EFFORT, rng)
+        return ours.median_s < numpys.median_s * (1 - LEAST_GAIN)
