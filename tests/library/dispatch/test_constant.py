@@ -8,6 +8,7 @@ import pytest
 
 from tuner.core.errors import UsageError
 from tuner.library.dispatch.constant import ConstantMatmul
+from tuner.payload.reference import Array
 from tuner.results.database import open_or_create
 from tuner.targets.registry import real_backends
 
@@ -22,8 +23,8 @@ def product(b: Any, folder: Path) -> ConstantMatmul:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_product_is_right_for_each_number_of_rows(tmp_path: Path, dtype: type) -> None:
-    b = RNG.standard_normal((40, 48)).astype(dtype)
+def test_a_product_is_right_for_each_number_of_rows(tmp_path: Path, dtype: Any) -> None:
+    b: Array = RNG.standard_normal((40, 48)).astype(dtype)
     multiplied, wanted = product(b, tmp_path), b.copy()
     b[...] = 0  # it was copied
     for rows in (1, 5, 5):
