@@ -87,6 +87,7 @@ def view_of(memory: Array, argument: FusionArgument) -> Array:
 # "weights-cold" there are so many copies that they exceed the L2 cache, of which each call reads the next.
 
 DRAWS = 2
+BLOCKS_LIMIT_BYTES = 2**28  # of packed weights that are kept for later candidates
 COPIES_LIMIT = 256  # of small weights; a power of two
 MARKS = 256  # random places of marked elements, used cyclically; a power of two
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
@@ -295,8 +296,14 @@ class FusionArrays:
             if 0 < weight_bytes < self._evicting_bytes:  # else one copy is evicted anyway, or caches are warm
                 others = -(-self._evicting_bytes // weight_bytes)
                 copies = min(COPIES_LIMIT, 1 << others.bit_length())  # a power of two
+            if weight_bytes * copies + self._kept_bytes > BLOCKS_LIMIT_BYTES:
+                self._blocks.clear()  # calls that were made keep theirs
             self._blocks[packings] = [first, *(tuple(map(_copied, first)) for _ in range(copies - 1))]
         return self._blocks[packings]
+
+    @property
+    def _kept_bytes(self) -> int:
+        return sum(each.nbytes for block in self._blocks.values() for part in block for each in part)
 
     def _laid_out(self, packings: Packings) -> tuple[Array, ...]:
         triples = zip(self._inputs, self._weights, packings, strict=True)
