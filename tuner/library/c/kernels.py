@@ -153,6 +153,10 @@ class CpuKernel:
     shares: tuple[KernelShare, ...]  # one per thread
     module: ModulePart
 
+    @property
+    def threads(self) -> int:
+        return len(self.shares)
+
 
 def compile_kernels(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[CpuKernel, ...]:
     """Returns the kernels of CPU entries, of those alike for C only the fastest. Raises TunerError."""

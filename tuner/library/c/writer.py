@@ -12,6 +12,7 @@ import jinja2
 
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.errors import CandidateError, TunerError, UsageError
+from tuner.core.fusions import NIBBLE_ROWS
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Script
@@ -27,6 +28,7 @@ from tuner.library.c.kernels import (
     gpu_kernel,
     image_of,
 )
+from tuner.library.c.quantized import QuantizedKernel, compile_quantized
 from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.mlir.cpu.llvm_modules import joined
 from tuner.targets.cpu.compiler import write_object
@@ -68,6 +70,8 @@ def _templates() -> jinja2.Environment:
         "gpu_parameters": gpu_parameters,
         "gpu_provenance": gpu_provenance,
         "needs": needs,
+        "pack_parameters": pack_parameters,
+        "packed_parameters": packed_parameters,
         "parameters": parameters,
         "provenance": provenance,
         "rounded": lambda text, dtype: ROUNDED.get(dtype, "{}").format(text),
@@ -85,6 +89,17 @@ def parameters(function: CFunction, *, has_batch: bool = True) -> str:
     return ", ".join((*pointers, f"{result} *c", *(f"int64_t {size}" for size in sizes)))
 
 
+def pack_parameters(kernel: QuantizedKernel) -> str:
+    """Returns the parameters of a function that packs: integers, scales[, zero points], what it writes."""
+    points = ["const int8_t *zero_points"] * kernel.format.has_zero_points
+    return ", ".join(("const int8_t *b", f"const {kernel.scale_type} *scales", *points, "void *packed"))
+
+
+def packed_parameters(kernel: QuantizedKernel) -> str:
+    """Returns the parameters of a product by packed weights: pointers to A, to these, and to C."""
+    return f"const {kernel.input_type} *a, const void *packed, {kernel.output_type} *c"
+
+
 def needs(names: Iterable[str], macro: str) -> str:
     """Returns the C expression of instruction sets, keys of BITS: ``TUNER_AVX2 | TUNER_AVX512``."""
     return " | ".join(f"{macro}_{BITS[name]}" for name in names) or "0"
@@ -98,10 +113,9 @@ def gpu_provenance(kernel: GpuKernel) -> str:
     )
 
 
-def provenance(kernel: CpuKernel) -> str:
+def provenance(kernel: CpuKernel | QuantizedKernel) -> str:
     """Returns where a kernel comes from, in a line: sizes, threads, time, baseline, instructions, trial."""
-    entry = kernel.entry
-    count = len(kernel.shares)
+    entry, count = kernel.entry, kernel.threads
     parts = [
         entry.problem.shape,
         f"{count} threads" if count > 1 else "",
@@ -143,7 +157,8 @@ FLAG_COMMENTS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
 
 def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
     """Returns the files of CPU entries; ``prefix`` begins C names. Raises TunerError for a failing entry."""
-    kernels = compile_kernels(entries, prefix)
+    quantized = compile_quantized(tuple(each for each in entries if each.problem.weights), prefix)
+    kernels = compile_kernels(tuple(each for each in entries if not each.problem.weights), prefix)
     # Of kernels that a processor can run, C code takes the first: later instruction sets come first.
     kernels = tuple(sorted(kernels, key=lambda each: -each.target.bits))
     functions = tuple(sorted({each.function for each in kernels}, key=lambda each: each.name))
@@ -154,10 +169,12 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "version": __version__,
         "kernels": kernels,
         "functions": functions,
+        "quantized": quantized,
+        "nibble_rows": NIBBLE_ROWS,
         "bits": tuple(BITS.values()),
         "comments": dict.fromkeys(BITS.values(), "") | FLAG_COMMENTS,
-        "machines": tuple(sorted({each.entry.machine.name for each in kernels})),
-        "alignments": _alignments(kernels),
+        "machines": tuple(sorted({each.machine.name for each in entries})),
+        "alignments": _alignments(entries),
         "symbols": tuple(dict.fromkeys(symbols)),
         "smallest": tuple(
             min(
@@ -166,20 +183,20 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
             )
             for function in functions
         ),
-        "threads": max(len(each.shares) for each in kernels),
+        "threads": max(each.threads for each in (*kernels, *quantized)),
         "amx": any({AMX_BF16, AMX_INT8} & set(each.target.needs) for each in kernels),
-        "bf16": any("bf16" in (each.kind.dtype, each.kind.result_dtype) for each in functions),
-        "bf16_output": any(each.kind.result_dtype == "bf16" for each in functions),
+        "bf16": any("bf16" in (each.problem.dtype, each.problem.result_dtype) for each in entries),
+        "bf16_output": any(each.problem.result_dtype == "bf16" for each in entries),
     }
     return (
         LibraryFile(f"{prefix}_matmul.h", rendered("matmul.h", **values)),
         LibraryFile(f"{prefix}_matmul.c", rendered("matmul.c", **values)),
-        LibraryFile(f"{prefix}_kernels.o", object_file(kernels)),
+        LibraryFile(f"{prefix}_kernels.o", object_file((*kernels, *quantized))),
         LibraryFile("check.c", rendered("check.c", **values)),
     )
 
 
-def object_file(kernels: tuple[CpuKernel, ...]) -> bytes:
+def object_file(kernels: tuple[CpuKernel | QuantizedKernel, ...]) -> bytes:
     """Returns kernels as a position-independent object with hidden symbols; raises CandidateError(LOAD)."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernels.o"
@@ -187,8 +204,8 @@ def object_file(kernels: tuple[CpuKernel, ...]) -> bytes:
         return with_hidden_symbols(file.read_bytes())
 
 
-def _alignments(kernels: tuple[CpuKernel, ...]) -> str:
-    found = sorted({each.entry.problem.align for each in kernels})
+def _alignments(entries: tuple[LibraryEntry, ...]) -> str:
+    found = sorted({each.problem.align for each in entries})
     names = [f"{each} bytes" if each.isdigit() else "one element" for each in found]
     return comment(f"Kernels were timed with operands at multiples of {' or '.join(names)}.")
 

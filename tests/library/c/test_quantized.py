@@ -1,0 +1,232 @@
+"""Matmuls by quantized weights of a C library: packed as numpy packs them, and what the kernels compute."""
+
+import ctypes
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tests.library.c.c_programs import BARE, NEEDS_CC, cc, shared_object, write
+from tests.mlir.ops.quantized import DTYPES, Case, arrays_of, script_of
+from tuner.core.candidate import Candidate
+from tuner.core.errors import TunerError
+from tuner.core.fusions import packings_in, threads_comment
+from tuner.core.interfaces import Script
+from tuner.core.problem import Problem, quantized_problem
+from tuner.core.processors import AVX512
+from tuner.core.quantization import BY_GROUP, BY_ROW, WeightFormat
+from tuner.library.c.quantized import quantized_name
+from tuner.library.c.writer import c_files
+from tuner.library.entries import LibraryEntry
+from tuner.mlir.reference.fusion_reference import evaluate, worst_error
+from tuner.payload.packed_weights import pack, packed_shape
+from tuner.runtime.cpu.host import describe_machine
+from tuner.targets.cpu.compiler import CpuCompiler
+
+HERE = describe_machine()
+pytestmark = [
+    pytest.mark.mlir,
+    NEEDS_CC,
+    pytest.mark.skipif(HERE.isa != AVX512 or not HERE.has_vnni, reason="needs AVX-512 with VNNI"),
+]
+Array = npt.NDArray[Any]
+SOURCES = ("tuner_matmul.c", "tuner_kernels.o")
+FALLBACK, TUNED = 0, 1
+NOTHING, ALL = ctypes.c_uint(0), ctypes.c_uint(-1)
+DOTS, SINGLES = (
+    {"scheme": "dots", "tile_m": 2, "tile_n": 32},
+    {"scheme": "singles", "tile_m": 3, "tile_n": 16},
+)
+PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
+RUN_PARTS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A case with the number of threads of its kernel."""
+
+    case: Case
+    threads: int = 1
+
+    @property
+    def problem(self) -> Problem:
+        case = self.case
+        return quantized_problem(case.sizes, case.dtype, case.weights, "" if case.output == "f32" else "bf16")
+
+    @property
+    def script(self) -> str:
+        return threads_comment(self.threads) + script_of(self.case.knobs)
+
+    @property
+    def entry(self) -> LibraryEntry:
+        knobs = Candidate.of("matmul_cpu_quantized", dict(self.case.knobs))
+        return LibraryEntry(self.problem, knobs, self.script, HERE, self.threads, 1e-4, "", None, 7)
+
+    @property
+    def name(self) -> str:
+        return quantized_name(self.problem, "tuner")
+
+
+def product(sizes: tuple[int, int, int], weights: WeightFormat, threads: int = 1, **others: Any) -> Product:
+    usual = DOTS if weights.activations else SINGLES
+    given = {"dtype": "f32", "output": "f32", "knobs": usual} | others
+    return Product(Case(sizes, weights=weights, **given), threads)
+
+
+PRODUCTS = (
+    product((3, 40, 64), WeightFormat(4, 32, activations=BY_GROUP)),  # columns beyond the last panel
+    product((5, 33, 50), WeightFormat(4, 0, "bf16", has_zero_points=True, activations=BY_ROW)),  # and rows
+    product((1, 7, 192), WeightFormat(4, 64, "f32", has_zero_points=True)),
+    product((2, 48, 256), WeightFormat(8, 128, activations=BY_GROUP), dtype="bf16", output="bf16"),
+    product((4, 20, 96), WeightFormat(8, 32, has_zero_points=True), knobs=SINGLES | {"lanes": 8}),
+    product((9, 130, 300), WeightFormat(8, 0, "f32"), dtype="bf16"),
+)
+DIVIDED = (
+    product((8, 320, 256), WeightFormat(4, 32, activations=BY_GROUP), 2, knobs=DOTS | {"tile_m": 4}),
+    product((8, 320, 256), WeightFormat(4, 32, has_zero_points=True), 2),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    entries = tuple(each.entry for each in (*PRODUCTS, *DIVIDED))
+    return write(c_files(entries), tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture(scope="module")
+def library(folder: Path) -> ctypes.CDLL:
+    return shared_object(folder, *SOURCES)
+
+
+def _packed(library: ctypes.CDLL, given: Product, weights: tuple[Array, ...]) -> npt.NDArray[np.uint8]:
+    count = library[f"{given.name}_packed_bytes"]
+    count.restype = ctypes.c_size_t
+    packed = np.full(count() + 8, 0x5A, np.uint8)
+    pointers = [ctypes.c_void_p(each.ctypes.data) for each in (*weights, packed)]
+    pack_function = library[f"{given.name}_pack"]
+    pack_function.restype = None
+    pack_function(*pointers)
+    assert (packed[-8:] == 0x5A).all()  # nothing is written beyond
+    return packed[:-8]
+
+
+def _multiplied(library: ctypes.CDLL, given: Product, packed: Array, a: Array) -> tuple[int, Array]:
+    c = np.full(given.case.sizes[:2], np.nan, DTYPES[given.case.output])
+    code = library[given.name](*(ctypes.c_void_p(each.ctypes.data) for each in (a, packed, c)))
+    return code, c
+
+
+@pytest.mark.parametrize("given", PRODUCTS, ids=lambda each: each.problem.key)
+def test_weights_are_packed_as_numpy_packs_them(given: Product, library: ctypes.CDLL) -> None:
+    _, *weights = arrays_of(given.case, np.random.default_rng(3))
+    packed = _packed(library, given, tuple(weights))
+    code = CpuCompiler().compile(given.problem, Script.of(given.script)).host_code
+    start = 0
+    for weight, packing in zip(weights, packings_in(code)[1:], strict=True):
+        assert packing is not None
+        expected = np.empty(packed_shape(weight.shape, packing), weight.dtype)
+        pack(weight, packing, expected)
+        flat = expected.reshape(-1).view(np.uint8)
+        np.testing.assert_array_equal(packed[start : start + flat.size], flat)
+        start += -(-flat.size // 64) * 64
+    assert packed.size <= start
+
+
+@pytest.mark.parametrize("given", [*PRODUCTS, *DIVIDED], ids=lambda each: each.problem.key)
+def test_kernels_and_the_portable_loop_compute_the_reference(given: Product, library: ctypes.CDLL) -> None:
+    a, *weights = arrays = arrays_of(given.case, np.random.default_rng(4))
+    packed = _packed(library, given, tuple(weights))
+    expected = evaluate(given.case.text, arrays)[0]
+    code, found = _multiplied(library, given, packed, a)
+    assert code == TUNED
+    assert worst_error(expected, found) <= 1.0
+    library.tuner_limit_features(NOTHING)  # as on a processor without any of the instructions
+    try:
+        code, found = _multiplied(library, given, packed, a)
+    finally:
+        library.tuner_limit_features(ALL)
+    assert code == FALLBACK
+    assert worst_error(expected, found) <= 1.0
+
+
+@pytest.mark.parametrize("given", DIVIDED, ids=lambda each: each.problem.key)
+def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(
+    given: Product, library: ctypes.CDLL
+) -> None:
+    a, *weights = arrays = arrays_of(given.case, np.random.default_rng(5))
+    packed = _packed(library, given, tuple(weights))
+    numbers: list[int] = []
+
+    def run(_context: int, parts: int, part: int, work: int) -> None:
+        numbers.extend(range(parts))
+        with ThreadPoolExecutor(parts) as pool:
+            [*pool.map(lambda number: PART(part)(work, number), range(parts))]
+
+    callback = RUN_PARTS(run)
+    library.tuner_use_threads(2, callback, None)
+    try:
+        code, found = _multiplied(library, given, packed, a)
+    finally:
+        library.tuner_use_threads(1, None, None)
+    assert (code, numbers) == (TUNED, [0, 1])
+    assert worst_error(evaluate(given.case.text, arrays)[0], found) <= 1.0
+
+
+def test_the_check_of_a_library_passes_without_python(folder: Path) -> None:
+    cc(folder, "check.c", *SOURCES, "-o", "check")
+    done = subprocess.run([folder / "check"], env=BARE, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stdout
+    assert len(lines) == 2 * len((*PRODUCTS, *DIVIDED))
+    assert all(line.endswith(" ok") for line in lines)
+
+
+def test_the_header_declares_three_functions_for_each_problem(folder: Path) -> None:
+    header = (folder / "tuner_matmul.h").read_text()
+    declared = re.findall(r"^TUNER_API (\w+) (\w+)\((.*)\);", header, re.M)
+    given = PRODUCTS[1]
+    of_name = [each for each in declared if each[1].startswith(given.name)]
+    assert given.name == "tuner_quantized_matmul_5x33x50_f32_i4_channel_bf16_zp_a8row"
+    assert of_name == [
+        ("size_t", f"{given.name}_packed_bytes", "void"),
+        (
+            "void",
+            f"{given.name}_pack",
+            "const int8_t *b, const uint16_t *scales, const int8_t *zero_points, void *packed",
+        ),
+        ("int", given.name, "const float *a, const void *packed, float *c"),
+    ]
+
+
+def test_of_results_of_a_problem_the_fastest_is_taken(tmp_path: Path) -> None:
+    slower = product((3, 40, 64), WeightFormat(4, 32), knobs=SINGLES | {"tile_n": 32}).entry
+    faster = product((3, 40, 64), WeightFormat(4, 32)).entry
+    files = {
+        each.name: each.content.decode(errors="replace")
+        for each in c_files((slower, replace(faster, median_s=1e-5, trial=8)))
+    }
+    assert "trial 8" in files["tuner_matmul.h"]
+    assert "trial 7" not in files["tuner_matmul.h"]
+
+
+LOOPS = """!op = !transform.any_op
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !op {transform.consumed}) {
+    %buffers = transform.bufferization.one_shot_bufferize %root : (!op) -> !op
+    %loops = transform.apply_registered_pass "convert-linalg-to-loops" to %buffers : (!op) -> !op
+    transform.yield
+  }
+}
+"""
+
+
+def test_a_script_that_packs_nothing_is_refused() -> None:
+    entry = replace(product((3, 40, 64), WeightFormat(4, 32)).entry, script=LOOPS)
+    with pytest.raises(TunerError, match="its script leaves weights as they are, where C packs them"):
+        c_files((entry,))
