@@ -74,11 +74,13 @@ def library_entries(
     runs: Iterable[int] = (),
     *,
     stock_only: bool = False,
+    packs_weights: bool = False,
 ) -> LibraryEntries:
     """Returns the best CPU trial of each problem as an entry, no replays; ``runs``: of these, (): of all.
 
-    ``task.machine`` None: this machine; ``stock_only``: scripts without custom ops. Raises UsageError where
-    nothing is left, for an unsuitable run, and for results that differ only in alignment or caches.
+    ``task.machine`` None: this machine; ``stock_only``: scripts without custom ops; ``packs_weights``: also
+    problems by quantized weights. Raises UsageError where nothing is left, for an unsuitable run, and for
+    results that differ only in alignment or caches.
     """
     if task.target is not None and not TargetName.parse(task.target).is_on_cpu:
         raise UsageError(f"export: a library has schedules for a CPU, not for {task.target}")
@@ -97,10 +99,12 @@ def library_entries(
     fastest = _results(store, task, runs, any_trial)
     if not fastest:
         raise _nothing_there(store, task, runs)
+    fastest, left_out = _suitable(fastest, packs_weights=packs_weights)
     chosen = fastest
     if stock_only:
         chosen = _results(store, task, runs, lambda trial: not custom_ops(trial.script_text))
-    notes = [_note(key, result, chosen.get(key)) for key, result in sorted(fastest.items())]
+        chosen = {key: result for key, result in chosen.items() if key in fastest}
+    notes = left_out + [_note(key, result, chosen.get(key)) for key, result in sorted(fastest.items())]
     notes += [
         f"run {run}: {store.run(run).settings.problem.key}: no successful trial that fits the options"
         for run in runs
@@ -111,6 +115,25 @@ def library_entries(
         raise UsageError(f"export: {notes[0]}", "more trials, or another --strategy, may time one without")
     _require_distinct([result.best.record.problem for result in chosen.values()])
     return LibraryEntries(tuple(entry_of(chosen[key]) for key in sorted(chosen)), tuple(notes))
+
+
+def _suitable(
+    found: Mapping[str, RunResult], *, packs_weights: bool
+) -> tuple[Mapping[str, RunResult], list[str]]:
+    """Returns the results that a library can have, and a note for each other; UsageError if none is left."""
+    reasons = {}
+    for key, result in sorted(found.items()):
+        problem = result.best.record.problem
+        if problem.weights and not packs_weights:
+            reasons[key] = f"{key}: its weights come packed, which format c alone does"
+        elif problem.fusion and not problem.weights:
+            reasons[key] = f"{key}: a fusion is a part of a program, and runs with it"
+    left = {key: result for key, result in found.items() if key not in reasons}
+    if not left:
+        has_packed = any(result.best.record.problem.weights for result in found.values())
+        hint = "--format c" if has_packed else "tuner tune matmul 512x512x512"
+        raise UsageError(f"export: {next(iter(reasons.values()))}", hint)
+    return left, list(reasons.values())
 
 
 def _require_distinct(problems: list[Problem]) -> None:

@@ -15,6 +15,7 @@ from tuner.analysis.ratios import ratio_document
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
+    OF_WEIGHTS,
     backends_of,
     database_option,
     is_typed,
@@ -458,6 +459,7 @@ def export_merged(libraries: tuple[Path, ...], output: Path | None, *, as_json: 
 
 
 GPU_FORMATS = ("c",)  # others have schedules for CPUs alone
+PACKING_FORMATS = ("c",)  # that hold quantized weights, and the code that packs these
 WITH_DEFAULTS = ("align", "cache")  # options whose defaults narrow the results as well
 FROM_TYPED = ("operation", "shape", "dtype", "layout", "epilogue", "target", "machine", "threads")
 
@@ -494,7 +496,8 @@ def export_library(
         elif form in STOCK_FORMATS:
             found = suitable(library_entries(store, backends_of(context), task, runs, stock_only=True))
         else:
-            found = library_entries(store, backends_of(context), task, runs, stock_only=stock_only)
+            kinds = {"stock_only": stock_only, "packs_weights": form in PACKING_FORMATS}
+            found = library_entries(store, backends_of(context), task, runs, **kinds)
     write = FORMATS[form]() if prefix is None else partial(c_files, prefix=prefix)
     files = write(found.entries)
     if version is not None:
@@ -529,7 +532,19 @@ def _task(context: click.Context, has_runs: bool) -> TaskQuery:
             typed[name] = params[name]
     if not has_runs:
         typed.setdefault("threads", 1)
+    if any(is_typed(context, name) for name in OF_WEIGHTS):
+        return _task_of_weights(context, typed)
     return trial_query(**typed).task
+
+
+def _task_of_weights(context: click.Context, typed: dict[str, Any]) -> TaskQuery:
+    """Returns the query of one problem by quantized weights, of which a database knows no options."""
+    params = context.params
+    if params["operation"] is None or params["shape"] is None:
+        line = "--weights: of several problems, it needs the operation and the shape"
+        raise UsageError(line, f"matmul 1x4096x4096 --weights {params['weights'] or 'i4'}, or --run N")
+    narrower = {name: typed[name] for name in ("target", "machine", "threads") if name in typed}
+    return TaskQuery.of(taken_problem(dict(params)), **narrower)
 
 
 def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> dict[str, Any]:
