@@ -21,6 +21,7 @@ __all__ = [
     "matmul",
     "portfolio",
     "progress",
+    "read_quantized",
     "report",
     "resume",
     "resume_many",
@@ -38,6 +39,7 @@ MODULES = {  # public name -> the module that has it
     "progress": "tuner.results.output.progress",
     "report": "tuner.results.report.page",
     "compile_program": "tuner.programs.compile",
+    "read_quantized": "tuner.runtime.quantized_files",
     "load": "tuner.programs.run.fused_program",  # of an exported program: loads no compiler
 }
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from tuner.programs.run.fused_program import load
     from tuner.results.output.progress import progress
     from tuner.results.report.page import report
+    from tuner.runtime.quantized_files import read_quantized
 
     matmul: DispatchedMatmul
 

@@ -18,7 +18,9 @@ from tuner.programs.run.device_function import DeviceFunction, ProgramGraph
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.results.past_runs import Trials
+from tuner.runtime.quantized_files import QuantizedTensor
 from tuner.targets.cpu.callables import CpuCallable
+from tuner.targets.cpu.packed_callables import PackedMatmul, PackingKernel
 from tuner.tuning.tuned_run import TunedRun
 
 RETURNED: Final[tuple[type, ...]] = (
@@ -27,6 +29,9 @@ RETURNED: Final[tuple[type, ...]] = (
     StoredTrial,
     Trials,
     CpuCallable,
+    PackingKernel,
+    PackedMatmul,
+    QuantizedTensor,
     DispatchedMatmul,
     Chosen,
     Misses,

@@ -479,6 +479,7 @@ def shape_text(operation: str | None, text: str) -> str:
     """
     has_batch = len(_extents(text)) == SHAPES[BATCH_MATMUL][0].count("x") + 1
     named = operation or (BATCH_MATMUL if has_batch else MATMUL)
+    named = MATMUL if named == QUANTIZED else named
     batch, sizes = parse_sizes(named, text)
     return Problem(named, sizes, "f32", batch=batch).shape
 

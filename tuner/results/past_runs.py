@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import UsageError, unknown_value
+from tuner.core.fusions import QUANTIZED
 from tuner.core.problem import (
     ALIGNMENTS,
     CACHES,
@@ -87,7 +88,7 @@ class Trials(tuple[StoredTrial, ...]):
 
 
 PROBLEM_OPTIONS = {  # condition -> allowed values
-    "operation": OPERATIONS,
+    "operation": (*OPERATIONS, QUANTIZED),
     "dtype": tuple(INPUT_DTYPES),
     "layout": LAYOUTS,
     "epilogue": EPILOGUES,

@@ -162,6 +162,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     # Of kernels that a processor can run, C code takes the first: later instruction sets come first.
     kernels = tuple(sorted(kernels, key=lambda each: -each.target.bits))
     functions = tuple(sorted({each.function for each in kernels}, key=lambda each: each.name))
+    both: tuple[CpuKernel | QuantizedKernel, ...] = (*kernels, *quantized)
     symbols = ((share.symbol, each.function.has_bias) for each in kernels for share in each.shares)
     values = {
         "prefix": prefix,
@@ -183,7 +184,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
             )
             for function in functions
         ),
-        "threads": max(each.threads for each in (*kernels, *quantized)),
+        "threads": max(each.threads for each in both),
         "amx": any({AMX_BF16, AMX_INT8} & set(each.target.needs) for each in kernels),
         "bf16": any("bf16" in (each.problem.dtype, each.problem.result_dtype) for each in entries),
         "bf16_output": any(each.problem.result_dtype == "bf16" for each in entries),
@@ -191,7 +192,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     return (
         LibraryFile(f"{prefix}_matmul.h", rendered("matmul.h", **values)),
         LibraryFile(f"{prefix}_matmul.c", rendered("matmul.c", **values)),
-        LibraryFile(f"{prefix}_kernels.o", object_file((*kernels, *quantized))),
+        LibraryFile(f"{prefix}_kernels.o", object_file(both)),
         LibraryFile("check.c", rendered("check.c", **values)),
     )
 
