@@ -271,6 +271,7 @@ CALLS: dict[str, dict[str, Any]] = {  # public function -> arguments of a call t
     "export": {"what": PROBLEM, "db": MISSING},
     "load_best": {"problem": PROBLEM, "db": MISSING},
     "portfolio": {"campaign": 1, "configs": 1, "db": MISSING},
+    "read_quantized": {"path": "/nonexistent.gguf", "name": "blk.0.ffn_up.weight"},
     "report": {"db": MISSING},
     "compile_program": {"payload": "/nonexistent.mlir", "target": "cpu"},
     "load": {"folder": "/nonexistent"},

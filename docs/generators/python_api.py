@@ -20,7 +20,6 @@ from tuner.programs.run.host_function import HostFunction
 from tuner.results.past_runs import Trials
 from tuner.runtime.quantized_files import QuantizedTensor
 from tuner.targets.cpu.callables import CpuCallable
-from tuner.targets.cpu.packed_callables import PackedMatmul, PackingKernel
 from tuner.tuning.tuned_run import TunedRun
 
 RETURNED: Final[tuple[type, ...]] = (
@@ -29,8 +28,6 @@ RETURNED: Final[tuple[type, ...]] = (
     StoredTrial,
     Trials,
     CpuCallable,
-    PackingKernel,
-    PackedMatmul,
     QuantizedTensor,
     DispatchedMatmul,
     Chosen,

@@ -31,6 +31,7 @@ from tuner.core.errors import UsageError, nearest
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import WARM, Matmul, Problem
 from tuner.core.quantization import CHANNEL, SCALE_DTYPES
+from tuner.core.typed_arguments import typed_arguments
 
 Array = npt.NDArray[Any]
 Q4_0, Q8_0, GPTQ, AWQ = "Q4_0", "Q8_0", "GPTQ", "AWQ"
@@ -145,6 +146,7 @@ class QuantizedTensor:
         return numbers.reshape(n, k)
 
 
+@typed_arguments
 def read_quantized(path: str | Path, name: str) -> QuantizedTensor:
     """Returns the quantized weights of a linear layer in a file, with their integers as they are.
 

@@ -48,7 +48,7 @@ RUN_PARTS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_
 
 
 @dataclass(frozen=True)
-class Product:
+class QuantizedCase:
     """A case with the number of threads of its kernel."""
 
     case: Case
@@ -73,10 +73,12 @@ class Product:
         return quantized_name(self.problem, "tuner")
 
 
-def product(sizes: tuple[int, int, int], weights: WeightFormat, threads: int = 1, **others: Any) -> Product:
+def product(
+    sizes: tuple[int, int, int], weights: WeightFormat, threads: int = 1, **others: Any
+) -> QuantizedCase:
     usual = DOTS if weights.activations else SINGLES
     given = {"dtype": "f32", "output": "f32", "knobs": usual} | others
-    return Product(Case(sizes, weights=weights, **given), threads)
+    return QuantizedCase(Case(sizes, weights=weights, **given), threads)
 
 
 PRODUCTS = (
@@ -104,7 +106,7 @@ def library(folder: Path) -> ctypes.CDLL:
     return shared_object(folder, *SOURCES)
 
 
-def _packed(library: ctypes.CDLL, given: Product, weights: tuple[Array, ...]) -> npt.NDArray[np.uint8]:
+def _packed(library: ctypes.CDLL, given: QuantizedCase, weights: tuple[Array, ...]) -> npt.NDArray[np.uint8]:
     count = library[f"{given.name}_packed_bytes"]
     count.restype = ctypes.c_size_t
     packed = np.full(count() + 8, 0x5A, np.uint8)
@@ -116,14 +118,14 @@ def _packed(library: ctypes.CDLL, given: Product, weights: tuple[Array, ...]) ->
     return packed[:-8]
 
 
-def _multiplied(library: ctypes.CDLL, given: Product, packed: Array, a: Array) -> tuple[int, Array]:
+def _multiplied(library: ctypes.CDLL, given: QuantizedCase, packed: Array, a: Array) -> tuple[int, Array]:
     c = np.full(given.case.sizes[:2], np.nan, DTYPES[given.case.output])
     code = library[given.name](*(ctypes.c_void_p(each.ctypes.data) for each in (a, packed, c)))
     return code, c
 
 
 @pytest.mark.parametrize("given", PRODUCTS, ids=lambda each: each.problem.key)
-def test_weights_are_packed_as_numpy_packs_them(given: Product, library: ctypes.CDLL) -> None:
+def test_weights_are_packed_as_numpy_packs_them(given: QuantizedCase, library: ctypes.CDLL) -> None:
     _, *weights = arrays_of(given.case, np.random.default_rng(3))
     packed = _packed(library, given, tuple(weights))
     code = CpuCompiler().compile(given.problem, Script.of(given.script)).host_code
@@ -139,7 +141,9 @@ def test_weights_are_packed_as_numpy_packs_them(given: Product, library: ctypes.
 
 
 @pytest.mark.parametrize("given", [*PRODUCTS, *DIVIDED], ids=lambda each: each.problem.key)
-def test_kernels_and_the_portable_loop_compute_the_reference(given: Product, library: ctypes.CDLL) -> None:
+def test_kernels_and_the_portable_loop_compute_the_reference(
+    given: QuantizedCase, library: ctypes.CDLL
+) -> None:
     a, *weights = arrays = arrays_of(given.case, np.random.default_rng(4))
     packed = _packed(library, given, tuple(weights))
     expected = evaluate(given.case.text, arrays)[0]
@@ -157,7 +161,7 @@ def test_kernels_and_the_portable_loop_compute_the_reference(given: Product, lib
 
 @pytest.mark.parametrize("given", DIVIDED, ids=lambda each: each.problem.key)
 def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(
-    given: Product, library: ctypes.CDLL
+    given: QuantizedCase, library: ctypes.CDLL
 ) -> None:
     a, *weights = arrays = arrays_of(given.case, np.random.default_rng(5))
     packed = _packed(library, given, tuple(weights))

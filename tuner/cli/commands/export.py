@@ -541,7 +541,7 @@ def _task_of_weights(context: click.Context, typed: dict[str, Any]) -> TaskQuery
     """Returns the query of one problem by quantized weights, of which a database knows no options."""
     params = context.params
     if params["operation"] is None or params["shape"] is None:
-        line = "--weights: of several problems, it needs the operation and the shape"
+        line = "options of weights need the operation and the shape with a format of several problems"
         raise UsageError(line, f"matmul 1x4096x4096 --weights {params['weights'] or 'i4'}, or --run N")
     narrower = {name: typed[name] for name in ("target", "machine", "threads") if name in typed}
     return TaskQuery.of(taken_problem(dict(params)), **narrower)
