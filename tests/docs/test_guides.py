@@ -61,6 +61,12 @@ def test_a_c_library_is_tuned_exported_compiled_and_run(tmp_path: Path) -> None:
     assert (tmp_path / "libmm.so").stat().st_size > 0
 
 
+@NEEDS_CC
+def test_a_layer_of_a_file_is_tuned_called_and_exported_for_c(tmp_path: Path) -> None:
+    pytest.importorskip("gguf", reason="gguf is not installed")
+    assert followed("quantized.md", tmp_path).endswith("\ntuned: 1536\n")
+
+
 def test_a_strategy_of_ones_own_is_made_tested_tuned_and_exported(tmp_path: Path) -> None:
     guide_in_copy(tmp_path).follow(blocks_of((GUIDES / "new-strategy.md").read_text()))
     require_measured_and_exported(tmp_path, "my_strategy")
