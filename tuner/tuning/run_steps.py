@@ -349,7 +349,7 @@ class RunSteps:
 
     def _timed_baseline(self) -> Baseline | None:
         settings = self.run.settings
-        if settings.problem.fusion:
+        if settings.problem.fusion and not settings.problem.weights:
             return None  # no library computes a fusion
         try:
             with self._interruption.waiting():

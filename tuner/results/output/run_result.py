@@ -13,6 +13,7 @@ from tuner.analysis.ratios import (
 )
 from tuner.analysis.selected_result import SelectedResult, timed
 from tuner.core.machine import SHIPPED, GpuState, Roofline
+from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.records import Measurement
 from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
@@ -63,6 +64,7 @@ def _state_text(state: GpuState) -> str:
 
 
 TIED_SHOWN = 8  # trials
+FEW_ROWS = 16  # of A: reading the weights takes most of the time of such a quantized matmul
 USUAL_SOURCES = ("measured", "measured by FMA", SHIPPED)  # of a roofline's flop/s, that need no mention
 
 
@@ -240,8 +242,10 @@ def measured_text(counts: Counts) -> str:
 
 def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     """Returns the best trial's share of the roofline, if its time is reliable, and the roofline's limits."""
-    problem = run.settings.problem
-    reached = problem.flop, problem.bytes, run.machine.l3_bytes, timed(best).median_s
+    problem, median_s = run.settings.problem, timed(best).median_s
+    # weights that others evict are read from memory, though a cache would hold them
+    reads_memory = bool(problem.weights) and problem.cache == WEIGHTS_COLD
+    reached = problem.flop, problem.bytes, 0 if reads_memory else run.machine.l3_bytes, median_s
     roofline = roofline.raised(*reached)
     how = SHIPPED if roofline.flop_source == SHIPPED else "measured"
     limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, {how}"
@@ -251,13 +255,17 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
     if distrust(run, best):
         return f"no share, as the time is unreliable; {who} can do {limits}"
-    return f"{roofline.share(*reached):.1%} of what {who} can do ({limits})"
+    share = f"{roofline.share(*reached):.1%} of what {who} can do ({limits})"
+    if not reads_memory or problem.sizes[0] > FEW_ROWS:
+        return share
+    return f"{share}, {problem.bytes / median_s / roofline.bytes_per_s:.0%} of read bandwidth"
 
 
 def libraries_lines(run: Run) -> list[str]:
-    """Returns a line on the libraries that a chosen baseline was compared with; [] if none was chosen."""
+    """Returns a line on the libraries that the baseline was chosen from; [] if there was no choice."""
     baseline = run.baseline
-    if baseline is None or not run.settings.baseline_library:
+    problem = run.settings.problem
+    if baseline is None or not (run.settings.baseline_library or problem.weights):
         return []
     times = [
         one_line(f"{each.name or each.library}: failed: {each.failure}")
@@ -265,10 +273,10 @@ def libraries_lines(run: Run) -> list[str]:
         else f"{each.name} {seconds_text(each.median_s)}"
         for each in baseline.libraries
     ]
-    how = f"operands {run.settings.problem.offset_bytes} bytes past a cache line"
-    return [
-        f"libraries {'; '.join(times) or baseline.name} ({count_text(baseline.threads, 'thread')}, {how})"
-    ]
+    # a library places the weights of a quantized matmul itself
+    how = "" if problem.weights else f", operands {problem.offset_bytes} bytes past a cache line"
+    threads = count_text(baseline.threads, "thread")
+    return [f"libraries {'; '.join(times) or baseline.name} ({threads}{how})"]
 
 
 def baseline_text(run: Run, best: StoredTrial) -> str:

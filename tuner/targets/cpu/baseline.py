@@ -16,11 +16,13 @@ from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.payload.reference import Inputs, compare, draw, draw_base, reference_bytes
 from tuner.runtime import timing
+from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.timing_conditions import eviction_of, thread_waited_s
 from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 from tuner.targets.cpu import baseline_libraries, blas
 from tuner.targets.cpu.onednn import TorchOneDnnMatmul, onednn_code
+from tuner.targets.cpu.quantized_baselines import QuantizedMatmul, copies_needed, drawn_operands
 
 WIDE = "f32"  # BLAS has no integers, and numpy's integer matmul is far slower than its BLAS
 BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
@@ -42,41 +44,32 @@ class BaselineService:
         Raises TunerError, without the library's name, for a missing library and for a wrong result.
         """
         library = library or baseline_libraries.chosen_libraries("", problem)[0]
-        is_widened = problem.dtype in baseline_libraries.LIBRARIES[library].widened
-        plain = replace(problem, epilogue="none", dtype=WIDE if is_widened else problem.dtype)
-        self._suffix = f", {plain.dtype} for {problem.dtype}" if is_widened else ""
-        rng = np.random.default_rng(seed)
-        # torch's oneDNN stores bf16 where sums in f32 are asked for
-        is_narrow = (
-            library == baseline_libraries.ONEDNN_TORCH and problem.dtype == "bf16" and not problem.output
-        )
-        rounding = BF16_ROUNDING if is_narrow else 0.0
-        inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=rounding)
-        self._problem = problem
-        self._rng = rng
-        self._threads = threads
         if baseline_libraries.LIBRARIES[library].find() is None:
             raise TunerError("not installed", baseline_libraries.LIBRARIES[library].install)
-        try:
-            self._matmul = MATMULS[library](plain, inputs, threads)
-        except OSError as error:  # of the loader
-            raise TunerError(f"cannot be loaded: {error}") from error
-        self._matmul.repeat(1)
-        verdict, worst = compare(inputs, self._matmul.result)
-        if not verdict.max_error <= 1.0:
-            raise TunerError(worst)
-
-    @property
-    def name(self) -> str:
-        """Returns the library's name, version and kernel: "openblas 0.3.30 SkylakeX", "MKL 2026.2 avx512"."""
-        return self._matmul.name + self._suffix
+        self._problem = problem
+        self._rng = np.random.default_rng(seed)
+        self._threads = threads
+        self._matmul: blas.AbstractLibraryMatmul | QuantizedMatmul
+        if problem.weights:
+            operands = drawn_operands(problem, self._rng)
+            copies = copies_needed(problem, describe_machine().l3_bytes)
+            self._matmul = QuantizedMatmul(library, problem, operands, threads, copies)
+            self._matmul.require_right()
+            #: The library's name, version and kernel: "openblas 0.3.30 SkylakeX", "MKL 2026.2 avx512".
+            self.name = self._matmul.name
+        else:
+            self._matmul, suffix = _verified_matmul(problem, threads, self._rng, library)
+            self.name = self._matmul.name + suffix
 
     def stopwatch(self, lead_calls: int = 0) -> timing.Stopwatch:
         """Returns a stopwatch of the matmul; ``lead_calls`` untimed calls precede a short warm sample."""
-        evict = eviction_of(self._problem, self._matmul.operands)
-        if evict is not None:
-            return timing.after_each(evict, self._matmul.once)
-        take = timing.stopwatch_of(self._matmul.repeat)
+        if isinstance(self._matmul, QuantizedMatmul):
+            take: timing.Stopwatch = self._matmul.stopwatch
+        else:
+            evict = eviction_of(self._problem, self._matmul.operands)
+            if evict is not None:
+                return timing.after_each(evict, self._matmul.once)
+            take = timing.stopwatch_of(self._matmul.repeat)
         return timing.with_untimed_calls(take, lead_calls) if lead_calls else take
 
     def measure(self, effort: Effort) -> Baseline:
@@ -86,6 +79,27 @@ class BaselineService:
     def sample(self, effort: Effort) -> Measurement:
         """Times the matmul once more, for as long as ``effort`` says."""
         return timing.measure_by(self.stopwatch(), effort, self._rng)
+
+
+def _verified_matmul(
+    problem: Problem, threads: int, rng: np.random.Generator, library: str
+) -> tuple[blas.AbstractLibraryMatmul, str]:
+    """Returns a library's matmul, and what its name says of other types; raises as ``BaselineService``."""
+    is_widened = problem.dtype in baseline_libraries.LIBRARIES[library].widened
+    plain = replace(problem, epilogue="none", dtype=WIDE if is_widened else problem.dtype)
+    # torch's oneDNN stores bf16 where sums in f32 are asked for
+    is_narrow = library == baseline_libraries.ONEDNN_TORCH and problem.dtype == "bf16" and not problem.output
+    rounding = BF16_ROUNDING if is_narrow else 0.0
+    inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=rounding)
+    try:
+        matmul = MATMULS[library](plain, inputs, threads)
+    except OSError as error:  # of the loader
+        raise TunerError(f"cannot be loaded: {error}") from error
+    matmul.repeat(1)
+    verdict, worst = compare(inputs, matmul.result)
+    if not verdict.max_error <= 1.0:
+        raise TunerError(worst)
+    return matmul, f", {plain.dtype} for {problem.dtype}" if is_widened else ""
 
 
 # The baseline timed interleaved with kernels: in a separate process, paused while kernels run.

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.problem import Problem
+from tuner.core.problem import COLD, Problem
+from tuner.core.quantization import WeightFormat
 from tuner.runtime.workers.services import Environment, library_environment
 
 MISSING = re.compile(r"^(\S+): cannot open shared object file")  # glibc, of a library that another one needs
@@ -57,6 +58,8 @@ def load_library(path: str) -> Any:
 
 
 OPENBLAS, MKL, BLIS, ONEDNN, ONEDNN_TORCH = ("openblas", "mkl", "blis", "onednn", "onednn-torch")
+# of quantized matmuls
+ONNXRUNTIME, OPENVINO, ZENTORCH, TORCH_INT4PACK = ("onnxruntime", "openvino", "zentorch", "torch-int4pack")
 BEST = "best"  # the fastest of those that are installed and can compute the problem
 DEFAULT = ""  # the choice where the user makes none
 MKL_NAMES = ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so")
@@ -73,9 +76,16 @@ class BaselineLibrary:
     install: str  # a hint
     widened: tuple[str, ...] = ()  # types that it multiplies as f32
     outputs: tuple[str, ...] = ("",)  # of ``Problem.output``: types of C; "": that of the sums
+    # of a library for quantized matmuls: whether it has a format's weights and multiplies as the problem says
+    takes: Callable[[Problem, WeightFormat], bool] | None = None
 
     def multiplies(self, problem: Problem) -> bool:
         """Returns whether the library multiplies a problem's types, if need be as f32."""
+        if problem.weights and self.takes is not None:
+            is_cold = problem.cache == COLD  # copies of the weights are read in turn, A and C are not
+            return not is_cold and self.takes(problem, WeightFormat.of_text(problem.weights))
+        if problem.fusion:
+            return False
         return problem.dtype in (*self.dtypes, *self.widened) and problem.output in self.outputs
 
 
@@ -99,18 +109,75 @@ def find_torch() -> str | None:
     return None if find_spec("torch") is None else "torch"
 
 
+def find_module(*names: str) -> str | None:
+    """Returns the first of the Python modules where all are installed, without importing them."""
+    return names[0] if all(find_spec(name) is not None for name in names) else None
+
+
+# Formats of quantized weights that libraries have.
+
+ONNX_GROUPS = (16, 32, 64, 128, 256)  # block_size of MatMulNBits: a power of two
+PACKED_GROUPS = (32, 64, 128, 256)  # of torch's int4pack
+PACKED_COLUMNS = 16  # what n is a multiple of, there
+
+
+def onnxruntime_takes(problem: Problem, weights: WeightFormat) -> bool:
+    """Returns whether MatMulNBits multiplies the format: A in f32, or of any type to become i8."""
+    is_width = bool(weights.activations) or problem.dtype == "f32"
+    return is_width and not problem.output and weights.group in ONNX_GROUPS
+
+
+def openvino_takes(problem: Problem, weights: WeightFormat) -> bool:
+    """Returns whether OpenVINO decompresses the format: all, of scales in f16 or f32."""
+    return not problem.output
+
+
+def zentorch_takes(problem: Problem, weights: WeightFormat) -> bool:
+    """Returns whether zentorch has the format: symmetric, i8 by channel alone and with A in i8."""
+    is_scale = weights.scale_dtype != "f32" or weights.bits == 8
+    is_group = bool(weights.group) if weights.bits == 4 else not weights.group and bool(weights.activations)
+    is_width = bool(weights.activations) or problem.dtype == "bf16"
+    return is_scale and is_group and is_width and not weights.has_zero_points
+
+
+def torch_takes(problem: Problem, weights: WeightFormat) -> bool:
+    """Returns whether torch packs the format: A in bf16; of f32 it has a loop that is 50 times slower."""
+    if problem.dtype != "bf16" or weights.activations or weights.scale_dtype == "f32":
+        return False
+    if weights.bits == 8:
+        return not weights.group and not weights.has_zero_points
+    return weights.group in PACKED_GROUPS and problem.sizes[1] % PACKED_COLUMNS == 0
+
+
 LIBRARIES = {
     OPENBLAS: BaselineLibrary(("f32", "f64"), lambda: "numpy", "pip install numpy", widened=("i8",)),
     MKL: BaselineLibrary(("f32", "f64", "bf16"), find_mkl, "pip install mkl"),
     BLIS: BaselineLibrary(("f32", "f64"), find_blis, "install libblis4 of your system, or: pip install blis"),
     ONEDNN: BaselineLibrary(("f32", "bf16", "i8"), find_onednn, "pip install onednn", outputs=("", "bf16")),
     ONEDNN_TORCH: BaselineLibrary(("bf16", "i8"), find_torch, "pip install torch", outputs=("", "bf16")),
+    ONNXRUNTIME: BaselineLibrary(
+        (), lambda: find_module("onnxruntime", "onnx"), "pip install onnxruntime onnx", takes=onnxruntime_takes
+    ),
+    OPENVINO: BaselineLibrary(
+        (), lambda: find_module("openvino"), "pip install openvino", takes=openvino_takes
+    ),
+    ZENTORCH: BaselineLibrary(
+        (), lambda: find_module("zentorch", "torch"), "pip install zentorch", takes=zentorch_takes
+    ),
+    TORCH_INT4PACK: BaselineLibrary(
+        (), lambda: find_module("torch"), "pip install torch", takes=torch_takes
+    ),
 }
 CHOICES = (BEST, *LIBRARIES)
 
 
 def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
-    """Returns the libraries that a choice means: several for BEST, else one; raises UsageError."""
+    """Returns the libraries that a choice means: several for BEST, else one; raises UsageError.
+
+    Of a quantized matmul the default is BEST, and () where no library is installed; of another fusion ().
+    """
+    if choice in (BEST, DEFAULT) and problem.fusion:
+        return tuple(name for name in LIBRARIES if _is_able(name, problem))
     if choice == DEFAULT:
         return (_default_library(problem),)
     if choice == BEST:
@@ -120,9 +187,10 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
         raise unknown_value("baseline", choice, CHOICES)
     able = tuple(name for name, library in LIBRARIES.items() if library.multiplies(problem))
     if choice not in able:
+        types = f"{problem.dtype}*{problem.weights}" if problem.weights else problem.dtype
         into = f" into {problem.output}" if problem.output else ""
         hint = f"--baseline {BEST}, or one of {', '.join(able)}" if able else ""
-        raise UsageError(f"baseline {choice}: cannot multiply {problem.dtype}{into}", hint)
+        raise UsageError(f"baseline {choice}: cannot multiply {types}{into}", hint)
     names = (ONEDNN, ONEDNN_TORCH) if choice == ONEDNN else (choice,)
     installed = next((name for name in names if _is_able(name, problem, widens=True)), None)
     if installed is None:
@@ -132,10 +200,13 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
 
 def recorded_library(name: str, problem: Problem) -> str:
     """Returns the library of a recorded name, "mkl" for "MKL 2026.2 avx512"; DEFAULT where not usable."""
-    begins = {OPENBLAS: "openblas ", MKL: "MKL ", BLIS: "BLIS ", ONEDNN: "oneDNN "}
+    begins = {
+        **{OPENBLAS: "openblas ", MKL: "MKL ", BLIS: "BLIS ", ONEDNN: "oneDNN "},
+        **{ONNXRUNTIME: "onnxruntime ", OPENVINO: "OpenVINO ", ZENTORCH: "zentorch "},
+    }
     library = next((each for each, begin in begins.items() if name.startswith(begin)), DEFAULT)
-    if "torch " in name:
-        library = ONEDNN_TORCH
+    if name.startswith("torch ") or " torch " in name:
+        library = TORCH_INT4PACK if problem.weights else ONEDNN_TORCH
     is_here = library != DEFAULT and _is_able(library, problem, widens=True)
     return library if is_here else DEFAULT
 
@@ -159,6 +230,7 @@ def _default_library(problem: Problem) -> str:
 
 def _is_able(name: str, problem: Problem, *, widens: bool = False) -> bool:
     library = LIBRARIES[name]
-    is_able = library.multiplies(problem) and (widens or problem.dtype in library.dtypes)
+    is_type = widens or bool(problem.weights) or problem.dtype in library.dtypes
+    is_able = library.multiplies(problem) and is_type
     is_batch_of_i8 = problem.dtype == "i8" and problem.batch > 1
     return is_able and not (name == ONEDNN_TORCH and is_batch_of_i8) and library.find() is not None

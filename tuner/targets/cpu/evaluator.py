@@ -36,6 +36,7 @@ from tuner.targets.cpu import timing_checks
 from tuner.targets.cpu.baseline import InterleavedBaseline
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
 from tuner.targets.cpu.fusion_arrays import FusionArrays
+from tuner.targets.cpu.quantized_baselines import EVICTING_L3S
 from tuner.targets.cpu.timing_checks import (
     PartitionCalls,
     ProcessorPeak,
@@ -50,7 +51,6 @@ SPECIAL_DRAW = 1  # the one with NaN and infinity, of bytes with -128
 VERIFY_S = 0.03
 KEPT_ARRAYS = 16  # of fusions: a program's fusions are tuned in any order
 KEPT_BYTES = 2**28  # of their operands: above, all are dropped before others are allocated
-EVICTING_L3S = 3  # sizes of the L3 cache, of quantized weights
 EVICTING_L2S = 2  # sizes of the L2 cache: reading so many bytes of other weights evicts a weight
 PROBE_SAMPLES = 60  # of 0.15 ms: the best of them is within some percent of the best of many
 SECOND_LOOK = Effort(budget_s=0.02)  # of a kernel that is faster than what was seen here
@@ -229,7 +229,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     arrays.check_rows(rng)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
-        if problem.fusion:
+        if problem.fusion and not problem.weights:
             return ()  # no library computes a fusion
         seed = int(rng.integers(2**63))
         names = chosen_libraries(self._choice, problem)

@@ -102,7 +102,7 @@ def _children(choice: str, _target: TargetName, problem: Problem, threads: int) 
         limits=Limits(
             evaluation_timeout_s=FUSION_TIMEOUT_S if problem.fusion else Limits.evaluation_timeout_s,
             memory_bytes=child_memory_bytes(problem),
-            libraries=len(LIBRARIES) if choice == BEST else 1,
+            libraries=len(LIBRARIES) if choice == BEST or problem.weights else 1,
         ),
         # one thread for the float64 reference: more would spin while kernels are timed
         environment=library_environment(1),
@@ -111,11 +111,15 @@ def _children(choice: str, _target: TargetName, problem: Problem, threads: int) 
 
 def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baseline:
     # each library alone, in a process of its own
+    libraries = chosen_libraries(choice, problem)
+    if not libraries:
+        able = [name for name, library in LIBRARIES.items() if library.multiplies(problem)]
+        raise TunerError(f"none is installed of {', '.join(able)}" if able else "no library has such weights")
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     timed: list[tuple[str, Baseline]] = []
     failed: list[LibraryTime] = []
     with TimingLock("cpu", holder_text(problem)).held():
-        for library in chosen_libraries(choice, problem):
+        for library in libraries:
             work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
             environment = baseline_environment(library, threads)
             try:

@@ -1,0 +1,415 @@
+"""Quantized matmuls of other libraries: ONNX Runtime, OpenVINO, zentorch, and torch's own.
+
+A library gets the integers, scales and zero points of a problem, packs them in its own way, and multiplies A by
+several copies of the weights in turn: with one copy they stay in the caches, with enough of them each is read
+from memory. The copies differ (copy i has its rows rotated by i), so that no library stores two of them once.
+
+    >>> operands = drawn_operands(problem, rng)
+    >>> matmul = QuantizedMatmul("onnxruntime", problem, operands, threads=1, copies=12)
+    >>> matmul.require_right()
+    >>> matmul.stopwatch(100)               # seconds per matmul
+
+Each library rounds A in its own way. So a result is compared with the product of A and the weights as the library
+has these, and may differ by what such a rounding of A costs.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any, final
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import TunerError
+from tuner.core.problem import WEIGHTS_COLD, Problem
+from tuner.core.quantization import WeightFormat
+from tuner.runtime import timing
+from tuner.runtime.cpu.memory import placed_copy
+from tuner.targets.cpu.baseline_libraries import ONNXRUNTIME, OPENVINO, TORCH_INT4PACK, ZENTORCH
+
+Array = npt.NDArray[Any]
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": BFLOAT16}
+EVICTING_L3S = 3  # sizes of the L3 cache: reading so many bytes of other copies evicts a copy
+COPIES_LIMIT = 256  # of small weights
+# Relative Frobenius errors that are allowed, by how A is rounded. Of Gaussian A i8 costs 1 %; one row of a large
+# group of outliers more.
+ALLOWED = {"f32": 1e-4, "bf16": 1e-2, "i8": 4e-2}
+CHANNEL_GROUP = 128  # of A, where the weights have one group; by row OpenVINO would not quantize A at all
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizedOperands:
+    """A and the weights of one quantized matmul, as ``tuner.core.quantization`` defines these."""
+
+    weights: WeightFormat
+    a: Array  # (m, k), f32 or bf16
+    integers: Array  # (n, k), i8
+    scales: Array  # (n, groups), of the format's type
+    zero_points: Array | None = None  # (n, groups), i8
+
+    def rotated(self, rows: int) -> "QuantizedOperands":
+        """Returns the operands with the weights' rows, the columns of the result, rotated by ``rows``."""
+        points = None if self.zero_points is None else np.roll(self.zero_points, rows, 0)
+        integers, scales = np.roll(self.integers, rows, 0), np.roll(self.scales, rows, 0)
+        return replace(self, integers=integers, scales=scales, zero_points=points)
+
+    @property
+    def unsigned(self) -> tuple[Array, Array]:
+        """Returns integers from 0 on, and their zero points as u8, as most libraries take them."""
+        half = 1 << (self.weights.bits - 1)
+        points = np.zeros(self.scales.shape, np.int8) if self.zero_points is None else self.zero_points
+        first, second = ((each.astype(np.int16) + half).astype(np.uint8) for each in (self.integers, points))
+        return first, second
+
+    def product(self, scales: Array | None = None) -> npt.NDArray[np.float32]:
+        """Returns A times the weights in f32, by other ``scales`` where a library rounds them."""
+        n, k = self.integers.shape
+        wide = (self.scales if scales is None else scales).astype(np.float32)[..., None]
+        groups = self.integers.reshape(n, wide.shape[1], -1).astype(np.float32)
+        if self.zero_points is not None:
+            groups -= self.zero_points.astype(np.float32)[..., None]
+        result: npt.NDArray[np.float32] = self.a.astype(np.float32) @ (groups * wide).reshape(n, k).T
+        return result
+
+
+def drawn_operands(problem: Problem, rng: np.random.Generator) -> QuantizedOperands:
+    """Returns random operands of a problem with ``Problem.weights``: Gaussian A, integers of all values."""
+    (m, n, k), weights = problem.sizes, WeightFormat.of_text(problem.weights)
+    groups, half = weights.groups(k), 1 << (weights.bits - 1)
+    points = rng.integers(-half, half, (n, groups), np.int8) if weights.has_zero_points else None
+    return QuantizedOperands(
+        weights,
+        rng.standard_normal((m, k), np.float32).astype(DTYPES[problem.dtype]),
+        rng.integers(-half, half, (n, k), np.int8),
+        rng.uniform(0.001, 0.02, (n, groups)).astype(DTYPES[weights.scale_dtype]),
+        points,
+    )
+
+
+def copies_needed(problem: Problem, l3_bytes: int) -> int:
+    """Returns how many copies of the weights are read in turn: 1 unless the problem says weights-cold."""
+    if problem.cache != WEIGHTS_COLD:
+        return 1
+    weight_bytes = WeightFormat.of_text(problem.weights).weight_bytes(*problem.sizes[1:])
+    return min(COPIES_LIMIT, 1 + -(-EVICTING_L3S * l3_bytes // weight_bytes))
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltMatmul:
+    """What a library made of the copies of a problem's operands."""
+
+    name: str  # with version, and with what the library does in another way than the problem says
+    rounding: str  # of A, one of ALLOWED
+    run: Callable[[], object]  # multiplies A by each copy, in order
+    results: Callable[[], tuple[Array, ...]]  # the last C of each copy, f32
+    scales: Array | None = None  # as the library has them, where these are rounded
+
+
+@final
+class QuantizedMatmul:
+    """A library's quantized matmul of given operands, with one or more copies of the weights."""
+
+    def __init__(
+        self, library: str, problem: Problem, operands: QuantizedOperands, threads: int, copies: int = 1
+    ) -> None:
+        """Packs the weights. Raises TunerError, without the library's name, where the library fails.
+
+        ``library`` is one of BUILDERS, is installed, and takes the problem: ``BaselineLibrary.multiplies``.
+        """
+        self._operands = operands
+        self._copies = copies
+        rotations = tuple(operands.rotated(number) for number in range(copies))
+        try:
+            self._built = BUILDERS[library](problem, rotations, threads)
+            self._built.run()
+        except (RuntimeError, TypeError, ValueError, AttributeError) as error:  # what the bindings raise
+            raise TunerError(f"cannot compute this: {str(error).strip().splitlines()[0]}") from error
+        self.name = self._built.name
+
+    def require_right(self) -> float:
+        """Returns the relative Frobenius error of the worst copy. Raises TunerError where it is too large."""
+        expected = self._operands.product(self._built.scales)
+        size, worst = float(np.linalg.norm(expected)), 0.0
+        for number, result in enumerate(self._built.results()):
+            error = float(np.linalg.norm(result - np.roll(expected, number, axis=1))) / size
+            allowed = ALLOWED[self._built.rounding]
+            if not error <= allowed:
+                raise TunerError(f"wrong result: relative error {error:.1e}, allowed {allowed:.0e}")
+            worst = max(worst, error)
+        return worst
+
+    @property
+    def result(self) -> Array:
+        """Returns the product of the last run with the weights as given, in f32."""
+        return self._built.results()[0]
+
+    def run(self) -> None:
+        """Multiplies A by each copy of the weights."""
+        self._built.run()
+
+    def stopwatch(self, times: int, clock: timing.Clock = time.perf_counter) -> float:
+        """Multiplies ``times`` times, rounded up to whole runs; returns the seconds per matmul."""
+        runs = -(-times // self._copies)
+        start = clock()
+        for _ in range(runs):
+            self._built.run()
+        return (clock() - start) / (runs * self._copies)
+
+
+Copies = tuple[QuantizedOperands, ...]
+
+
+# ONNX Runtime: the operator com.microsoft.MatMulNBits, a node for each copy.
+# https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits
+
+F32_PRODUCTS, I8_PRODUCTS = 0, 4  # accuracy_level
+ONNX_OPSET, ONNX_IR, QUIET = 17, 8, 3
+
+
+def _onnxruntime(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
+    import onnxruntime
+
+    level = I8_PRODUCTS if copies[0].weights.activations else F32_PRODUCTS
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = QUIET
+    model = _onnx_model(problem, copies, level)
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    a, shape = placed_copy(copies[0].a.astype(np.float32)), problem.c_shape
+    binding.bind_cpu_input("a", a)
+    results = tuple(np.zeros(shape, np.float32) for _ in copies)
+    for number, result in enumerate(results):
+        binding.bind_output(f"c{number}", "cpu", 0, np.float32, shape, result.ctypes.data)
+
+    def run(kept: object = a) -> None:  # the binding does not own A
+        session.run_with_iobinding(binding)
+
+    widened = "" if problem.dtype == "f32" else f", f32 for {problem.dtype}"
+    name = f"onnxruntime {onnxruntime.__version__} MatMulNBits, accuracy level {level}{widened}"
+    return BuiltMatmul(name, "i8" if level == I8_PRODUCTS else "f32", run, lambda: results)
+
+
+def _onnx_model(problem: Problem, copies: Copies, level: int) -> bytes:
+    import onnx
+    from onnx import helper, numpy_helper
+
+    (m, n, k), weights = problem.sizes, copies[0].weights
+    of_floats = onnx.TensorProto.FLOAT
+    nodes, constants, outputs = [], [], []
+    for number, each in enumerate(copies):
+        integers, points = each.unsigned
+        blocks = integers.reshape(n, -1, weights.group)
+        arrays = {
+            "b": _nibbles(blocks) if weights.bits == 4 else blocks,
+            "s": each.scales.astype(np.float32).reshape(-1),
+        }
+        if weights.has_zero_points:
+            arrays["z"] = _nibbles(points) if weights.bits == 4 else points
+        constants += [numpy_helper.from_array(array, f"{name}{number}") for name, array in arrays.items()]
+        names = ["a", *(f"{name}{number}" for name in arrays)]
+        node = helper.make_node(
+            "MatMulNBits",
+            names,
+            [f"c{number}"],
+            domain="com.microsoft",
+            **{"K": k, "N": n, "bits": weights.bits, "block_size": weights.group, "accuracy_level": level},
+        )
+        nodes.append(node)
+        outputs.append(helper.make_tensor_value_info(f"c{number}", of_floats, [m, n]))
+    inputs = [helper.make_tensor_value_info("a", of_floats, [m, k])]
+    graph = helper.make_graph(nodes, "copies", inputs, outputs, constants)
+    opsets = [helper.make_opsetid("", ONNX_OPSET), helper.make_opsetid("com.microsoft", 1)]
+    model: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=ONNX_IR).SerializeToString()
+    return model
+
+
+def _nibbles(numbers: Array) -> Array:
+    """Returns two numbers of 4 bits in each byte, the even one in the low bits; an odd last one alone."""
+    if numbers.shape[-1] % 2:
+        numbers = np.concatenate((numbers, np.zeros((*numbers.shape[:-1], 1), np.uint8)), axis=-1)
+    packed: Array = numbers[..., ::2] | numbers[..., 1::2] << 4
+    return packed
+
+
+# OpenVINO: a matmul by constants that it decompresses itself, with A quantized by group where that is asked for.
+# https://docs.openvino.ai/2025/openvino-workflow-generative/inference-with-genai.html (dynamic quantization)
+
+
+def _openvino(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
+    import openvino
+
+    weights = copies[0].weights
+    precision = "bf16" if problem.dtype == "bf16" and not weights.activations else "f32"
+    group = weights.group or CHANNEL_GROUP
+    settings = {
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+        "ENABLE_CPU_PINNING": False,
+        "INFERENCE_PRECISION_HINT": precision,
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": str(group if weights.activations else 0),
+    }
+    kept: list[Array] = []  # that constants of the model are views of
+    model = _openvino_model(problem, copies, kept)
+    request = openvino.Core().compile_model(model, "CPU", settings).create_infer_request()
+    a = placed_copy(copies[0].a.astype(np.float32))
+    request.set_input_tensor(openvino.Tensor(a, shared_memory=True))
+
+    def run(kept: object = (a, kept)) -> None:
+        request.infer(share_outputs=True)
+
+    def results() -> tuple[Array, ...]:
+        return tuple(np.array(request.get_output_tensor(number).data) for number in range(len(copies)))
+
+    number = openvino.__version__.partition("-")[0]
+    how = f"activations i8 by {group}" if weights.activations else f"in {precision}"
+    widened = f", f32 for {problem.dtype}" if problem.dtype != "f32" and precision == "f32" else ""
+    rounding = "i8" if weights.activations else precision
+    return BuiltMatmul(f"OpenVINO {number} {how}{widened}", rounding, run, results)
+
+
+def _openvino_model(problem: Problem, copies: Copies, kept: list[Array]) -> Any:
+    import openvino
+    from openvino import opset13
+
+    def constant(array: Array, shape: tuple[int, ...], element: Any) -> Any:
+        kept.append(np.ascontiguousarray(array))
+        return openvino.op.Constant(openvino.Tensor(kept[-1].reshape(-1), openvino.Shape(shape), element))
+
+    (m, n, k), weights = problem.sizes, copies[0].weights
+    kinds = openvino.Type
+    parameter = opset13.parameter([m, k], np.float32, name="a")
+    outputs = []
+    scale_dtype = "f16" if weights.scale_dtype == "f16" else "f32"
+    shape = (n, weights.groups(k), k // weights.groups(k))
+    for each in copies:
+        integers, points = each.unsigned
+        if not weights.has_zero_points:  # signed, which has no zero point
+            integers = each.integers.view(np.uint8) & np.uint8(0x0F if weights.bits == 4 else 0xFF)
+        if weights.bits == 4:
+            kind = kinds.u4 if weights.has_zero_points else kinds.i4
+            number = constant(_nibbles(integers.reshape(-1)), shape, kind)
+        else:
+            kind = kinds.u8 if weights.has_zero_points else kinds.i8
+            number = constant(integers if weights.has_zero_points else each.integers, shape, kind)
+        wide = opset13.convert(number, scale_dtype)
+        if weights.has_zero_points:
+            stored = _nibbles(points.reshape(-1)) if weights.bits == 4 else points
+            point = opset13.convert(constant(stored, (*shape[:2], 1), kind), scale_dtype)
+            wide = opset13.subtract(wide, point)
+        scales = opset13.constant(each.scales.astype(DTYPES[scale_dtype])[..., None])
+        flat = opset13.reshape(opset13.multiply(wide, scales), np.array([n, k], np.int64), False)
+        outputs.append(opset13.matmul(parameter, opset13.convert(flat, "f32"), False, True))
+    return openvino.Model([opset13.result(each) for each in outputs], [parameter], "copies")
+
+
+# torch's own operators, and those of zentorch, AMD's extension of torch.
+
+
+def _torch_int4pack(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
+    import torch
+
+    torch.set_num_threads(threads)
+    name = f"torch {torch.__version__} {{}}, bf16 result"
+    if copies[0].weights.bits == 8:
+        of_rows = [(_tensor(each.integers), _bf16(each.scales.reshape(-1))) for each in copies]
+        multiply = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - the only name it has
+        return _by_torch(problem, copies, name.format("int8pack"), multiply, of_rows)
+    group, packed = copies[0].weights.group, []
+    for each in copies:
+        integers = _tensor(each.unsigned[0].astype(np.int32))
+        scales = _bf16(each.scales)
+        points = 0 if each.zero_points is None else _tensor(each.zero_points)
+        pairs = torch.stack((scales, (-points * scales.float()).bfloat16()), -1)  # w = (u - 8) scale + zero
+        convert = torch.ops.aten._convert_weight_to_int4pack_for_cpu  # noqa: SLF001
+        packed.append((convert(integers, 1), group, pairs.transpose(0, 1).contiguous()))
+    multiply = torch.ops.aten._weight_int4pack_mm_for_cpu  # noqa: SLF001
+    return _by_torch(problem, copies, name.format("int4pack"), multiply, packed)
+
+
+def _zentorch(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
+    import torch
+    import zentorch
+
+    torch.set_num_threads(threads)
+    operators, weights = torch.ops.zentorch, copies[0].weights
+    number = version(zentorch.__name__)
+    if weights.bits == 8:
+        prepack = operators.zentorch_weight_prepack_for_dynamic_qlinear
+        of_rows = [
+            (prepack(_tensor(each.integers)), _tensor(each.scales.reshape(-1).astype(np.float32)), None)
+            for each in copies
+        ]
+
+        def multiply(a: Any, *packed: Any) -> Any:
+            return operators.zentorch_dynamic_qlinear(a, *packed, is_weight_prepacked=True)
+
+        name = f"zentorch {number} dynamic_qlinear, activations i8 by row"
+        return _by_torch(problem, copies, f"{name}, bf16 result", multiply, of_rows, is_scale_exact=True)
+    repacked = [operators.zentorch_woq_repack_weight(_tensor(each.integers)) for each in copies]
+    scales = [_bf16(each.scales).transpose(0, 1).contiguous() for each in copies]
+    if weights.activations:
+        by_group = [(*each, None) for each in zip(repacked, scales, strict=True)]
+        name = f"zentorch {number} dynamic_qlinear, activations i8 by row, bf16 result"
+        return _by_torch(problem, copies, name, operators.zentorch_dynamic_qlinear, by_group)
+    only = [(each.transpose(0, 1), scale, None, None) for each, scale in zip(repacked, scales, strict=True)]
+    return _by_torch(
+        problem, copies, f"zentorch {number} woq_linear, bf16 result", operators.zentorch_woq_linear, only
+    )
+
+
+def _by_torch(
+    problem: Problem,
+    copies: Copies,
+    name: str,
+    multiply: Callable[..., Any],
+    packed: list[tuple[Any, ...]],
+    *,
+    is_scale_exact: bool = False,
+) -> BuiltMatmul:
+    """Returns calls ``multiply(a, *weights)`` of bf16 A for each copy's packed weights."""
+    import torch
+
+    a = _bf16(copies[0].a)
+    outputs: list[Any] = [None] * len(packed)
+
+    @torch.inference_mode()
+    def run() -> None:
+        for number, each in enumerate(packed):
+            outputs[number] = multiply(a, *each)
+
+    def results() -> tuple[Array, ...]:
+        return tuple(each.float().numpy() for each in outputs)
+
+    weights = copies[0].weights
+    if problem.dtype != "bf16":
+        name += f", bf16 for {problem.dtype}"
+    is_rounded = not is_scale_exact and weights.scale_dtype != "bf16"
+    rounded = copies[0].scales.astype(BFLOAT16) if is_rounded else None
+    return BuiltMatmul(
+        name + ", bf16 scales" * is_rounded, "i8" if weights.activations else "bf16", run, results, rounded
+    )
+
+
+def _tensor(array: Array) -> Any:
+    import torch
+
+    return torch.from_numpy(placed_copy(array))  # at cache lines, as torch does: int8pack crashes at others
+
+
+def _bf16(array: Array) -> Any:
+    import torch
+
+    return _tensor(array.astype(BFLOAT16).view(np.int16)).view(torch.bfloat16)
+
+
+BUILDERS: dict[str, Callable[[Problem, Copies, int], BuiltMatmul]] = {
+    ONNXRUNTIME: _onnxruntime,
+    OPENVINO: _openvino,
+    ZENTORCH: _zentorch,
+    TORCH_INT4PACK: _torch_int4pack,
+}
