@@ -188,19 +188,30 @@ def _i8_step(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
     return types + loop_text(step).replace("INTRINSIC", intrinsic), 2 * dots * lanes
 
 
+@final
+class MemoryReads:
+    """A loop that reads memory in order, a part of it on each thread of a team, to measure bytes/s."""
+
+    def __init__(self, team: ThreadTeam, least_bytes: int) -> None:
+        memory = placed_empty((least_bytes // 4,), np.dtype(np.float32))
+        memory.fill(1.0)
+        # whole iterations of the loop per thread
+        share = least_bytes // team.size // ITERATION_BYTES * ITERATION_BYTES
+        self.bytes = share * team.size  # of one repeat
+        self._team, self._memory = team, memory
+        self._code = JittedModule(loop_text("stream"), ("stream",))
+        self._sinks = [placed_empty((64,), np.dtype(np.float32)) for _ in range(team.size)]
+        self._arguments = [
+            PackedArguments(memory.ctypes.data + index * share, share // ITERATION_BYTES, sink.ctypes.data)
+            for index, sink in enumerate(self._sinks)
+        ]
+        self._calls = tuple((self._code.addresses["stream"], one.address) for one in self._arguments)
+
+    def repeat(self, times: int) -> None:
+        self._team.repeat(self._calls, times)
+
+
 def _bytes_per_s(team: ThreadTeam, machine: Machine) -> float:
     least, most = STREAM_BYTES
-    size = max(least, min(STREAM_CACHES * machine.l3_bytes, most))
-    memory = placed_empty((size // 4,), np.dtype(np.float32))
-    memory.fill(1.0)
-    # whole iterations of the loop per thread
-    share = size // team.size // ITERATION_BYTES * ITERATION_BYTES
-    code = JittedModule(loop_text("stream"), ("stream",))
-    sinks = [placed_empty((64,), np.dtype(np.float32)) for _ in range(team.size)]
-    arguments = [
-        PackedArguments(memory.ctypes.data + index * share, share // ITERATION_BYTES, sink.ctypes.data)
-        for index, sink in enumerate(sinks)
-    ]
-    calls = tuple((code.addresses["stream"], one.address) for one in arguments)
-    best_s = min(sample(lambda times: team.repeat(calls, times), 1) for _ in range(STREAM_SAMPLES))
-    return share * team.size / best_s
+    reads = MemoryReads(team, max(least, min(STREAM_CACHES * machine.l3_bytes, most)))
+    return reads.bytes / min(sample(reads.repeat, 1) for _ in range(STREAM_SAMPLES))

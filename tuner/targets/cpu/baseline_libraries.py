@@ -127,7 +127,7 @@ def onnxruntime_takes(problem: Problem, weights: WeightFormat) -> bool:
     return is_width and not problem.output and weights.group in ONNX_GROUPS
 
 
-def openvino_takes(problem: Problem, weights: WeightFormat) -> bool:
+def openvino_takes(problem: Problem, _weights: WeightFormat) -> bool:
     """Returns whether OpenVINO decompresses the format: all, of scales in f16 or f32."""
     return not problem.output
 
@@ -156,7 +156,10 @@ LIBRARIES = {
     ONEDNN: BaselineLibrary(("f32", "bf16", "i8"), find_onednn, "pip install onednn", outputs=("", "bf16")),
     ONEDNN_TORCH: BaselineLibrary(("bf16", "i8"), find_torch, "pip install torch", outputs=("", "bf16")),
     ONNXRUNTIME: BaselineLibrary(
-        (), lambda: find_module("onnxruntime", "onnx"), "pip install onnxruntime onnx", takes=onnxruntime_takes
+        (),
+        lambda: find_module("onnxruntime", "onnx"),
+        "pip install onnxruntime onnx",
+        takes=onnxruntime_takes,
     ),
     OPENVINO: BaselineLibrary(
         (), lambda: find_module("openvino"), "pip install openvino", takes=openvino_takes
@@ -164,9 +167,7 @@ LIBRARIES = {
     ZENTORCH: BaselineLibrary(
         (), lambda: find_module("zentorch", "torch"), "pip install zentorch", takes=zentorch_takes
     ),
-    TORCH_INT4PACK: BaselineLibrary(
-        (), lambda: find_module("torch"), "pip install torch", takes=torch_takes
-    ),
+    TORCH_INT4PACK: BaselineLibrary((), lambda: find_module("torch"), "pip install torch", takes=torch_takes),
 }
 CHOICES = (BEST, *LIBRARIES)
 
@@ -201,8 +202,13 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
 def recorded_library(name: str, problem: Problem) -> str:
     """Returns the library of a recorded name, "mkl" for "MKL 2026.2 avx512"; DEFAULT where not usable."""
     begins = {
-        **{OPENBLAS: "openblas ", MKL: "MKL ", BLIS: "BLIS ", ONEDNN: "oneDNN "},
-        **{ONNXRUNTIME: "onnxruntime ", OPENVINO: "OpenVINO ", ZENTORCH: "zentorch "},
+        OPENBLAS: "openblas ",
+        MKL: "MKL ",
+        BLIS: "BLIS ",
+        ONEDNN: "oneDNN ",
+        ONNXRUNTIME: "onnxruntime ",
+        OPENVINO: "OpenVINO ",
+        ZENTORCH: "zentorch ",
     }
     library = next((each for each, begin in begins.items() if name.startswith(begin)), DEFAULT)
     if name.startswith("torch ") or " torch " in name:

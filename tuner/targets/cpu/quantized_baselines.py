@@ -1,16 +1,19 @@
 """Quantized matmuls of other libraries: ONNX Runtime, OpenVINO, zentorch, and torch's own.
 
-A library gets the integers, scales and zero points of a problem, packs them in its own way, and multiplies A by
-several copies of the weights in turn: with one copy they stay in the caches, with enough of them each is read
-from memory. The copies differ (copy i has its rows rotated by i), so that no library stores two of them once.
+A library gets the integers, scales and zero points of a problem, packs them in its own way, and multiplies A
+by several copies of the weights in turn: one copy stays in the caches, of enough of them each is read from
+memory. The copies differ (copy i has its rows rotated by i), so that no library stores two of them once.
 
     >>> operands = drawn_operands(problem, rng)
     >>> matmul = QuantizedMatmul("onnxruntime", problem, operands, threads=1, copies=12)
     >>> matmul.require_right()
     >>> matmul.stopwatch(100)               # seconds per matmul
 
-Each library rounds A in its own way. So a result is compared with the product of A and the weights as the library
-has these, and may differ by what such a rounding of A costs.
+Each library rounds A in its own way. So a result is compared with the product of A and the weights as the
+library has these, and may differ by what such a rounding of A costs.
+
+zentorch keeps what it packs by the address of the weights: in a process that has freed others it computes
+with those. So a process makes one ``QuantizedMatmul`` of it, as that of a baseline does.
 """
 
 import time
@@ -35,9 +38,9 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": BFLOAT16}
 EVICTING_L3S = 3  # sizes of the L3 cache: reading so many bytes of other copies evicts a copy
 COPIES_LIMIT = 256  # of small weights
-# Relative Frobenius errors that are allowed, by how A is rounded. Of Gaussian A i8 costs 1 %; one row of a large
-# group of outliers more.
-ALLOWED = {"f32": 1e-4, "bf16": 1e-2, "i8": 4e-2}
+# Relative Frobenius errors that are allowed, by how A is rounded. i8 costs 1 % of Gaussian A, and 6 % by row
+# where some columns of A are 15 times as large as the others.
+ALLOWED = {"f32": 1e-4, "bf16": 1e-2, "i8": 0.1}
 CHANNEL_GROUP = 128  # of A, where the weights have one group; by row OpenVINO would not quantize A at all
 
 
@@ -107,6 +110,7 @@ class BuiltMatmul:
     run: Callable[[], object]  # multiplies A by each copy, in order
     results: Callable[[], tuple[Array, ...]]  # the last C of each copy, f32
     scales: Array | None = None  # as the library has them, where these are rounded
+    kept: tuple[object, ...] = ()  # whose memory the library reads
 
 
 @final
@@ -186,12 +190,12 @@ def _onnxruntime(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
     for number, result in enumerate(results):
         binding.bind_output(f"c{number}", "cpu", 0, np.float32, shape, result.ctypes.data)
 
-    def run(kept: object = a) -> None:  # the binding does not own A
+    def run() -> None:
         session.run_with_iobinding(binding)
 
     widened = "" if problem.dtype == "f32" else f", f32 for {problem.dtype}"
     name = f"onnxruntime {onnxruntime.__version__} MatMulNBits, accuracy level {level}{widened}"
-    return BuiltMatmul(name, "i8" if level == I8_PRODUCTS else "f32", run, lambda: results)
+    return BuiltMatmul(name, "i8" if level == I8_PRODUCTS else "f32", run, lambda: results, kept=(a,))
 
 
 def _onnx_model(problem: Problem, copies: Copies, level: int) -> bytes:
@@ -217,7 +221,11 @@ def _onnx_model(problem: Problem, copies: Copies, level: int) -> bytes:
             names,
             [f"c{number}"],
             domain="com.microsoft",
-            **{"K": k, "N": n, "bits": weights.bits, "block_size": weights.group, "accuracy_level": level},
+            K=k,
+            N=n,
+            bits=weights.bits,
+            block_size=weights.group,
+            accuracy_level=level,
         )
         nodes.append(node)
         outputs.append(helper.make_tensor_value_info(f"c{number}", of_floats, [m, n]))
@@ -236,8 +244,7 @@ def _nibbles(numbers: Array) -> Array:
     return packed
 
 
-# OpenVINO: a matmul by constants that it decompresses itself, with A quantized by group where that is asked for.
-# https://docs.openvino.ai/2025/openvino-workflow-generative/inference-with-genai.html (dynamic quantization)
+# OpenVINO: a matmul by constants that it decompresses itself, with A quantized by group where asked for.
 
 
 def _openvino(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
@@ -259,7 +266,7 @@ def _openvino(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
     a = placed_copy(copies[0].a.astype(np.float32))
     request.set_input_tensor(openvino.Tensor(a, shared_memory=True))
 
-    def run(kept: object = (a, kept)) -> None:
+    def run() -> None:
         request.infer(share_outputs=True)
 
     def results() -> tuple[Array, ...]:
@@ -269,7 +276,7 @@ def _openvino(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
     how = f"activations i8 by {group}" if weights.activations else f"in {precision}"
     widened = f", f32 for {problem.dtype}" if problem.dtype != "f32" and precision == "f32" else ""
     rounding = "i8" if weights.activations else precision
-    return BuiltMatmul(f"OpenVINO {number} {how}{widened}", rounding, run, results)
+    return BuiltMatmul(f"OpenVINO {number} {how}{widened}", rounding, run, results, kept=(a, kept))
 
 
 def _openvino_model(problem: Problem, copies: Copies, kept: list[Array]) -> Any:
@@ -377,10 +384,10 @@ def _by_torch(
     a = _bf16(copies[0].a)
     outputs: list[Any] = [None] * len(packed)
 
-    @torch.inference_mode()
     def run() -> None:
-        for number, each in enumerate(packed):
-            outputs[number] = multiply(a, *each)
+        with torch.inference_mode():
+            for number, each in enumerate(packed):
+                outputs[number] = multiply(a, *each)
 
     def results() -> tuple[Array, ...]:
         return tuple(each.float().numpy() for each in outputs)
