@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks.markdown_table import markdown_table
 from benchmarks.model_tables import models_sentence, models_table, models_versions
+from benchmarks.quantized_tables import quantized_sentence, quantized_table
 from benchmarks.ratios import (
     AMX_1_THREAD,
     BF16_1_THREAD,
@@ -296,6 +297,8 @@ TEXTS = (
     zen4_table,
     amx_sentence,
     amx_table,
+    quantized_sentence,
+    quantized_table,
     models_sentence,
     models_versions,
     models_table,

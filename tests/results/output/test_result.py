@@ -10,6 +10,7 @@ from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Conditions, GpuState, Roofline
+from tuner.core.problem import Matmul
 from tuner.core.records import Verdict
 from tuner.core.reliability import unreliable
 from tuner.core.runs import Counts, DatabaseInfo, LibraryTime, Run, StoredTrial
@@ -94,6 +95,17 @@ def test_the_answer_is_compared_with_the_limits_of_the_machine() -> None:
     disturbed = run(baseline_s=None, unreliable="load", roofline=limits)
     said = "roofline  no share, as the time is unreliable; 1 thread can do 2000 GFLOP/s and 100.0 GB/s"
     assert said in lines(top_trial(0, measurement(1e-3)), of=disturbed)
+
+
+def test_cold_weights_of_few_rows_have_a_share_of_the_read_bandwidth() -> None:
+    def line(cache: str, m: int) -> str:
+        problem = Matmul(m, 64, 64, layout="nt", weights="i4-g32-f16", cache=cache)
+        stored = run(baseline_s=None, roofline=Roofline(1e15, problem.bytes / 0.5e-3))
+        stored = replace(stored, settings=replace(stored.settings, problem=problem))
+        return lines(top_trial(0, measurement(1e-3)), of=stored)
+
+    assert ", measured), 50% of read bandwidth\n" in line("weights-cold", 16)
+    assert "of read bandwidth" not in line("weights-cold", 17) + line("warm", 1)
 
 
 def test_what_the_cache_holds_is_not_moved() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,12 @@ F32, F64, BF16, I8 = (Matmul(8, 8, 8, dtype) for dtype in ("f32", "f64", "bf16",
 Names = tuple[str, ...]
 BYTES_IN_BATCHES = BatchMatmul(2, 8, 8, 8, "i8")
 ALL = ("mkl", "blis", "onednn", "onednn-torch")
+QUANTIZED_LIBRARIES = ("onnxruntime", "openvino", "zentorch", "torch-int4pack")
+
+
+def by(weights: str, dtype: str = "f32", n: int = 64, **options: Any) -> Problem:
+    """Returns a quantized matmul of a format."""
+    return Matmul(2, n, 256, dtype, "nt", weights=weights, **options)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
@@ -64,6 +71,34 @@ def test_a_choice_stands_for_installed_libraries_that_multiply_the_type(
     assert chosen_libraries(choice, problem) == libraries
 
 
+@pytest.mark.parametrize("choice", [DEFAULT, BEST])
+@pytest.mark.parametrize(
+    ("problem", "libraries"),
+    [
+        (by("i4-g32-f16-a8group"), ("onnxruntime", "openvino", "zentorch")),
+        (by("i4-g128-bf16-zp-a8row", "bf16"), ("onnxruntime", "openvino")),
+        (by("i4-g64-f16"), ("onnxruntime", "openvino")),
+        (by("i4-g96-f32"), ("openvino",)),
+        (by("i4-g64-f16", "bf16"), ("openvino", "zentorch", "torch-int4pack")),
+        (by("i4-g64-f16-zp", "bf16"), ("openvino", "torch-int4pack")),
+        (by("i4-g64-f32", "bf16"), ("openvino",)),
+        (by("i4-g64-f16", "bf16", n=40), ("openvino", "zentorch")),
+        (by("i8-channel-f16-a8row"), ("openvino", "zentorch")),
+        (by("i8-channel-f16", "bf16"), ("openvino", "torch-int4pack")),
+        (by("i8-g128-f16-a8group"), ("onnxruntime", "openvino")),
+        (by("i4-g64-f16", "bf16", output="bf16"), ("zentorch", "torch-int4pack")),
+        (by("i4-g64-f16", cache="cold"), ()),
+    ],
+)
+def test_a_quantized_matmul_is_compared_with_all_that_have_its_format(
+    monkeypatch: pytest.MonkeyPatch, choice: str, problem: Problem, libraries: Names
+) -> None:
+    install(monkeypatch, *QUANTIZED_LIBRARIES)
+    assert chosen_libraries(choice, problem) == libraries
+    install(monkeypatch)
+    assert chosen_libraries(choice, problem) == ()
+
+
 @pytest.mark.parametrize(
     ("choice", "problem", "message", "hint"),
     [
@@ -75,6 +110,11 @@ def test_a_choice_stands_for_installed_libraries_that_multiply_the_type(
         ("openblas", BF16, "baseline openblas: cannot multiply bf16", "one of mkl, onednn, onednn-torch"),
         ("onednn", F64, "baseline onednn: cannot multiply f64", "one of openblas, mkl, blis"),
         ("mkl", replace(BF16, output="bf16"), "baseline mkl: cannot multiply bf16 into bf16", "onednn-torch"),
+        ("openblas", by("i4-g32-f16"), "baseline openblas: cannot multiply f32*i4-g32-f16", "openvino"),
+        ("zentorch", by("i4-g32-f16"), "baseline zentorch: cannot multiply f32*i4-g32-f16", "openvino"),
+        ("onnxruntime", F32, "baseline onnxruntime: cannot multiply f32", "mkl, blis, onednn"),
+        ("onnxruntime", by("i4-g32-f16"), "baseline onnxruntime: not installed", "onnxruntime onnx"),
+        ("zentorch", by("i4-g32-f16-a8row"), "baseline zentorch: not installed", "pip install zentorch"),
     ],
 )
 def test_what_cannot_be_a_baseline_is_refused_with_a_hint(
@@ -104,6 +144,23 @@ def test_a_recorded_library_is_chosen_again_where_it_is_installed(
 ) -> None:
     install(monkeypatch, "mkl", "blis", "onednn")  # and no torch
     assert baseline_libraries.recorded_library(name, Matmul(8, 8, 8, dtype)) == choice
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "dtype", "choice"),
+    [
+        ("onnxruntime 1.32.0 MatMulNBits, accuracy level 4", "i4-g32-f16-a8row", "f32", "onnxruntime"),
+        ("OpenVINO 2026.4.1 in bf16", "i4-g32-f16", "bf16", "openvino"),
+        ("zentorch 2.13.0.2 woq_linear, bf16 result", "i4-g32-f16", "bf16", "zentorch"),
+        ("torch 2.13.0 int4pack, bf16 result", "i4-g32-f16", "bf16", "torch-int4pack"),
+        ("torch 2.13.0 int4pack, bf16 result", "i4-g32-f16", "f32", ""),
+    ],
+)
+def test_a_recorded_library_of_a_quantized_matmul_is_chosen_again(
+    monkeypatch: pytest.MonkeyPatch, name: str, weights: str, dtype: str, choice: str
+) -> None:
+    install(monkeypatch, *QUANTIZED_LIBRARIES)
+    assert baseline_libraries.recorded_library(name, by(weights, dtype)) == choice
 
 
 def test_the_process_of_a_library_has_its_number_of_threads_and_no_foreign_settings() -> None:

@@ -133,7 +133,8 @@ class UnderHeadings(click.Command):
     default="",
     metavar="LIBRARY",
     help="Of a CPU: openblas, mkl, blis, onednn, onednn-torch, or best: the fastest of those installed. "
-    "Default: openblas; onednn for bf16 and i8. Of a PyTorch model: all, eager, torch.compile or none. "
+    "Default: openblas; onednn for bf16 and i8. With --weights: onnxruntime, openvino, zentorch, "
+    "torch-int4pack, or best, the default. Of a PyTorch model: all, eager, torch.compile or none. "
     "Default: all.",
 )
 @fleet_options
