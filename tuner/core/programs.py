@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION
+from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, QUANTIZED
 from tuner.core.problem import Problem
 from tuner.core.records import MedianInterval
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
@@ -59,7 +59,7 @@ class FusionSchedule:
     trial: int  # id of the stored trial that suggests it
 
 
-PRODUCTS = (ATTENTION, CONTRACTION, CONVOLUTION)  # kinds of fusions that multiply matrices
+PRODUCTS = (ATTENTION, CONTRACTION, CONVOLUTION, QUANTIZED)  # kinds of fusions that multiply matrices
 # Rates on one thread, of schedules and of scalar loops (docs/decisions/models.md); estimates, no bounds.
 PRODUCTS_PER_S = 80e9
 ELEMENTWISE_PER_S = 20e9  # of fusions of other kinds

@@ -20,6 +20,7 @@ from tuner.core.fusions import (
     LOOPS_ATTRIBUTE,
     NUMBER_TYPES,
     PRODUCTS,
+    QUANTIZED,
     REDUCED,
     ROOT_ATTRIBUTE,
     ROWS,
@@ -32,8 +33,8 @@ from tuner.core.fusions import (
     facts_of,
     number_type,
 )
-from tuner.core.problem import Problem
-from tuner.core.quantization import BITS, QUANTIZATION
+from tuner.core.problem import Problem, quantized_problem
+from tuner.core.quantization import BITS, QUANTIZATION, WeightFormat
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.linalg import (
@@ -343,7 +344,14 @@ def _bits_of(attributes: dict[str, Attribute]) -> int:
     return int(ir.IntegerAttr(attributes[BITS]).value) if BITS in attributes else 8
 
 
-KINDS = (CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE)  # of fusions that a shipped strategy is for
+KINDS = (
+    CONTRACTION,
+    CONVOLUTION,
+    ATTENTION,
+    QUANTIZED,
+    ROWS,
+    ELEMENTWISE,
+)  # of fusions that a shipped strategy is for
 INTEGER_PRODUCT = ("i8", "i8", "i32")  # element types of A, B and C
 
 
@@ -361,6 +369,8 @@ def fusion_problem(fusion: Fusion) -> Problem:
     if fusion.kind not in KINDS:
         why = f": {fusion.reason}" if fusion.kind == LOOPS and fusion.reason else ""
         raise UsageError(f"fusion: found kind {fusion.kind}, allowed {', '.join(KINDS)}{why}")
+    if fusion.kind == QUANTIZED:
+        return _quantized_problem(fusion.text)
     with ir.Context(), ir.Location.unknown():  # no script runs: tuner's transform ops are not needed
         try:
             module = parse_fusion(fusion.text)
@@ -384,6 +394,12 @@ def fusion_problem(fusion: Fusion) -> Problem:
     facts = facts_of(text)
     loops = facts.rows or facts.loops or (1,)
     return Problem(fusion.kind, (prod(loops[:-1]), loops[-1], 1), dtype, fusion=text)
+
+
+def _quantized_problem(text: str) -> Problem:
+    a, b, *_, c = fusion_arguments(text)
+    form = WeightFormat.of_text(facts_of(text).weights_format)
+    return quantized_problem((*a.shape[:1], *b.shape), a.element, form, c.element)
 
 
 def _require_known_product(op: Op) -> None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusions import LOOPS as LOOPS_KIND
-from tuner.core.fusions import FusedProgram, Fusion, FusionCode
+from tuner.core.fusions import QUANTIZED, FusedProgram, Fusion, FusionCode
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
@@ -366,7 +366,7 @@ def compile_fusions(
     if isinstance(formed, NotFused):
         return formed
     formed.with_data(split.resources)  # raises where data are missing, before anything is compiled
-    formed = formed.with_visible_keys(lambda: split.resources)
+    formed = formed.with_facts_of_data(lambda: split.resources)
     try:
         fusions = _scheduled(formed, machine, schedules, threads)
     except CandidateError as error:
@@ -394,7 +394,7 @@ def kept_program(
     if not isinstance(formed, FormedText):
         return None
     data = functools.cache(resources)
-    formed = formed.with_visible_keys(data)
+    formed = formed.with_facts_of_data(data)
     known: dict[tuple[str, str], ScheduledFusion] = {}
     for same, fusion in _distinct(formed).items():
         is_asked = schedules is not no_schedules and fusion.kind != LOOPS_KIND
@@ -442,8 +442,10 @@ def missing_fusions(
     files, formed = compiled_files(), _formed(text, entry, machine)
     if isinstance(formed, NotFused) or not files.has(_formed_key(text, entry, machine)):
         return ()
-    distinct = _distinct(formed.with_visible_keys(dict))
-    firsts = [next(_tasks(each, machine, schedules, threads)) for each in distinct.values()]
+    distinct = _distinct(formed.with_facts_of_data(dict))
+    # the text of a quantized matmul depends on data: how many bits its weights need
+    known = [each for each in distinct.values() if each.kind != QUANTIZED]
+    firsts = [next(_tasks(each, machine, schedules, threads)) for each in known]
     init = [InitTask(formed.program.init)] if formed.program.init else []
     tasks: tuple[CompileTask, ...] = (*init, *firsts)
     return tuple(each for each in tasks if files.read(each.key) is None)

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch._export.utils import _get_decomp_for_cia
 
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_decompositions
@@ -88,7 +89,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.argmin.default: lambda x, dim=None, keepdim=False: _index_of(torch.amin, x, dim, keepdim),
         ATEN.max.dim: lambda x, dim, keepdim=False: _with_index(torch.amax, x, dim, keepdim),
         ATEN.min.dim: lambda x, dim, keepdim=False: _with_index(torch.amin, x, dim, keepdim),
-        BYTES_PRODUCT: lambda x, y: ATEN.mm.default(x.int(), y.int()),
+        ATEN._weight_int8pack_mm.default: _product_by_bytes,  # noqa: SLF001
+        BYTES_PRODUCT: _product_of_bytes,
         **{each: _of_scalars(each, table.get(each)) for each in softmaxes},
         ATEN.clamp.Tensor: _clamp_by_tensors,
         ATEN.var.correction: _variance,
@@ -101,6 +103,32 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.softplus.default: _softplus,
         **{each.Scalar: _compared(each.Scalar) for each in COMPARISONS},
     }
+
+
+def composites(graph: torch.fx.Graph) -> dict[Any, Callable[..., Any]]:
+    """Returns what the operations of other libraries in a graph consist of, where they consist of others.
+
+    Such as ``torchao.dequantize_affine``, which torch.export keeps for other compilers.
+    """
+    targets = {node.target for node in graph.nodes if node.op == "call_function"}
+    others = [
+        each for each in targets if isinstance(each, torch._ops.OpOverload) and each.namespace != "aten"
+    ]  # noqa: SLF001
+    return {each: _get_decomp_for_cia(each) for each in others if each._can_decompose()}  # noqa: SLF001
+
+
+def _product_of_bytes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Multiplies i8 as i32, which fusions narrow again; uint8 x less 128, and adds 128 times the sums of y."""
+    if x.dtype is not torch.uint8 or y.dtype is not torch.int8:
+        return ATEN.mm.default(x.int(), y.int())
+    signed = (x.int() - 128).to(torch.int8)
+    return ATEN.mm.default(signed.int(), y.int()) + 128 * y.sum(0, keepdim=True, dtype=torch.int32)
+
+
+def _product_by_bytes(x: torch.Tensor, weight: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """Sums products in f32 and rounds once, as PyTorch's kernel."""
+    rows = weight.float() * scales.float().unsqueeze(1)
+    return (x.float() @ rows.t()).to(x.dtype)
 
 
 def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -18,11 +18,12 @@ from tuner.mlir.torch_dialect import first_line
 from tuner.programs.lowering.resources import SplitPayload, joined_payload
 from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.process_state import free_in_forks
-from tuner.torch.decompositions import decompositions
+from tuner.torch.decompositions import composites, decompositions
 from tuner.torch.export_key import export_key
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
 from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import fold_uniform, lower_in_child, lower_in_process, promote_unsigned
+from tuner.torch.packed_nibbles import with_unpacked_weights
 
 TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
 # process-wide on purpose: torch.export keeps what it traces in variables of its modules, and torch.compile
@@ -97,6 +98,7 @@ def export_module(
     with TRACING, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
         _require_followed(program)
+        program = with_unpacked_weights(program)
         shared = _shared(program)
         is_usual = lower in (lower_in_child, lower_in_process)  # another lowering gives another text
         key = export_key(program) if is_usual else None
@@ -164,7 +166,8 @@ class LoweredProgram:
 
 def _imported(program: torch.export.ExportedProgram) -> tuple[LoweredProgram, dict[str, bytes]]:
     # of the operations that torch-mlir lowers; changes of buffers are then results
-    program = _unless_refused(partial(program.run_decompositions, decompositions()), raised=UsageError)
+    table = decompositions() | composites(program.graph)
+    program = _unless_refused(partial(program.run_decompositions, table), raised=UsageError)
     fold_uniform(program.graph)
     _require_pure(program)
     promote_unsigned(program)

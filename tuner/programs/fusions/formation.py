@@ -20,6 +20,7 @@ from tuner.core.fusions import (
     ELEMENTWISE,
     FUSION_ENTRY,
     LOOPS,
+    QUANTIZED,
     ROOT_ATTRIBUTE,
     ROWS,
     WEIGHT_ATTRIBUTE,
@@ -28,6 +29,7 @@ from tuner.core.fusions import (
 )
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import zero_attribute
+from tuner.programs.fusions.matmul_forms import conversion_of
 from tuner.programs.fusions.memory_plan import NeededCopy
 from tuner.programs.fusions.operations import (
     CONTRACTIONS,
@@ -210,6 +212,8 @@ def _grown(
     root: Op, kinds: dict[Op, OpKind], epilogues: Collection[Op], fused: Collection[Op], *, keeps_forks: bool
 ) -> Members:
     kind = kinds[root]
+    if (product := _rounded_product(root, kinds)) is not None:
+        return Members(QUANTIZED, (product, root))
     if kind.kind not in (ELEMENTWISE, ROWS):
         return Members(kind.kind, (root,), kind.reason)
     rank = len(kind.domain)
@@ -228,6 +232,17 @@ def _grown(
     else:  # no reduction has joined: one number per row would be computed again for each element
         fusion = _with_producers(alone, kinds, fused, takes_rows=False)
     return Members(fusion.kind, fusion.ops)
+
+
+def _rounded_product(root: Op, kinds: dict[Op, OpKind]) -> Op | None:
+    """Returns the quantized matmul of bf16 whose result ``root`` rounds to bf16, if nothing else reads it."""
+    if conversion_of(root) != "arith.truncf":
+        return None
+    product = defining(root.operands[0])
+    if product is None or product not in kinds or kinds[product].kind != QUANTIZED:
+        return None
+    types = {str(each.type.element_type) for each in (product.operands[0], root.results[0])}
+    return product if types == {"bf16"} and users(product.results[0]) == [root] else None
 
 
 def _epilogues(kinds: dict[Op, OpKind]) -> set[Op]:
@@ -270,7 +285,7 @@ def _with_producers(
 
 def _joined(fusion: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _Growing | None:
     """Returns the fusion with a producer that only it reads; None where the producer stays out."""
-    if kind.kind == LOOPS or len(producer.results) != 1:
+    if kind.kind in (LOOPS, QUANTIZED) or len(producer.results) != 1:
         return None
     ops, value = (*fusion.ops, producer), producer.results[0]
     is_read_in_place = all(_is_read_in_place(value, op) for op in fusion.ops)

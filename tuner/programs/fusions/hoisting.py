@@ -135,6 +135,8 @@ def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
     size = max(prod(each.type.shape) for each in op.results)
     if op.name == operations.GENERIC and size <= GENERATED_LIMIT and len(operations.body_of(op)) > 1:
         return True  # masks, positions, and what is computed of them
+    if any(operations.is_quantized(user) for each in op.results for user in operations.users(each)):
+        return True  # scales of a quantized weight, repeated for its rows or groups
     if op.name == operations.CONCAT:
         return True  # of weights alone
     return bool(read) and size <= max(prod(each.type.shape) for each in read)

@@ -28,6 +28,7 @@ from tuner.programs.fusions.operations import (
     VIEWS,
     defining,
     is_free,
+    is_quantized,
     is_scalar_op,
     users,
 )
@@ -313,6 +314,8 @@ def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
 
 def _can_read(value: Value, view: View, user: Op) -> bool:
     """Returns whether ``user`` can read a value that lies as ``view``, which need not be contiguous."""
+    if is_quantized(user):
+        return views.is_contiguous(view)
     if user.name not in VIEWS or user.operands[0] != value:
         return True
     seen = view_of(user, view)

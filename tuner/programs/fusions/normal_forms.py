@@ -311,7 +311,7 @@ def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
     weights = list(payload.block.arguments)[first_weight:]
     wide: Wide = {}
     for op in payload.ops:
-        if op.name != operations.GENERIC:
+        if op.name != operations.GENERIC or operations.is_quantized(op):
             continue
         for number, tensor in enumerate(operations.inputs_of(op)):
             if not _is_repeated_weight(op, tensor, weights):

@@ -4,7 +4,8 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, ROWS
+from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, QUANTIZED, ROWS
+from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.linalg import GENERALIZE, LAYOUTS
 from tuner.mlir.ir.reading import walk_where
@@ -218,6 +219,8 @@ def kind_of(op: Op) -> OpKind:
         return OpKind(kind, tuple(op.results[0].type.shape))
     if op.name != GENERIC:
         return OpKind(LOOPS, reason=f"no schedule is for {op.name}")
+    if is_quantized(op):
+        return OpKind(QUANTIZED, tuple(op.results[0].type.shape))
     sizes = loop_sizes(op)
     reason = _wrong_element(op)
     wrong = next((each.name for each in body_of(op) if not each.name.startswith(COMPUTING)), None)
@@ -253,6 +256,11 @@ def _wrong_loops(op: Op) -> str:
 def all_but(loop: int, count: int) -> tuple[int, ...]:
     """Returns the numbers of ``count`` loops, in order, without one."""
     return tuple(each for each in range(count) if each != loop)
+
+
+def is_quantized(op: Op) -> bool:
+    """Returns whether an operation is a matmul by quantized weights (``quantized_weights``)."""
+    return op.name == GENERIC and QUANTIZATION in op.attributes
 
 
 def is_reduction(op: Op) -> bool:

@@ -11,6 +11,7 @@ from tuner.core.fusions import (
     CONTRACTION_ATTRIBUTE,
     FUSION_ENTRY,
     LOOPS,
+    QUANTIZED,
     ROOT_ATTRIBUTE,
     SOURCE,
     WEIGHT_ATTRIBUTE,
@@ -18,6 +19,7 @@ from tuner.core.fusions import (
     Fusion,
     View,
 )
+from tuner.core.quantization import QUANTIZATION, WeightFormat, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create
 from tuner.mlir.ir.reading import source_of, walk
@@ -38,7 +40,9 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
 
     ``places``: where the values that it reads and writes lie; ``weights``: numbers of the weights' buffers.
     """
-    sources = tuple({name: None for op in members.ops for name in NAMED_SOURCE.findall(str(op.location))})
+    if members.kind == QUANTIZED:
+        return _quantized(members, places)
+    sources = _sources(members)
     outputs = [each for each in members.root.results if list(each.uses)] or list(members.root.results)[:1]
     function, inputs = _tensor_function(members, outputs)
     inputs = _fuse(function, inputs, members, len(outputs))
@@ -52,6 +56,22 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
     text = _memref_text(function, ins, outs, marks)
     names = tuple(name for op in members.ops for name in _names_in(op))
     return Fusion(members.kind, text, tuple(ins), tuple(outs), names, members.reason, sources)
+
+
+def _quantized(members: Members, places: Mapping[Value, View]) -> Fusion:
+    """Returns a matmul by quantized weights, all of whose tensors are contiguous."""
+    product = members.ops[0]
+    form = WeightFormat.of_text(ir.StringAttr(product.attributes[QUANTIZATION]).value)
+    inputs, result = operations.inputs_of(product), members.root.results[0]
+    (m, k), (n, _) = (each.type.shape for each in inputs[:2])
+    dtype, output = (str(each.type.element_type) for each in (inputs[0], result))
+    text = quantized_text((m, n, k), dtype, form, output)
+    ins = tuple(places[value] for value in inputs)
+    return Fusion(QUANTIZED, text, ins, (places[result],), (QUANTIZED,), sources=_sources(members))
+
+
+def _sources(members: Members) -> tuple[str, ...]:
+    return tuple({name: None for op in members.ops for name in NAMED_SOURCE.findall(str(op.location))})
 
 
 def _tensor_function(members: Members, outputs: Sequence[Value]) -> tuple[TensorPayload, list[Value]]:

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import UsageError
-from tuner.core.fusions import ATTENTION, WEIGHT, Buffer, FusedProgram, Fusion, View
+from tuner.core.fusions import ATTENTION, QUANTIZED, WEIGHT, Buffer, FusedProgram, Fusion, View, facts_of
+from tuner.core.quantization import WEIGHT_BITS, WeightFormat, quantized_text
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_band
 from tuner.mlir.ir.reading import name_of
@@ -17,8 +18,8 @@ from tuner.programs.fusions import matmul_forms, normal_forms
 from tuner.programs.fusions.formation import Members, copying_fusion, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import hoist, init_parts
-from tuner.programs.fusions.memory_plan import BufferPlan, placed, settle
-from tuner.programs.fusions.operations import users
+from tuner.programs.fusions.memory_plan import BufferPlan, NeededCopy, placed, settle, temporary
+from tuner.programs.fusions.operations import EMPTY, VIEWS, users
 from tuner.programs.fusions.outlining import outlined
 from tuner.programs.fusions.payload import (
     NotFused,
@@ -29,6 +30,8 @@ from tuner.programs.fusions.payload import (
     tensor_type,
 )
 from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
+from tuner.programs.fusions.views import is_contiguous, moved_loops
+from tuner.programs.fusions.quantized_weights import keep_integers
 from tuner.programs.lowering.resources import split_payload
 
 
@@ -49,13 +52,14 @@ class FormedText:
     program: FusedProgram
     weights: tuple[Weight, ...]
 
-    def with_visible_keys(self, resources: Callable[[], Mapping[str, bytes]]) -> "FormedText":
-        """Returns the program with the visible keys of each attention whose mask's data ``resources`` has.
+    def with_facts_of_data(self, resources: Callable[[], Mapping[str, bytes]]) -> "FormedText":
+        """Returns the program with what is known of the constants whose data ``resources`` has.
 
-        ``resources`` is called only for a program with attentions.
+        Of an attention the keys that its mask shows; of quantized weights whether 4 bits hold them, and
+        whether all zero points are 0. ``resources`` is called only for a program with such fusions.
         """
         program = self.program
-        if not any(each.kind == ATTENTION for each in program.fusions):
+        if not any(each.kind in (ATTENTION, QUANTIZED) for each in program.fusions):
             return self
         data = resources()
         is_known = (each.values is not None or each.name in data for each in self.weights)
@@ -85,7 +89,7 @@ def fuse_program(
     formed = form_text(split.text, entry, keeps_forks=keeps_forks, multiplies_pairs=multiplies_pairs)
     if isinstance(formed, NotFused):
         return formed
-    return formed.with_visible_keys(lambda: split.resources).with_data(split.resources)
+    return formed.with_facts_of_data(lambda: split.resources).with_data(split.resources)
 
 
 def form_text(
@@ -118,6 +122,8 @@ def form_text(
         take_shapes_of_producers(payload)
         normal_forms.clean_up(payload.module)
         # weights, last: ``hoist`` moves out what the passes before compute of weights alone
+        if not keeps_forks:  # no strategy of a device is for integers with scales
+            keep_integers(payload, len(arguments))
         normal_forms.widen_parameters(payload, len(arguments))
         init, kept = hoist(payload, len(arguments))
         if not init:  # with init, weights are its inputs: all stay
@@ -141,10 +147,27 @@ def _fusions(
     weights = [at for at, buffer in enumerate(plan.buffers) if buffer.owner == WEIGHT]
     fusions = []
     for op in (*payload.ops, payload.end):
-        if op in by_root:
+        if op in by_root and by_root[op].kind == QUANTIZED:
+            fusions += _quantized(by_root[op], plan, weights)
+        elif op in by_root:
             fusions.append(outlined(by_root[op], plan.views, weights))
         fusions += [copying_fusion(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
     return tuple(fusions), plan
+
+
+def _quantized(members: Members, plan: BufferPlan, weights: Sequence[int]) -> list[Fusion]:
+    """Returns the fusion of a quantized matmul; before and after it copies of what is not contiguous."""
+    a, result = members.ops[0].operands[0], members.root.results[0]
+    places, before, after = dict(plan.views), [], []
+    if not is_contiguous(places[a]):
+        target = temporary(plan, tensor_type(a.type))
+        before = [copying_fusion(NeededCopy(a, target), plan.views, weights)]
+        places[a] = target
+    home = places[result]
+    if not is_contiguous(home):
+        places[result] = temporary(plan, tensor_type(result.type))
+        after = [copying_fusion(NeededCopy(result, home), places, weights)]
+    return [*before, outlined(members, places, weights), *after]
 
 
 def _broadcast_for_each_user(payload: TensorPayload) -> None:
@@ -163,13 +186,14 @@ def _broadcast_for_each_user(payload: TensorPayload) -> None:
 # which keys no row sees: ``tuner.mlir.hidden_keys``.
 
 Array = npt.NDArray[np.generic]
+NARROW_BITS = min(WEIGHT_BITS.values())
 MOST_ELEMENTS = 1 << 24  # of a mask that is computed here: 2 s
 
 
 def _marked_fusions(
     fusions: Sequence[Fusion], buffers: Sequence[Buffer], init: str, weights: Sequence[Array | None]
 ) -> tuple[Fusion, ...]:
-    """Returns fusions, attentions with the keys that their masks show, where these are known.
+    """Returns fusions with what the numbers of the weights say of attentions and quantized matmuls.
 
     ``init``: MLIR that computes the weight buffers from ``weights``; "" where ``weights`` are the buffers. A
     weight that is None has no data here.
@@ -188,7 +212,14 @@ def _marked_fusions(
         steps = [each * flat.itemsize for each in view.strides]
         return np.lib.stride_tricks.as_strided(flat[view.offset :], view.type.shape, steps, writeable=False)
 
-    return tuple(_marked(each, mask_of) if each.kind == ATTENTION else each for each in fusions)
+    def range_of(view: View) -> tuple[int, int] | None:
+        return _range(init, weights, buffers[view.buffer].number)
+
+    marks: dict[str, Callable[[Fusion], Fusion]] = {
+        ATTENTION: lambda each: _marked(each, mask_of),
+        QUANTIZED: lambda each: _narrowed(each, range_of),
+    }
+    return tuple(marks[each.kind](each) if each.kind in marks else each for each in fusions)
 
 
 def _marked(fusion: Fusion, mask_of: Callable[[View], Array | None]) -> Fusion:
@@ -216,3 +247,45 @@ def _computed(init: str, weights: Sequence[Array | None], number: int) -> Array 
     except UsageError:
         return None
     return np.ascontiguousarray(tensors[part.results.index(number)]).reshape(-1)
+
+
+# Weights of 4 bits come as i8 from -8 to 7, and symmetric ones with zero points that are all 0: only their
+# numbers say so.
+
+
+def _narrowed(fusion: Fusion, range_of: Callable[[View], tuple[int, int] | None]) -> Fusion:
+    """Returns a quantized matmul with as few bits as its integers need, and no zero points of 0."""
+    form = WeightFormat.of_text(facts_of(fusion.text).weights_format)
+    inputs = fusion.inputs
+    if form.has_zero_points and range_of(inputs[3]) == (0, 0):
+        form, inputs = replace(form, has_zero_points=False), inputs[:3]
+    least, greatest = -(1 << NARROW_BITS - 1), (1 << NARROW_BITS - 1) - 1
+    ranges = [range_of(each) for each in (inputs[1], *inputs[3:])]
+    if all(each is not None and least <= each[0] and each[1] <= greatest for each in ranges):
+        form = replace(form, bits=NARROW_BITS)
+    (m, _), (n, k), output = inputs[0].type.shape, inputs[1].type.shape, fusion.outputs[0].type.element
+    text = quantized_text((m, n, k), inputs[0].type.element, form, output)
+    return replace(fusion, text=text, inputs=inputs)
+
+
+def _range(init: str, weights: Sequence[Array | None], number: int) -> tuple[int, int] | None:
+    """Returns the least and the greatest integer of a weight buffer; None where they are not known.
+
+    A buffer whose ``init`` computes other numbers than those of one weight is not evaluated here.
+    """
+    source: int | None = number
+    if init:
+        part = next(each for each in init_parts(init) if number in each.results)
+        source = part.inputs[0] if len(part.inputs) == 1 else None
+        if part.text and source is not None and not _only_moves(part.text):
+            source = None
+    weight = None if source is None else weights[source]
+    return None if weight is None else (int(weight.min()), int(weight.max()))
+
+
+def _only_moves(text: str) -> bool:
+    """Returns whether a part of ``init`` reshapes, transposes and repeats what it takes, and nothing else."""
+    module = ir.Module.parse(text)
+    function = module.body.operations[0].operation
+    *ops, _ = [each.operation for each in function.regions[0].blocks[0].operations]
+    return all(op.name in (*VIEWS, EMPTY) or moved_loops(op) is not None for op in ops)

@@ -1,0 +1,421 @@
+"""Finds matmuls whose B is made of a weight's small integers and their scales, and keeps the integers.
+
+A weight is followed from the matmul back to its integers, through reshapes, transposes and arithmetic:
+
+    %f = linalg.generic ins(%q : tensor<256x512xi8>)                        // arith.sitofp
+    %e = tensor.expand_shape %f [[0], [1, 2]] ... into tensor<256x4x128xf32>
+    %w = linalg.generic ins(%e, %s : ..., tensor<256x4xf32>)                // arith.mulf
+    %c = tensor.collapse_shape %w [[0], [1, 2]] ... into tensor<256x512xf32>
+    %t = linalg.generic ins(%c)                                             // transposed
+    %r = linalg.matmul ins(%a, %t : tensor<4x512xf32>, tensor<512x256xf32>) outs(%zeros)
+  becomes
+    %r = linalg.generic {tuner.quantization = "i8-g128-f32"} ins(%a, %q, %s) outs(%zeros)   // over m, n, k
+
+Which element of a tensor is read is known by digits: digit (k, 128, 4) is the number of the group of K, of 4
+groups of 128, (k, 1, 128) the place in the group. Integers whose digits are not those of n x k in order are
+transposed as i8, at compile time (``hoist``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tuner.core.quantization import (
+    ACTIVATION_DTYPES,
+    GROUP_MULTIPLE,
+    QUANTIZATION,
+    SCALE_DTYPES,
+    WeightFormat,
+)
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import PARALLEL, REDUCTION, generic, value
+from tuner.mlir.ir.reading import groups_of
+from tuner.programs.fusions import operations
+from tuner.programs.fusions.generics import collapse, empty, expand, transposed
+from tuner.programs.fusions.matmul_forms import UNBATCHED, conversion_of, is_plain
+from tuner.programs.fusions.payload import TensorPayload
+from tuner.programs.fusions.views import moved_loops, number_of
+
+TO_FLOAT, EXTEND, ROUND, SUBTRACT, SCALE = (
+    *("arith.sitofp", "arith.extf", "arith.truncf"),
+    *("arith.subf", "arith.mulf"),
+)
+WIDEN, SUBTRACT_INTEGERS = "arith.extsi", "arith.subi"
+FOLLOWED = (TO_FLOAT, EXTEND, ROUND, SUBTRACT, SCALE, WIDEN, SUBTRACT_INTEGERS)  # operations of a body
+ROUNDED = (ROUND, SCALE)  # whose results need not be exact in a narrow type
+
+
+@dataclass(frozen=True, order=True)
+class Digit:
+    """A digit of the number of a row n, or of a column k, of a weight: ``number // stride % size``."""
+
+    of: str  # "n" or "k"; "": the digit of a dimension of size 1
+    stride: int
+    size: int
+
+
+Digits = tuple[Digit, ...]  # of one dimension of a tensor, the highest first
+ONE = Digit("", 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """An element of a tensor, at the place that its digits are."""
+
+    tensor: Value
+    dimensions: tuple[Digits, ...]
+
+    @property
+    def element(self) -> str:
+        return str(self.tensor.type.element_type)
+
+    @property
+    def digits(self) -> Digits:
+        """Returns all digits in the order in which the elements lie, adjacent ones merged."""
+        return _merged([each for digits in self.dimensions for each in digits])
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """What an operation of a body computes."""
+
+    name: str
+    operands: "tuple[Term, ...]"
+    element: str
+
+
+Term = Read | Computed
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizedWeight:
+    """A weight of n x k as a matmul reads it: (integers - zero points) * scales."""
+
+    integers: Read
+    scales: Read | None  # None: 1.0
+    zero_points: Read | None
+    is_rounded: bool  # the model rounds it to a type narrower than f32
+
+
+def keep_integers(payload: TensorPayload, first_weight: int) -> None:
+    """Replaces matmuls by dequantized weights by generics of the integers and scales, in place.
+
+    Their attribute ``tuner.quantization`` has the format, with 8 bits: the values are not known here. In bf16
+    the weight is not rounded before the product, as the model does: the result is nearer to the exact one.
+    """
+    weights = set(list(payload.block.arguments)[first_weight:])
+    for op in payload.ops:
+        if op.name != UNBATCHED or not is_plain(op) or number_of(operations.inits_of(op)[0]) != 0.0:
+            continue
+        if str(op.results[0].type.element_type) != "f32":
+            continue
+        a, b = operations.inputs_of(op)
+        k, n = b.type.shape
+        found = _quantized(_followed(b, (_merged([Digit("k", 1, k)]), _merged([Digit("n", 1, n)]))))
+        a = _unextended(a)
+        dtype = str(a.type.element_type)
+        if found is None or dtype not in ACTIVATION_DTYPES or (found.is_rounded and dtype != "bf16"):
+            continue
+        form = _format(found, n, k)
+        reads = [each for each in (found.integers, found.scales, found.zero_points) if each is not None]
+        if form is not None and all(_is_of_weights(each, weights) for each in reads):
+            _replace(op, a, found, form)
+
+
+def _followed(tensor: Value, dimensions: tuple[Digits, ...]) -> Term:
+    """Returns how an element of a tensor is computed, as far as that is followed."""
+    op = operations.defining(tensor)
+    here = Read(tensor, dimensions)
+    if op is None:
+        return here
+    if op.name == operations.EXPAND:
+        groups = groups_of(op)
+        source = tuple(_merged([each for at in group for each in dimensions[at]]) for group in groups)
+        return _followed(op.operands[0], source if groups else ())
+    if op.name == operations.COLLAPSE:
+        shape = op.operands[0].type.shape
+        split = [
+            _split(digits, [shape[at] for at in group])
+            for digits, group in zip(dimensions, groups_of(op), strict=True)
+        ]
+        if any(each is None for each in split):
+            return here
+        return _followed(op.operands[0], tuple(part for each in split if each for part in each))
+    if op.name != operations.GENERIC or not all(operations.is_parallel(op)) or len(op.results) != 1:
+        return here
+    is_small = prod(tensor.type.shape) < prod(each.size for digits in dimensions for each in digits)
+    if is_small and moved_loops(op) is None:
+        return here
+    return _followed_body(op, dimensions) or here
+
+
+def _followed_body(op: Op, dimensions: tuple[Digits, ...]) -> Term | None:
+    """Returns what a generic computes for an element of its result; None for a body that is not followed."""
+    *maps, of_result = operations.maps_of(op)
+    loops = operations.dimensions(of_result)
+    if loops is None or len(loops) != of_result.n_dims:
+        return None
+    by_loop = dict(zip(loops, dimensions, strict=True))
+    known: dict[Value, Term] = {}
+    arguments = op.regions[0].blocks[0].arguments
+    for tensor, mapping, argument in zip(operations.inputs_of(op), maps, arguments, strict=False):
+        read = operations.dimensions(mapping)
+        if read is not None and operations.is_tensor(tensor):
+            known[argument] = _followed(tensor, tuple(by_loop[each] for each in read))
+    *steps, end = operations.body_of(op)
+    for step in steps:
+        if step.name not in FOLLOWED or any(each not in known for each in step.operands):
+            return None
+        element = str(step.results[0].type)
+        if step.name in ROUNDED and element == "f16":  # may overflow
+            return None
+        known[step.results[0]] = Computed(step.name, tuple(known[each] for each in step.operands), element)
+    return known.get(end.operands[0])
+
+
+def _merged(digits: Sequence[Digit]) -> Digits:
+    """Returns digits without those of size 1, neighbours that are one digit as one."""
+    found: list[Digit] = []
+    for each in digits:
+        if each.size == 1:
+            continue
+        last = found[-1] if found else None
+        if last is not None and last.of == each.of and last.stride == each.stride * each.size:
+            found[-1] = Digit(each.of, each.stride, last.size * each.size)
+        else:
+            found.append(each)
+    return tuple(found)
+
+
+def _split(digits: Digits, sizes: Sequence[int]) -> list[Digits] | None:
+    """Returns digits of dimensions of ``sizes`` that were one dimension; None where these cut a digit."""
+    left, parts = list(digits), []
+    for size in reversed(sizes):
+        part: list[Digit] = []
+        while size > 1:
+            if not left:
+                return None
+            last = left.pop()
+            taken = min(size, last.size)
+            if size % taken or last.size % taken:
+                return None
+            part.insert(0, Digit(last.of, last.stride, taken))
+            if last.size > taken:
+                left.append(Digit(last.of, last.stride * taken, last.size // taken))
+            size //= taken
+        parts.insert(0, tuple(part))
+    return parts
+
+
+def _quantized(term: Term) -> QuantizedWeight | None:
+    """Returns the parts of a dequantized weight; None for a term of another form."""
+    is_rounded = _is_rounded(term)
+    inner, scales = _without_casts(term), None
+    if isinstance(inner, Computed) and inner.name == SCALE:
+        left, right = inner.operands
+        scale = next((each for each in (right, left) if isinstance(_scale(each), Read)), None)
+        if scale is None:
+            return None
+        inner, scales = _without_casts(left if scale is right else right), _scale(scale)
+    zero_points = None
+    if isinstance(inner, Computed) and inner.name == SUBTRACT:
+        inner, zero_points = _without_casts(inner.operands[0]), _integers(inner.operands[1])
+        if zero_points is None:
+            return None
+    elif isinstance(inner, Computed) and inner.name == TO_FLOAT and _is(inner.operands[0], SUBTRACT_INTEGERS):
+        minuend, point = inner.operands[0].operands
+        if not (_is(minuend, WIDEN) and _is(point, WIDEN)):  # in i8 the difference could wrap around
+            return None
+        zero_points = _as_bytes(point.operands[0])
+        integers = _as_bytes(minuend.operands[0])
+        return (
+            None
+            if integers is None or zero_points is None
+            else QuantizedWeight(integers, scales, zero_points, is_rounded)
+        )
+    integers = _integers(inner)
+    return None if integers is None else QuantizedWeight(integers, scales, zero_points, is_rounded)
+
+
+def _is(term: Term, name: str) -> bool:
+    return isinstance(term, Computed) and term.name == name
+
+
+def _without_casts(term: Term) -> Term:
+    """Returns a term without changes of its float type."""
+    while isinstance(term, Computed) and term.name in (EXTEND, ROUND):
+        (term,) = term.operands
+    return term
+
+
+def _is_rounded(term: Term) -> bool:
+    if isinstance(term, Read):
+        return False
+    return (term.name in ROUNDED and term.element != "f32") or any(map(_is_rounded, term.operands))
+
+
+def _scale(term: Term) -> Read | None:
+    """Returns the scales that a term is, or extends; None for another term."""
+    if isinstance(term, Computed) and term.name == EXTEND:
+        (term,) = term.operands
+    return term if isinstance(term, Read) and term.element in SCALE_DTYPES else None
+
+
+def _integers(term: Term) -> Read | None:
+    """Returns the i8 that a term is the float of; None for another term."""
+    term = _without_casts(term)
+    if isinstance(term, Computed):
+        return _as_bytes(term.operands[0]) if term.name == TO_FLOAT else None
+    op = operations.defining(term.tensor)
+    if op is None or conversion_of(op) != TO_FLOAT:
+        return None
+    return _as_bytes(_followed(op.operands[0], term.dimensions))
+
+
+def _as_bytes(term: Term) -> Read | None:
+    return term if isinstance(term, Read) and term.element == "i8" else None
+
+
+def _format(weight: QuantizedWeight, n: int, k: int) -> WeightFormat | None:
+    """Returns the format of a weight; None where no format has its groups."""
+    if _sorted(weight.integers.digits) != _merged([Digit("n", 1, n), Digit("k", 1, k)]):
+        return None
+    others = [each.digits for each in (weight.scales, weight.zero_points) if each is not None]
+    strides = {digit.stride for digits in others for digit in digits if digit.of == "k"}
+    group = min(strides, default=k)
+    allowed = {Digit("n", 1, n), Digit("k", group, k // group)}
+    if len(strides) > 1 or any(not set(digits) <= allowed or len(digits) > 2 for digits in others):
+        return None
+    if group != k and group % GROUP_MULTIPLE:
+        return None
+    scales = weight.scales.element if weight.scales is not None else "f32"
+    return WeightFormat(8, 0 if group == k else group, scales, weight.zero_points is not None)
+
+
+def _sorted(digits: Digits) -> Digits:
+    """Returns digits by rows, then columns, the highest first: merged, those of n x k where each is read."""
+    return _merged(_in_order(digits))
+
+
+def _is_of_weights(read: Read, weights: set[Value]) -> bool:
+    """Returns whether what is read depends on weights alone, and is contiguous: no slice, or transposed."""
+    tensor = read.tensor
+    op = operations.defining(tensor)
+    if op is None:
+        return tensor in weights
+    is_moved = list(read.digits) != _in_order(read.digits)
+    if operations.is_free(tensor) or (_is_sliced(tensor) and not is_moved):
+        return False
+    needed = operations.needed_ops([op])
+    read = {each for one in needed for each in operations.read_by(one)}
+    return all(operations.defining(each) is not None or each in weights for each in read)
+
+
+def _is_sliced(tensor: Value) -> bool:
+    op = operations.defining(tensor)
+    if op is None or op.name not in operations.VIEWS:
+        return False
+    return op.name == operations.SLICE or _is_sliced(op.operands[0])
+
+
+def _unextended(tensor: Value) -> Value:
+    """Returns the bf16 tensor that A is the f32 of; ``tensor`` where it is not."""
+    op = operations.defining(tensor)
+    if op is None or conversion_of(op) != EXTEND or str(op.operands[0].type.element_type) != "bf16":
+        return tensor
+    return op.operands[0]
+
+
+def _replace(op: Op, a: Value, weight: QuantizedWeight, form: WeightFormat) -> None:
+    init, (m, n) = operations.inits_of(op)[0], op.results[0].type.shape
+    k = a.type.shape[1]
+    groups, group = form.groups(k), k // form.groups(k)
+    with ir.InsertionPoint(op), op.location:
+        inputs = [a, _matrix(weight.integers, n, k), _table(weight.scales, n, groups)]
+        if weight.zero_points is not None:
+            inputs.append(_table(weight.zero_points, n, groups))
+        row, column, depth = (ir.AffineDimExpr.get(each) for each in range(3))
+        of_group = [column, ir.AffineExpr.get_floor_div(depth, group)]
+        maps = [[row, depth], [column, depth], *[of_group] * (len(inputs) - 2), [row, column]]
+        made = generic(inputs, init, maps, [PARALLEL, PARALLEL, REDUCTION], _sum_of_products)
+        made.attributes[QUANTIZATION] = ir.StringAttr.get(str(form))
+    op.results[0].replace_all_uses_with(made.results[0])
+    op.erase()
+
+
+def _sum_of_products(a: Value, q: Value, scale: Value, *rest: Value) -> Value:
+    kind = ir.F32Type.get()
+    a, scale = (each if each.type == kind else value(EXTEND, kind, each) for each in (a, scale))
+    number = value(TO_FLOAT, kind, q)
+    if len(rest) > 1:
+        number = value(SUBTRACT, kind, number, value(TO_FLOAT, kind, rest[0]))
+    weight = value(SCALE, kind, number, scale)
+    return value("arith.addf", kind, rest[-1], value(SCALE, kind, a, weight))
+
+
+def _by_digits(read: Read) -> tuple[Value, Digits]:
+    """Returns a tensor with one dimension for each digit, and its digits."""
+    groups: list[list[int]] = []
+    digits: list[Digit] = []
+    for each in read.dimensions:
+        own = each or (ONE,)
+        groups.append(list(range(len(digits), len(digits) + len(own))))
+        digits += own
+    shape = [each.size for each in digits]
+    is_split = len(digits) > len(read.dimensions)
+    return (expand(read.tensor, groups, shape) if is_split else read.tensor), tuple(digits)
+
+
+def _matrix(read: Read, n: int, k: int) -> Value:
+    """Returns integers as n x k: reshaped, or transposed where they lie in another order."""
+    if read.digits == _merged([Digit("n", 1, n), Digit("k", 1, k)]):
+        return _reshaped(read.tensor, [n, k])
+    tensor, digits = _by_digits(read)
+    order = sorted(range(len(digits)), key=lambda at: (digits[at].of == "k", -digits[at].stride))
+    return _reshaped(transposed(tensor, order), [n, k])
+
+
+def _table(read: Read | None, n: int, groups: int) -> Value:
+    """Returns numbers, one for each row of n and each group of K, repeated where all rows or groups share one.
+
+    Ones where ``read`` is None.
+    """
+    is_whole = read is not None and prod(read.tensor.type.shape) == n * groups
+    if read is not None and is_whole and list(read.digits) == _in_order(read.digits):
+        return _reshaped(read.tensor, [n, groups])
+    row, column = (ir.AffineDimExpr.get(each) for each in range(2))
+    if read is None:
+        kind = ir.F32Type.get()
+        return generic(
+            [],
+            empty([n, groups], kind),
+            [[row, column]],
+            [PARALLEL, PARALLEL],
+            lambda _: value("arith.constant", kind, value=ir.FloatAttr.get(kind, 1.0)),
+        ).results[0]
+    tensor, digits = _by_digits(read)
+    kept = [at for at, each in enumerate(digits) if each.size > 1]
+    tensor = _reshaped(tensor, [digits[at].size for at in kept])
+    loops = [column if digits[at].of == "k" else row for at in kept]
+    target = empty([n, groups], tensor.type.element_type)
+    made = generic([tensor], target, [loops, [row, column]], [PARALLEL, PARALLEL], lambda number, _: number)
+    return made.results[0]
+
+
+def _in_order(digits: Digits) -> list[Digit]:
+    """Returns digits with those of rows before those of columns, the highest first."""
+    return sorted(digits, key=lambda each: (each.of == "k", -each.stride))
+
+
+def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:
+    """Returns a tensor in another shape, through one dimension where needed."""
+    given = list(tensor.type.shape)
+    if given == list(shape):
+        return tensor
+    if len(given) > 1:
+        tensor = collapse(tensor, [list(range(len(given)))])
+    if len(shape) == 1:
+        return tensor
+    if not shape:
+        return collapse(tensor, [])
+    return expand(tensor, [list(range(len(shape)))], shape)
