@@ -399,7 +399,8 @@ def fusion_problem(fusion: Fusion) -> Problem:
 def _quantized_problem(text: str) -> Problem:
     a, b, *_, c = fusion_arguments(text)
     form = WeightFormat.of_text(facts_of(text).weights_format)
-    return quantized_problem((*a.shape[:1], *b.shape), a.element, form, c.element)
+    (m, k), (n, _) = a.shape, b.shape
+    return quantized_problem((m, n, k), a.element, form, c.element)
 
 
 def _require_known_product(op: Op) -> None:

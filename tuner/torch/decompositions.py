@@ -110,15 +110,14 @@ def composites(graph: torch.fx.Graph) -> dict[Any, Callable[..., Any]]:
 
     Such as ``torchao.dequantize_affine``, which torch.export keeps for other compilers.
     """
-    targets = {node.target for node in graph.nodes if node.op == "call_function"}
-    others = [
-        each for each in targets if isinstance(each, torch._ops.OpOverload) and each.namespace != "aten"
-    ]  # noqa: SLF001
-    return {each: _get_decomp_for_cia(each) for each in others if each._can_decompose()}  # noqa: SLF001
+    overload = torch._ops.OpOverload  # noqa: SLF001 - torch's only name
+    targets = {node.target for node in graph.nodes if isinstance(node.target, overload)}
+    others = [each for each in targets if each.namespace != "aten" and each._can_decompose()]  # noqa: SLF001
+    return {each: _get_decomp_for_cia(each) for each in others}
 
 
 def _product_of_bytes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Multiplies i8 as i32, which fusions narrow again; uint8 x less 128, and adds 128 times the sums of y."""
+    """Multiplies i8 as i32, which fusions narrow again; of uint8 x - 128, plus 128 times the sums of y."""
     if x.dtype is not torch.uint8 or y.dtype is not torch.int8:
         return ATEN.mm.default(x.int(), y.int())
     signed = (x.int() - 128).to(torch.int8)

@@ -30,8 +30,8 @@ from tuner.programs.fusions.payload import (
     tensor_type,
 )
 from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
-from tuner.programs.fusions.views import is_contiguous, moved_loops
 from tuner.programs.fusions.quantized_weights import keep_integers
+from tuner.programs.fusions.views import is_contiguous, moved_loops
 from tuner.programs.lowering.resources import split_payload
 
 

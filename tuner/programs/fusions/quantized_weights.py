@@ -19,6 +19,7 @@ transposed as i8, at compile time (``hoist``).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TypeGuard
 
 from tuner.core.quantization import (
     ACTIVATION_DTYPES,
@@ -92,8 +93,8 @@ class QuantizedWeight:
     """A weight of n x k as a matmul reads it: (integers - zero points) * scales."""
 
     integers: Read
-    scales: Read | None  # None: 1.0
     zero_points: Read | None
+    scales: Read | None  # None: 1.0
     is_rounded: bool  # the model rounds it to a type narrower than f32
 
 
@@ -130,17 +131,17 @@ def _followed(tensor: Value, dimensions: tuple[Digits, ...]) -> Term:
         return here
     if op.name == operations.EXPAND:
         groups = groups_of(op)
-        source = tuple(_merged([each for at in group for each in dimensions[at]]) for group in groups)
-        return _followed(op.operands[0], source if groups else ())
+        merged = (_merged([each for at in group for each in dimensions[at]]) for group in groups)
+        return _followed(op.operands[0], tuple(merged))
     if op.name == operations.COLLAPSE:
         shape = op.operands[0].type.shape
-        split = [
-            _split(digits, [shape[at] for at in group])
-            for digits, group in zip(dimensions, groups_of(op), strict=True)
-        ]
-        if any(each is None for each in split):
-            return here
-        return _followed(op.operands[0], tuple(part for each in split if each for part in each))
+        source: list[Digits] = []
+        for digits, group in zip(dimensions, groups_of(op), strict=True):
+            split = _split(digits, [shape[at] for at in group])
+            if split is None:
+                return here
+            source += split
+        return _followed(op.operands[0], tuple(source))
     if op.name != operations.GENERIC or not all(operations.is_parallel(op)) or len(op.results) != 1:
         return here
     is_small = prod(tensor.type.shape) < prod(each.size for digits in dimensions for each in digits)
@@ -189,7 +190,7 @@ def _merged(digits: Sequence[Digit]) -> Digits:
 
 def _split(digits: Digits, sizes: Sequence[int]) -> list[Digits] | None:
     """Returns digits of dimensions of ``sizes`` that were one dimension; None where these cut a digit."""
-    left, parts = list(digits), []
+    left, parts = list(digits), list[Digits]()
     for size in reversed(sizes):
         part: list[Digit] = []
         while size > 1:
@@ -209,35 +210,36 @@ def _split(digits: Digits, sizes: Sequence[int]) -> list[Digits] | None:
 
 def _quantized(term: Term) -> QuantizedWeight | None:
     """Returns the parts of a dequantized weight; None for a term of another form."""
-    is_rounded = _is_rounded(term)
-    inner, scales = _without_casts(term), None
-    if isinstance(inner, Computed) and inner.name == SCALE:
-        left, right = inner.operands
-        scale = next((each for each in (right, left) if isinstance(_scale(each), Read)), None)
-        if scale is None:
+    numbers, scales = _without_casts(term), None
+    if _is(numbers, SCALE):
+        left, right = numbers.operands
+        scales = _scale(right) or _scale(left)
+        if scales is None:
             return None
-        inner, scales = _without_casts(left if scale is right else right), _scale(scale)
-    zero_points = None
-    if isinstance(inner, Computed) and inner.name == SUBTRACT:
-        inner, zero_points = _without_casts(inner.operands[0]), _integers(inner.operands[1])
-        if zero_points is None:
-            return None
-    elif isinstance(inner, Computed) and inner.name == TO_FLOAT and _is(inner.operands[0], SUBTRACT_INTEGERS):
-        minuend, point = inner.operands[0].operands
-        if not (_is(minuend, WIDEN) and _is(point, WIDEN)):  # in i8 the difference could wrap around
-            return None
-        zero_points = _as_bytes(point.operands[0])
-        integers = _as_bytes(minuend.operands[0])
-        return (
-            None
-            if integers is None or zero_points is None
-            else QuantizedWeight(integers, scales, zero_points, is_rounded)
-        )
-    integers = _integers(inner)
-    return None if integers is None else QuantizedWeight(integers, scales, zero_points, is_rounded)
+        numbers = _without_casts(left if _scale(right) else right)
+    difference = _difference(numbers)
+    return None if difference is None else QuantizedWeight(*difference, scales, is_rounded=_is_rounded(term))
 
 
-def _is(term: Term, name: str) -> bool:
+def _difference(term: Term) -> tuple[Read, Read | None] | None:
+    """Returns the integers that a term is the float of, less zero points; None for another term."""
+    if _is(term, SUBTRACT):
+        parts = [_integers(each) for each in term.operands]
+    elif _is(term, TO_FLOAT) and _is(term.operands[0], SUBTRACT_INTEGERS):
+        parts = [_extended_bytes(each) for each in term.operands[0].operands]
+    else:
+        integers = _integers(term)
+        return None if integers is None else (integers, None)
+    integers, points = parts
+    return None if integers is None or points is None else (integers, points)
+
+
+def _extended_bytes(term: Term) -> Read | None:
+    """Returns the i8 that a term is the i32 or i64 of: in i8 their difference could wrap around."""
+    return _as_bytes(term.operands[0]) if _is(term, WIDEN) else None
+
+
+def _is(term: Term, name: str) -> TypeGuard[Computed]:
     return isinstance(term, Computed) and term.name == name
 
 
@@ -256,7 +258,7 @@ def _is_rounded(term: Term) -> bool:
 
 def _scale(term: Term) -> Read | None:
     """Returns the scales that a term is, or extends; None for another term."""
-    if isinstance(term, Computed) and term.name == EXTEND:
+    if _is(term, EXTEND):
         (term,) = term.operands
     return term if isinstance(term, Read) and term.element in SCALE_DTYPES else None
 
@@ -307,8 +309,8 @@ def _is_of_weights(read: Read, weights: set[Value]) -> bool:
     if operations.is_free(tensor) or (_is_sliced(tensor) and not is_moved):
         return False
     needed = operations.needed_ops([op])
-    read = {each for one in needed for each in operations.read_by(one)}
-    return all(operations.defining(each) is not None or each in weights for each in read)
+    values = {each for one in needed for each in operations.read_by(one)}
+    return all(operations.defining(each) is not None or each in weights for each in values)
 
 
 def _is_sliced(tensor: Value) -> bool:
@@ -327,7 +329,7 @@ def _unextended(tensor: Value) -> Value:
 
 
 def _replace(op: Op, a: Value, weight: QuantizedWeight, form: WeightFormat) -> None:
-    init, (m, n) = operations.inits_of(op)[0], op.results[0].type.shape
+    init, n = operations.inits_of(op)[0], op.results[0].type.shape[1]
     k = a.type.shape[1]
     groups, group = form.groups(k), k // form.groups(k)
     with ir.InsertionPoint(op), op.location:
@@ -376,7 +378,7 @@ def _matrix(read: Read, n: int, k: int) -> Value:
 
 
 def _table(read: Read | None, n: int, groups: int) -> Value:
-    """Returns numbers, one for each row of n and each group of K, repeated where all rows or groups share one.
+    """Returns a number for each row of n and each group of K, repeated where rows or groups share one.
 
     Ones where ``read`` is None.
     """
