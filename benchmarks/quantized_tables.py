@@ -1,4 +1,4 @@
-"""The table of quantized matmuls of ``docs/concepts/results.md``, from results of ``benchmarks.quantized``."""
+"""The table of quantized matmuls in ``docs/concepts/results.md``, of results of ``benchmarks.quantized``."""
 
 import json
 import re

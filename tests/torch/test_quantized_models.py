@@ -14,11 +14,14 @@ from tuner.core.fusions import CONTRACTION, QUANTIZED, facts_of
 pytestmark = pytest.mark.mlir
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402 - after the skip
 from tuner.core.problem import Matmul  # noqa: E402
 from tuner.mlir.fusions import fusion_problem  # noqa: E402
-from tuner.programs.fusions.pipeline import fuse_program  # noqa: E402
+from tuner.programs.fusions.pipeline import FormedProgram, fuse_program  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
 from tuner.torch.packed_nibbles import PACKED, TILES, unpacked  # noqa: E402
 
@@ -27,7 +30,7 @@ TOLERANCE = {F32: 2e-6, BF16: 1e-2}  # of the greatest magnitude: sums of f32; w
 N, K, GROUP = 128, 256, 64
 
 
-class Dequantized(torch.nn.Module):
+class Dequantized(nn.Module):
     """A linear layer by a function of buffers; ``weight``: makes the matrix of them."""
 
     def __init__(self, weight: Callable[[Any], Any], **buffers: Any) -> None:
@@ -58,8 +61,14 @@ def rows(m: int = 3, k: int = K, dtype: Any = F32) -> Any:
     return torch.randn(m, k).to(dtype)
 
 
-def formats(module: Any, *inputs: Any) -> list[str]:
+def formed_of(module: Any, *inputs: Any) -> FormedProgram:
     formed = fuse_program(export_module(module, inputs).text)
+    assert isinstance(formed, FormedProgram)
+    return formed
+
+
+def formats(module: Any, *inputs: Any) -> list[str]:
+    formed = formed_of(module, *inputs)
     return [facts_of(each.text).weights_format for each in formed.program.fusions if each.kind == QUANTIZED]
 
 
@@ -187,7 +196,7 @@ def test_a_bias_and_an_activation_after_the_product_are_fusions_of_their_own() -
     torch.manual_seed(5)
     bias = torch.randn(N)
 
-    class Layer(torch.nn.Module):
+    class Layer(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.linear = layer()
@@ -200,7 +209,7 @@ def test_a_bias_and_an_activation_after_the_product_are_fusions_of_their_own() -
     assert [each.kind for each in program.function.code.fusions] == [QUANTIZED, "elementwise"]
 
 
-class Between(torch.nn.Module):
+class Between(nn.Module):
     """Slices and transposes before quantized layers, and a concatenation after."""
 
     def __init__(self) -> None:
@@ -218,7 +227,8 @@ def test_rows_and_results_that_are_not_contiguous_are_copied() -> None:
     program = tuner.torch.compile(module, (x,))
     for found, expected in zip(program(x), module(x), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
-    assert [each.kind for each in program.function.code.fusions].count(QUANTIZED) == 3
+    code: Any = program.function
+    assert [each.kind for each in code.code.fusions].count(QUANTIZED) == 3
 
 
 LEFT: dict[str, Callable[[], Any]] = {
@@ -247,16 +257,16 @@ def test_other_weights_are_folded_to_floats_and_right(form: str) -> None:
 
 
 def test_a_fusion_is_the_problem_that_is_tuned_alone() -> None:
-    formed = fuse_program(export_module(layer().eval(), (rows(),)).text)
+    formed = formed_of(layer().eval(), rows())
     (fusion,) = formed.program.fusions
     alone = Matmul(3, N, K, "f32", weights="i4", group_size=GROUP, scale_dtype="f32")
     assert fusion_problem(fusion) == alone
-    narrow = fuse_program(export_module(layer(dtype=BF16).eval(), (rows(dtype=BF16),)).text)
+    narrow = formed_of(layer(dtype=BF16).eval(), rows(dtype=BF16))
     expected = Matmul(3, N, K, "bf16", weights="i4", group_size=GROUP, scale_dtype="bf16", output="bf16")
     assert [fusion_problem(each) for each in narrow.program.fusions] == [expected]
 
 
-class PackedBytes(torch.nn.Module):
+class PackedBytes(nn.Module):
     def __init__(self, dtype: Any) -> None:
         super().__init__()
         self.register_buffer("q", integers(N, K, low=-128, high=127))
@@ -266,7 +276,7 @@ class PackedBytes(torch.nn.Module):
         return torch.ops.aten._weight_int8pack_mm(x, self.q, self.s)  # noqa: SLF001 - as models call it
 
 
-class PackedNibbles(torch.nn.Module):
+class PackedNibbles(nn.Module):
     def __init__(self, n: int, dtype: Any) -> None:
         super().__init__()
         self.register_buffer("q", PACKED(torch.randint(0, 16, (n, K), dtype=torch.int32), TILES))

@@ -23,9 +23,9 @@ ALL = ("mkl", "blis", "onednn", "onednn-torch")
 QUANTIZED_LIBRARIES = ("onnxruntime", "openvino", "zentorch", "torch-int4pack")
 
 
-def by(weights: str, dtype: str = "f32", n: int = 64, **options: Any) -> Problem:
+def by(weights: str, dtype: str = "f32", n: int = 64, k: int = 256, **options: Any) -> Problem:
     """Returns a quantized matmul of a format."""
-    return Matmul(2, n, 256, dtype, "nt", weights=weights, **options)
+    return Matmul(2, n, k, dtype, "nt", weights=weights, **options)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
@@ -78,7 +78,7 @@ def test_a_choice_stands_for_installed_libraries_that_multiply_the_type(
         (by("i4-g32-f16-a8group"), ("onnxruntime", "openvino", "zentorch")),
         (by("i4-g128-bf16-zp-a8row", "bf16"), ("onnxruntime", "openvino")),
         (by("i4-g64-f16"), ("onnxruntime", "openvino")),
-        (by("i4-g96-f32"), ("openvino",)),
+        (by("i4-g96-f32", k=192), ("openvino",)),
         (by("i4-g64-f16", "bf16"), ("openvino", "zentorch", "torch-int4pack")),
         (by("i4-g64-f16-zp", "bf16"), ("openvino", "torch-int4pack")),
         (by("i4-g64-f32", "bf16"), ("openvino",)),
