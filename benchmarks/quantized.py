@@ -37,7 +37,7 @@ CHILD_S, CHILD_BYTES = 300.0, 12 << 30
 
 
 @dataclass(frozen=True)
-class Form:
+class QuantizedForm:
     """A type of A, and how weights and activations are quantized."""
 
     dtype: str
@@ -62,11 +62,11 @@ class Form:
 
 
 FORMS = {
-    "w4a8": Form("f32", "i4", "i8-group"),
-    "w4a8-row": Form("f32", "i4", "i8-row"),  # activations as zentorch has these
-    "w4a16": Form("bf16", "i4", ""),
-    "w4a16-f32": Form("f32", "i4", ""),
-    "w8a8": Form("f32", "i8", "i8-group"),
+    "w4a8": QuantizedForm("f32", "i4", "i8-group"),
+    "w4a8-row": QuantizedForm("f32", "i4", "i8-row"),  # activations as zentorch has these
+    "w4a16": QuantizedForm("bf16", "i4", ""),
+    "w4a16-f32": QuantizedForm("f32", "i4", ""),
+    "w8a8": QuantizedForm("f32", "i8", "i8-group"),
 }
 # (formats, most rows, the least ratio for each shape, the one aimed at); docs/decisions/quantized-matmuls.md
 GOALS = (

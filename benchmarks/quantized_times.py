@@ -25,7 +25,7 @@ from tuner.runtime.timing import Call, interleaved_times
 from tuner.targets.cpu.baseline_libraries import BEST, ZENTORCH, chosen_libraries
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
-from tuner.targets.cpu.quantized_baselines import DTYPES, QuantizedMatmul, QuantizedOperands, copies_needed
+from tuner.targets.cpu.quantized_baselines import DTYPES, BaselineOperands, QuantizedMatmul, copies_needed
 
 Floats = npt.NDArray[np.float32]
 OURS, READS = "tuner", "reads"
@@ -98,7 +98,7 @@ class OurMatmul:
     """A tuned kernel with copies of its packed weights, called from compiled code in turn."""
 
     def __init__(
-        self, problem: Problem, script: str, threads: int, operands: QuantizedOperands, copies: int
+        self, problem: Problem, script: str, threads: int, operands: BaselineOperands, copies: int
     ) -> None:
         """Compiles the script and packs the weights; ``copies`` is rounded up to a power of two."""
         loaded = CpuEvaluator(threads).load(problem, CpuCompiler().compile(problem, Script.of(script)))
@@ -136,7 +136,7 @@ def _packed(weight: npt.NDArray[Any], packing: WeightPacking | None) -> npt.NDAr
     return target
 
 
-def quantized(problem: Problem, columns: Floats, a: npt.NDArray[Any]) -> QuantizedOperands:
+def quantized(problem: Problem, columns: Floats, a: npt.NDArray[Any]) -> BaselineOperands:
     """Returns A and the weights (n, k) of a problem without zero points, rounded to the nearest integers."""
     weights = WeightFormat.of_text(problem.weights)
     n, k = columns.shape
@@ -145,7 +145,7 @@ def quantized(problem: Problem, columns: Floats, a: npt.NDArray[Any]) -> Quantiz
     scales = (np.abs(groups).max(axis=2) / greatest).astype(DTYPES[weights.scale_dtype])
     integers = np.rint(groups / scales.astype(np.float32)[..., None])
     clipped = np.clip(integers, -greatest - 1, greatest).astype(np.int8).reshape(n, k)
-    return QuantizedOperands(weights, a, clipped, scales)
+    return BaselineOperands(weights, a, clipped, scales)
 
 
 def _gaussian_weights(problem: Problem, rng: np.random.Generator) -> Floats:

@@ -85,7 +85,7 @@ OWNERS = {
     "procrastinate": "fleet",
 }
 # Libraries that more places may import: the first is the one that the product is about.
-SHARED = {"torch": ("torch", "targets.cpu.onednn", "cli.models")}
+SHARED = {"torch": ("torch", "targets.cpu.onednn", "targets.cpu.quantized_baselines", "cli.models")}
 
 
 def wrong_imports(module: str, tree: ast.AST) -> list[str]:

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import TunerError
+from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.quantization import WeightFormat
 from tuner.runtime import timing
@@ -35,7 +36,6 @@ from tuner.targets.cpu.baseline_libraries import ONNXRUNTIME, OPENVINO, TORCH_IN
 
 Array = npt.NDArray[Any]
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": BFLOAT16}
 EVICTING_L3S = 3  # sizes of the L3 cache: reading so many bytes of other copies evicts a copy
 COPIES_LIMIT = 256  # of small weights
 # Relative Frobenius errors that are allowed, by how A is rounded. i8 costs 1 % of Gaussian A, and 6 % by row
@@ -45,7 +45,7 @@ CHANNEL_GROUP = 128  # of A, where the weights have one group; by row OpenVINO w
 
 
 @dataclass(frozen=True, eq=False)
-class QuantizedOperands:
+class BaselineOperands:
     """A and the weights of one quantized matmul, as ``tuner.core.quantization`` defines these."""
 
     weights: WeightFormat
@@ -54,7 +54,7 @@ class QuantizedOperands:
     scales: Array  # (n, groups), of the format's type
     zero_points: Array | None = None  # (n, groups), i8
 
-    def rotated(self, rows: int) -> "QuantizedOperands":
+    def rotated(self, rows: int) -> "BaselineOperands":
         """Returns the operands with the weights' rows, the columns of the result, rotated by ``rows``."""
         points = None if self.zero_points is None else np.roll(self.zero_points, rows, 0)
         integers, scales = np.roll(self.integers, rows, 0), np.roll(self.scales, rows, 0)
@@ -79,12 +79,12 @@ class QuantizedOperands:
         return result
 
 
-def drawn_operands(problem: Problem, rng: np.random.Generator) -> QuantizedOperands:
+def drawn_operands(problem: Problem, rng: np.random.Generator) -> BaselineOperands:
     """Returns random operands of a problem with ``Problem.weights``: Gaussian A, integers of all values."""
     (m, n, k), weights = problem.sizes, WeightFormat.of_text(problem.weights)
     groups, half = weights.groups(k), 1 << (weights.bits - 1)
     points = rng.integers(-half, half, (n, groups), np.int8) if weights.has_zero_points else None
-    return QuantizedOperands(
+    return BaselineOperands(
         weights,
         rng.standard_normal((m, k), np.float32).astype(DTYPES[problem.dtype]),
         rng.integers(-half, half, (n, k), np.int8),
@@ -118,7 +118,7 @@ class QuantizedMatmul:
     """A library's quantized matmul of given operands, with one or more copies of the weights."""
 
     def __init__(
-        self, library: str, problem: Problem, operands: QuantizedOperands, threads: int, copies: int = 1
+        self, library: str, problem: Problem, operands: BaselineOperands, threads: int, copies: int = 1
     ) -> None:
         """Packs the weights. Raises TunerError, without the library's name, where the library fails.
 
@@ -164,7 +164,7 @@ class QuantizedMatmul:
         return (clock() - start) / (runs * self._copies)
 
 
-Copies = tuple[QuantizedOperands, ...]
+Copies = tuple[BaselineOperands, ...]
 
 
 # ONNX Runtime: the operator com.microsoft.MatMulNBits, a node for each copy.
