@@ -12,6 +12,7 @@ from tuner.analysis.ratios import median_interval, paired_ratio
 from tuner.core.errors import TunerError
 from tuner.core.fusions import FUSION_ENTRY, WeightPacking
 from tuner.core.interfaces import Script
+from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Matmul, Problem
 from tuner.core.quantization import WeightFormat
 from tuner.payload.packed_weights import pack, packed_shape
@@ -25,7 +26,7 @@ from tuner.runtime.timing import Call, interleaved_times
 from tuner.targets.cpu.baseline_libraries import BEST, ZENTORCH, chosen_libraries
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
-from tuner.targets.cpu.quantized_baselines import DTYPES, BaselineOperands, QuantizedMatmul, copies_needed
+from tuner.targets.cpu.quantized_baselines import BaselineOperands, QuantizedMatmul, copies_needed
 
 Floats = npt.NDArray[np.float32]
 OURS, READS = "tuner", "reads"
