@@ -346,16 +346,13 @@ def _zentorch(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
     operators, weights = torch.ops.zentorch, copies[0].weights
     number = version(zentorch.__name__)
     if weights.bits == 8:
-        prepack = operators.zentorch_weight_prepack_for_dynamic_qlinear
+        # not by its prepack, whose results of k = 4096 and more are wrong in 2.13.0.2
         of_rows = [
-            (prepack(_tensor(each.integers)), _tensor(each.scales.reshape(-1).astype(np.float32)), None)
+            (_tensor(each.integers), _tensor(each.scales.reshape(-1).astype(np.float32)), None)
             for each in copies
         ]
-
-        def multiply(a: Any, *packed: Any) -> Any:
-            return operators.zentorch_dynamic_qlinear(a, *packed, is_weight_prepacked=True)
-
         name = f"zentorch {number} dynamic_qlinear, activations i8 by row"
+        multiply = operators.zentorch_dynamic_qlinear
         return _by_torch(problem, copies, f"{name}, bf16 result", multiply, of_rows, is_scale_exact=True)
     repacked = [operators.zentorch_woq_repack_weight(_tensor(each.integers)) for each in copies]
     scales = [_bf16(each.scales).transpose(0, 1).contiguous() for each in copies]
