@@ -47,17 +47,19 @@ def require_right(library: str, problem: Problem) -> str:
     return matmul.name
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("sizes", [(1, 48, 256), (3, 48, 384), (2, 40, 128)])
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-@pytest.mark.parametrize("weights", FORMATS)
-@pytest.mark.parametrize("library", ["onnxruntime", "openvino", "zentorch", "torch-int4pack"])
-def test_a_library_multiplies_each_copy_right(
-    library: str, weights: str, dtype: str, sizes: tuple[int, int, int]
-) -> None:
-    problem = problem_of(weights, dtype, sizes)
-    if not LIBRARIES[library].multiplies(problem):
-        pytest.skip(f"{library} has no {dtype}*{weights}")
+CASES = [
+    (library, problem_of(weights, dtype, sizes))
+    for library in ("onnxruntime", "openvino", "zentorch", "torch-int4pack")
+    for weights in FORMATS
+    for dtype in ("f32", "bf16")
+    for sizes in ((1, 48, 256), (3, 48, 384), (2, 40, 128))
+    if LIBRARIES[library].multiplies(problem_of(weights, dtype, sizes))
+]
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize(("library", "problem"), CASES, ids=[f"{name}-{each.key}" for name, each in CASES])
+def test_a_library_multiplies_each_copy_right(library: str, problem: Problem) -> None:
     if LIBRARIES[library].find() is None:
         pytest.skip(f"{library} is not installed: {LIBRARIES[library].install}")
     # in a child: zentorch keeps what it packed by the address of weights that are gone
