@@ -85,7 +85,7 @@ def torch_model(sizes: Sizes, dtype: str, *, is_packed: bool) -> Any:
 
     aten, kind = torch.ops.aten, torch.float32 if dtype == F32 else torch.bfloat16
 
-    class Layer(torch.nn.Module):
+    class Layer(torch.nn.Module):  # type: ignore[misc] # torch is Any here
         def __init__(self, q: Any, scales: Any) -> None:
             super().__init__()
             if is_packed:
@@ -104,7 +104,7 @@ def torch_model(sizes: Sizes, dtype: str, *, is_packed: bool) -> Any:
             numbers = self.q.to(kind).view(n, k // GROUP, GROUP) * self.scales[:, :, None]
             return torch.nn.functional.linear(x, numbers.view(n, k))
 
-    class Model(torch.nn.Module):
+    class Model(torch.nn.Module):  # type: ignore[misc] # torch is Any here
         def __init__(self) -> None:
             super().__init__()
             pairs = (map(torch.from_numpy, sizes.weights(at)) for at in range(len(sizes.layers)))
