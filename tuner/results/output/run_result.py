@@ -243,8 +243,10 @@ def measured_text(counts: Counts) -> str:
 def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     """Returns the best trial's share of the roofline, if its time is reliable, and the roofline's limits."""
     problem, median_s = run.settings.problem, timed(best).median_s
-    # weights that others evict are read from memory, though a cache would hold them
-    reads_memory = bool(problem.weights) and problem.cache == WEIGHTS_COLD
+    # weights that others evict are read from memory, though a cache would hold them; of small ones the copies
+    # that are multiplied in turn may all lie in the last cache
+    is_evicted = problem.cache == WEIGHTS_COLD and problem.bytes > run.machine.l2_bytes
+    reads_memory = bool(problem.weights) and is_evicted
     reached = problem.flop, problem.bytes, 0 if reads_memory else run.machine.l3_bytes, median_s
     roofline = roofline.raised(*reached)
     how = SHIPPED if roofline.flop_source == SHIPPED else "measured"
