@@ -40,7 +40,7 @@ TUNER, EAGER, INT4PACK, ONNX, ONNX_INT8 = WAYS = (
 
 
 @dataclass(frozen=True)
-class Sizes:
+class DecoderSizes:
     """Rows of A, the width of the model and of what is between up and down."""
 
     rows: int
@@ -64,7 +64,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Row:
+class TimedWay:
     """A way to run a model; ``ratio``: its time by that of the exported program of the same dtype."""
 
     way: str
@@ -79,7 +79,7 @@ class Row:
     error: float  # of the result, relative to the greatest magnitude of that of eager mode in f32
 
 
-def torch_model(sizes: Sizes, dtype: str, *, is_packed: bool) -> Any:
+def torch_model(sizes: DecoderSizes, dtype: str, *, is_packed: bool) -> Any:
     """Returns the model as a torch module; ``is_packed``: by PyTorch's product of packed nibbles."""
     import torch
 
@@ -124,7 +124,7 @@ def torch_model(sizes: Sizes, dtype: str, *, is_packed: bool) -> Any:
     return Model().eval()
 
 
-def onnx_model(sizes: Sizes, accuracy: int, file: Path) -> None:
+def onnx_model(sizes: DecoderSizes, accuracy: int, file: Path) -> None:
     """Writes the model in ONNX, with nodes ``MatMulNBits``."""
     import onnx
     from onnx import helper, numpy_helper
@@ -169,7 +169,7 @@ def onnx_model(sizes: Sizes, accuracy: int, file: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), str(file))
 
 
-def prepare(folder: Path, sizes: Sizes, way: str, dtype: str) -> None:
+def prepare(folder: Path, sizes: DecoderSizes, way: str, dtype: str) -> None:
     """Writes what a way loads: an exported program or an ONNX model, and eager's result in f32."""
     import torch
 
@@ -187,7 +187,7 @@ def prepare(folder: Path, sizes: Sizes, way: str, dtype: str) -> None:
             onnx_model(sizes, 0 if way == ONNX else 4, folder / f"{WAYS.index(way)}.onnx")
 
 
-def prepare_missing(folder: Path, sizes: Sizes, ways: tuple[tuple[str, str], ...]) -> None:
+def prepare_missing(folder: Path, sizes: DecoderSizes, ways: tuple[tuple[str, str], ...]) -> None:
     """Prepares ways, each in a process of its own, unless ``folder`` has them from an earlier run."""
     done = folder / "prepared"
     if done.exists():
@@ -200,7 +200,7 @@ def prepare_missing(folder: Path, sizes: Sizes, ways: tuple[tuple[str, str], ...
     done.touch()
 
 
-def loaded(folder: Path, sizes: Sizes, way: str, dtype: str) -> tuple[Callable[[], np.ndarray], float]:
+def loaded(folder: Path, sizes: DecoderSizes, way: str, dtype: str) -> tuple[Callable[[], np.ndarray], float]:
     """Returns a call of a way, and the bytes of its weights."""
     given = sizes.input()
     if way == TUNER:
@@ -234,7 +234,7 @@ def loaded(folder: Path, sizes: Sizes, way: str, dtype: str) -> tuple[Callable[[
     return call, sum(each.numel() * each.element_size() for each in module.buffers())
 
 
-def serve(pipe: Connection, folder: Path, sizes: Sizes, way: str, dtype: str) -> None:
+def serve(pipe: Connection, folder: Path, sizes: DecoderSizes, way: str, dtype: str) -> None:
     """Runs a way in its process: sends its memory and its error, then the time of each sample."""
     os.sched_setaffinity(0, processors(1))
     call, weights_bytes = loaded(folder, sizes, way, dtype)
@@ -256,7 +256,9 @@ def _sample_s(call: Callable[[], np.ndarray]) -> float:
     return statistics.median(times[1:] or times)  # the first call finds the caches of another process
 
 
-def compared(folder: Path, sizes: Sizes, ways: tuple[tuple[str, str], ...], rounds: int) -> list[Row]:
+def compared(
+    folder: Path, sizes: DecoderSizes, ways: tuple[tuple[str, str], ...], rounds: int
+) -> list[TimedWay]:
     """Times ways, (name, dtype), interleaved; returns a row for each."""
     context, pipes, facts = multiprocessing.get_context("spawn"), [], []
     for way, dtype in ways:
@@ -279,7 +281,7 @@ def compared(folder: Path, sizes: Sizes, ways: tuple[tuple[str, str], ...], roun
             [one / base for one, base in zip(own, bases[dtype], strict=True)], n=4
         )
         median_s = statistics.median(own)
-        rows.append(Row(way, dtype, sizes.rows, median_s, middle, low, high, resident, weights, error))
+        rows.append(TimedWay(way, dtype, sizes.rows, median_s, middle, low, high, resident, weights, error))
     return rows
 
 
@@ -296,10 +298,10 @@ def main() -> None:
     has_onnx = all(importlib.util.find_spec(each) for each in ("onnx", "onnxruntime"))
     ways = ((EAGER, F32), (TUNER, F32), (TUNER, BF16), (INT4PACK, BF16))
     ways = (*ways, *(((ONNX, F32), (ONNX_INT8, F32)) if has_onnx else ()))
-    rows: list[Row] = []
+    rows: list[TimedWay] = []
     with tempfile.TemporaryDirectory() as temporary:
         folders = {count: (options.models or Path(temporary)) / f"m{count}" for count in options.rows}
-        sizes = {count: Sizes(count, options.width, options.hidden) for count in options.rows}
+        sizes = {count: DecoderSizes(count, options.width, options.hidden) for count in options.rows}
         for count, folder in folders.items():
             prepare_missing(folder, sizes[count], ways)
         for count, folder in folders.items():
