@@ -6,7 +6,6 @@ from typing import final
 
 import numpy as np
 
-from tuner.core.candidate import CPU, TargetName
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.core.quantization import CONSTANT
@@ -18,11 +17,9 @@ from tuner.library.dispatch.first_use import (
     TUNED_DTYPES,
     numpy_product,
 )
+from tuner.library.dispatch.resolver import tuned_here
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error
 from tuner.payload.reference import Array
-from tuner.results.best_trials import NotTunedError, best_here
-from tuner.results.database import open_known
-from tuner.results.database_name import naming_database
 from tuner.runtime import timing
 from tuner.runtime.process_state import between_forks, reentrant_lock
 from tuner.runtime.workers.processes import TimingLock, holder_text
@@ -103,14 +100,11 @@ class ConstantMatmul:
         return kernel.pack(self._b)
 
     def _script(self, problem: Problem) -> str | None:
-        machine = self._backends.machine()
-        try:
-            with naming_database(self._db), open_known(self._db) as store:
-                found = best_here(store, self._backends, problem, TargetName(CPU).text, self._threads)
-                return found.best.script_text
-        except NotTunedError:
-            script = default_script(problem, machine)
-            return None if script is None else script.text
+        found = tuned_here(problem, self._backends, self._db, self._threads)
+        if found is not None:
+            return found[1].script_text
+        script = default_script(problem, self._backends.machine())
+        return None if script is None else script.text
 
     def _is_worth_it(self, problem: Problem, layer: PackedMatmul) -> bool:
         """Returns whether a kernel is right, and faster than ``np.matmul``, on random rows."""

@@ -10,6 +10,7 @@ from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Problem
 from tuner.core.reliability import Reliability
+from tuner.core.runs import Run, StoredTrial
 from tuner.core.serialization import seconds_text
 from tuner.library.dispatch.first_use import (
     BoundCandidate,
@@ -71,6 +72,22 @@ class Ranked:
     candidates: tuple[BoundCandidate, ...] = ()
     # why there is none, or that the baseline's stored time is less than the first one's; "": neither
     reason: str = ""
+
+
+def tuned_here(
+    problem: Problem, backends: Backends, db: str | Path | None, threads: int
+) -> tuple[Run, StoredTrial] | None:
+    """Returns the best trial of a problem on this processor, with its run; None where it was not tuned."""
+    if not database_name.is_named(db) and not Path(database_name.default_file()).exists():
+        return None  # until a run creates the file
+    from tuner.db.store import Store  # loads SQLAlchemy
+
+    with Store.open_or_empty(database_name.which_database(db)) as store:
+        try:
+            best = best_here(store, backends, problem, CPU, threads).best
+        except UsageError:
+            return None
+        return store.run(best.run), best
 
 
 class Resolver:
@@ -156,18 +173,11 @@ class Resolver:
         return tuple(BoundCandidate(each, self._space.script(problem, each).text) for each in candidates)
 
     def _stored(self, problem: Problem) -> Ranked | None:
-        if not database_name.is_named(self._db) and not Path(database_name.default_file()).exists():
-            return None  # until a run creates the file
-        from tuner.db.store import Store  # loads SQLAlchemy
-
-        with Store.open_or_empty(database_name.which_database(self._db)) as store:
-            try:
-                best = best_here(store, self._backends, problem, CPU, self._threads).best
-            except UsageError:
-                return None
-            run = store.run(best.run)
-            baseline = run.baseline
-        library_s = None if baseline is None else baseline.measurement.median_s
+        found = tuned_here(problem, self._backends, self._db, self._threads)
+        if found is None:
+            return None
+        run, best = found
+        library_s = None if run.baseline is None else run.baseline.measurement.median_s
         bound = (BoundCandidate(best.record.candidate, best.script_text),)
         return Ranked(TUNED, bound, _slower(best.best_s, library_s, run.reliability))
 
