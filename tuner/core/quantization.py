@@ -192,8 +192,7 @@ memref<{m}x{n}x{output}>) -> ()
 
 
 def _read(name: str, rows: int, k: int, element: str, kind: str) -> str:
-    flat, _, rest = f"tensor<{rows}x{k}x{element}>", "", kind[len("tensor<") :]
-    sizes = ", ".join(rest.split("x")[:3])
+    flat, sizes = f"tensor<{rows}x{k}x{element}>", ", ".join(kind.removeprefix("tensor<").split("x")[:3])
     return f"""\
     %{name}_flat = bufferization.to_tensor %{name.lower()} restrict : memref<{rows}x{k}x{element}> to {flat}
     %{name} = tensor.expand_shape %{name}_flat [[0], [1, 2]] output_shape [{sizes}] : {flat} into {kind}

@@ -83,9 +83,7 @@ class ConstantMatmul:
         k, n = self._b.shape
         problem = Matmul(rows, n, k, TUNED_DTYPES[self._b.dtype], weights=CONSTANT)
         try:
-            with (
-                between_forks()
-            ):  # os.fork() waits: a child of a fork in here would inherit locked LLVM state
+            with between_forks():  # os.fork() waits: a child would inherit locked LLVM state
                 layer = self._layer(problem)
         except CandidateError:
             layer = None

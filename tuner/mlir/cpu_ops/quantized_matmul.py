@@ -6,7 +6,6 @@ from tuner.mlir.cpu_ops.amx_packing import tile_load, tile_store
 from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, RowPreparation
 from tuner.mlir.cpu_ops.quantized_schemes import (
     DOTS,
-    LINE_BYTES,
     MOST_TILED,
     PAIRS,
     ROW_PADDING,
@@ -20,7 +19,7 @@ from tuner.mlir.cpu_ops.quantized_schemes import (
     operands_of,
     scheme_of,
 )
-from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, allocated, in_steps
+from tuner.mlir.cpu_ops.vnni_packing import LINE_BYTES, BlockExtent, allocated, in_steps
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import (
     create,

@@ -16,7 +16,6 @@ from tuner.core.quantization import BY_ROW, GREATEST, LEAST_MAXIMUM
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import store_lanes
 from tuner.mlir.cpu_ops.quantized_schemes import (
-    LINE_BYTES,
     ROW_PADDING,
     TILE_ROWS,
     QuantizedOperands,
@@ -24,7 +23,7 @@ from tuner.mlir.cpu_ops.quantized_schemes import (
     Scheme,
     floats_of,
 )
-from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, allocated, constant_mask, in_steps
+from tuner.mlir.cpu_ops.vnni_packing import LINE_BYTES, BlockExtent, allocated, constant_mask, in_steps
 from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
 
 

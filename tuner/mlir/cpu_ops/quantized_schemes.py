@@ -17,7 +17,6 @@ from tuner.mlir.ir.table_lookup import FLOATS, WORDS, declare_lookup, looked_up,
 from tuner.mlir.ir.vnni import byte_dot, declare_byte_dot
 
 DOTS, PAIRS, SINGLES, TILES = SCHEMES = ("dots", "pairs", "singles", "tiles")
-LINE_BYTES = 64  # of a cache, and of a row of an AMX tile
 TILE_PRODUCTS = {"i8": "x86.amx.tile_muli", "bf16": "x86.amx.tile_mulf"}
 MOST_TILED = 1024  # sums of four tiles, which leaves four tile registers for A and B
 TILE_ROWS = 16  # of an AMX tile

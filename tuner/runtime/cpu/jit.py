@@ -96,19 +96,24 @@ def shipped_module(name: str, entry: str) -> JittedModule:
 
 
 class PackedArguments:
-    """Arguments of a call in MLIR's packed convention, and its result, at the array ``address``."""
+    """Arguments of a call in MLIR's packed convention, and its result, at the array ``address``.
+
+    ``values``, the arguments and then the result, may be changed between calls.
+    """
+
+    __slots__ = ("_pointers", "address", "values")
 
     def __init__(self, *values: int) -> None:
         count = len(values) + 1
-        self._values = (ctypes.c_uint64 * count)(*values, 0)
-        first = ctypes.addressof(self._values)
+        self.values = (ctypes.c_uint64 * count)(*values, 0)
+        first = ctypes.addressof(self.values)
         self._pointers = (ctypes.c_void_p * count)(*[first + 8 * i for i in range(count)])
         self.address = ctypes.addressof(self._pointers)
 
     @property
     def result(self) -> int:
         """Returns the last call's result, 64 bits unsigned; 0 before, and of functions without one."""
-        return int(self._values[len(self._values) - 1])
+        return int(self.values[len(self.values) - 1])
 
 
 class CompiledFunction:

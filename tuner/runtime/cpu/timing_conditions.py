@@ -24,6 +24,9 @@ from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 
 LINE_BYTES = 64
+# Reading so many bytes of other weights, in sizes of a cache, evicts a weight from that cache.
+EVICTING_L2S, EVICTING_L3S = 2, 3
+COPIES_LIMIT = 256  # of small weights that are read one after the other; a power of two
 WEIGHTS = slice(1, 2)  # of the operands A, B[, bias], C
 EVICTED = {WEIGHTS_COLD: WEIGHTS, COLD: slice(None)}  # Problem.cache -> operands
 

@@ -11,18 +11,16 @@ from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.payload.reference import Array
+from tuner.runtime.cpu.jit import PackedArguments
 from tuner.runtime.cpu.memory import keep_freed_memory, placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.process_state import LoadedCode
 from tuner.targets.arrays import (
     LOAD_AGAIN,
-    Expected,
     expected_inputs,
     expected_output,
+    require_array,
     require_inputs,
-    require_numpy,
-    require_row_major,
-    require_type,
 )
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
@@ -38,29 +36,17 @@ class AddressCall:
         (partition,) = kernel.partitions
         self._kernel = kernel  # owns the machine code
         self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(kernel.code.addresses[partition.called])
-        self._free: list[_Arguments] = []
+        self._free: list[PackedArguments] = []
 
     def __call__(self, a: int, b: int, c: int) -> None:
         """Computes C = A B for arrays at these addresses. Releases the interpreter lock meanwhile."""
         try:
             arguments = self._free.pop()
         except IndexError:
-            arguments = _Arguments()
+            arguments = PackedArguments(0, 0, 0)
         arguments.values[0], arguments.values[1], arguments.values[2] = a, b, c
         self._function(arguments.address)
         self._free.append(arguments)
-
-
-class _Arguments:
-    """Three pointers in MLIR's packed calling convention: an array of pointers to values."""
-
-    __slots__ = ("_pointers", "address", "values")
-
-    def __init__(self) -> None:
-        self.values = (ctypes.c_uint64 * 4)()  # the fourth is for the result
-        first = ctypes.addressof(self.values)
-        self._pointers = (ctypes.c_void_p * 4)(*range(first, first + 32, 8))
-        self.address = ctypes.addressof(self._pointers)
 
 
 class CpuCallable(LoadedCode):
@@ -104,9 +90,9 @@ class CpuCallable(LoadedCode):
         require_inputs(self.problem, len(inputs))
         expected, output = expected_inputs(self.problem), expected_output(self.problem)
         for array, each in zip(inputs, expected, strict=True):
-            _check(each, array)
+            require_array(each, array)
         result = placed_empty(output[1], output[2]) if out is None else out
-        _check(output, result)
+        require_array(output, result)
         # kernels do not check
         if not result.flags.writeable:
             raise UsageError("out: is read-only, but is written to")
@@ -142,9 +128,3 @@ def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
     return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact))
-
-
-def _check(expected: Expected, array: Array) -> None:
-    require_numpy(expected, array)
-    require_type(expected, array.shape, array.dtype)
-    require_row_major(expected, array.strides, is_row_major=array.flags.c_contiguous)

@@ -30,13 +30,12 @@ from tuner.runtime.cpu.jit import JittedModule, PackedArguments
 from tuner.runtime.cpu.memory import keep_freed_memory
 from tuner.runtime.cpu.roofline import flop_per_s
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.runtime.cpu.timing_conditions import HostWatch
+from tuner.runtime.cpu.timing_conditions import EVICTING_L2S, EVICTING_L3S, HostWatch
 from tuner.targets.arrays import KernelArrays, ProblemArrays
 from tuner.targets.cpu import timing_checks
 from tuner.targets.cpu.baseline import InterleavedBaseline
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
 from tuner.targets.cpu.fusion_arrays import FusionArrays
-from tuner.targets.cpu.quantized_baselines import EVICTING_L3S
 from tuner.targets.cpu.timing_checks import (
     PartitionCalls,
     ProcessorPeak,
@@ -51,7 +50,6 @@ SPECIAL_DRAW = 1  # the one with NaN and infinity, of bytes with -128
 VERIFY_S = 0.03
 KEPT_ARRAYS = 16  # of fusions: a program's fusions are tuned in any order
 KEPT_BYTES = 2**28  # of their operands: above, all are dropped before others are allocated
-EVICTING_L2S = 2  # sizes of the L2 cache: reading so many bytes of other weights evicts a weight
 PROBE_SAMPLES = 60  # of 0.15 ms: the best of them is within some percent of the best of many
 SECOND_LOOK = Effort(budget_s=0.02)  # of a kernel that is faster than what was seen here
 EXTREME_DRAWS = 2  # that top-k candidates are verified on in addition

@@ -19,7 +19,7 @@ from tuner.payload.packed_weights import pack, packed_shape
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.jit import PackedArguments
 from tuner.runtime.cpu.memory import GuardedArray, placed_empty
-from tuner.runtime.cpu.timing_conditions import RotatedCalls
+from tuner.runtime.cpu.timing_conditions import COPIES_LIMIT, RotatedCalls
 from tuner.targets.arrays import number_like_a_result
 from tuner.targets.cpu.timing_checks import PartitionCalls
 
@@ -88,7 +88,6 @@ def view_of(memory: Array, argument: FusionArgument) -> Array:
 
 DRAWS = 2
 BLOCKS_LIMIT_BYTES = 2**28  # of packed weights that are kept for later candidates
-COPIES_LIMIT = 256  # of small weights; a power of two
 MARKS = 256  # random places of marked elements, used cyclically; a power of two
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 SOME_ELEMENTS = 2**14  # compared by ``compare_some_rows``

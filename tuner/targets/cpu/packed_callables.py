@@ -7,7 +7,7 @@
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -26,9 +26,7 @@ from tuner.runtime.process_state import LoadedCode
 from tuner.targets.arrays import (
     LOAD_AGAIN,
     Expected,
-    require_numpy,
-    require_row_major,
-    require_type,
+    require_array,
 )
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
@@ -82,7 +80,7 @@ class PackingKernel(LoadedCode):
     ) -> Array:
         is_transposed = name == "b" and self.problem.operation == CONTRACTION and self.problem.layout == "nt"
         _, shape, dtype = _expected(name, argument)
-        _check((name, shape[::-1] if is_transposed else shape, dtype), array)
+        require_array((name, shape[::-1] if is_transposed else shape, dtype), array)
         if argument.bits < 8 and not _fits_nibbles(array):
             low, high = NIBBLE_RANGE
             raise UsageError(f"{name}: found integers that 4 bits do not hold, allowed {low} to {high}")
@@ -102,17 +100,17 @@ class PackingKernel(LoadedCode):
     def result(self, a: Array, out: Array | None) -> Array:
         """Returns the array for C; raises UsageError for an ``a`` or ``out`` that a kernel cannot take."""
         if not self._fits(a, self._a):
-            _check(_expected("a", self._a), a)
+            require_array(_expected("a", self._a), a)
         if out is None:
             return np.empty(self._c.shape, DTYPES[self._c.element])
-        _check(_expected("out", self._c), out)
+        require_array(_expected("out", self._c), out)
         if not out.flags.writeable:
             raise UsageError("out: is read-only, but is written to")
         if np.may_share_memory(out, a):
             raise UsageError("out: shares memory with a")
         return out
 
-    def call(self, addresses: "_Addresses") -> None:
+    def call(self, addresses: PackedArguments) -> None:
         """Computes C of the arrays at some addresses."""
         if self._team is None:
             self._function(addresses.address)
@@ -132,19 +130,6 @@ class PackingKernel(LoadedCode):
         )
 
 
-class _Addresses:
-    """Pointers in MLIR's packed calling convention: an array of pointers to values; made once, used again."""
-
-    __slots__ = ("_pointers", "address", "values")
-
-    def __init__(self, weights: tuple[Array, ...]) -> None:
-        count = len(weights) + 3  # A, the weights, C, the result
-        self.values = (ctypes.c_uint64 * count)(0, *(each.ctypes.data for each in weights), 0, 0)
-        first = ctypes.addressof(self.values)
-        self._pointers = (ctypes.c_void_p * count)(*range(first, first + 8 * count, 8))
-        self.address = ctypes.addressof(self._pointers)
-
-
 @final
 class PackedMatmul:
     """A kernel with its packed weights: ``layer(a, out=None)`` returns C. Threads may call it at once."""
@@ -153,7 +138,7 @@ class PackedMatmul:
         self.problem = kernel.problem
         self._kernel = kernel
         self._weights = weights
-        self._free: list[_Addresses] = []
+        self._free: list[PackedArguments] = []
 
     @property
     def nbytes(self) -> int:
@@ -177,7 +162,7 @@ class PackedMatmul:
         try:
             addresses = self._free.pop()
         except IndexError:
-            addresses = _Addresses(self._weights)
+            addresses = PackedArguments(0, *(each.ctypes.data for each in self._weights), 0)
         addresses.values[0], addresses.values[len(self._weights) + 1] = address_of(a), address_of(result)
         self._kernel.call(addresses)
         self._free.append(addresses)
@@ -198,9 +183,3 @@ def _expected(name: str, argument: FusionArgument) -> Expected:
 def _fits_nibbles(array: Array) -> bool:
     low, high = NIBBLE_RANGE
     return bool(array.min() >= low and array.max() <= high)
-
-
-def _check(expected: Expected, array: Any) -> None:
-    require_numpy(expected, array)
-    require_type(expected, array.shape, array.dtype)
-    require_row_major(expected, array.strides, is_row_major=array.flags.c_contiguous)

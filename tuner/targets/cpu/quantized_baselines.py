@@ -34,12 +34,11 @@ from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.quantization import WeightFormat
 from tuner.runtime import timing
 from tuner.runtime.cpu.memory import placed_copy
+from tuner.runtime.cpu.timing_conditions import COPIES_LIMIT, EVICTING_L3S
 from tuner.targets.cpu.baseline_libraries import ONNXRUNTIME, OPENVINO, TORCH_INT4PACK, ZENTORCH
 
 Array = npt.NDArray[Any]
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-EVICTING_L3S = 3  # sizes of the L3 cache: reading so many bytes of other copies evicts a copy
-COPIES_LIMIT = 256  # of small weights
 # Relative Frobenius errors that are allowed, by how A is rounded. i8 costs 1 % of Gaussian A, and 6 % by row
 # where some columns of A are 15 times as large as the others.
 ALLOWED = {"f32": 1e-4, "bf16": 1e-2, "i8": 0.1}
