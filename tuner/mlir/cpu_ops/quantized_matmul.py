@@ -79,6 +79,7 @@ class TileProduct:
 
         def of_step(step: Value) -> None:
             factors = product.factors(total(begin, step), vectors)
+            product.fetch_ahead(total(begin, step), vectors)
             for part in range(len(factors[0])):
                 line = plus(times(step, len(factors[0])), part)
                 for vector in range(vectors):
@@ -173,8 +174,9 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
     ``tile_n``, rows and columns of the sums in registers (default 4 and 64), ``lanes``, sums of a register
     (default 16), ``block_k``, elements of K after which the next strip of rows is multiplied (default 0:
     all), ``prefetch``, bytes from the weights that are multiplied to those that are prefetched (default 0:
-    none). The handle stays valid. Silenceable failure: another function, a scheme that does not fit the
-    types, a tile that is no whole registers, a block_k that groups or K do not divide.
+    none; where A has more rows than ``tile_m``, any other number prefetches the next block). The handle
+    stays valid. Silenceable failure: another function, a scheme that does not fit the types, a tile that is
+    no whole registers, a block_k that groups or K do not divide.
 
     Source: docs/decisions/quantized-matmuls.md
     """

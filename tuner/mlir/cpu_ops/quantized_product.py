@@ -185,6 +185,15 @@ class PanelBlock:
         return number if isinstance(self.first, int) else total(self.first, number)
 
 
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """Rows of A whose sums with a block's columns are in registers together."""
+
+    number: Value  # in all rows of A
+    rows: int
+    block: PanelBlock
+
+
 class QuantizedProduct:
     """Creates the loops of the product over panels, blocks of K, strips of rows, groups and steps."""
 
@@ -208,8 +217,8 @@ class QuantizedProduct:
         """Creates all loops of a product whose sums are in vector registers."""
 
         def of_block(block: PanelBlock) -> None:
-            def of_strip(strip: Value, rows: int) -> None:
-                self._tile(times(strip, self.tile.rows), rows, block)
+            def of_strip(number: Value, rows: int) -> None:
+                self._tile(Strip(number, rows, block))
 
             in_steps(BlockExtent(self.operands.sizes[0]), self.tile.rows, of_strip)
 
@@ -231,31 +240,36 @@ class QuantizedProduct:
 
         in_steps(BlockExtent(self.operands.sizes[1]), self.tile.columns, of_panel)
 
-    def _tile(self, first: Value, rows: int, block: "PanelBlock") -> None:
-        panel, columns = block.panel, block.columns
+    def _tile(self, strip: Strip) -> None:
+        block, panel, columns = strip.block, strip.block.panel, strip.block.columns
         vectors = -(-columns // self.tile.lanes)
-        row_numbers = [plus(first, each) for each in range(rows)]
+        first = times(strip.number, self.tile.rows)
+        row_numbers = [plus(first, each) for each in range(strip.rows)]
 
         def of_run(number: Value, *before: Value) -> list[Value]:
             at = block.run(number)
-            sums = self._sums(row_numbers, panel, vectors, at)
+            sums = self._sums(strip, row_numbers, vectors, at)
             return self.scaled(row_numbers, at, self.group_of(panel, at, vectors), sums, before)
 
-        start = [zero(self.floats)] * (rows * vectors)
+        start = [zero(self.floats)] * (strip.rows * vectors)
         finished = loop(0, self.runs_of_block, of_run, start) if self.runs_of_block > 1 else None
         finished = of_run(index(0), *start) if finished is None else finished
         for number, row in enumerate(row_numbers):
             self.store(row, panel, columns, finished[number * vectors :][:vectors], adds=block.adds)
 
-    def _sums(self, rows: list[Value], panel: Value, vectors: int, run: Value) -> list[Value]:
+    def _sums(self, strip: Strip, rows: list[Value], vectors: int, run: Value) -> list[Value]:
         """Creates the sums of a run: a vector for each row and vector of columns."""
         scheme = self.scheme
-        first_step = total(times(panel, self.operands.runs * self.steps), times(run, self.steps))
+        first_step = self._line_of(strip.block, run)
         first_k = times(run, self.operands.depth)
 
         def of_step(step: Value, *sums: Value) -> list[Value]:
             line = total(first_step, step)
             factors = self.factors(line, vectors)
+            if self.operands.sizes[0] > self.tile.rows:
+                self._fetch_next_block(strip, line)
+            else:
+                self.fetch_ahead(line, vectors)
             k, after = total(first_k, times(step, scheme.step)), list(sums)
             width = scheme.step // len(factors[0])
             for part in range(len(factors[0])):
@@ -270,10 +284,12 @@ class QuantizedProduct:
         return loop(0, self.steps, of_step, [each for each in start for _ in range(vectors)])
 
     def factors(self, line: Value, vectors: int) -> list[list[Value]]:
-        """Creates the factors of a step for each vector of columns, and prefetches."""
-        found = [self.scheme.factors(self._loaded(line, vector)) for vector in range(vectors)]
-        self._fetch(line, vectors)
-        return found
+        """Creates the factors of a step for each vector of columns."""
+        return [self.scheme.factors(self._loaded(line, vector)) for vector in range(vectors)]
+
+    def _line_of(self, block: PanelBlock, run: Value) -> Value:
+        """Creates the number of the first line of packed weights of a run: each step reads one."""
+        return total(times(block.panel, self.operands.runs * self.steps), times(run, self.steps))
 
     def _start(self, row: Value, run: Value) -> Value:
         wants = self.scheme.wants_row_sums
@@ -288,14 +304,34 @@ class QuantizedProduct:
         kind = self.scheme.vector(width, "i8")
         return value("vector.load", kind, self.operands.arguments[1], line, index(vector * width))
 
-    def _fetch(self, line: Value, vectors: int) -> None:
+    @property
+    def _row_bytes(self) -> int:
+        """Returns the bytes of a line of packed weights."""
+        return self.scheme.line_bytes * self.tile.vectors
+
+    def fetch_ahead(self, line: Value, vectors: int) -> None:
         """Creates prefetches of the weights some bytes ahead: hardware stops at the end of each 4 KB page."""
-        row_bytes = self.scheme.line_bytes * self.tile.vectors
         if not self.tile.ahead_bytes:
             return
-        ahead = plus(line, max(1, self.tile.ahead_bytes // row_bytes))
+        ahead = plus(line, max(1, self.tile.ahead_bytes // self._row_bytes))
         for at in range(0, self.scheme.line_bytes * vectors, LINE_BYTES):
             fetch(self.operands.arguments[1], ahead, index(at), locality=3)
+
+    def _fetch_next_block(self, strip: Strip, line: Value) -> None:
+        """Creates prefetches of a strip's share of the block that follows in memory.
+
+        Only the first strip of a block reads it from memory. So all strips prefetch the next block, as evenly
+        as they multiply, and memory is read during all of the product.
+        """
+        if not self.tile.ahead_bytes:
+            return
+        strips = -(-self.operands.sizes[0] // self.tile.rows)
+        lines = self.runs_of_block * self.steps
+        begin = self._line_of(strip.block, strip.block.run(index(0)))
+        step = total(times(strip.number, lines), value("arith.subi", line.type, line, begin))
+        at = value("arith.divui", line.type, times(step, self._row_bytes), index(strips))
+        for each in range(0, -(-self._row_bytes // strips), LINE_BYTES):
+            fetch(self.operands.arguments[1], plus(begin, lines), plus(at, each), locality=3)
 
     def group_of(self, panel: Value, run: Value, vectors: int) -> list[tuple[Value, Value | None]]:
         """Creates the scales and the zero points of a run for each vector of columns."""
