@@ -8,11 +8,9 @@ from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, b
 from tuner.analysis.selected_result import timed
 from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.errors import UsageError
-from tuner.core.fusions import QUANTIZED
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import Machine
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
-from tuner.core.quantization import CONSTANT
 from tuner.core.reliability import NOT_RECORDED, Reliability
 from tuner.core.runs import BestGroup, Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.results.best_trials import RunResult, any_trial, best_results, group_of
@@ -81,8 +79,8 @@ def library_entries(
     """Returns the best CPU trial of each problem as an entry, no replays; ``runs``: of these, (): of all.
 
     ``task.machine`` None: this machine; ``stock_only``: scripts without custom ops; ``packs_weights``: also
-    problems by quantized weights. Raises UsageError where nothing is left, for an unsuitable run, and for
-    results that differ only in alignment or caches.
+    problems whose weights are packed ahead. Raises UsageError where nothing is left, for an unsuitable run,
+    and for results that differ only in alignment or caches.
     """
     if task.target is not None and not TargetName.parse(task.target).is_on_cpu:
         raise UsageError(f"export: a library has schedules for a CPU, not for {task.target}")
@@ -126,16 +124,14 @@ def _suitable(
     reasons = {}
     for key, result in sorted(found.items()):
         problem = result.best.record.problem
-        if problem.weights == CONSTANT:
-            reasons[key] = f"{key}: its weights come packed, which only load_best does for constant ones"
-        elif problem.weights and not packs_weights:
+        if problem.weights and not packs_weights:
             reasons[key] = f"{key}: its weights come packed, which format c alone does"
         elif problem.fusion and not problem.weights:
             reasons[key] = f"{key}: a fusion is a part of a program, and runs with it"
     left = {key: result for key, result in found.items() if key not in reasons}
     if not left:
-        are_quantized = any(result.best.record.problem.operation == QUANTIZED for result in found.values())
-        hint = "--format c" if are_quantized else "tuner tune matmul 512x512x512"
+        are_packed = any(result.best.record.problem.weights for result in found.values())
+        hint = "--format c" if are_packed else "tuner tune matmul 512x512x512"
         raise UsageError(f"export: {next(iter(reasons.values()))}", hint)
     return left, list(reasons.values())
 

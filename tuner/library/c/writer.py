@@ -20,6 +20,7 @@ from tuner.core.processors import AMX_BF16, AMX_INT8
 from tuner.core.serialization import printable, seconds_text
 from tuner.library.c.kernels import (
     BITS,
+    C_TYPES,
     CFunction,
     CpuKernel,
     GpuImage,
@@ -28,7 +29,7 @@ from tuner.library.c.kernels import (
     gpu_kernel,
     image_of,
 )
-from tuner.library.c.quantized import QuantizedKernel, compile_quantized
+from tuner.library.c.packed import PackedArray, PackedKernel, compile_packed
 from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.mlir.cpu.llvm_modules import joined
 from tuner.targets.cpu.compiler import write_object
@@ -63,9 +64,11 @@ def _templates() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
+        "array_initializer": array_initializer,
         "as_double": lambda text, dtype: AS_DOUBLE.get(dtype, "(double){}").format(text),
         "comment": comment,
         "from_integer": lambda text, dtype: FROM_INTEGER.get(dtype, "{}").format(text),
+        "kernel_initializer": kernel_initializer,
         "loop_parameters": lambda function: parameters(function, has_batch=False),
         "gpu_parameters": gpu_parameters,
         "gpu_provenance": gpu_provenance,
@@ -89,15 +92,28 @@ def parameters(function: CFunction, *, has_batch: bool = True) -> str:
     return ", ".join((*pointers, f"{result} *c", *(f"int64_t {size}" for size in sizes)))
 
 
-def pack_parameters(kernel: QuantizedKernel) -> str:
-    """Returns the parameters of a function that packs: integers, scales[, zero points], what it writes."""
-    points = ["const int8_t *zero_points"] * kernel.format.has_zero_points
-    return ", ".join(("const int8_t *b", f"const {kernel.scale_type} *scales", *points, "void *packed"))
+def pack_parameters(kernel: PackedKernel) -> str:
+    """Returns the parameters of a function that packs: the weights, and what it writes."""
+    given = (f"const {C_TYPES[each.weight.dtype]} *{each.weight.name}" for each in kernel.arrays)
+    return ", ".join((*given, "void *packed"))
 
 
-def packed_parameters(kernel: QuantizedKernel) -> str:
+def packed_parameters(kernel: PackedKernel) -> str:
     """Returns the parameters of a product by packed weights: pointers to A, to these, and to C."""
     return f"const {kernel.input_type} *a, const void *packed, {kernel.output_type} *c"
+
+
+def array_initializer(array: PackedArray) -> str:
+    """Returns the C initializer of a ``struct packed_array``."""
+    packing, slots = array.packing, ", ".join(map(str, array.slots or (0,)))
+    numbers = (array.offset, array.bytes, array.weight.rows, array.steps, packing.columns, packing.interleave)
+    others = (*array.strides, array.element_bytes, array.flip, int(bool(array.slots)))
+    return f"{{{', '.join(map(str, (*numbers, *others)))}, {{{slots}}}}}"
+
+
+def kernel_initializer(kernel: PackedKernel, macro: str) -> str:
+    """Returns the C initializer of a ``struct tuned_kernel``."""
+    return f"{{{needs(kernel.target.needs, macro)}, {kernel.threads}, {kernel.name}_run}}"
 
 
 def needs(names: Iterable[str], macro: str) -> str:
@@ -113,7 +129,7 @@ def gpu_provenance(kernel: GpuKernel) -> str:
     )
 
 
-def provenance(kernel: CpuKernel | QuantizedKernel) -> str:
+def provenance(kernel: CpuKernel | PackedKernel) -> str:
     """Returns where a kernel comes from, in a line: sizes, threads, time, baseline, instructions, trial."""
     entry, count = kernel.entry, kernel.threads
     parts = [
@@ -157,12 +173,12 @@ FLAG_COMMENTS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
 
 def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
     """Returns the files of CPU entries; ``prefix`` begins C names. Raises TunerError for a failing entry."""
-    quantized = compile_quantized(tuple(each for each in entries if each.problem.weights), prefix)
+    packed = compile_packed(tuple(each for each in entries if each.problem.weights), prefix)
     kernels = compile_kernels(tuple(each for each in entries if not each.problem.weights), prefix)
     # Of kernels that a processor can run, C code takes the first: later instruction sets come first.
     kernels = tuple(sorted(kernels, key=lambda each: -each.target.bits))
     functions = tuple(sorted({each.function for each in kernels}, key=lambda each: each.name))
-    both: tuple[CpuKernel | QuantizedKernel, ...] = (*kernels, *quantized)
+    both: tuple[CpuKernel | PackedKernel, ...] = (*kernels, *packed)
     symbols = ((share.symbol, each.function.has_bias) for each in kernels for share in each.shares)
     values = {
         "prefix": prefix,
@@ -170,7 +186,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "version": __version__,
         "kernels": kernels,
         "functions": functions,
-        "quantized": quantized,
+        "packed": packed,
         "nibble_rows": NIBBLE_ROWS,
         "bits": tuple(BITS.values()),
         "comments": dict.fromkeys(BITS.values(), "") | FLAG_COMMENTS,
@@ -185,7 +201,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
             for function in functions
         ),
         "threads": max(each.threads for each in both),
-        "amx": any({AMX_BF16, AMX_INT8} & set(each.target.needs) for each in kernels),
+        "amx": any({AMX_BF16, AMX_INT8} & set(each.target.needs) for each in both),
         "bf16": any("bf16" in (each.problem.dtype, each.problem.result_dtype) for each in entries),
         "bf16_output": any(each.problem.result_dtype == "bf16" for each in entries),
     }
@@ -197,7 +213,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     )
 
 
-def object_file(kernels: tuple[CpuKernel | QuantizedKernel, ...]) -> bytes:
+def object_file(kernels: tuple[CpuKernel | PackedKernel, ...]) -> bytes:
     """Returns kernels as a position-independent object with hidden symbols; raises CandidateError(LOAD)."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernels.o"

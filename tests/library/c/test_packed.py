@@ -1,4 +1,4 @@
-"""Matmuls by quantized weights of a C library: packed as numpy packs them, and what the kernels compute."""
+"""Matmuls by packed weights of a C library: packed as numpy packs them, and what the kernels compute."""
 
 import ctypes
 import re
@@ -13,20 +13,22 @@ import numpy.typing as npt
 import pytest
 
 from tests.library.c.c_programs import BARE, NEEDS_CC, cc, shared_object, write
-from tests.mlir.ops.quantized import DTYPES, Case, arrays_of, script_of
+from tests.mlir.ops.quantized import Case, arrays_of, script_of
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
-from tuner.core.fusions import packings_in, threads_comment
+from tuner.core.fusions import QUANTIZED, packings_in, threads_comment
 from tuner.core.interfaces import Script
-from tuner.core.problem import Problem, quantized_problem
+from tuner.core.numpy_types import DTYPES
+from tuner.core.problem import Matmul, Problem, quantized_problem
 from tuner.core.processors import AVX512
-from tuner.core.quantization import BY_GROUP, BY_ROW, WeightFormat
-from tuner.library.c.quantized import quantized_name
+from tuner.core.quantization import BY_GROUP, BY_ROW, CONSTANT, WeightFormat
+from tuner.library.c.packed import packed_name
 from tuner.library.c.writer import c_files
 from tuner.library.entries import LibraryEntry
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.runtime.cpu.host import describe_machine
+from tuner.space.scripts.choice import default_script
 from tuner.targets.cpu.compiler import CpuCompiler
 
 HERE = describe_machine()
@@ -48,37 +50,55 @@ RUN_PARTS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_
 
 
 @dataclass(frozen=True)
-class QuantizedCase:
-    """A case with the number of threads of its kernel."""
+class PackedCase:
+    """A problem with the script and the number of threads of its kernel."""
 
-    case: Case
+    problem: Problem
+    script: str
     threads: int = 1
 
     @property
-    def problem(self) -> Problem:
-        case = self.case
-        return quantized_problem(case.sizes, case.dtype, case.weights, "" if case.output == "f32" else "bf16")
-
-    @property
-    def script(self) -> str:
-        return threads_comment(self.threads) + script_of(self.case.knobs)
-
-    @property
     def entry(self) -> LibraryEntry:
-        knobs = Candidate.of("matmul_cpu_quantized", dict(self.case.knobs))
+        knobs = Candidate.of("any", {})
         return LibraryEntry(self.problem, knobs, self.script, HERE, self.threads, 1e-4, "", None, 7)
 
     @property
     def name(self) -> str:
-        return quantized_name(self.problem, "tuner")
+        return packed_name(self.problem, "tuner")
+
+    def arrays(self, seed: int) -> tuple[Array, ...]:
+        """Returns A and the weights, of small numbers."""
+        rng = np.random.default_rng(seed)
+        if self.problem.operation == QUANTIZED:
+            return arrays_of(_case(self.problem), rng)
+        (m, n, k), given = self.problem.sizes, self.problem
+        shapes: list[tuple[tuple[int, ...], str]] = [((m, k), given.dtype), ((k, n), given.dtype)]
+        shapes += [((n,), given.result_dtype)] * (given.epilogue == "bias_relu")
+        return tuple(rng.integers(-9, 10, shape).astype(DTYPES[dtype]) for shape, dtype in shapes)
+
+
+def _case(problem: Problem) -> Case:
+    weights = WeightFormat.of_text(problem.weights)
+    m, n, k = problem.sizes
+    return Case((m, n, k), problem.dtype, weights, problem.result_dtype, {})
 
 
 def product(
     sizes: tuple[int, int, int], weights: WeightFormat, threads: int = 1, **others: Any
-) -> QuantizedCase:
+) -> PackedCase:
     usual = DOTS if weights.activations else SINGLES
     given = {"dtype": "f32", "output": "f32", "knobs": usual} | others
-    return QuantizedCase(Case(sizes, weights=weights, **given), threads)
+    output = "" if given["output"] == "f32" else "bf16"
+    problem = quantized_problem(sizes, given["dtype"], weights, output)
+    return PackedCase(problem, threads_comment(threads) + script_of(given["knobs"]), threads)
+
+
+def constant(m: int, n: int, k: int, **others: Any) -> PackedCase:
+    """Returns a product by a constant B, with the script that is tried first here."""
+    problem = Matmul(m, n, k, weights=CONSTANT, **others)
+    script = default_script(problem, HERE)
+    assert script is not None
+    return PackedCase(problem, script.text)
 
 
 PRODUCTS = (
@@ -89,6 +109,15 @@ PRODUCTS = (
     product((4, 20, 96), WeightFormat(8, 32, has_zero_points=True), knobs=SINGLES | {"lanes": 8}),
     product((9, 130, 300), WeightFormat(8, 0, "f32"), dtype="bf16"),
 )
+CONSTANTS = (
+    constant(3, 40, 30),
+    constant(5, 33, 17, epilogue="bias_relu"),
+    constant(2, 70, 50, dtype="f64", epilogue="bias_relu"),
+    constant(9, 90, 140, dtype="bf16"),
+    constant(4, 65, 33, dtype="bf16", output="bf16", epilogue="bias_relu"),
+    constant(6, 50, 300, dtype="i8"),
+    constant(7, 20, 9, dtype="i8", epilogue="bias_relu"),
+)
 DIVIDED = (
     product((8, 320, 256), WeightFormat(4, 32, activations=BY_GROUP), 2, knobs=DOTS | {"tile_m": 4}),
     product((8, 320, 256), WeightFormat(4, 32, has_zero_points=True), 2),
@@ -97,7 +126,7 @@ DIVIDED = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    entries = tuple(each.entry for each in (*PRODUCTS, *DIVIDED))
+    entries = tuple(each.entry for each in (*PRODUCTS, *CONSTANTS, *DIVIDED))
     return write(c_files(entries), tmp_path_factory.mktemp("library"))
 
 
@@ -106,7 +135,7 @@ def library(folder: Path) -> ctypes.CDLL:
     return shared_object(folder, *SOURCES)
 
 
-def _packed(library: ctypes.CDLL, given: QuantizedCase, weights: tuple[Array, ...]) -> npt.NDArray[np.uint8]:
+def _packed(library: ctypes.CDLL, given: PackedCase, weights: tuple[Array, ...]) -> npt.NDArray[np.uint8]:
     count = library[f"{given.name}_packed_bytes"]
     count.restype = ctypes.c_size_t
     packed = np.full(count() + 8, 0x5A, np.uint8)
@@ -118,35 +147,34 @@ def _packed(library: ctypes.CDLL, given: QuantizedCase, weights: tuple[Array, ..
     return packed[:-8]
 
 
-def _multiplied(library: ctypes.CDLL, given: QuantizedCase, packed: Array, a: Array) -> tuple[int, Array]:
-    c = np.full(given.case.sizes[:2], np.nan, DTYPES[given.case.output])
+def _multiplied(library: ctypes.CDLL, given: PackedCase, packed: Array, a: Array) -> tuple[int, Array]:
+    c = np.zeros(given.problem.c_shape, DTYPES[given.problem.result_dtype])
     code = library[given.name](*(ctypes.c_void_p(each.ctypes.data) for each in (a, packed, c)))
     return code, c
 
 
-@pytest.mark.parametrize("given", PRODUCTS, ids=lambda each: each.problem.key)
-def test_weights_are_packed_as_numpy_packs_them(given: QuantizedCase, library: ctypes.CDLL) -> None:
-    _, *weights = arrays_of(given.case, np.random.default_rng(3))
+@pytest.mark.parametrize("given", [*PRODUCTS, *CONSTANTS], ids=lambda each: each.problem.key)
+def test_weights_are_packed_as_numpy_packs_them(given: PackedCase, library: ctypes.CDLL) -> None:
+    _, *weights = given.arrays(3)
     packed = _packed(library, given, tuple(weights))
     code = CpuCompiler().compile(given.problem, Script.of(given.script)).host_code
     start = 0
     for weight, packing in zip(weights, packings_in(code)[1:], strict=True):
-        assert packing is not None
-        expected = np.empty(packed_shape(weight.shape, packing), weight.dtype)
-        pack(weight, packing, expected)
-        flat = expected.reshape(-1).view(np.uint8)
+        expected = weight
+        if packing is not None:
+            expected = np.empty(packed_shape(weight.shape, packing), weight.dtype)
+            pack(weight, packing, expected)
+        flat = np.ascontiguousarray(expected).reshape(-1).view(np.uint8)
         np.testing.assert_array_equal(packed[start : start + flat.size], flat)
         start += -(-flat.size // 64) * 64
     assert packed.size <= start
 
 
-@pytest.mark.parametrize("given", [*PRODUCTS, *DIVIDED], ids=lambda each: each.problem.key)
-def test_kernels_and_the_portable_loop_compute_the_reference(
-    given: QuantizedCase, library: ctypes.CDLL
-) -> None:
-    a, *weights = arrays = arrays_of(given.case, np.random.default_rng(4))
+@pytest.mark.parametrize("given", [*PRODUCTS, *CONSTANTS, *DIVIDED], ids=lambda each: each.problem.key)
+def test_kernels_and_the_portable_loop_compute_the_reference(given: PackedCase, library: ctypes.CDLL) -> None:
+    a, *weights = arrays = given.arrays(4)
     packed = _packed(library, given, tuple(weights))
-    expected = evaluate(given.case.text, arrays)[0]
+    expected = evaluate(given.problem.fusion, arrays)[0]
     code, found = _multiplied(library, given, packed, a)
     assert code == TUNED
     assert worst_error(expected, found) <= 1.0
@@ -161,9 +189,9 @@ def test_kernels_and_the_portable_loop_compute_the_reference(
 
 @pytest.mark.parametrize("given", DIVIDED, ids=lambda each: each.problem.key)
 def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(
-    given: QuantizedCase, library: ctypes.CDLL
+    given: PackedCase, library: ctypes.CDLL
 ) -> None:
-    a, *weights = arrays = arrays_of(given.case, np.random.default_rng(5))
+    a, *weights = arrays = given.arrays(5)
     packed = _packed(library, given, tuple(weights))
     numbers: list[int] = []
 
@@ -179,7 +207,7 @@ def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(
     finally:
         library.tuner_use_threads(1, None, None)
     assert (code, numbers) == (TUNED, [0, 1])
-    assert worst_error(evaluate(given.case.text, arrays)[0], found) <= 1.0
+    assert worst_error(evaluate(given.problem.fusion, arrays)[0], found) <= 1.0
 
 
 def test_the_check_of_a_library_passes_without_python(folder: Path) -> None:
@@ -187,7 +215,7 @@ def test_the_check_of_a_library_passes_without_python(folder: Path) -> None:
     done = subprocess.run([folder / "check"], env=BARE, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout
-    assert len(lines) == 2 * len((*PRODUCTS, *DIVIDED))
+    assert len(lines) == 2 * len((*PRODUCTS, *CONSTANTS, *DIVIDED))
     assert all(line.endswith(" ok") for line in lines)
 
 
@@ -228,6 +256,17 @@ module attributes {transform.with_named_sequence} {
   }
 }
 """
+
+
+def test_a_library_asks_for_tiles_where_a_packed_kernel_needs_these() -> None:
+    tiles = {"scheme": "tiles", "tile_m": 16, "tile_n": 32}
+    weights = WeightFormat(4, 32, activations=BY_GROUP)
+    entry = replace(
+        product((16, 64, 64), weights, knobs=tiles).entry, machine=replace(HERE, has_amx_int8=True)
+    )
+    source = next(each for each in c_files((entry,)) if each.name == "tuner_matmul.c").content.decode()
+    assert "ARCH_REQ_XCOMP_PERM" in source
+    assert re.search(r"\.kernel = \{.*TUNER_AMX_INT8.*, \w+_run\}", source)
 
 
 def test_a_script_that_packs_nothing_is_refused() -> None:

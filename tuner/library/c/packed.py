@@ -1,0 +1,210 @@
+"""Matmuls by packed weights in a C library: a function for each problem, and one that packs its weights.
+
+A kernel reads its weights as it was tuned for, so that packed bytes are of one problem and one library. By
+quantized weights, and by a constant B (and bias):
+
+    size_t  tuner_quantized_matmul_1x4096x4096_f32_i4_g128_f16_packed_bytes(void)
+    void    tuner_quantized_matmul_1x4096x4096_f32_i4_g128_f16_pack(b, scales, packed)
+    int     tuner_quantized_matmul_1x4096x4096_f32_i4_g128_f16(a, packed, c)
+    void    tuner_matmul_32x768x3072_f32_constant_bias_relu_pack(b, bias, packed)
+
+The packed weights are the arrays that ``_pack`` takes, each from a multiple of 64 bytes on.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from tuner.core.errors import CandidateError, TunerError
+from tuner.core.fusions import (
+    FUSION_ENTRY,
+    NIBBLE_ROWS,
+    NIBBLES,
+    QUANTIZED,
+    WeightPacking,
+    number_type,
+    packings_in,
+    threads_in,
+)
+from tuner.core.interfaces import Script
+from tuner.core.problem import MATMUL, Problem
+from tuner.core.quantization import WeightFormat
+from tuner.library.c.kernels import C_TYPES, CodeTarget, code_target
+from tuner.library.entries import LibraryEntry
+from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed
+from tuner.payload.packed_weights import packed_shape
+from tuner.targets.cpu.compiler import CpuCompiler
+
+ALIGNMENT = 64  # bytes: where an array begins in the packed weights
+TRANSPOSED = (1, 0)  # the order of a packing whose rows go through K, or through groups
+SIGN_OF_BYTE, SIGNS_OF_NIBBLES = 0x80, 0x88  # bits that are flipped where integers are packed as unsigned
+
+
+@dataclass(frozen=True)
+class PackedWeight:
+    """An array that is packed, as a caller has it: rows x n, or n x rows where it is transposed."""
+
+    name: str  # of the parameter in C
+    dtype: str
+    rows: int  # k, the number of groups, or 1
+    is_transposed: bool = False
+
+    def shape(self, n: int) -> tuple[int, int]:
+        """Returns the array's shape; ``n``: columns of C."""
+        return (n, self.rows) if self.is_transposed else (self.rows, n)
+
+
+@dataclass(frozen=True)
+class PackedArray:
+    """Where the elements of a weight are in the packed weights."""
+
+    weight: PackedWeight
+    packing: WeightPacking  # () as its order: rows and columns as they are
+    n: int  # columns of C
+    offset: int  # bytes from the start of the packed weights
+
+    @property
+    def element_bytes(self) -> int:
+        return number_type(self.weight.dtype).bytes
+
+    @cached_property
+    def _shape(self) -> tuple[int, int, int, int]:
+        return packed_shape(self.weight.shape(self.n), self.packing)
+
+    @property
+    def steps(self) -> int:
+        """Returns the steps, of ``packing.interleave`` rows, of a panel."""
+        return self._shape[1]
+
+    @property
+    def bytes(self) -> int:
+        return prod(self._shape) * self.element_bytes
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        """Returns the elements from a row to the next one, and from a column, in the caller's array."""
+        return (1, self.weight.rows) if self.weight.is_transposed else (self.n, 1)
+
+    @property
+    def flip(self) -> int:
+        """Returns the bits of a byte that are flipped."""
+        if self.packing.nibbles:
+            return SIGNS_OF_NIBBLES
+        return SIGN_OF_BYTE if self.packing.unsigned else 0
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Returns where each of eight rows is among the nibbles of a column; () for whole bytes."""
+        order = NIBBLES[self.packing.nibbles] if self.packing.nibbles else ()
+        return tuple(order.index(row) for row in range(NIBBLE_ROWS) if order)
+
+
+@dataclass(frozen=True, eq=False)
+class PackedKernel:
+    """A compiled entry: the names of its functions, its processors, its module, and its packed weights."""
+
+    entry: LibraryEntry
+    name: str
+    symbol: str  # of the kernel
+    target: CodeTarget
+    module: ModulePart
+    arrays: tuple[PackedArray, ...]  # in the order of the kernel's arguments
+    threads: int  # at most 1: the kernel takes neither a thread's number nor their count
+
+    @property
+    def problem(self) -> Problem:
+        return self.entry.problem
+
+    @cached_property
+    def format(self) -> WeightFormat:
+        """Returns the format of quantized weights."""
+        return WeightFormat.of_text(self.problem.weights)
+
+    @property
+    def groups(self) -> int:
+        return self.format.groups(self.problem.sizes[2])
+
+    @property
+    def input_type(self) -> str:
+        return C_TYPES[self.problem.dtype]
+
+    @property
+    def scale_type(self) -> str:
+        return C_TYPES[self.format.scale_dtype]
+
+    @property
+    def output_type(self) -> str:
+        return C_TYPES[self.problem.result_dtype]
+
+    @property
+    def packed_bytes(self) -> int:
+        return self.arrays[-1].offset + self.arrays[-1].bytes
+
+
+def packed_name(problem: Problem, prefix: str) -> str:
+    """Returns the name of a problem's function: ``tuner_quantized_matmul_1x64x128_f32_i4_g32_f16``."""
+    dtype = f"{problem.dtype}_to_{problem.output}" if problem.output else problem.dtype
+    operation = problem.operation if problem.operation == QUANTIZED else MATMUL
+    epilogue = "" if problem.epilogue == "none" else f"_{problem.epilogue}"
+    return f"{prefix}_{operation}_{problem.shape}_{dtype}_{problem.weights.replace('-', '_')}{epilogue}"
+
+
+def compile_packed(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[PackedKernel, ...]:
+    """Returns the kernels of entries with packed weights, of each problem the fastest. Raises TunerError."""
+    compiler = CpuCompiler()
+    found: dict[str, PackedKernel] = {}
+    for entry in sorted(entries, key=_rank):
+        name = packed_name(entry.problem, prefix)
+        if name not in found:
+            found[name] = _compiled(compiler, entry, name, f"{prefix}_p{len(found)}_")
+    return tuple(found.values())
+
+
+def _rank(entry: LibraryEntry) -> tuple[object, ...]:
+    return entry.problem.key, math.inf if entry.median_s is None else entry.median_s
+
+
+def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str) -> PackedKernel:
+    failing = f"trial {entry.trial}: {entry.problem.key}"
+    try:
+        code = compiler.compile(entry.problem, Script.of(entry.script)).host_code
+    except CandidateError as error:
+        raise TunerError(f"{failing}: {error}") from error
+    arrays = _arrays(entry.problem, packings_in(code)[1:])
+    if not arrays:
+        raise TunerError(f"{failing}: its script leaves weights as they are, where C packs them")
+    target = code_target(entry.problem, entry.machine, instructions_needed(code))
+    module = ModulePart(code, prefix, target.processor, target.features)
+    return PackedKernel(entry, name, prefix + FUSION_ENTRY, target, module, arrays, threads_in(code))
+
+
+def _arrays(problem: Problem, packings: tuple[WeightPacking | None, ...]) -> tuple[PackedArray, ...]:
+    """Returns the packed arrays of a problem; () where a packing is none that C code can follow."""
+    n, weights = problem.sizes[1], _weights(problem)
+    found: list[PackedArray] = []
+    end = 0
+    for weight, packing in zip(weights, packings, strict=False):
+        as_it_is = None if weight.is_transposed else WeightPacking(n)
+        used = packing or as_it_is
+        order = TRANSPOSED if weight.is_transposed else ()
+        if used is None or used.order != order or used.run:
+            return ()
+        found.append(PackedArray(weight, used, n, end))
+        end += -(-found[-1].bytes // ALIGNMENT) * ALIGNMENT
+    return tuple(found) if len(found) == len(weights) else ()
+
+
+def _weights(problem: Problem) -> tuple[PackedWeight, ...]:
+    """Returns what the function that packs takes, in the order of the kernel's arguments."""
+    k = problem.sizes[2]
+    if problem.operation != QUANTIZED:
+        bias = PackedWeight("bias", problem.result_dtype, 1)
+        return (PackedWeight("b", problem.dtype, k), *[bias] * (problem.epilogue == "bias_relu"))
+    format_ = WeightFormat.of_text(problem.weights)
+    points = PackedWeight("zero_points", "i8", format_.groups(k), is_transposed=True)
+    return (
+        PackedWeight("b", "i8", k, is_transposed=True),
+        PackedWeight("scales", format_.scale_dtype, format_.groups(k), is_transposed=True),
+        *[points] * format_.has_zero_points,
+    )
