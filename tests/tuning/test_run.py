@@ -138,7 +138,7 @@ def test_failures_of_the_baseline_or_of_all_candidates_end_nothing(store: Store)
     events: list[Event] = []
     backends = fakes.backends(baseline=fakes.no_baseline, runner=fakes.runner_without_baseline)
     tuned = begin(fakes.settings(trials=3), backends, store, Interruption(), events.append)
-    assert BaselineFailed("openblas: exited with status 3") in events
+    assert events.count(BaselineFailed("openblas: exited with status 3")) == 1
     assert tuned.run.baseline is None
     assert tuned.best is not None
     tuned = fakes.tune(store, fakes.backends(bind=lambda *_: fakes.failing_bind), trials=3)

@@ -23,6 +23,7 @@ from tuner.core.programs import COMPILE, EAGER, FREEZING, MAX_AUTOTUNE, ONNXRUNT
 from tuner.core.records import MedianInterval
 from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
+from tuner.targets.cpu.baseline_libraries import imported_openvino
 from tuner.tuning.run_steps import noise_of
 
 LINE_CHARACTERS = 200  # of a failure
@@ -116,8 +117,7 @@ def _by_onnxruntime(example: Example, threads: int) -> ModuleCall:
 
 def _by_openvino(example: Example, threads: int) -> ModuleCall:
     require("openvino")
-    import openvino
-
+    openvino = imported_openvino()
     inputs = _positional(example)
     shapes = [each.shape for each in inputs]
     converted = openvino.convert_model(example.module, example_input=inputs, input=shapes)

@@ -181,6 +181,7 @@ class RunSteps:
         self._observe = observe
         self._known = KnownOutcomes(store, run)
         self._has_measured_roofline = False  # with or without success
+        self._baseline_failure = ""  # as it was last said
         settings = run.settings
         self._bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
 
@@ -355,7 +356,9 @@ class RunSteps:
             with self._interruption.waiting():
                 baseline = self._source.baseline(settings.problem, settings.threads, settings.seed)
         except TunerError as error:
-            self._observe(events.BaselineFailed(str(error)))
+            if str(error) != self._baseline_failure:  # it is tried again with the final re-measurement
+                self._observe(events.BaselineFailed(str(error)))
+            self._baseline_failure = str(error)
             return None
         self._observe(events.BaselineMeasured(baseline, self._reliability_alone(baseline.measurement)))
         return baseline

@@ -57,6 +57,14 @@ def load_library(path: str) -> Any:
             load_library(str(neighbour))
 
 
+def imported_openvino() -> Any:
+    """Returns the module openvino, without its telemetry: a process that would run next to what is timed."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    import openvino
+
+    return openvino
+
+
 OPENBLAS, MKL, BLIS, ONEDNN, ONEDNN_TORCH = ("openblas", "mkl", "blis", "onednn", "onednn-torch")
 # of quantized matmuls
 ONNXRUNTIME, OPENVINO, ZENTORCH, TORCH_INT4PACK = ("onnxruntime", "openvino", "zentorch", "torch-int4pack")

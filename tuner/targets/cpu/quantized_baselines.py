@@ -16,7 +16,6 @@ zentorch keeps what it packs by the address of the weights: in a process that ha
 with those. So a process makes one ``QuantizedMatmul`` of it, as that of a baseline does.
 """
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,7 +34,13 @@ from tuner.core.quantization import WeightFormat
 from tuner.runtime import timing
 from tuner.runtime.cpu.memory import placed_copy
 from tuner.runtime.cpu.timing_conditions import COPIES_LIMIT, EVICTING_L3S
-from tuner.targets.cpu.baseline_libraries import ONNXRUNTIME, OPENVINO, TORCH_INT4PACK, ZENTORCH
+from tuner.targets.cpu.baseline_libraries import (
+    ONNXRUNTIME,
+    OPENVINO,
+    TORCH_INT4PACK,
+    ZENTORCH,
+    imported_openvino,
+)
 
 Array = npt.NDArray[Any]
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -249,10 +254,7 @@ def _nibbles(numbers: Array) -> Array:
 
 
 def _openvino(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
-    # its import is reported over the network, by a process that would run next to what is timed
-    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
-    import openvino
-
+    openvino = imported_openvino()
     weights = copies[0].weights
     precision = "bf16" if problem.dtype == "bf16" and not weights.activations else "f32"
     group = weights.group or CHANNEL_GROUP
