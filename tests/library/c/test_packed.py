@@ -72,9 +72,17 @@ class PackedCase:
         if self.problem.operation == QUANTIZED:
             return arrays_of(_case(self.problem), rng)
         (m, n, k), given = self.problem.sizes, self.problem
-        shapes: list[tuple[tuple[int, ...], str]] = [((m, k), given.dtype), ((k, n), given.dtype)]
+        b = (n, k) if given.layout == "nt" else (k, n)
+        shapes: list[tuple[tuple[int, ...], str]] = [((m, k), given.dtype), (b, given.dtype)]
         shapes += [((n,), given.result_dtype)] * (given.epilogue == "bias_relu")
         return tuple(rng.integers(-9, 10, shape).astype(DTYPES[dtype]) for shape, dtype in shapes)
+
+    def of_payload(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Returns a caller's arrays as the payload has them: a constant B is k x n there."""
+        if self.problem.operation == QUANTIZED or self.problem.layout == "nn":
+            return arrays
+        a, b, *bias = arrays
+        return (a, np.ascontiguousarray(b.T), *bias)
 
 
 def _case(problem: Problem) -> Case:
@@ -112,10 +120,10 @@ PRODUCTS = (
 CONSTANTS = (
     constant(3, 40, 30),
     constant(5, 33, 17, epilogue="bias_relu"),
-    constant(2, 70, 50, dtype="f64", epilogue="bias_relu"),
+    constant(2, 70, 50, dtype="f64", layout="nt", epilogue="bias_relu"),
     constant(9, 90, 140, dtype="bf16"),
     constant(4, 65, 33, dtype="bf16", output="bf16", epilogue="bias_relu"),
-    constant(6, 50, 300, dtype="i8"),
+    constant(6, 50, 300, dtype="i8", layout="nt"),
     constant(7, 20, 9, dtype="i8", epilogue="bias_relu"),
 )
 DIVIDED = (
@@ -155,8 +163,9 @@ def _multiplied(library: ctypes.CDLL, given: PackedCase, packed: Array, a: Array
 
 @pytest.mark.parametrize("given", [*PRODUCTS, *CONSTANTS], ids=lambda each: each.problem.key)
 def test_weights_are_packed_as_numpy_packs_them(given: PackedCase, library: ctypes.CDLL) -> None:
-    _, *weights = given.arrays(3)
-    packed = _packed(library, given, tuple(weights))
+    arrays = given.arrays(3)
+    packed = _packed(library, given, arrays[1:])
+    _, *weights = given.of_payload(arrays)
     code = CpuCompiler().compile(given.problem, Script.of(given.script)).host_code
     start = 0
     for weight, packing in zip(weights, packings_in(code)[1:], strict=True):
@@ -174,7 +183,7 @@ def test_weights_are_packed_as_numpy_packs_them(given: PackedCase, library: ctyp
 def test_kernels_and_the_portable_loop_compute_the_reference(given: PackedCase, library: ctypes.CDLL) -> None:
     a, *weights = arrays = given.arrays(4)
     packed = _packed(library, given, tuple(weights))
-    expected = evaluate(given.problem.fusion, arrays)[0]
+    expected = evaluate(given.problem.fusion, given.of_payload(arrays))[0]
     code, found = _multiplied(library, given, packed, a)
     assert code == TUNED
     assert worst_error(expected, found) <= 1.0
@@ -207,7 +216,7 @@ def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(
     finally:
         library.tuner_use_threads(1, None, None)
     assert (code, numbers) == (TUNED, [0, 1])
-    assert worst_error(evaluate(given.problem.fusion, arrays)[0], found) <= 1.0
+    assert worst_error(evaluate(given.problem.fusion, given.of_payload(arrays))[0], found) <= 1.0
 
 
 def test_the_check_of_a_library_passes_without_python(folder: Path) -> None:

@@ -136,6 +136,12 @@ def test_the_baseline_is_measured_without_an_epilogue_and_named_with_its_kernel(
     assert 0 < baseline.measurement.median_s < 1e-2
 
 
+def test_a_constant_b_is_compared_with_the_product_of_any_b() -> None:
+    problem = Matmul(8, 64, 48, weights="constant", cache="weights-cold")
+    baseline = BaselineService(problem, 1, seed=0).measure(QUICK)
+    assert baseline.name == BaselineService(Matmul(8, 64, 48), 1, seed=0).name
+
+
 def test_a_wrong_answer_of_the_library_is_no_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     def spoil(self: CompiledLibraryMatmul, times: int) -> None:
         self.result.fill(1e9)

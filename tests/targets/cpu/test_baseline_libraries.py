@@ -28,6 +28,11 @@ def by(weights: str, dtype: str = "f32", n: int = 64, k: int = 256, **options: A
     return Matmul(2, n, k, dtype, "nt", weights=weights, **options)
 
 
+def by_constant(dtype: str, **options: Any) -> Problem:
+    """Returns a matmul by a constant B."""
+    return Matmul(2, 64, 256, dtype, weights="constant", **options)
+
+
 def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Makes libraries look installed: those of ``names`` and OpenBLAS alone."""
     for name, library in LIBRARIES.items():
@@ -58,6 +63,10 @@ def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
         (BEST, I8, ALL, ("onednn", "onednn-torch")),
         (BEST, I8, ("mkl",), ("openblas",)),
         (BEST, BYTES_IN_BATCHES, ("onednn-torch",), ("openblas",)),
+        # a constant B is multiplied as any other
+        (DEFAULT, by_constant("f32"), ALL, ("openblas",)),
+        (BEST, by_constant("bf16", output="bf16", cache="weights-cold"), ALL, ("onednn", "onednn-torch")),
+        ("mkl", by_constant("f64", epilogue="bias_relu"), ("mkl",), ("mkl",)),
         # oneDNN stands for torch where its own library is missing
         ("onednn", BF16, ("onednn-torch",), ("onednn-torch",)),
         ("onednn", BF16, ("onednn", "onednn-torch"), ("onednn",)),
@@ -113,6 +122,7 @@ def test_a_quantized_matmul_is_compared_with_all_that_have_its_format(
         ("openblas", by("i4-g32-f16"), "baseline openblas: cannot multiply f32*i4-g32-f16", "openvino"),
         ("zentorch", by("i4-g32-f16"), "baseline zentorch: cannot multiply f32*i4-g32-f16", "openvino"),
         ("onnxruntime", F32, "baseline onnxruntime: cannot multiply f32", "mkl, blis, onednn"),
+        ("onnxruntime", by_constant("f32"), "baseline onnxruntime: cannot multiply f32", "mkl, blis, onednn"),
         ("onnxruntime", by("i4-g32-f16"), "baseline onnxruntime: not installed", "onnxruntime onnx"),
         ("zentorch", by("i4-g32-f16-a8row"), "baseline zentorch: not installed", "pip install zentorch"),
     ],

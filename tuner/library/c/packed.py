@@ -6,7 +6,7 @@ quantized weights, and by a constant B (and bias):
     size_t  tuner_quantized_matmul_1x4096x4096_f32_i4_g128_f16_packed_bytes(void)
     void    tuner_quantized_matmul_1x4096x4096_f32_i4_g128_f16_pack(b, scales, packed)
     int     tuner_quantized_matmul_1x4096x4096_f32_i4_g128_f16(a, packed, c)
-    void    tuner_matmul_32x768x3072_f32_constant_bias_relu_pack(b, bias, packed)
+    void    tuner_matmul_32x768x3072_f32_nn_constant_bias_relu_pack(b, bias, packed)
 
 The packed weights are the arrays that ``_pack`` takes, each from a multiple of 64 bytes on.
 """
@@ -50,17 +50,13 @@ class PackedWeight:
     rows: int  # k, the number of groups, or 1
     is_transposed: bool = False
 
-    def shape(self, n: int) -> tuple[int, int]:
-        """Returns the array's shape; ``n``: columns of C."""
-        return (n, self.rows) if self.is_transposed else (self.rows, n)
-
 
 @dataclass(frozen=True)
 class PackedArray:
     """Where the elements of a weight are in the packed weights."""
 
     weight: PackedWeight
-    packing: WeightPacking  # () as its order: rows and columns as they are
+    packing: WeightPacking
     n: int  # columns of C
     offset: int  # bytes from the start of the packed weights
 
@@ -70,7 +66,9 @@ class PackedArray:
 
     @cached_property
     def _shape(self) -> tuple[int, int, int, int]:
-        return packed_shape(self.weight.shape(self.n), self.packing)
+        rows, columns = self.weight.rows, self.n
+        is_by_columns = self.packing.order == TRANSPOSED
+        return packed_shape((columns, rows) if is_by_columns else (rows, columns), self.packing)
 
     @property
     def steps(self) -> int:
@@ -145,9 +143,11 @@ class PackedKernel:
 def packed_name(problem: Problem, prefix: str) -> str:
     """Returns the name of a problem's function: ``tuner_quantized_matmul_1x64x128_f32_i4_g32_f16``."""
     dtype = f"{problem.dtype}_to_{problem.output}" if problem.output else problem.dtype
-    operation = problem.operation if problem.operation == QUANTIZED else MATMUL
+    shape, weights = problem.shape, problem.weights.replace("-", "_")
+    if problem.operation == QUANTIZED:
+        return f"{prefix}_{QUANTIZED}_{shape}_{dtype}_{weights}"
     epilogue = "" if problem.epilogue == "none" else f"_{problem.epilogue}"
-    return f"{prefix}_{operation}_{problem.shape}_{dtype}_{problem.weights.replace('-', '_')}{epilogue}"
+    return f"{prefix}_{MATMUL}_{shape}_{dtype}_{problem.layout}_{weights}{epilogue}"
 
 
 def compile_packed(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[PackedKernel, ...]:
@@ -182,13 +182,12 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str
 def _arrays(problem: Problem, packings: tuple[WeightPacking | None, ...]) -> tuple[PackedArray, ...]:
     """Returns the packed arrays of a problem; () where a packing is none that C code can follow."""
     n, weights = problem.sizes[1], _weights(problem)
+    is_quantized = problem.operation == QUANTIZED
     found: list[PackedArray] = []
     end = 0
     for weight, packing in zip(weights, packings, strict=False):
-        as_it_is = None if weight.is_transposed else WeightPacking(n)
-        used = packing or as_it_is
-        order = TRANSPOSED if weight.is_transposed else ()
-        if used is None or used.order != order or used.run:
+        used = packing if packing or is_quantized else WeightPacking(n)  # rows x n, as a kernel reads it
+        if used is None or used.order != (TRANSPOSED if is_quantized else ()) or used.run:
             return ()
         found.append(PackedArray(weight, used, n, end))
         end += -(-found[-1].bytes // ALIGNMENT) * ALIGNMENT
@@ -200,7 +199,8 @@ def _weights(problem: Problem) -> tuple[PackedWeight, ...]:
     k = problem.sizes[2]
     if problem.operation != QUANTIZED:
         bias = PackedWeight("bias", problem.result_dtype, 1)
-        return (PackedWeight("b", problem.dtype, k), *[bias] * (problem.epilogue == "bias_relu"))
+        b = PackedWeight("b", problem.dtype, k, is_transposed=problem.layout == "nt")
+        return (b, *[bias] * (problem.epilogue == "bias_relu"))
     format_ = WeightFormat.of_text(problem.weights)
     points = PackedWeight("zero_points", "i8", format_.groups(k), is_transposed=True)
     return (

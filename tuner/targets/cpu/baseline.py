@@ -43,6 +43,7 @@ class BaselineService:
 
         Raises TunerError, without the library's name, for a missing library and for a wrong result.
         """
+        problem = baseline_libraries.compared_problem(problem)
         library = library or baseline_libraries.chosen_libraries("", problem)[0]
         if baseline_libraries.LIBRARIES[library].find() is None:
             raise TunerError("not installed", baseline_libraries.LIBRARIES[library].install)

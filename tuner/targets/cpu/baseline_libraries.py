@@ -6,14 +6,14 @@ import re
 import site
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.problem import COLD, Problem
-from tuner.core.quantization import WeightFormat
+from tuner.core.problem import COLD, MATMUL, Problem
+from tuner.core.quantization import CONSTANT, WeightFormat
 from tuner.runtime.workers.services import Environment, library_environment
 
 MISSING = re.compile(r"^(\S+): cannot open shared object file")  # glibc, of a library that another one needs
@@ -89,12 +89,18 @@ class BaselineLibrary:
 
     def multiplies(self, problem: Problem) -> bool:
         """Returns whether the library multiplies a problem's types, if need be as f32."""
+        problem = compared_problem(problem)
         if problem.weights and self.takes is not None:
             is_cold = problem.cache == COLD  # copies of the weights are read in turn, A and C are not
             return not is_cold and self.takes(problem, WeightFormat.of_text(problem.weights))
         if problem.fusion:
             return False
         return problem.dtype in (*self.dtypes, *self.widened) and problem.output in self.outputs
+
+
+def compared_problem(problem: Problem) -> Problem:
+    """Returns what a library multiplies: of a constant B the matmul that takes B at each call."""
+    return replace(problem, operation=MATMUL, fusion="") if problem.weights == CONSTANT else problem
 
 
 def find_mkl() -> str | None:
@@ -185,6 +191,7 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
 
     Of a quantized matmul the default is BEST, and () where no library is installed; of another fusion ().
     """
+    problem = compared_problem(problem)
     if choice in (BEST, DEFAULT) and problem.fusion:
         return tuple(name for name in LIBRARIES if _is_able(name, problem))
     if choice == DEFAULT:
@@ -209,6 +216,7 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
 
 def recorded_library(name: str, problem: Problem) -> str:
     """Returns the library of a recorded name, "mkl" for "MKL 2026.2 avx512"; DEFAULT where not usable."""
+    problem = compared_problem(problem)
     begins = {
         OPENBLAS: "openblas ",
         MKL: "MKL ",
@@ -243,7 +251,7 @@ def _default_library(problem: Problem) -> str:
 
 
 def _is_able(name: str, problem: Problem, *, widens: bool = False) -> bool:
-    library = LIBRARIES[name]
+    library, problem = LIBRARIES[name], compared_problem(problem)
     is_type = widens or bool(problem.weights) or problem.dtype in library.dtypes
     is_able = library.multiplies(problem) and is_type
     is_batch_of_i8 = problem.dtype == "i8" and problem.batch > 1
