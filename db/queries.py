@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists,
 from sqlalchemy.orm import aliased, joinedload, selectinload
 
 from tuner.core.errors import REPEATABLE, TIMEOUTS, UsageError, unknown_value
+from tuner.core.fusions import QUANTIZED
 from tuner.core.records import Measurement
 from tuner.core.remote_results import LEAST_S
 from tuner.core.runs import OF_PROBLEM, ReuseKey, RunQuery, TaskQuery, TrialQuery
@@ -152,13 +153,19 @@ def rooflines_like(run_id: int) -> "AnySelect":
             RunRow.machine_id == run.machine_id,
             RunRow.target == run.target,
             RunRow.threads == run.threads,
-            ProblemRow.dtype == problem.dtype,
+            _multiplied_dtype(ProblemRow) == _multiplied_dtype(problem),
             RunRow.roofline.is_not(None),
             or_(is_quiet, ~asks_quietly),
         )
         .order_by(is_quiet.desc(), RunRow.id.desc())
         .limit(1)
     )
+
+
+def _multiplied_dtype(row: type[ProblemRow]) -> "sa.ColumnElement[str]":
+    """Returns ``Problem.multiplied_dtype`` as SQL: keys name the activations that are quantized."""
+    is_integer = and_(row.operation == QUANTIZED, row.key.contains("-a8", autoescape=True))
+    return sa.case((is_integer, "i8"), else_=row.dtype)
 
 
 def trials_of_query(query: TrialQuery) -> "AnySelect":

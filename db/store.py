@@ -216,7 +216,7 @@ class Store:
             _known(session, RunRow, run_id).roofline = encode(roofline)
 
     def known_roofline(self, run_id: int) -> Roofline | None:
-        """Returns a roofline that was measured with a run's machine, target, threads and dtype.
+        """Returns a roofline that was measured with a run's machine, target, threads and multiplied dtype.
 
         Takes the latest quiet run's; if there is none and this run is not quiet either, the latest run's.
         """

@@ -25,6 +25,7 @@ from tests.db.values import (
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import HostConditions, Roofline
+from tuner.core.problem import Matmul
 from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import Baseline, Counts, LibraryTime, Proposal, TrialQuery
@@ -96,6 +97,16 @@ def test_a_roofline_is_known_where_a_run_on_the_same_machine_has_it(store: Store
     others = [begin(store, settings) for settings in (replace(SETTINGS, threads=3), f64)]
     others.append(begin(store, machine=replace(MACHINE, logical_cores=77)))
     assert [store.known_roofline(other) for other in others] == [None, None, None]
+    # with quantized activations i8 is multiplied, whatever the type of A in memory is
+    plain, quantized = (
+        Matmul(1, 64, 64, weights="i4", group_size=64, activations=each) for each in ("", "i8")
+    )
+    by_f32, by_i8 = (begin(store, replace(SETTINGS, problem=each)) for each in (plain, quantized))
+    assert store.known_roofline(by_f32) == Roofline(1e11, 1e10)
+    assert store.known_roofline(by_i8) is None
+    store.set_roofline(by_i8, Roofline(1e12, 1e10))
+    assert store.known_roofline(by_f32) == Roofline(1e11, 1e10)
+    assert store.known_roofline(begin(store, replace(SETTINGS, problem=quantized))) == Roofline(1e12, 1e10)
 
 
 def test_the_choice_of_a_baseline_and_the_times_it_was_chosen_by_are_stored(store: Store) -> None:

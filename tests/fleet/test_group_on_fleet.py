@@ -228,3 +228,27 @@ def test_a_campaign_whose_driver_is_killed_goes_on_with_its_trials(fleet_url: st
             for run in store.campaign(1).runs:
                 assert (overlaps(connection, run.uuid), repeated(connection, run.uuid)) == ((), 0)
                 assert run.baseline is not None
+
+
+QUANTIZED_SHAPES = """shapes:
+  - {shape: 1x64x64, weights: i4-g32-f16-a8group}
+  - {shape: 2x48x64, weights: constant}
+"""
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_a_campaign_of_packed_weights_runs_on_a_fleet(fleet_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "shapes.yaml"
+    file.write_text(QUANTIZED_SHAPES)
+    tuner = Tuner(tmp_path / "none.db", real_backends(), fleet_url)
+    with LocalNodes(fleet_url, "cpu", tmp_path) as nodes, Store.open(fleet_url) as store:
+        nodes.start("both", "--compile", "1", "--measure")
+        nodes.wait_until_ready("both")
+        with brief_remeasurement():
+            done = tuner(
+                "tune", "--shapes", str(file), "--fleet", "--target", "cpu", "--trials", "3", "--json"
+            )
+        assert done.code == 0, done.err
+        assert (done.json["status"], done.json["trials"]) == ("done", 3)
+        assert all(run.roofline is not None for run in store.campaign(1).runs)

@@ -249,6 +249,8 @@ class FleetRun:
         return roofline
 
     def _outcome_of_run(self, problem: Problem, stage: str) -> object:
+        if problem not in self._driven:  # a campaign asks before its runs begin
+            raise TunerError(f"{problem.key}: no run of the fleet computes it yet")
         driver, work_template = self._driven[problem]
         value = driver.outcome(replace(work_template, stage=stage)).value
         if isinstance(value, Failure):
