@@ -61,6 +61,20 @@ def test_only_a_weight_of_k_x_n_comes_packed(layout: str) -> None:
     assert ("tuner.packing" in changed) == (layout == "nn")
 
 
+@pytest.mark.parametrize(
+    ("m", "fetched"),
+    [(4, 4), (8, 2), (10, 2), (16, 1), (40, 1)],  # of the four cache lines of a K group
+)
+def test_a_weights_next_block_is_divided_among_strips(m: int, fetched: int) -> None:
+    text = payload(m, 64, 64, "bf16", "nn")
+    weight = re.sub(r"(%b: memref<[^>]*>)", r"\1 {tuner.weight}", text, count=1)
+    changed = apply(pair_line(4, 64, fetches_b=1), weight)
+    loops = changed.count("vector.load %arg1[") // 4  # of whole strips, and of the last
+    assert loops == 1 + (m % 4 > 0)
+    assert changed.count("memref.prefetch %arg1[") == fetched * loops
+    assert "memref.prefetch" not in apply(pair_line(4, 64), weight)
+
+
 @pytest.mark.parametrize(("n", "block"), [(100, 64), (5, 16)])
 def test_blocks_of_pairs_of_two_widths_share_their_code(n: int, block: int) -> None:
     script = pair_line(4, 32, columns=block, last_columns=n % block or block)

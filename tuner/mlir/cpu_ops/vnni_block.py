@@ -118,7 +118,7 @@ class KGroupTile:
     lanes: int  # sums of a register
     panels_first: bool = False  # the loop over panels is the outer one, so that a panel stays in L1
     fetches_a: bool = False  # rows of A of the next strip are prefetched to the second level of cache
-    fetches_b: bool = False  # rows of B after the block of K are prefetched to the second level of cache
+    fetches_b: bool = False  # what is read of B after the block is prefetched
 
     @classmethod
     def of(cls, op: InPlaceOp) -> "KGroupTile | str":
@@ -245,13 +245,32 @@ class _KGroupMatmul:
     def _fetch_b(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
         """Creates prefetches of B's rows of the next block of K in a panel's columns, a strip's share."""
         source = self.source_of_b
-        if source is None or source.is_along_k:
+        if source is None:
+            self._fetch_next_weights(strip, panel, k_group)
+            return
+        if source.is_along_k:
             return
         # strips share the rows of a K group: each fetches ``share`` rows, number ``part`` of the shares
         share = -(-source.per_k_group // vnni_packing.BlockExtent(self.matmul.m).steps(self.tile.rows))
         part = value("arith.remui", ir.IndexType.get(), strip.number, index(source.per_k_group // share))
         row = total(times(k_group, source.per_k_group), times(part, share))
         source.fetch_rows(plus(row, self.matmul.k), times(panel, self.tile.columns), share, self.tile.columns)
+
+    def _fetch_next_weights(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
+        """Creates prefetches of a strip's share of the panel of the next block in the place of ``panel``.
+
+        Only the first strip of a block reads a panel from memory: with all strips fetching the next block, as
+        evenly as they multiply, memory is read all the time.
+        """
+        strips = vnni_packing.BlockExtent(self.matmul.m).steps(self.tile.rows)
+        panels = self.columns.steps(self.tile.columns)
+        row = self.tile.columns * self.a.source.per_k_group  # elements
+        line = vnni_packing.LINE_BYTES * 8 * self.a.source.per_k_group // vnni_packing.K_GROUP_BITS
+        step = total(times(strip.number, self.b.k_groups), k_group)
+        at = value("arith.divui", ir.IndexType.get(), times(step, row), index(strips))
+        begin = self.b.row(plus(panel, panels), index(0))
+        for each in range(0, -(-row // strips), line):
+            fetch(self.b.memory, begin, plus(at, each), locality=3)
 
     def _load_b(self, panel: Value, k_group: Value, vectors: int) -> list[Value]:
         row, depth = self.b.row(panel, k_group), self.a.source.depth
@@ -333,11 +352,12 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
     ``lanes``, sums of a register (default 16; 8 for registers of 256 bits), ``panels_first``, 1 for the loop
     over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the rows of A of
-    the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the block of K
-    (default 0), and ``columns`` and ``last_columns``, the sizes of a whole block and of the last one, where B
-    and C have a dynamic number of columns (default: it is static). The handle (a func.func) stays valid.
-    Silenceable failure: a matmul that is not of memrefs of static sizes, as above, of i8 into i32, and a
-    tile_n that is no multiple of ``lanes``.
+    the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the block of K,
+    of a weight that comes packed of the next block's columns (default 0), and ``columns`` and
+    ``last_columns``, the sizes of a whole block and of the last one, where B and C have a dynamic number of
+    columns (default: it is static). The handle (a func.func) stays valid. Silenceable failure: a matmul that
+    is not of memrefs of static sizes, as above, of i8 into i32, and a tile_n that is no multiple of
+    ``lanes``.
 
     Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI.
     """
