@@ -6,6 +6,7 @@ import statistics
 from typing import Any
 
 from benchmarks.markdown_table import markdown_table
+from benchmarks.quantized import SHAPES
 from benchmarks.results_file import RESULTS
 
 FILES = ("quantized_decode_zen5.json", "quantized_prefill_zen5.json")
@@ -15,6 +16,7 @@ NAMES = {
     "w4a16": "W4A16, bf16",
     "w4a16-f32": "W4A16, f32",
     "w8a8": "W8A8",
+    "w8a8-row": "W8A8, A by row",
 }
 LIBRARIES = {"onnxruntime": "ONNX Runtime", "OpenVINO": "OpenVINO", "zentorch": "zentorch", "torch": "torch"}
 FORMAT = re.compile(r"i\d-(g\d+|channel)-")
@@ -35,9 +37,15 @@ def quantized_table() -> str:
         group = FORMAT.search(types)
         assert group is not None
         lines.setdefault((row["format"], group[1], int(m)), {})[shape] = row
-    shapes = tuple(dict.fromkeys(shape for found in lines.values() for shape in found))
+    measured = {shape for found in lines.values() for shape in found}
+    shapes = tuple(shape for shape in SHAPES if shape in measured)
     head = ("weights and A", "group", "rows", *(f"n x k = {shape}" for shape in shapes), "of read", "error")
-    return markdown_table(head, [_line(*key, found, shapes) for key, found in lines.items()])
+    return markdown_table(head, [_line(*key, lines[key], shapes) for key in sorted(lines, key=_rank)])
+
+
+def _rank(key: tuple[str, str, int]) -> tuple[int, int, str, int]:
+    name, group, m = key
+    return list(NAMES).index(name), len(group), group, m
 
 
 def quantized_sentence() -> str:

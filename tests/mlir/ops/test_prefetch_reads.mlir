@@ -22,6 +22,34 @@ module {
     return
   }
 }
+// ----- PANELS
+
+// Three strips of a 5 x 8 x 64 product: two in a loop, one row after it. A panel has two cache lines in a row.
+!b = memref<2x8x32xf32>
+module {
+  func.func private @use(vector<32xf32>)
+  func.func @f(%a: memref<5x8xf32>, %b: !b {tuner.packing = 32 : i64, tuner.weight}) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c4 = arith.constant 4 : index
+    %c8 = arith.constant 8 : index
+    %zero = arith.constant 0.0 : f32
+    scf.for %panel = %c0 to %c2 step %c1 {
+      scf.for %row = %c0 to %c4 step %c2 {
+        scf.for %k = %c0 to %c8 step %c1 {
+          %of_b = vector.transfer_read %b[%panel, %k, %c0], %zero {in_bounds = [true]} : !b, vector<32xf32>
+          func.call @use(%of_b) : (vector<32xf32>) -> ()
+        } {k}
+      } {ir}
+      scf.for %k = %c0 to %c8 step %c1 {
+        %of_b = vector.transfer_read %b[%panel, %k, %c0], %zero {in_bounds = [true]} : !b, vector<32xf32>
+        func.call @use(%of_b) : (vector<32xf32>) -> ()
+      } {k}
+    } {jc}
+    return
+  }
+}
 // ----- GUARDED
 transform.sequence %root : !transform.any_op failures(suppress) {
 ^bb0(%inner: !transform.any_op):

@@ -6,7 +6,7 @@ from tests.mlir.ops.one_op import apply, line_of
 from tests.texts import text_beside
 
 # Reads B, argument 1, directly and through a view, inside of a loop and outside; a buffer of its own as well.
-PAYLOAD = text_beside(__file__, "PAYLOAD")
+PAYLOAD, PANELS = (text_beside(__file__, name) for name in ("PAYLOAD", "PANELS"))
 
 
 def line(**attributes: int) -> str:
@@ -34,8 +34,12 @@ BECOMES = {
     "prefetch_reads_defaults": (line(), PAYLOAD),
     "prefetch_reads_rows": (line(argument=1, rows=4, line=16), PAYLOAD),
     "prefetch_reads_columns": (line(argument=1, columns=64, line=32), PAYLOAD),
+    "prefetch_reads_panels": (line(strips=3), PANELS),
 }
-UNCHANGED = [(line(argument=0), PAYLOAD, "an argument that is not read")]
+UNCHANGED = [
+    (line(argument=0), PAYLOAD, "an argument that is not read"),
+    (line(strips=2), PAYLOAD, "a function without packed weights"),
+]
 REFUSED = [
     (line(argument=7), PAYLOAD, r"found func\.func, allowed func\.func with argument 7$"),
     (ON_ROOT, PAYLOAD, r"found builtin\.module, allowed func\.func with argument 1$"),
