@@ -1,7 +1,9 @@
 """Code for this processor leaves out SSE4A, whose instructions are slow among AVX's."""
 
+import ctypes
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from tuner.mlir.bindings import jit_bindings
@@ -46,10 +48,44 @@ def test_functions_have_all_features_of_the_processor_but_sse4a(flags: set[str])
     added = f'["target-features", "{jit.host_features()}"]'
     assert attributes() == {
         "outside": "",
-        "plain": f"[{added}]",
+        "plain": f'["no-builtins", {added}]',
         "known": f'["no-builtins", {added}]',
-        "other": '[["target-features", "+avx512f"]]',
+        "other": '[["target-features", "+avx512f"], "no-builtins"]',
     }
+
+
+ZEROS = """
+llvm.func @zeros(%a: !llvm.ptr) {
+  %zero = llvm.mlir.constant(0.0 : f32) : f32
+  %first = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %end = llvm.mlir.constant(512 : i64) : i64
+  llvm.br ^head(%first : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %end : i64
+  llvm.cond_br %more, ^body, ^done
+^body:
+  %at = llvm.getelementptr %a[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  llvm.store %zero, %at : f32, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^done:
+  llvm.return
+}
+"""
+
+
+def test_a_loop_that_llvm_knows_as_memset_runs() -> None:
+    jit_ir, execution_engine = jit_bindings()
+    with jit_ir.Context(), jit_ir.Location.unknown():
+        engine = execution_engine.ExecutionEngine(jit.module_for_host(ZEROS), opt_level=2)
+        address = engine.raw_lookup("zeros")
+    assert address
+    numbers = np.ones(513, np.float32)
+    pointer = ctypes.c_void_p(numbers.ctypes.data)
+    # of the wrapper, which takes the addresses of the arguments
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)((ctypes.c_void_p * 1)(ctypes.addressof(pointer)))
+    assert (numbers == [*[0] * 512, 1]).all()
 
 
 def test_code_of_processors_without_sse4a_stays_as_it_is(flags: set[str]) -> None:

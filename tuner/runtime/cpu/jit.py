@@ -46,19 +46,20 @@ def module_for_host(llvm_text: str) -> Any:
     """Returns the module of a text in LLVM dialect, in the current context of the JIT, for this processor.
 
     Its functions get ``host_features``, but for those that have features. All of them: LLVM inlines no
-    function into one that lacks some of its features.
+    function into one that lacks some of its features. They call no memset, memcpy or other function in place
+    of loops: for some of these the JIT of these wheels looks up another name ("oolPop") and finds nothing.
     """
     features, (jit_ir, _) = host_features(), jit_bindings()
     module = jit_ir.Module.parse(llvm_text)
-    for operation in module.body.operations if features else ():
+    for operation in module.body.operations:
         op = operation.operation
         if op.name != "llvm.func" or not op.regions[0].blocks:
             continue
         words = str(op.attributes["passthrough"])[1:-1] if "passthrough" in op.attributes else ""
-        if "target-features" not in words:
-            added = f'["target-features", "{features}"]'
-            text = f"[{words}, {added}]" if words else f"[{added}]"
-            op.attributes["passthrough"] = jit_ir.Attribute.parse(text)
+        added = [words] if words else []
+        added += ['"no-builtins"'] * ("no-builtins" not in words)
+        added += [f'["target-features", "{features}"]'] * (bool(features) and "target-features" not in words)
+        op.attributes["passthrough"] = jit_ir.Attribute.parse(f"[{', '.join(added)}]")
     return module
 
 
