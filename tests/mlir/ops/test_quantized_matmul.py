@@ -28,7 +28,7 @@ def cases(draw: st.DrawFn) -> Case:
     dtype = draw(st.sampled_from(("f32", "bf16")))
     output = draw(st.sampled_from(("f32", "bf16"))) if dtype == "bf16" else "f32"
     has_pairs = dtype == "bf16" and not activations and describe_machine().multiplies_pairs
-    schemes = ["singles"] + ["dots"] * bool(activations) + ["pairs"] * has_pairs
+    schemes = ["singles", "dots" if activations else "scaled"] + ["pairs"] * has_pairs
     scheme = draw(st.sampled_from(schemes))
     lanes = 16 if scheme == "pairs" else draw(st.sampled_from((8, 16)))
     blocks = [
@@ -143,7 +143,8 @@ REFUSED = [
     (_line(scheme="dots"), _payload(), "found dots of activations that are not quantized"),
     (_line(scheme="pairs"), _payload(), "found pairs of f32 with 16 lanes, allowed bf16 with 16"),
     (_line(scheme="pairs", lanes=8), _payload(dtype="bf16"), "found pairs of bf16 with 8 lanes"),
-    (_line(scheme="triples"), _payload(), "scheme: found 'triples', allowed dots, pairs, singles"),
+    (_line(scheme="scaled"), _payload(BY_ROW), "found scaled with activations that are quantized"),
+    (_line(scheme="triples"), _payload(), "scheme: found 'triples', allowed dots, pairs, singles, scaled"),
     (_line(tile_n=24), _payload(), "found 2 x 24 sums in registers of 16, allowed whole registers"),
     (_line(block_k=48), _payload(), "block_k: found 48, allowed divisors of 64 and multiples of 32"),
     (_line(), "func.func @f() { return }", "found a function without tuner.quantization"),

@@ -3,12 +3,14 @@
 from tuner.core.fusions import number_type
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.amx_packing import tile_load, tile_store
+from tuner.mlir.cpu_ops.quantized_floats import FloatProduct
 from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, RowPreparation
 from tuner.mlir.cpu_ops.quantized_schemes import (
     DOTS,
     MOST_TILED,
     PAIRS,
     ROW_PADDING,
+    SCALED,
     SCHEMES,
     TILE_PRODUCTS,
     TILE_ROWS,
@@ -170,13 +172,14 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
         %next = func.call @vpdpbusd_512(%sums, %low, %bytes_of_a) : ...
 
     Attributes: ``scheme``, "dots" (products of bytes by vpdpbusd, of quantized A), "pairs" (of bf16 by
-    vdpbf16ps), "tiles" (AMX, of quantized A or bf16) or "singles" (of f32; default); i64 ``tile_m`` and
-    ``tile_n``, rows and columns of the sums in registers (default 4 and 64), ``lanes``, sums of a register
-    (default 16), ``block_k``, elements of K after which the next strip of rows is multiplied (default 0:
-    all), ``prefetch``, bytes from the weights that are multiplied to those that are prefetched (default 0:
-    none; where A has more rows than ``tile_m``, any other number prefetches the next block). The handle
-    stays valid. Silenceable failure: another function, a scheme that does not fit the types, a tile that is
-    no whole registers, a block_k that groups or K do not divide.
+    vdpbf16ps), "tiles" (AMX, of quantized A or bf16), "singles" (of f32; default) or "scaled" (of f32, each
+    panel unpacked and scaled once, to a buffer); i64 ``tile_m`` and ``tile_n``, rows and columns of the sums
+    in registers (default 4 and 64), ``lanes``, sums of a register (default 16), ``block_k``, elements of K
+    after which the next strip of rows is multiplied (default 0: all), ``prefetch``, bytes from the weights
+    that are multiplied to those that are prefetched (default 0: none; where A has more rows than ``tile_m``,
+    any other number prefetches the next block). The handle stays valid. Silenceable failure: another
+    function, a scheme that does not fit the types, a tile that is no whole registers, a block_k that groups
+    or K do not divide.
 
     Source: docs/decisions/quantized-matmuls.md
     """
@@ -200,6 +203,8 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
             product = QuantizedProduct(found, tile, scheme, rows)
             if scheme.is_in_tiles:
                 TileProduct(product).build()
+            elif scheme.is_scaled_ahead:
+                FloatProduct(product).build()
             else:
                 product.build()
         return None
@@ -212,6 +217,8 @@ def _refusal(tile: QuantizedTile, operands: QuantizedOperands) -> str:
         return f"scheme: found {tile.scheme!r}, allowed {', '.join(SCHEMES)}"
     if tile.scheme == TILES and (reason := _tiles_refusal(tile, operands)):
         return reason
+    if tile.scheme == SCALED and is_integer:
+        return "found scaled with activations that are quantized, allowed dots, singles or tiles"
     if tile.scheme == DOTS and not is_integer:
         return "found dots of activations that are not quantized, allowed pairs or singles"
     if tile.scheme == PAIRS and (is_integer or operands.dtype != "bf16" or tile.lanes != WORDS.lanes // 2):

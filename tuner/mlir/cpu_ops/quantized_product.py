@@ -260,7 +260,7 @@ class QuantizedProduct:
     def _sums(self, strip: Strip, rows: list[Value], vectors: int, run: Value) -> list[Value]:
         """Creates the sums of a run: a vector for each row and vector of columns."""
         scheme = self.scheme
-        first_step = self._line_of(strip.block, run)
+        first_step = self.line_of(strip.block, run)
         first_k = times(run, self.operands.depth)
 
         def of_step(step: Value, *sums: Value) -> list[Value]:
@@ -287,7 +287,7 @@ class QuantizedProduct:
         """Creates the factors of a step for each vector of columns."""
         return [self.scheme.factors(self._loaded(line, vector)) for vector in range(vectors)]
 
-    def _line_of(self, block: PanelBlock, run: Value) -> Value:
+    def line_of(self, block: PanelBlock, run: Value) -> Value:
         """Creates the number of the first line of packed weights of a run: each step reads one."""
         return total(times(block.panel, self.operands.runs * self.steps), times(run, self.steps))
 
@@ -327,7 +327,7 @@ class QuantizedProduct:
             return
         strips = -(-self.operands.sizes[0] // self.tile.rows)
         lines = self.runs_of_block * self.steps
-        begin = self._line_of(strip.block, strip.block.run(index(0)))
+        begin = self.line_of(strip.block, strip.block.run(index(0)))
         step = total(times(strip.number, lines), value("arith.subi", line.type, line, begin))
         at = value("arith.divui", line.type, times(step, self._row_bytes), index(strips))
         for each in range(0, -(-self._row_bytes // strips), LINE_BYTES):

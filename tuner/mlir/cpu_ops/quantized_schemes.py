@@ -16,7 +16,7 @@ from tuner.mlir.ir.reading import name_of
 from tuner.mlir.ir.table_lookup import FLOATS, WORDS, declare_lookup, looked_up, table_of
 from tuner.mlir.ir.vnni import byte_dot, declare_byte_dot
 
-DOTS, PAIRS, SINGLES, TILES = SCHEMES = ("dots", "pairs", "singles", "tiles")
+DOTS, PAIRS, SINGLES, SCALED, TILES = SCHEMES = ("dots", "pairs", "singles", "scaled", "tiles")
 TILE_PRODUCTS = {"i8": "x86.amx.tile_muli", "bf16": "x86.amx.tile_mulf"}
 MOST_TILED = 1024  # sums of four tiles, which leaves four tile registers for A and B
 TILE_ROWS = 16  # of an AMX tile
@@ -141,6 +141,7 @@ class Scheme(ABC):
 
     wants_row_sums = False
     is_in_tiles = False  # rows of A are read 16 at a time
+    is_scaled_ahead = False  # weights are unpacked to f32, and scaled, once for all rows
 
     @abstractmethod
     def factors(self, loaded: Value) -> list[Value]:
@@ -266,6 +267,12 @@ class Singles(Scheme):
         return value("vector.fma", before.type, of_a, of_b, before)
 
 
+class Scaled(Singles):
+    """Products of f32 by weights that are unpacked and scaled once for all rows."""
+
+    is_scaled_ahead = True
+
+
 class TileBytes(Dots):
     """Products of signed bytes in AMX tiles."""
 
@@ -290,8 +297,8 @@ class TilePairs(Pairs):
 def scheme_of(tile: QuantizedTile, operands: QuantizedOperands) -> Scheme:
     """Returns the scheme that a tile names."""
     of_tiles = TileBytes if operands.format.activations else TilePairs
-    named: dict[str, type[Scheme]] = {DOTS: Dots, PAIRS: Pairs, SINGLES: Singles, TILES: of_tiles}
-    return named[tile.scheme](tile, operands)
+    named: dict[str, type[Scheme]] = {DOTS: Dots, PAIRS: Pairs, SINGLES: Singles, SCALED: Scaled}
+    return (named | {TILES: of_tiles})[tile.scheme](tile, operands)
 
 
 def floats_of(kind: Type, number: float) -> Value:
