@@ -23,7 +23,14 @@ from tuner.mlir.cpu_ops.quantized_schemes import (
     Scheme,
     floats_of,
 )
-from tuner.mlir.cpu_ops.vnni_packing import LINE_BYTES, BlockExtent, allocated, constant_mask, in_steps
+from tuner.mlir.cpu_ops.vnni_packing import (
+    LINE_BYTES,
+    BlockExtent,
+    allocated,
+    constant_mask,
+    fetch_share,
+    in_steps,
+)
 from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
 
 
@@ -318,20 +325,15 @@ class QuantizedProduct:
             fetch(self.operands.arguments[1], ahead, index(at), locality=3)
 
     def _fetch_next_block(self, strip: Strip, line: Value) -> None:
-        """Creates prefetches of a strip's share of the block that follows in memory.
-
-        Only the first strip of a block reads it from memory. So all strips prefetch the next block, as evenly
-        as they multiply, and memory is read during all of the product.
-        """
+        """Creates prefetches of a strip's share of the block that follows in memory."""
         if not self.tile.ahead_bytes:
             return
         strips = -(-self.operands.sizes[0] // self.tile.rows)
         lines = self.runs_of_block * self.steps
         begin = self.line_of(strip.block, strip.block.run(index(0)))
         step = total(times(strip.number, lines), value("arith.subi", line.type, line, begin))
-        at = value("arith.divui", line.type, times(step, self._row_bytes), index(strips))
-        for each in range(0, -(-self._row_bytes // strips), LINE_BYTES):
-            fetch(self.operands.arguments[1], plus(begin, lines), plus(at, each), locality=3)
+        later = (self.operands.arguments[1], plus(begin, lines))
+        fetch_share(later, step, strips, self._row_bytes, LINE_BYTES)
 
     def group_of(self, panel: Value, run: Value, vectors: int) -> list[tuple[Value, Value | None]]:
         """Creates the scales and the zero points of a run for each vector of columns."""

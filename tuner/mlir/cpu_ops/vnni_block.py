@@ -257,20 +257,14 @@ class _KGroupMatmul:
         source.fetch_rows(plus(row, self.matmul.k), times(panel, self.tile.columns), share, self.tile.columns)
 
     def _fetch_next_weights(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
-        """Creates prefetches of a strip's share of the panel of the next block in the place of ``panel``.
-
-        Only the first strip of a block reads a panel from memory: with all strips fetching the next block, as
-        evenly as they multiply, memory is read all the time.
-        """
+        """Creates prefetches of a strip's share of the panel of the next block in the place of ``panel``."""
         strips = vnni_packing.BlockExtent(self.matmul.m).steps(self.tile.rows)
-        panels = self.columns.steps(self.tile.columns)
-        row = self.tile.columns * self.a.source.per_k_group  # elements
-        line = vnni_packing.LINE_BYTES * 8 * self.a.source.per_k_group // vnni_packing.K_GROUP_BITS
+        per_k_group = self.a.source.per_k_group
         step = total(times(strip.number, self.b.k_groups), k_group)
-        at = value("arith.divui", ir.IndexType.get(), times(step, row), index(strips))
-        begin = self.b.row(plus(panel, panels), index(0))
-        for each in range(0, -(-row // strips), line):
-            fetch(self.b.memory, begin, plus(at, each), locality=3)
+        later = self.b.row(plus(panel, self.columns.steps(self.tile.columns)), index(0))
+        line = vnni_packing.LINE_BYTES * 8 * per_k_group // vnni_packing.K_GROUP_BITS
+        width = self.tile.columns * per_k_group
+        vnni_packing.fetch_share((self.b.memory, later), step, strips, width, line)
 
     def _load_b(self, panel: Value, k_group: Value, vectors: int) -> list[Value]:
         row, depth = self.b.row(panel, k_group), self.a.source.depth

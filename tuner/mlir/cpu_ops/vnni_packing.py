@@ -291,6 +291,23 @@ def allocated(shape: Sequence[int], element: Type) -> Value:
     return value("memref.alloc", kind, alignment=align, operandSegmentSizes=segments)
 
 
+def fetch_share(panel: tuple[Value, Value], step: Value, strips: int, width: int, line: int) -> None:
+    """Creates prefetches of a panel that all strips of rows fetch together, as evenly as they multiply.
+
+    Only the first strip reads a panel from memory: so memory is read while the others multiply, too.
+
+    Args:
+        panel: packed memory, and the panel's first row in it.
+        step: the number of the step among those of all strips, each of which has a step for each row.
+        strips: of rows of A.
+        width: elements of a row of the panel.
+        line: elements of a cache line.
+    """
+    at = value("arith.divui", ir.IndexType.get(), times(step, width), index(strips))
+    for each in range(0, -(-width // strips), line):
+        fetch(*panel, plus(at, each), locality=3)
+
+
 def pack_b(
     source: KGroupSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB, *, fetches: bool = False
 ) -> None:

@@ -251,7 +251,7 @@ def _default_library(problem: Problem) -> str:
 
 
 def _is_able(name: str, problem: Problem, *, widens: bool = False) -> bool:
-    library, problem = LIBRARIES[name], compared_problem(problem)
+    library = LIBRARIES[name]
     is_type = widens or bool(problem.weights) or problem.dtype in library.dtypes
     is_able = library.multiplies(problem) and is_type
     is_batch_of_i8 = problem.dtype == "i8" and problem.batch > 1
