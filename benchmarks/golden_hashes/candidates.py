@@ -82,11 +82,16 @@ def golden_candidates() -> tuple[GoldenCandidate, ...]:
     return tuple(_candidate(number, row) for number, row in enumerate(json.loads(FILE.read_text()), 1))
 
 
-def build(golden: GoldenCandidate) -> BuiltCandidate:
-    """Binds and compiles, to PTX without machine code. Raises CandidateError."""
+def bound(golden: GoldenCandidate) -> Script:
+    """Returns the script of a candidate. Raises CandidateError: its template asks for a missing knob."""
     strategies = (load_strategy(golden.candidate.strategy),)
     variables = variables_of(golden.problem, golden.machine, golden.threads)
-    script = Binder(strategies, golden.problem, variables, golden.threads).bind(golden.candidate)
+    return Binder(strategies, golden.problem, variables, golden.threads).bind(golden.candidate)
+
+
+def build(golden: GoldenCandidate) -> BuiltCandidate:
+    """Binds and compiles, to PTX without machine code. Raises CandidateError."""
+    script = bound(golden)
     if golden.target.kind == "cpu":
         return BuiltCandidate(golden, script, CpuCompiler().compile(golden.problem, script))
     compiler = GpuCompiler(chip_of(golden.target.detail), lambda: None)

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.golden_hashes import tuner_names
 from benchmarks.golden_hashes.__main__ import compared
-from benchmarks.golden_hashes.candidates import build, golden_candidates
+from benchmarks.golden_hashes.candidates import bound, build, golden_candidates
 from benchmarks.golden_hashes.command_line import CommandLine
 from benchmarks.golden_hashes.comparison import differences
 from benchmarks.golden_hashes.database import write_database
@@ -32,6 +32,12 @@ def test_every_strategy_and_element_type_has_a_candidate_and_kernel_code_is_no_p
     assert "llvm.func @main()" in host
     assert [program.file for program in PROGRAMS if not program.path.is_file()] == []
     assert len({program.name for program in PROGRAMS}) == len(PROGRAMS) == 12
+
+
+@pytest.mark.mlir
+def test_every_candidate_has_the_knobs_that_its_template_asks_for() -> None:
+    scripts = {golden.name: bound(golden) for golden in golden_candidates()}
+    assert [name for name, script in scripts.items() if "__transform_main" not in script.text] == []
 
 
 def test_one_file_alone_imports_from_the_tuner() -> None:
