@@ -30,8 +30,9 @@ from tuner.core.processors import PresentLoad, Processors
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.db.store import Store
-from tuner.runtime.workers.runner import LocalRunner
+from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
+from tuner.targets.interface import RunnerSettings
 from tuner.tuning.events import BaselineMeasured, Event, Interruption, MachineBusy, RunStarted
 from tuner.tuning.run import EARLY_STOPPED, Trial, begin, resume, search
 
@@ -212,6 +213,28 @@ def test_load_is_reported_before_timing(store: Store, load: tuple[float, float],
     assert isinstance(events[0], RunStarted)
     assert isinstance(events[1], MachineBusy) is is_reported
     assert sum(isinstance(event, MachineBusy) for event in events) == is_reported
+
+
+@pytest.mark.parametrize(("cores", "first"), [(1, "baseline"), (3, "baseline"), (4, "runner")])
+def test_children_start_next_to_the_baseline_only_where_each_has_a_core(
+    store: Store, cores: int, first: str
+) -> None:
+    """On one processor its first time was taken while a compile worker and the measuring one started."""
+    began: list[str] = []
+
+    def runner(of: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+        began.append("runner")
+        return fakes.local_runner(of, how)
+
+    def baseline(problem: Problem, threads: int, seed: int) -> Baseline:
+        began.append("baseline")
+        return fakes.baseline(problem, threads, seed)
+
+    machine = dataclasses.replace(fakes.MACHINE, physical_cores=cores, logical_cores=cores)
+    parts = fakes.backends(runner=runner, baseline=baseline, machine=lambda _target: machine)
+    fakes.tune(store, parts, workers=2)
+    assert began[:2] == [first, {"baseline": "runner", "runner": "baseline"}[first]]
+    assert began.count("runner") == 1
 
 
 @pytest.mark.slow

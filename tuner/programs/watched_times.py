@@ -38,7 +38,7 @@ def reliability_of(
 
 
 def host_watch() -> "HostWatch":
-    """Returns a watch of this machine for timings in the calling thread, which is pinned to a processor."""
+    """Returns a watch of this machine for timings in the calling thread."""
     from tuner.runtime.cpu.thread_team import ThreadTeam  # loads MLIR
     from tuner.runtime.cpu.timing_conditions import HostWatch  # loads MLIR
 

@@ -1,5 +1,6 @@
 """A run: begun, resumed or following another machine's run; its search and final re-measurement."""
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -126,6 +127,7 @@ class TuningSession:
         self._interruption = interruption
         self._observe = observe
         self._must_time = self._is_retimed = retime
+        self._must_time_baseline = run.baseline is None and source.is_timed()
         self._stored = stored
         self._before_s = before_s
         self._reserved_s = before_s + (reserved_s(run.settings.budget_s) if source.is_timed() else 0.0)
@@ -138,21 +140,37 @@ class TuningSession:
 
     def run(self) -> TunedRun:
         """Works until the end; an interruption is a status. Returns the run with its result."""
-        settings = self._steps.runner_settings
-        runner = self._steps.replaying(self._source.runner(self._steps.order, settings))
         status = "interrupted"
         try:
-            status = self._work(runner)
+            with self._opened_runner() as runner:
+                status = self._work(runner)
         except KeyboardInterrupt:
             pass  # the status says so
         finally:
-            runner.close()
             self._store.finish_run(self._run.id, status, self._elapsed_s() - self._stored_s)
         return tuned_run(self._store, self._run.id)
 
-    def _work(self, runner: AbstractRunner) -> str:
-        if self._run.baseline is None and self._source.is_timed():
+    @contextlib.contextmanager
+    def _opened_runner(self) -> Iterator[AbstractRunner]:
+        """Yields the runner; its children start while the baseline is timed only if each has a core."""
+        children = self._settings.workers + 1  # they compile, and one measures
+        cores = self._run.machine.physical_cores - self._settings.threads
+        if self._source.times_processors and children > cores:
+            self._measure_baseline()
+        settings = self._steps.runner_settings
+        runner = self._steps.replaying(self._source.runner(self._steps.order, settings))
+        try:
+            yield runner
+        finally:
+            runner.close()
+
+    def _measure_baseline(self) -> None:
+        if self._must_time_baseline:
+            self._must_time_baseline = False
             self._steps.measure_baseline()
+
+    def _work(self, runner: AbstractRunner) -> str:
+        self._measure_baseline()
         self._search(runner)
         if self._interruption.is_asked:
             return "interrupted"

@@ -140,6 +140,18 @@ def test_threads_take_a_core_each_first(tree: Path, siblings: str, ordered: tupl
     assert host.processors(5) == ordered
 
 
+@pytest.mark.parametrize(
+    ("allowed", "cores"), [({0}, (0,)), ({2}, (0,)), ({0, 2}, (0,)), ({2, 3}, (0, 1)), ({0, 1, 3}, (0, 1))]
+)
+def test_two_threads_of_one_core_are_one_core(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, allowed: set[int], cores: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: allowed)
+    assert host.cores_of(allowed) == cores
+    assert host.describe_machine().physical_cores == len(cores)
+    assert host.with_siblings(allowed) == {each + 2 * thread for each in cores for thread in (0, 1)}
+
+
 def test_this_machine_can_be_described_and_has_a_load_that_fits_its_processors() -> None:
     machine = host.describe_machine()
     assert machine.isa in ("avx512", "avx2", "none")

@@ -53,22 +53,75 @@ STAT = "cpu  100 20 30 4000 9 7 3 50 0 0\ncpu0 100 20 30 4000 9 7 3 50 0 0\n"
 
 
 def test_work_of_other_programs_is_reported_apart_from_our_own() -> None:
-    before = timing_conditions.read_activity((os.getpid(),))
+    allowed = os.sched_getaffinity(0)
+    before = timing_conditions.read_activity((os.getpid(),), allowed)
     subprocess.run([sys.executable, "-c", SPIN], check=True)
-    after = timing_conditions.read_activity((os.getpid(),))
+    after = timing_conditions.read_activity((os.getpid(),), allowed)
     others_s = (after.busy_s - before.busy_s) - (after.own_s - before.own_s)
     assert others_s >= 0.15
     assert after.clock_s > before.clock_s
     end = time.process_time() + 0.1
     while time.process_time() < end:
         pass
-    assert timing_conditions.read_activity((os.getpid(),)).own_s - after.own_s >= 0.08
+    assert timing_conditions.read_activity((os.getpid(),), allowed).own_s - after.own_s >= 0.08
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+def test_work_on_a_processor_that_this_process_may_not_use_is_no_load_of_it() -> None:
+    """On one processor of two (taskset, a container) every run was unreliable while the other one worked."""
+    ours, theirs = sorted(os.sched_getaffinity(0))[:2]
+    before = [timing_conditions.read_activity((), {each}) for each in (ours, theirs)]
+    pinned = f"import os; os.sched_setaffinity(0, {{{theirs}}})\n{SPIN}"
+    subprocess.run([sys.executable, "-c", pinned], check=True)
+    after = [timing_conditions.read_activity((), {each}) for each in (ours, theirs)]
+    ours_s, theirs_s = (late.busy_s - early.busy_s for early, late in zip(before, after, strict=True))
+    elapsed_s = after[0].clock_s - before[0].clock_s
+    assert theirs_s >= 0.15
+    assert ours_s <= elapsed_s + 2 * host.TICK_S  # whatever else ran there, not both processors' work
+
+
+LISTED = "cpu  900 0 0 0 0 0 0 90 0 0\n" + "".join(
+    f"cpu{number} {100 + number} 0 0 0 0 0 0 {number} 0 0\n" for number in range(4)
+)
+
+
+@pytest.mark.parametrize(
+    ("processors", "busy", "stolen"),
+    [
+        ({1}, 101, 1),
+        ({0, 3}, 203, 3),
+        ({64, 65}, 900, 90),  # a container's /proc/stat (lxcfs) numbers from 0, its affinity mask does not
+    ],
+)
+def test_the_load_is_that_of_the_given_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processors: set[int], busy: int, stolen: int
+) -> None:
+    monkeypatch.setattr(host, "PROC", tmp_path)
+    (tmp_path / "stat").write_text(LISTED)
+    found = timing_conditions.read_activity((), processors)
+    assert (found.busy_s, found.stolen_s) == pytest.approx((busy * host.TICK_S, stolen * host.TICK_S))
+
+
+@pytest.mark.mlir
+def test_a_watch_of_a_pinned_thread_looks_at_what_its_process_may_use_and_at_siblings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "PROC", tmp_path)
+    monkeypatch.setattr(host, "PROCESSORS", tmp_path)
+    (tmp_path / "stat").write_text(LISTED)
+    (tmp_path / "cpu1" / "topology").mkdir(parents=True)
+    (tmp_path / "cpu1" / "topology" / "thread_siblings_list").write_text("1,3\n")
+    team = ThreadTeam(1)
+    found = timing_conditions.HostWatch(team, frozenset({0, 1})).read()
+    team.close()
+    assert found.busy_s == pytest.approx((100 + 101 + 103) * host.TICK_S)
 
 
 def test_counters_are_read_by_place_or_are_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing_conditions, "PROC", tmp_path)
+    for module in (timing_conditions, host):
+        monkeypatch.setattr(module, "PROC", tmp_path)
     monkeypatch.setattr(timing_conditions, "THROTTLING", ())
-    found = timing_conditions.read_activity((7,))
+    found = timing_conditions.read_activity((7,), {0})
     assert (found.busy_s, found.stolen_s, found.own_s, found.waited_s, found.throttled_s) == (0,) * 5
     assert timing_conditions.thread_waited_s() == 0.0
     files = {
@@ -83,7 +136,7 @@ def test_counters_are_read_by_place_or_are_zero(tmp_path: Path, monkeypatch: pyt
         (tmp_path / name).write_text(text)
     throttling = ((tmp_path / "missing", "x", 1.0), (tmp_path / "cpu.stat", "throttled_usec", 1e-6))
     monkeypatch.setattr(timing_conditions, "THROTTLING", throttling)
-    found = timing_conditions.read_activity((7,))
+    found = timing_conditions.read_activity((7,), {0})
     ticks = [each / host.TICK_S for each in (found.busy_s, found.stolen_s, found.own_s)]
     assert (*ticks, found.waited_s, found.throttled_s) == pytest.approx((160, 50, 300, 3.0, 2.5))
     assert timing_conditions.thread_waited_s() == 4.0

@@ -5,7 +5,7 @@ import os
 import platform
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -96,14 +96,15 @@ def describe_machine() -> Machine:
     }
     extensions = (isa, *(extension for name, extension in EXTENSIONS.items() if has[name]))
     caches = (_cache_bytes(1), _cache_bytes(2), _cache_bytes(3))
-    logical = len(os.sched_getaffinity(0))
+    allowed = os.sched_getaffinity(0)
+    logical = len(allowed)
     packages = re.findall(r"^physical id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
     cores = re.findall(r"^core id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
     return Machine(
         name=processor_class(processor, family, extensions, caches),
         processor=processor,
         isa=isa,
-        physical_cores=min(len(set(zip(packages, cores, strict=False))) or logical, logical),
+        physical_cores=min(len(set(zip(packages, cores, strict=False))) or logical, len(cores_of(allowed))),
         logical_cores=logical,
         l1_bytes=caches[0],
         l2_bytes=caches[1],
@@ -132,6 +133,16 @@ def processors(count: int) -> tuple[int, ...]:
     second_threads = {sibling for cpu in allowed for sibling in _siblings(cpu)[1:]}
     ordered = sorted(allowed, key=lambda cpu: (cpu in second_threads, cpu))
     return tuple(ordered[index % len(ordered)] for index in range(count))
+
+
+def cores_of(processors: Collection[int]) -> tuple[int, ...]:
+    """Returns the cores that ``processors`` belong to, ascending: of each core its first hardware thread."""
+    return tuple(sorted({min([*_siblings(each), each]) for each in processors}))
+
+
+def with_siblings(processors: Collection[int]) -> frozenset[int]:
+    """Returns ``processors`` and the other hardware threads of their cores, whose work slows them."""
+    return frozenset(processors).union(*(_siblings(each) for each in processors))
 
 
 def _siblings(cpu: int) -> list[int]:
@@ -169,18 +180,25 @@ def usable_processors() -> Processors:
 
 def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = time.sleep) -> PresentLoad:
     """Returns how many processors were busy, and how many stolen by the hypervisor, for ``window_s``."""
-    before_s, started_s = _processor_s(), time.monotonic()
+    allowed = os.sched_getaffinity(0)
+    before_s = processor_s(allowed)
+    started_s = time.monotonic()
     sleep(window_s)
     elapsed_s = max(time.monotonic() - started_s, TICK_S)
-    busy_s, stolen_s = (after - before for before, after in zip(before_s, _processor_s(), strict=True))
+    busy_s, stolen_s = (after - before for before, after in zip(before_s, processor_s(allowed), strict=True))
     return PresentLoad(busy_s / elapsed_s, stolen_s / elapsed_s)
 
 
-def _processor_s() -> tuple[float, float]:
-    """Returns the cumulative busy and stolen seconds, each summed over the allowed processors."""
-    names = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+def processor_s(processors: Collection[int]) -> tuple[float, float]:
+    """Returns the cumulative busy and stolen seconds, each summed over ``processors``; 0.0: no counters.
+
+    Of all processors where /proc/stat lists none of these: a container may number its own from 0.
+    """
+    names = {f"cpu{number}" for number in processors}
     lines = [line.split() for line in text_of(PROC / "stat").splitlines()]
-    counters = [[int(number) for number in line[1:9]] for line in lines if line and line[0] in names]
+    of_each = [line for line in lines if line and line[0] in names]
+    of_all = [line for line in lines if line and line[0] == "cpu"]
+    counters = [[int(number) for number in line[1:9]] for line in of_each or of_all]
     busy = sum(numbers[field] for numbers in counters for field in BUSY)
     return busy * TICK_S, sum(numbers[STOLEN] for numbers in counters) * TICK_S
 

@@ -5,7 +5,7 @@ import functools
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -16,7 +16,15 @@ import numpy.typing as npt
 from tuner.core.machine import HostConditions, Machine
 from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
 from tuner.core.records import drift
-from tuner.runtime.cpu.host import BUSY, PROC, STOLEN, TICK_S, describe_machine, load_average, text_of
+from tuner.runtime.cpu.host import (
+    PROC,
+    TICK_S,
+    describe_machine,
+    load_average,
+    processor_s,
+    text_of,
+    with_siblings,
+)
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments, loop_text, shipped_module
 from tuner.runtime.cpu.memory import placed_empty
 from tuner.runtime.cpu.roofline import multiply_adds
@@ -72,19 +80,19 @@ USER_TICKS, SYSTEM_TICKS = 11, 12  # fields of /proc/PID/stat after the name, pr
 
 @dataclass(frozen=True)
 class HostActivity:
-    """Cumulative counters of processor time, of the machine and of processes; 0: no such counter."""
+    """Cumulative counters of processor time, of processors and of processes; 0: no such counter."""
 
     clock_s: float
-    busy_s: float  # of all processors
-    stolen_s: float  # of all processors, by a hypervisor
+    busy_s: float  # of the given processors
+    stolen_s: float  # of the given processors, by a hypervisor
     own_s: float  # processor time of the given processes
     waited_s: float  # time that the threads of the given processes were ready to run and did not run
     throttled_s: float  # of this control group
 
 
-def read_activity(processes: tuple[int, ...]) -> HostActivity:
-    """Reads the counters of processor time, of the machine and of the processes with these ids."""
-    ticks = [int(field) for field in text_of(PROC / "stat").split()[1:9]] or [0] * (STOLEN + 1)
+def read_activity(processes: tuple[int, ...], processors: Collection[int]) -> HostActivity:
+    """Reads the counters of processor time, of ``processors`` and of the processes with these ids."""
+    busy_s, stolen_s = processor_s(processors)
     own_ticks = waited_ns = 0
     for process in processes:
         after_name = text_of(PROC / str(process) / "stat").rpartition(")")[2].split()
@@ -101,8 +109,8 @@ def read_activity(processes: tuple[int, ...]) -> HostActivity:
             break
     return HostActivity(
         clock_s=time.monotonic(),
-        busy_s=sum(ticks[field] for field in BUSY) * TICK_S,
-        stolen_s=ticks[STOLEN] * TICK_S,
+        busy_s=busy_s,
+        stolen_s=stolen_s,
         own_s=own_ticks * TICK_S,
         waited_s=waited_ns * 1e-9,
         throttled_s=throttled_s,
@@ -169,7 +177,12 @@ SETTLING_REPEATS = 50
 class HostWatch:
     """Records conditions of a team's timing: counters, and kernels that show when the host is slower."""
 
-    def __init__(self, team: ThreadTeam) -> None:
+    def __init__(self, team: ThreadTeam, processors: Collection[int] | None = None) -> None:
+        """Takes the ``processors`` that this process may use; None: those of this unpinned thread.
+
+        Load elsewhere on the machine is no disturbance: a container's neighbours have cores of their own.
+        """
+        self._processors = with_siblings(os.sched_getaffinity(0) if processors is None else processors)
         self._threads = team.size
         self._team = team
         self._machine = describe_machine()
@@ -183,7 +196,7 @@ class HostWatch:
 
     def read(self, *helpers: int) -> HostActivity:
         """Reads the counters of the host, this process and ``helpers``, ids of other timed processes."""
-        return read_activity((os.getpid(), *helpers))
+        return read_activity((os.getpid(), *helpers), self._processors)
 
     def sample_reference(self) -> list[float]:
         """Returns seconds per call of 3 samples of the reference kernel, after 50 untimed calls."""

@@ -254,7 +254,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 
     def _host_watch(self) -> HostWatch:
         if self._watch is None:
-            self._watch = HostWatch(self._thread_team())
+            self._watch = HostWatch(self._thread_team(), self._processors)
         return self._watch
 
     def _require_possible(
