@@ -252,9 +252,10 @@ DOCUMENTS: Mapping[str, Callable[[Disturbed], str]] = {
 HAVE_RATIOS = {"history --runs --json", "show run --json", "diff --json"}
 # What goes with a ratio, and percentages that are no ratio of measured times.
 COMPANY = re.compile(
-    r"unreliable: .*|lost, no times: .*"  # a badge with its reason
+    r"unreliable: .*|reliable +no: .*|lost, no times: .*"  # with its reason
     r"|two timings of the same code differ by \d+%|the reference kernel [a-z ]+ by \d+%"  # reasons elsewhere
     r"|(waited|held the processes back for) \d+% of the time"
+    r"|differ by (a factor of [\d.]+|more than 5%)"
     r"|noise floor:? [\d.]+ ?%|idle \d+% of the search|9[59] % interval|intervals are 95 %"
     r"|ratio +[\d.]+ \(99 % interval [^)]*\), \d+ sessions"  # of a check, which has evidence of its own
     r"|[+-]?[\d.]+% \| [+-]?[\d.]+% \.\. [+-]?[\d.]+%"  # a cell, and the next one its interval
@@ -291,6 +292,14 @@ def test_a_ratio_is_printed_with_evidence_only(run: Disturbed, output: str) -> N
         assert ratio in text, text
         return
     assert [line for line in COMPANY.sub("", text).splitlines() if RATIO.search(line)] == [], text
+
+
+@pytest.mark.parametrize("output", ["tune", "show run"])
+def test_why_times_are_unreliable_is_said_once(run: Disturbed, output: str) -> None:
+    best = run.ask("show run:1 --json").json["best"]
+    why = None if best is None else best["unreliable"]
+    text = re.sub(r"\s+", " ", TEXTS[output][0](run))
+    assert why is None or text.count(why.partition(":")[0]) == 1, text
 
 
 @pytest.mark.drawn(2)

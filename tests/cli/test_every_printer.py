@@ -72,7 +72,7 @@ NO_TIMES = {
 }
 # Module -> why a time is divided by another one there, although the module does not decide what may be said.
 DIVISIONS: Mapping[str, str] = {
-    "analysis/importance.py": "a slowdown with interval and p-value, under the badge of its run",
+    "analysis/importance.py": "a slowdown with interval and p-value, under the reliability of its run",
     "analysis/ratios.py": "decides; said beyond the noise of the run alone",
     "analysis/portfolio.py": "chooses a portfolio; printed with the reliability of each problem",
     "analysis/slowdown.py": "the time that a session is expected to have",

@@ -58,7 +58,7 @@ def test_backtracking_finds_what_brute_force_finds_in_the_same_order(
     one = space({**numbers, "d": tuple(texts)}, tuple(constraints), m=m)
     wanted = brute_force(one)
     if not wanted:
-        with pytest.raises(UsageError, match="leaves strategy s none of"):
+        with pytest.raises(UsageError, match=r"leaves none of the .* of strategy s"):
             FeasibleSet.of((one,))
         return
     feasible = FeasibleSet.of((one,))
@@ -113,13 +113,14 @@ def test_a_part_keeps_the_order_of_rows_over_strategies() -> None:
     assert [part.row_of(feasible.candidate(row)) for row in range(5)] == [None, 0, 1, None, 2]
 
 
+AVX512 = {"vector_bytes": 64, "has_bf16": 0, "has_vnni": 0, "has_amx_bf16": 0, "has_amx_int8": 0}
 EMPTY = [
     (
         [space({"a": (1, 2), "b": (1, 2)}, ("a < b", "a + b > 3", "a > 0"))],
-        r"f.yaml: s.constraints\[1\]: 'a \+ b > 3' leaves strategy s none of 4",
+        r"f.yaml: s.constraints\[1\]: 'a \+ b > 3' leaves none of the 4 combinations of strategy s",
     ),
-    ([space({"a": (1, 2)}, ("m >= 64",), m=3)], "'m >= 64' leaves strategy s"),
-    ([space({"a": (1,)}, ("m / 0 > 1",), m=2)], "'m / 0 > 1' leaves strategy s none of 1 .*, as it divides"),
+    ([space({"a": (1, 2)}, ("m >= 64",), m=3)], "'m >= 64' leaves none of"),
+    ([space({"a": (1,)}, ("m / 0 > 1",), m=2)], "'m / 0 > 1' leaves none of the 1 .*, as it divides"),
     ([], "no strategy is given"),
 ]
 
@@ -136,7 +137,36 @@ def test_a_strategy_that_a_constraint_empties_is_named_where_others_have_configu
     for constraint, why in (("a > 2", ""), ("m / 0 > 1", ", as it divides by zero")):
         none = replace(space({"a": (1, 2)}, ("a > 0", constraint), m=2), strategy="t")
         (line,) = FeasibleSet.of((full, none)).empty()
-        assert line == f"{constraint!r} leaves strategy t none of 2 combinations{why}"
+        assert line == f"{constraint!r} leaves none of the 2 combinations of strategy t{why}"
+
+
+HARDWARE = [  # constraint, what the machine lacks, its variables
+    ("(has_amx_bf16 if a == 1 else has_amx_int8) == 1", "this processor has no AMX", AVX512),
+    ("has_vnni == 1", "this processor has no VNNI", AVX512),
+    ("a != 1 and has_bf16 == 1 and vector_bytes == 64", "this processor has no AVX-512 BF16", AVX512),
+    ("vector_bytes == 64 or a == 3", "this processor has no AVX-512", AVX512 | {"vector_bytes": 32}),
+    ("has_vnni == 0", "this processor has VNNI", AVX512 | {"has_vnni": 1}),
+    ("has_wgmma == 1", "this GPU has no wgmma", {"has_wgmma": 0, "compute_capability": 80}),
+    ("compute_capability >= 80", "this GPU is too old", {"compute_capability": 75}),
+]
+
+
+@pytest.mark.parametrize(("constraint", "why", "machine"), HARDWARE)
+def test_a_strategy_that_the_hardware_empties_is_named_with_what_is_missing(
+    constraint: str, why: str, machine: dict[str, int]
+) -> None:
+    none = space({"a": (1, 2)}, ("a > 0", constraint), "t", **machine)
+    feasible = FeasibleSet.of((space({"a": (1,)}), none))
+    assert feasible.empty() == (f"{why}: t not tried",)
+    assert feasible.empty("znver4") == (f"{why.replace(' '.join(why.split()[:2]), 'znver4')}: t not tried",)
+    with pytest.raises(UsageError, match=r"f.yaml: t.constraints\[1\]: t: the (processor|GPU) (has|is) "):
+        FeasibleSet.of((none,))
+
+
+def test_hardware_is_not_blamed_where_the_problem_would_be_too_small_on_any() -> None:
+    none = space({"a": (1, 2)}, ("has_vnni == 1 and m >= 64",), m=3, has_vnni=0)
+    (line,) = FeasibleSet.of((space({"a": (1,)}, strategy="t"), none)).empty()
+    assert line == "'has_vnni == 1 and m >= 64' leaves none of the 2 combinations of strategy s"
 
 
 def test_a_point_is_counted_and_named_for_the_first_constraint_that_rejects_it() -> None:

@@ -158,7 +158,7 @@ def cut_parts() -> Backends:
     return fakes.backends(runner=lambda order, how: LocalRunner(order, FakeTarget(), CutTarget(), how.seed))
 
 
-def test_a_lost_round_is_stored_is_the_badge_of_its_run_and_is_repeated(store: Store) -> None:
+def test_a_lost_round_is_stored_is_the_reliability_of_its_run_and_is_repeated(store: Store) -> None:
     lost = tuned(store, cut_parts())
     assert (lost.run.unreliable, lost.run.noise) == (f"the final re-measurement was lost: {CUT}", None)
     assert not present(lost.run.baseline).is_interleaved

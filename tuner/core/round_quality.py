@@ -61,6 +61,21 @@ OTHERS_LIMIT = 0.2  # processors busy with other programs, where no processor is
 LEAST_SAMPLES = 6  # the range of 6 samples contains the median with 1 - 2 (1/2)^6 = 97 %, of 5 with 94 %
 
 
+def repeat_text(noise: float) -> str:
+    """Returns what a large ``noise`` is, as a clause: 'two timings of the same code differ by 34%'."""
+    far = f"{noise:.0%}" if noise < 1 else f"a factor of {1 + noise:.1f}"
+    return f"two timings of the same code differ by {far}"
+
+
+def noise_text(noise: float | None) -> str:
+    """Returns '; noise floor 1.2%', the end of a line on times; '' where no floor is known or it is no floor.
+
+    Above NOISE_LIMIT (5 %) times are unreliable, and the reason for that says how far they differ.
+    """
+    is_floor = noise is not None and noise <= NOISE_LIMIT
+    return f"; noise floor {noise:.1%}" if is_floor else ""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """How measurements were taken: whether interleaved, with which noise, and why unreliable, if so."""
@@ -88,7 +103,7 @@ def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
     if evidence.noise is None:
         return NO_NOISE_FLOOR
     if evidence.noise > NOISE_LIMIT:
-        return f"two timings of the same code differ by {evidence.noise:.0%}"
+        return repeat_text(evidence.noise)
     return ""
 
 
@@ -165,7 +180,7 @@ def _drifts(
 
 def _symptom(noise: float | None, drifts: tuple[tuple[str, float], ...]) -> str:
     if noise is not None and noise > NOISE_LIMIT:
-        return f"two timings of the same code differ by {noise:.0%}"
+        return repeat_text(noise)
     what, most = max(drifts, key=lambda each: each[1], default=("", 0.0))
     floor = "" if noise is None else f" (noise floor {noise:.1%})"
     return f"{what} by {most:.0%}{floor}" if most > DRIFT_LIMIT else ""

@@ -14,6 +14,7 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import variables_of
 from tuner.core.problem import Problem
 from tuner.core.records import CompileSeconds, PassSeconds
+from tuner.core.round_quality import noise_text
 from tuner.core.runs import Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.serialization import seconds_text
 from tuner.db.store import Store
@@ -64,20 +65,20 @@ def ablation_lines(
     run: Run, ablation: Ablation | TooFew, distrusted: str, columns: int | None = None
 ) -> list[str]:
     """Returns a run's ablation as text: two tables of knobs (if trials suffice) and one of strategies."""
-    badge = [f"badge     unreliable: {distrusted}"] * bool(distrusted)
+    doubts = [f"reliable  no: {distrusted}"] if distrusted else []
     strategies = table_lines(STRATEGY_HEADER, [*map(strategy_row, ablation.strategies)], columns, SPARED)
     if isinstance(ablation, TooFew):
         why = ablation.reason.removeprefix("ablation: ")
         gain = "gain      how much slower the best trial of a strategy is than the best of all"
-        explained = (f"ablation  run {run.id}: {why} to compare knobs", gain, P_VALUE_LINE, *badge)
+        explained = (f"ablation  run {run.id}: {why} to compare knobs", gain, P_VALUE_LINE, *doubts)
         return [*wrapped(explained, columns), "", *strategies]
-    noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
+    of_strategy = f"{ablation.measured} measured trials of {ablation.strategy}"
     explained = (
-        f"ablation  run {run.id}: {ablation.measured} measured trials of {ablation.strategy}{noise}",
+        f"ablation  run {run.id}: {of_strategy}{noise_text(run.noise)}",
         GAIN_LINE,
         P_VALUE_LINE,
         IMPORTANCE_LINE,
-        *badge,
+        *doubts,
     )
     return [
         *wrapped(explained, columns),

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError, unknown_value
 from tuner.space import enumeration
+from tuner.space.empty_spaces import EmptySpace
 from tuner.space.enumeration import ROWS_LIMIT, SAMPLE_ROWS, Indices, RowKeys, Rows, rows_of
 from tuner.space.expressions import Expression
 from tuner.space.search_space import Knob, Rule, SearchSpace, Truth, join_tables
@@ -21,7 +22,6 @@ from tuner.space.search_space import Knob, Rule, SearchSpace, Truth, join_tables
 # sample (``tuner.space.enumeration``).
 
 EXACT_LIMIT = 5_000_000  # combinations up to which rejections are counted exactly
-UNDEFINED_SAMPLE = 1000  # combinations for which a constraint is evaluated, to say why it never holds
 SAMPLE_SIZE = 200_000  # combinations visited to estimate the counts of a larger set
 SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
 
@@ -57,8 +57,7 @@ class FeasibleSet:
             sets.append(rows_of(space, limit, _indices(space, always)))
         feasible = cls(spaces, tuple(sets))
         if feasible.rows == 0:
-            rejecting = [(space, _rejecting(space)) for space in spaces]
-            reasons = [f"{each.where}: {_leaves_none(space, each)}" for space, each in rejecting]
+            reasons = [EmptySpace.of(space).error for space in spaces]
             raise UsageError("; ".join(reasons) or "no strategy is given")
         return feasible
 
@@ -81,10 +80,13 @@ class FeasibleSet:
         """Returns whether the set holds a sample of the allowed configurations, as there are too many."""
         return any(rows.is_sample for rows in self.sets)
 
-    def empty(self) -> tuple[str, ...]:
-        """Returns a line per strategy without a configuration: which constraint leaves none of them."""
+    def empty(self, machine: str = "") -> tuple[str, ...]:
+        """Returns a line per strategy without a configuration: the constraint, or what the hardware lacks.
+
+        ``machine``: its name in the lines, such as "znver4"; "": this processor, this GPU.
+        """
         pairs = zip(self.spaces, self.sets, strict=True)
-        return tuple(_leaves_none(space, _rejecting(space)) for space, rows in pairs if not len(rows.index))
+        return tuple(EmptySpace.of(space).note(machine) for space, rows in pairs if not len(rows.index))
 
     @property
     def cartesian(self) -> int:
@@ -245,23 +247,6 @@ def _indices(space: SearchSpace, candidates: tuple[Candidate, ...]) -> Indices:
     own = [each for each in candidates if space.contains(each) and space.violated(each) is None]
     rows = [[knob.choices.index(dict(each.choices)[knob.name]) for knob in space.knobs] for each in own]
     return np.array(rows, RowKeys(space).dtype).reshape(len(own), len(space.knobs))
-
-
-def _rejecting(space: SearchSpace) -> Expression:
-    for count, constraint in enumerate(space.constraints, start=1):
-        if not enumeration.is_possible(space, space.constraints[:count]):
-            return constraint
-    raise AssertionError(f"{space.strategy} is not empty")
-
-
-def _leaves_none(space: SearchSpace, constraint: Expression) -> str:
-    drawn = enumeration.cartesian_sample(space, UNDEFINED_SAMPLE, np.random.default_rng(SAMPLE_SEED))
-    values = {
-        knob.name: np.array(knob.choices)[picks] for knob, picks in zip(space.knobs, drawn.T, strict=True)
-    }
-    is_undefined = np.all(constraint.undefined({**dict(space.variables), **values}))
-    why = ", as it divides by zero" if is_undefined else ""
-    return f"{constraint.text!r} leaves strategy {space.strategy} none of {space.cartesian} combinations{why}"
 
 
 def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:

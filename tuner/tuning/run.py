@@ -371,5 +371,8 @@ def observe_load(run: runs.Run, source: MeasurementBackend, backends: Backends, 
 
 def _observe_start(run: runs.Run, plan: Plan, proposed_before: int, observe: Observer) -> None:
     feasible = plan.feasible
-    sizes = (feasible.cartesian, feasible.rows, proposed_before, (*feasible.empty(), *plan.notes))
+    target = run.settings.target
+    machine = target.detail if target.has_machine else run.machine.name
+    notes = (*feasible.empty(machine), *plan.notes)
+    sizes = (feasible.cartesian, feasible.rows, proposed_before, notes)
     observe(RunStarted(run.id, run.settings, run.machine, *sizes))

@@ -87,7 +87,7 @@ def test_a_script_with_a_mistake_is_the_users_and_is_reported_in_one_line(real: 
     for old, new, message in (
         ("transform.yield\n  }", "transform.bogus\n  }", "own.mlir: error: "),
         ("[16, 32, 64]", "[]", "own.mlir:12:15: knob 'tile_n': options: found 0 values, allowed 1..4096"),
-        ("smt.int.constant 384", "smt.int.constant 3", "leaves strategy own none of 72"),
+        ("smt.int.constant 384", "smt.int.constant 3", "leaves none of the 72 combinations of strategy own"),
     ):
         Path("own.mlir").write_text(EXAMPLE.read_text().replace(old, new))
         done = real("tune matmul 64x64x64 --strategy own.mlir --trials 1")

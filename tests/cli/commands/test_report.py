@@ -40,6 +40,8 @@ def test_one_run_with_its_problem_alone(tuned: Tuner, tmp_path: Path) -> None:
     require_fields(tuned(report).json, runs=[2, 1], problems=2)
     assert tuned(f"{report} --limit 1").json["runs"] == [2]
     assert "1 earlier run left out" in page.read_text()
+    cards = page.read_text().partition("<article")[2]
+    assert cards.index("9x8x8") < cards.index("8x8x8")  # the latest first, as the runs
     require_fields(tuned(f"{report} --run 1").json, runs=[1], problems=1)
     assert "9x8x8" not in page.read_text()
 

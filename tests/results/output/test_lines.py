@@ -42,7 +42,7 @@ def test_strategies_are_compared_where_the_best_one_has_too_few_trials() -> None
     first, *_, quick, slow = explanations.ablation_lines(run(), ablation, "")
     assert first == "ablation  run 3: found 4 measured trials of quick, it needs 20 or more to compare knobs"
     assert (quick.split()[:2], slow.split()[:2]) == (["quick", "4"], ["s", "32"])
-    assert explanations.ablation_lines(run(), ablation, "load")[3] == "badge     unreliable: load"
+    assert explanations.ablation_lines(run(), ablation, "load")[3] == "reliable  no: load"
     document = explanations.ablation_document(run(), ablation)
     assert (document["knobs"], len(document["strategies"])) == ((), 2)
 
@@ -297,6 +297,7 @@ TIMED = "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"
         ),
         (events.RemeasurementStarted(8), "final re-measurement: timing the best 8 again, interleaved"),
         (NoiseMeasured(0.0123), "noise floor: 1.2%"),
+        (NoiseMeasured(16.81), "noise floor: none, times of the same code differ by more than 5%"),
         (DONE, "trial 104: measured"),
         (events.WaitsForLock("process 7"), "waiting for process 7: it times on the same device"),
         (events.WaitsForNode("no node compiles cpu"), "waiting for the fleet: no node compiles cpu"),

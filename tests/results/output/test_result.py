@@ -44,7 +44,7 @@ def test_the_answer_is_reported_with_interval_and_noise_or_why_it_is_unreliable(
     assert not [word for word in ("tied", "unreliable", "libraries", "idle") if word in quiet]
     assert ", unreliable next to FakeBLAS 1.0 (2 ms, " in disturbed
     assert "% of FakeBLAS" not in disturbed
-    assert f"badge     unreliable: {drifted}\n" in disturbed
+    assert f"reliable  no: {drifted}\n" in disturbed
     assert f"on a quiet machine: tuner tune --resume {run().id} --retime" in disturbed
     given = lines(best, of=replace(run(), search_s=8.0, idle_s=1.0))
     assert "in 12 s; measuring worker idle 12% of the search" in given
@@ -77,7 +77,7 @@ def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
     line, again = tied_lines(noisy, run())
     assert line.startswith("unclear   this round of timing cannot separate it from trial 101 (+60.0%)")
     assert again == f"          on a quiet machine: tuner tune --resume {run().id} --retime"
-    (unreliable,) = tied_lines(noisy, run(unreliable="load"))  # its badge has the command
+    (unreliable,) = tied_lines(noisy, run(unreliable="load"))  # its line on reliability has the command
     assert unreliable == line.replace(" (+60.0%)", "")
     assert tied_lines(clear, run()) == []
 

@@ -80,15 +80,15 @@ def test_a_part_of_the_trials_is_reported_as_such(monkeypatch: pytest.MonkeyPatc
     assert len(found.of("tr")) == 1 + 10 + len(found.of("table", "cards")) + 3
 
 
-def test_every_link_leads_somewhere_no_place_is_there_twice_and_a_badge_says_why() -> None:
+def test_every_link_leads_somewhere_no_place_is_there_twice_and_reliability_says_why() -> None:
     trials = (*many(), trial(40, Failure(Stage.COMPILE, "no")), trial(41, Failure(Stage.RUN, "crash")))
     found = page(report(reported(trials), best=(best_of(run(), BEST),)))
     assert {each["href"][1:] for each in found.of("a")} <= found.names()
     ids = [each["id"] for _, each in found.elements if "id" in each]
     assert len(ids) == len(set(ids))
-    badges = page(report(reported(many(), run(noise=None)))).of("span", "badge")
-    assert [each["class"] for each in badges] == ["badge unknown"]
-    assert badges[0]["title"] == "No code was timed twice to see how far times repeat."
+    marks = page(report(reported(many(), run(noise=None)))).of("span", "reliability")
+    assert [each["class"] for each in marks] == ["reliability unknown"]
+    assert marks[0]["title"] == "No code was timed twice to see how far times repeat."
 
 
 def test_drawings_and_tables_are_named_for_readers_that_see_none() -> None:

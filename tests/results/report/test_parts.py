@@ -23,7 +23,7 @@ from tuner.results.report.run_plots import Phase, convergence_of, importance_bar
 from tuner.results.report.run_section import LINKS_SHOWN, ListedTrial, failure_kinds, stage_bars, trial_rows
 
 
-def test_a_badge_says_what_a_session_is_worth_and_why() -> None:
+def test_reliability_says_what_a_session_is_worth_and_why() -> None:
     differ = "Two timings of the same code differ by"
     replay = replace(run().settings, target=TargetName("replay", "gemm"))
     for of, kind, word, reason in (
@@ -33,7 +33,7 @@ def test_a_badge_says_what_a_session_is_worth_and_why() -> None:
         (run(noise=None), "unknown", "noise not measured", "No code was timed twice"),
         (run(settings=replay), "", "replayed", ""),
     ):
-        found = content.badge_of(of)
+        found = content.reliability_of(of)
         assert (found.kind if kind else "", found.word) == (kind, word)
         assert reason in found.reason
 

@@ -11,6 +11,7 @@ from tuner.core.errors import error_lines
 from tuner.core.problem import Problem
 from tuner.core.records import Record
 from tuner.core.requests import Campaign
+from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import RunSettings
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import (
@@ -146,8 +147,9 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
         case events.BaselineMeasured(baseline, trust):
             assert settings is not None
             reached = _time_and_speed(settings.problem, baseline.measurement.median_s)
-            # not unreliable is unknown here: noise is measured at the end
-            return f"baseline: {baseline.name} {reached}{f', {trust.text}' * bool(trust.unreliable)}"
+            # not unreliable is unknown here: noise is measured at the end; the result has the reason
+            doubt = f", {trust.word}" if trust.unreliable else ""
+            return f"baseline: {baseline.name} {reached}{doubt}"
         case events.BaselineFailed(reason):
             return f"baseline: not measured: {reason}"
         case events.SpaceExhausted(feasible, is_sample):
@@ -156,12 +158,19 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
         case events.RemeasurementStarted(trials):
             return f"final re-measurement: timing the best {trials} again, interleaved"
         case events.NoiseMeasured(noise):
-            return f"noise floor: {noise:.1%}"
-        case events.RoundLost(reason):
-            return f"final re-measurement: lost, no times: {reason}"
+            return _noise_line(noise)
+        case events.RoundLost():  # the result has the reason
+            return "final re-measurement: lost, no times"
         case events.WaitsForLock() | events.WaitsForNode():
             return _waiting_line(event)
     return f"trial {event.trial}: {event.record.status}"
+
+
+def _noise_line(noise: float) -> str:
+    if noise <= NOISE_LIMIT:
+        return f"noise floor: {noise:.1%}"
+    # how far they differ is the reason why the result is unreliable, which is printed with the result
+    return f"noise floor: none, times of the same code differ by more than {NOISE_LIMIT:.0%}"
 
 
 def _waiting_line(event: events.WaitsForLock | events.WaitsForNode) -> str:

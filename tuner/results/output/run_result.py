@@ -15,6 +15,7 @@ from tuner.analysis.selected_result import SelectedResult, timed
 from tuner.core.machine import SHIPPED, GpuState, Roofline
 from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.records import Measurement
+from tuner.core.round_quality import noise_text
 from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
 from tuner.results.output.formatting import count_text, gflop_per_s, knobs_line, one_line, speed_text
@@ -71,8 +72,7 @@ USUAL_SOURCES = ("measured", "measured by FMA", SHIPPED)  # of a roofline's flop
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
     """Returns the result of a tuned run as lines: best trial, reliability of its time, next command."""
     run, record, measurement = tuned.run, selected.best.record, selected.measurement
-    noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
-    interval = f"(95 % interval {interval_text(measurement.interval_s)}{noise})"
+    interval = f"(95 % interval {interval_text(measurement.interval_s)}{noise_text(run.noise)})"
     speed = speed_text(gflop_per_s(record.problem, measurement.median_s))
     lines = [
         f"best      trial {selected.best.id} of run {run.id}: {record.candidate.strategy}",
@@ -118,11 +118,12 @@ def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> l
         longer = f" ({compared.longer_percent_text})" if isinstance(compared, Comparable) else ""
         text.append(f"{trial.id}{longer}")
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
-    badge, noun = unreliable_lines(run, selected.best), "trial" if len(others) == 1 else "trials"
-    if badge or not selected.can_separate:
+    is_unreliable = bool(distrust(run, selected.best))
+    noun = "trial" if len(others) == 1 else "trials"
+    if is_unreliable or not selected.can_separate:
         return [
             f"unclear   this round of timing cannot separate it from {noun} {', '.join(text)}{more}",
-            *([] if badge else [_again_line(run, database_text)]),  # the badge has the command
+            *([] if is_unreliable else [_again_line(run, database_text)]),  # else in the line on reliability
         ]
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {noun} {', '.join(text)}{more}: {why}"]
@@ -166,7 +167,7 @@ def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> li
     if not reason:
         return []
     again = [] if run.status == "interrupted" else [_again_line(run, database_text)]  # resumed instead
-    return [f"badge     unreliable: {reason}", *again]
+    return [f"reliable  no: {reason}", *again]
 
 
 def _again_line(run: Run, database_text: str) -> str:
@@ -293,6 +294,6 @@ def baseline_text(run: Run, best: StoredTrial) -> str:
     name = f"{run.baseline.name} ({seconds_text(baseline_s)}, {speed}{threads})"
     if isinstance(compared, Comparable):
         return f", {compared.percent_text} of {name}"
-    if distrust(run, best):  # the badge says why
+    if distrust(run, best):  # the line on reliability says why
         return f", unreliable next to {name}"
     return f", no ratio to {name}: {compared.reason}"

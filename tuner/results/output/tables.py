@@ -135,7 +135,7 @@ def trial_lines(trial: StoredTrial) -> list[str]:
     record, source = trial.record, trial.record.reused_from
     reused = "" if source is None else f", reused from trial {source}: same script or same code"
     lines = [
-        f"trial     {trial.id}: number {trial.number} of run {trial.run}, {utc_text(trial.created)}",
+        f"trial     {trial.id} of run {trial.run}, {utc_text(trial.created)}",
         f"problem   {record.problem.key}",
         f"target    {record.target}, {count_text(trial.threads, 'thread')} on {trial.machine.name}",
         f"strategy  {record.candidate.strategy}",
@@ -211,7 +211,8 @@ def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
     for each in rounds if len(rounds) > 1 else ():
         noise, why = each.quality.noise, each.quality.unreliable
         quality = "noise not known" if noise is None else f"noise floor {noise:.1%}"
-        quality = f"unreliable: {why}" if why else quality
+        if why:  # that of the selected round is in the line on reliability
+            quality = "unreliable" if each.is_answering else f"unreliable: {why}"
         selected = " (selected)" if each.is_answering else ""
         lines.append(f"round     {each.number}: {utc_text(each.started)}, {quality}{selected}")
     return lines

@@ -1,4 +1,4 @@
-"""The content of a report, and the parts that its plots share: badges, bars, coordinates, axes."""
+"""The content of a report, and the parts that its plots share: reliability, bars, coordinates, axes."""
 
 import datetime
 import math
@@ -16,7 +16,7 @@ from tuner.core.runs import Counts, Run, StoredTrial
 
 
 @dataclass(frozen=True)
-class Badge:
+class ShownReliability:
     """How reliable a figure of a report is: a short label, the label's colour and the reason."""
 
     kind: str  # good, unknown, warning: the colour
@@ -24,21 +24,23 @@ class Badge:
     reason: str
 
 
-def badge_of(run: Run, best: StoredTrial | None = None) -> Badge:
-    """Returns how reliable a run's times are, as a badge; ``best``: its best trial, None without times."""
+def reliability_of(run: Run, best: StoredTrial | None = None) -> ShownReliability:
+    """Returns how reliable a run's times are, for the page; ``best``: its best trial, None without times."""
     if not run.settings.target.has_machine:
-        return Badge("unknown", "replayed", "Times of a recording: nothing ran here.")
+        return ShownReliability("unknown", "replayed", "Times of a recording: nothing ran here.")
     if run.unreliable:
-        return Badge("warning", "unreliable", f"{run.unreliable}.")
+        return ShownReliability("warning", "unreliable", f"{run.unreliable}.")
     if run.noise is None:
-        return Badge("unknown", "noise not measured", "No code was timed twice to see how far times repeat.")
+        return ShownReliability(
+            "unknown", "noise not measured", "No code was timed twice to see how far times repeat."
+        )
     reason = "" if best is None else distrust(run, best)
     if reason:
-        return Badge("warning", "unreliable", f"{reason}.")
+        return ShownReliability("warning", "unreliable", f"{reason}.")
     differ = f"Two timings of the same code differ by {run.noise:.1%}"
     if run.noise > NOISE_LIMIT:
-        return Badge("warning", "unreliable", f"{differ}: something else was running.")
-    return Badge("good", f"noise {run.noise:.1%}", f"{differ}: smaller differences mean nothing.")
+        return ShownReliability("warning", "unreliable", f"{differ}: something else was running.")
+    return ShownReliability("good", f"noise {run.noise:.1%}", f"{differ}: smaller differences mean nothing.")
 
 
 BARS_WIDTH = 1000.0  # of the drawing, in SVG units

@@ -38,7 +38,14 @@ from tuner.results.report.campaign_section import (
     program_section_of,
     share_text,
 )
-from tuner.results.report.content import BestKnown, Report, ReportedCampaign, ReportedRun, badge_of, number
+from tuner.results.report.content import (
+    BestKnown,
+    Report,
+    ReportedCampaign,
+    ReportedRun,
+    number,
+    reliability_of,
+)
 from tuner.results.report.knob_plots import level_name
 from tuner.results.report.run_plots import importance_bars, knob_rows, strategy_rows
 from tuner.results.report.run_section import card_of, pass_rows, section_of, stage_bars
@@ -49,7 +56,17 @@ from tuner.version import __version__
 # The filters that templates may apply to values.
 FILTERS = (
     *(count_text, initial_configurations_text, interval_text, knobs_text, seconds_text, speed_text),
-    *(utc_text, gflop_per_s, badge_of, card_of, counts_text, idle_text, level_name, pass_rows, stage_bars),
+    *(
+        utc_text,
+        gflop_per_s,
+        reliability_of,
+        card_of,
+        counts_text,
+        idle_text,
+        level_name,
+        pass_rows,
+        stage_bars,
+    ),
     *(importance_bars, knob_rows, strategy_rows, choice_rows, share_text),
 )
 
@@ -146,7 +163,7 @@ def gathered(
     results = best_results(store, TrialQuery(), is_wanted).values()
     best = tuple(
         BestKnown(each.selected, each.run, passes(each.best))
-        for each in sorted(results, key=lambda each: (each.best.created, each.best.id))
+        for each in sorted(results, key=lambda each: (each.run.created, each.run.id), reverse=True)
     )
     numbers = dict.fromkeys(each.run.campaign.campaign for each in runs if each.run.campaign is not None)
     campaigns = tuple(store.campaign(number) for number in numbers)

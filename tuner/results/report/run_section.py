@@ -12,11 +12,11 @@ from tuner.core.records import Measurement, PassSeconds
 from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.results.output.formatting import count_text, gflop_per_s, knobs_text, speed_text, trial_time_text
 from tuner.results.report.content import (
-    Badge,
     Bar,
     BestKnown,
     ReportedRun,
-    badge_of,
+    ShownReliability,
+    reliability_of,
     shown_trials,
     varying_knobs,
 )
@@ -31,7 +31,7 @@ class Card:
     """The headline card of a report for one problem: best result, its reliability, ratio to the baseline."""
 
     best: BestKnown
-    trust: Badge
+    trust: ShownReliability
     ratio: str  # to the baseline; "" if no ratio may be printed
     objection: str  # why no ratio may be printed, although the time is reliable; "" where there is one
     is_doubted: bool  # the time is not reliable: it is no headline, ``trust`` has the reason
@@ -44,7 +44,7 @@ def card_of(best: BestKnown) -> Card:
     compared, doubt = against_baseline(run, trial), distrust(run, trial)
     return Card(
         best=best,
-        trust=badge_of(run, trial),
+        trust=reliability_of(run, trial),
         ratio=compared.times_text if isinstance(compared, Comparable) else "",
         objection="" if doubt or not isinstance(compared, NotComparable) else compared.reason,
         is_doubted=bool(doubt),
@@ -158,7 +158,7 @@ class Section:
     run: Run
     counts: Counts
     selected: SelectedResult | None  # None: no trial was timed
-    trust: Badge
+    trust: ShownReliability
     is_trusted: bool  # whether ratios of the run's times may be printed
     convergence: Convergence | None
     ablation: Ablation | TooFew
@@ -192,7 +192,7 @@ def section_of(reported: ReportedRun, runs: int) -> Section:
         run=run,
         counts=reported.counts,
         selected=selected,
-        trust=badge_of(run, best),
+        trust=reliability_of(run, best),
         is_trusted=best is not None and not distrust(run, best),
         convergence=convergence_of(run, trials),
         ablation=ablation,

@@ -1,0 +1,97 @@
+"""Why a strategy has no configuration: the constraint that rejects the last, or the hardware."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tuner.core.candidate import Value
+from tuner.space import enumeration
+from tuner.space.expressions import Expression
+from tuner.space.search_space import SearchSpace
+
+UNDEFINED_SAMPLE = 1000  # combinations for which a constraint is evaluated, to say why it never holds
+SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal lines
+ANY_CAPABILITY = 999  # above the compute capability of every GPU
+
+FLAGS: Mapping[str, str] = {  # variable of constraints that is 0 or 1 -> what the processor or GPU has with 1
+    "has_amx_bf16": "AMX",
+    "has_amx_int8": "AMX",
+    "has_vnni": "VNNI",
+    "has_bf16": "AVX-512 BF16",
+    "has_wgmma": "wgmma",
+}
+LIMITS: Mapping[str, tuple[int, str]] = {  # variable -> the largest value there is, and what is said of less
+    "vector_bytes": (64, "has no AVX-512"),
+    "vector_registers": (32, "has no AVX-512"),
+    "compute_capability": (ANY_CAPABILITY, "is too old"),
+}
+
+
+@dataclass(frozen=True)
+class EmptySpace:
+    """A strategy without a configuration, the constraint that rejects the last, and the hardware's part."""
+
+    space: SearchSpace
+    constraint: Expression
+    hardware: str  # "has no AMX", "has AMX", "is too old"; "" where other hardware would make no difference
+
+    @classmethod
+    def of(cls, space: SearchSpace) -> "EmptySpace":
+        """Returns why ``space`` has no configuration. Raises ValueError where it has one."""
+        for count, constraint in enumerate(space.constraints, start=1):
+            checked = space.constraints[:count]
+            if not enumeration.is_possible(space, checked):
+                return cls(space, constraint, _hardware(space, checked))
+        raise ValueError(f"strategy {space.strategy!r} has configurations")
+
+    @property
+    def processor(self) -> str:
+        """Returns "GPU" or "processor", by what the strategy's constraints may ask for."""
+        return "GPU" if "compute_capability" in dict(self.space.variables) else "processor"
+
+    def note(self, machine: str = "") -> str:
+        """Returns why the strategy is not tried; ``machine``: its name in the line, "": this processor."""
+        if self.hardware:
+            return f"{machine or f'this {self.processor}'} {self.hardware}: {self.space.strategy} not tried"
+        return self._line
+
+    @property
+    def error(self) -> str:
+        """Returns the message where no strategy is left: the constraint's place, and why."""
+        if self.hardware:
+            return f"{self.constraint.where}: {self.space.strategy}: the {self.processor} {self.hardware}"
+        return f"{self.constraint.where}: {self._line}"
+
+    @property
+    def _line(self) -> str:
+        space, text = self.space, self.constraint.text
+        why = ", as it divides by zero" if _is_undefined(space, self.constraint) else ""
+        return f"{text!r} leaves none of the {space.cartesian} combinations of strategy {space.strategy}{why}"
+
+
+def _hardware(space: SearchSpace, checked: tuple[Expression, ...]) -> str:
+    """Returns what the hardware lacks, or has too much of, for ``checked`` to hold; "" for neither."""
+    variables = dict(space.variables)
+    named = [name for name in checked[-1].names if name in variables]
+    changes: dict[str, dict[str, Value]] = {}  # "has no AMX" -> the variables of a machine with it
+    for name in FLAGS.keys() & named:
+        has = "has" if variables[name] else "has no"
+        changes.setdefault(f"{has} {FLAGS[name]}", {})[name] = int(not variables[name])
+    for name in LIMITS.keys() & named:
+        largest, what = LIMITS[name]
+        if variables[name] != largest:
+            changes.setdefault(what, {})[name] = largest
+    for what in sorted(changes):
+        changed = replace(space, variables=tuple({**variables, **changes[what]}.items()))
+        if enumeration.is_possible(changed, checked):
+            return what
+    return ""
+
+
+def _is_undefined(space: SearchSpace, constraint: Expression) -> bool:
+    drawn = enumeration.cartesian_sample(space, UNDEFINED_SAMPLE, np.random.default_rng(SAMPLE_SEED))
+    values = {
+        knob.name: np.array(knob.choices)[picks] for knob, picks in zip(space.knobs, drawn.T, strict=True)
+    }
+    return bool(np.all(constraint.undefined({**dict(space.variables), **values})))
