@@ -1,0 +1,169 @@
+"""Rewrites a parsed payload before its first pass where upstream's passes change what the payload computes.
+
+Each rewrite names upstream's issue; ``tests/programs/upstream`` shows which of them a newer MLIR mends.
+"""
+
+from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.effects.aliases import last_of
+from tuner.mlir.ir.building import index, value
+from tuner.mlir.ir.reading import attributes_of, walk, walk_where
+from tuner.mlir.passes import run_passes
+from tuner.programs.lowering.vector_reductions import apply_masks, unroll_reductions
+
+OPERATIONS = {  # expression of an affine map -> the op of arith
+    ir.AffineAddExpr: "arith.addi",
+    ir.AffineMulExpr: "arith.muli",
+    ir.AffineFloorDivExpr: "arith.floordivsi",
+    ir.AffineCeilDivExpr: "arith.ceildivsi",
+}
+
+
+def avoid_miscompilations(module: ir.Module) -> None:
+    """Rewrites what upstream's passes would compile wrongly, in place; to be called before any pass."""
+    separate_branches_from_conditions(module)
+    round_up_without_negation(module)
+    apply_masks(module)
+    unroll_reductions(module)
+
+
+def separate_branches_from_conditions(module: ir.Module) -> None:
+    """Freezes the condition of each scf.while whose first region has an scf.if, in place.
+
+    Canonicalization moves an scf.if of the loop's own condition into the second region. Of a result that the
+    loop passes twice it moves one and leaves the other its value of the else branch
+    (https://github.com/llvm/llvm-project/issues/219456). CSE and folding make such pairs too, so each branch
+    is kept where it is: its condition is then another value than that of the loop.
+
+          scf.condition(%go) %v, %v : index, index
+      becomes
+          %frozen = llvm.freeze %go : i1
+          scf.condition(%frozen) %v, %v : index, index
+    """
+    for loop in walk(module, "scf.while"):
+        before = loop.regions[0].blocks[0]
+        end = last_of(before)
+        if all(op.operation.name != "scf.if" for op in before.operations):
+            continue
+        with end.location, ir.InsertionPoint(end):
+            end.operands[0] = value("llvm.freeze", end.operands[0].type, end.operands[0])
+
+
+def round_up_without_negation(module: ir.Module) -> None:
+    """Replaces index.ceildivs, and ceildiv in maps and sets of affine operations, in place.
+
+    Upstream lowers both to the negated quotient of the negated dividend, which is wrong for the least integer
+    (https://github.com/llvm/llvm-project/issues/215696), and simplifies other affine forms to that one. Where
+    affine operations round up, all are lowered at once, before any simplification.
+
+        %q = index.ceildivs %a, %b
+        %r = affine.apply affine_map<(d0) -> (d0 ceildiv 7)>(%a)
+      becomes
+        %q = arith.ceildivsi %a, %b : index
+        %r = arith.ceildivsi %a, %c7 : index
+    """
+    for op in walk(module, "index.ceildivs"):
+        with op.location, ir.InsertionPoint(op):
+            quotient = value("arith.ceildivsi", op.results[0].type, *op.operands)
+            op.results[0].replace_all_uses_with(quotient)
+        op.erase()
+    rounding = walk_where(module, _rounds_up)
+    for op in rounding:
+        with op.location, ir.InsertionPoint(op):
+            WITHOUT_CEILING[op.name](op)
+    if rounding:
+        run_passes(module, "builtin.module(lower-affine)")
+
+
+def _rounds_up(op: Op) -> bool:
+    """Returns whether a map or set of ``op`` has ceildiv; an access by the least integer is out of bounds."""
+    is_known = op.name in WITHOUT_CEILING
+    return is_known and any("ceildiv" in str(attribute) for attribute in attributes_of(op).values())
+
+
+def _compute_results(op: Op) -> None:
+    """Replaces affine.apply, affine.min or affine.max by the results of its map, as arith."""
+    results = _values_of(ir.AffineMapAttr(op.attributes["map"]).value, list(op.operands))
+    combine = {"affine.min": "arith.minsi", "affine.max": "arith.maxsi"}.get(op.name, "")
+    result = results[0]
+    for other in results[1:]:
+        result = value(combine, result.type, result, other)
+    op.results[0].replace_all_uses_with(result)
+    op.erase()
+
+
+def _compute_bounds(loop: Op) -> None:
+    """Recreates affine.for with bounds whose results are operands: ()[s0, s1] -> (s0, s1)."""
+    sizes = list(ir.DenseI32ArrayAttr(loop.attributes["operandSegmentSizes"]))
+    operands = list(loop.operands)
+    inits = operands[sizes[0] + sizes[1] :]
+    attributes = attributes_of(loop)
+    bounds: list[Value] = []
+    counts = []
+    for name, of_map in (("lowerBoundMap", operands), ("upperBoundMap", operands[sizes[0] :])):
+        mapping = ir.AffineMapAttr(attributes[name]).value
+        results = _values_of(mapping, of_map)
+        symbols = [ir.AffineExpr.get_symbol(number) for number in range(len(results))]
+        attributes[name] = ir.AffineMapAttr.get(ir.AffineMap.get(0, len(results), symbols))
+        bounds += results
+        counts.append(len(results))
+    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([*counts, len(inits)])
+    _replace(loop, [*bounds, *inits], attributes)
+
+
+def _compute_condition(branch: Op) -> None:
+    """Recreates affine.if with a set whose expressions are operands: ()[s0] : (s0 >= 0)."""
+    attributes = attributes_of(branch)
+    # affine_set<(d0) : (d0 ceildiv 4 - 3 >= 0, d0 == 0)>; the bindings show no expressions of a set
+    text = str(attributes["condition"]).removeprefix("affine_set<").removesuffix(")>")
+    inputs, _, constraints = text.partition(" : (")
+    sides = [constraint.rsplit(" ", 2) for constraint in constraints.split(", ")]
+    expressions = ", ".join(expression for expression, _, _ in sides)
+    mapping = ir.AffineMapAttr(ir.Attribute.parse(f"affine_map<{inputs} -> ({expressions})>")).value
+    values = _values_of(mapping, list(branch.operands))
+    symbols = ", ".join(f"s{number}" for number in range(len(values)))
+    listed = ", ".join(f"s{number} {relation} 0" for number, (_, relation, _) in enumerate(sides))
+    attributes["condition"] = ir.Attribute.parse(f"affine_set<()[{symbols}] : ({listed})>")
+    _replace(branch, values, attributes)
+
+
+WITHOUT_CEILING = {
+    **dict.fromkeys(("affine.apply", "affine.min", "affine.max"), _compute_results),
+    "affine.for": _compute_bounds,
+    "affine.if": _compute_condition,
+}
+
+
+def _replace(op: Op, operands: list[Value], attributes: dict[str, Attribute]) -> None:
+    """Recreates an operation with other operands and attributes and its own regions; erases it."""
+    types = [result.type for result in op.results]
+    new = ir.Operation.create(
+        op.name, results=types, operands=operands, attributes=attributes, regions=len(op.regions)
+    )
+    for old_region, new_region in zip(op.regions, new.regions, strict=True):
+        for block in list(old_region.blocks):
+            block.append_to(new_region)
+    for old_result, new_result in zip(op.results, new.results, strict=True):
+        old_result.replace_all_uses_with(new_result)
+    op.erase()
+
+
+def _values_of(mapping: ir.AffineMap, operands: list[Value]) -> list[Value]:
+    """Creates the results of an affine map as arith; ``operands`` has its dimensions, then its symbols."""
+    return [_value_of(result, operands, mapping.n_dims) for result in mapping.results]
+
+
+def _value_of(expression: ir.AffineExpr, operands: list[Value], dimensions: int) -> Value:
+    expression = expression.maybe_downcast()
+    if isinstance(expression, ir.AffineConstantExpr):
+        return index(expression.value)
+    if isinstance(expression, ir.AffineDimExpr):
+        return operands[expression.position]
+    if isinstance(expression, ir.AffineSymbolExpr):
+        return operands[dimensions + expression.position]
+    left = _value_of(expression.lhs, operands, dimensions)
+    right = _value_of(expression.rhs, operands, dimensions)
+    kind = left.type
+    if not isinstance(expression, ir.AffineModExpr):
+        return value(OPERATIONS[type(expression)], kind, left, right)
+    quotient = value("arith.floordivsi", kind, left, right)
+    return value("arith.subi", kind, left, value("arith.muli", kind, quotient, right))
