@@ -122,7 +122,7 @@ def after_idleness(bed: Bed) -> CheckOutcome:
         closing(arrays),
         closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer,
     ):
-        work = LoadedCublas(library, problem).work(arrays.addresses)
+        work = LoadedCublas.of(library, problem).work(arrays.addresses)
         with closing(GraphStopwatch(timer, work)) as take:
             run_s = take(1)
         found = {

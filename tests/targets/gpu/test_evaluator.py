@@ -1,9 +1,11 @@
 """The evaluator of CUDA programs and cuBLAS, on a simulated GPU and on a stand-in for the driver."""
 
 import ctypes
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -194,6 +196,71 @@ def timed(problem: Problem, find: Callable[[], str] = stub_cublas) -> Baseline:
 def test_answers_are_right_by_tf32_only_if_asked(dtype: str, output: str, compute: int, layout: str) -> None:
     timed(Matmul(*SIZES, dtype, layout, output=output))  # raises for any element that is wrong
     assert stub_variable("compute").value == compute
+
+
+@pytest.mark.drawn(ALL)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_products_of_i8_are_summed_in_i32_where_rows_are_multiples_of_four(layout: str) -> None:
+    timed(Matmul(8, 12, 20, "i8", layout))  # raises for any element that is wrong
+    assert stub_variable("compute").value == cublas.COMPUTE_32I == 72
+    with pytest.raises(TunerError, match=r"^cuBLAS: rows of i8 are multiples of 4, found \d+ and \d+$"):
+        timed(Matmul(8, 6, 10, "i8", layout) if layout != "tn" else Matmul(6, 10, 8, "i8", layout))
+
+
+def lt_variable(name: str, kind: Any = ctypes.c_int) -> Any:
+    library = str(Path(stub_cublas()).with_name("libcublasLt.so"))
+    return kind.in_dll(ctypes.CDLL(library), f"stub_lt_{name}")
+
+
+@pytest.mark.parametrize("output", ["", "f16", "bf16"])
+@pytest.mark.usefixtures("brief")
+def test_float8_is_compared_with_the_fastest_algorithm_of_both_accumulations(output: str) -> None:
+    problem = Matmul(32, 48, 16, "e4m3", "nt", output=output)
+    calls = lt_variable("calls", ctypes.c_int * 2)
+    calls[0] = calls[1] = 0
+    fast, exact = library_evaluator().load_baselines(problem, np.random.default_rng(0))
+    name = r"cuBLASLt 13\.1\.2 \(algorithm [13], {} accumulation\)"  # the second is refused when it is called
+    assert (fast.library, exact.library) == ("cublaslt", "cublaslt-f32")
+    assert re.fullmatch(name.format("fast"), fast.name)
+    assert re.fullmatch(name.format("f32"), exact.name)
+    assert calls[0] >= 2
+    assert calls[1] >= 2
+    assert lt_variable("workspace_limit", ctypes.c_uint64).value == 32 << 20
+
+
+@pytest.mark.usefixtures("brief")
+def test_the_baseline_of_float8_lists_both_accumulations() -> None:
+    baseline = timed(Matmul(32, 48, 16, "e4m3", "nt"))
+    assert {library.library for library in baseline.libraries} == {"cublaslt", "cublaslt-f32"}
+    assert baseline.name.startswith("cuBLASLt 13.1.2 (algorithm ")
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        (Matmul(32, 48, 16, "e4m3", "nn"), "cuBLASLt multiplies 8-bit floats in layout nt alone, found nn"),
+        (Matmul(32, 40, 16, "e4m3", "nt"), "sizes of 8-bit floats are multiples of 16, found 32x40x16"),
+        (Matmul(32, 48, 16, "e5m2", "nt"), "cuBLASLt has no e5m2 x e5m2"),
+        (BatchMatmul(2, 32, 48, 16, "e4m3", "nt"), "batches of 8-bit floats are not compared"),
+    ],
+)
+def test_float8_that_cublaslt_does_not_multiply_is_said(problem: Problem, reason: str) -> None:
+    with pytest.raises(TunerError, match=reason):
+        timed(problem)
+
+
+def test_cublaslt_that_refuses_or_has_no_algorithm_is_reported() -> None:
+    problem = Matmul(32, 48, 16, "e4m3", "nt")
+    for name, value, words in (
+        ("result", 1, r"^cuBLASLt: cublasLtCreate: not initialized$"),
+        ("found", 0, r"^cuBLASLt 13\.1\.2: the heuristic has no algorithm for matmul 32x48x16 e4m3 nt"),
+    ):
+        variable = lt_variable(name)
+        before = variable.value
+        variable.value = value
+        with pytest.raises(TunerError, match=words):
+            timed(problem)
+        variable.value = before
 
 
 def test_the_library_is_timed_as_kernels_are(monkeypatch: pytest.MonkeyPatch) -> None:

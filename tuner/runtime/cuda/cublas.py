@@ -19,8 +19,16 @@ PATTERN = "libcublas.so.*"
 
 # cublas_api.h and library_types.h
 OP_N, OP_T = 0, 1
-TYPES = {"f32": 0, "f64": 1, "f16": 2, "bf16": 14}  # cudaDataType
-COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_64F = 68, 77, 70
+TYPES = {"f32": 0, "f64": 1, "f16": 2, "i8": 3, "i32": 10, "bf16": 14}  # cudaDataType
+INPUT_TYPES = ("f32", "f64", "f16", "bf16", "i8")
+COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_64F, COMPUTE_32I = 68, 77, 70, 72
+COMPUTE_TYPES = {"f64": COMPUTE_64F, "tf32": COMPUTE_32F_FAST_TF32, "i8": COMPUTE_32I}
+# Rows of i8 begin at multiples of 4 bytes: https://docs.nvidia.com/cuda/cublas/#cublasgemmex
+I8_ALIGNED_SIZE = 4
+SCALARS: dict[str, Any] = {
+    "f64": ctypes.c_double,
+    "i8": ctypes.c_int,
+}  # C types of alpha and beta; of other dtypes float
 DEFAULT_ALGORITHM = -1  # cuBLAS chooses by its heuristics
 MAJOR, MINOR, PATCH = 0, 1, 2  # libraryPropertyType
 # cuBLAS needs 32 MiB on Hopper and 4 MiB on other GPUs; without a workspace a captured call would allocate
@@ -86,17 +94,22 @@ class Cublas:
     def multiply(self, problem: Problem, a: int, b: int, c: int, stream: int) -> None:
         """Enqueues C = A B of row-major device addresses, as C' = B' A': cuBLAS is column-major.
 
-        Accumulates in f64 for f64, otherwise in f32 (tf32: products in TF32). Raises TunerError for dtypes
-        other than f32, tf32, f64, f16 and bf16.
+        Accumulates in f64 for f64, in i32 for i8, otherwise in f32 (tf32: products in TF32). Raises
+        TunerError for dtypes other than f32, tf32, f64, f16, bf16 and i8, and for rows of i8 that are not
+        multiples of 4.
         """
-        if problem.stored_dtype not in TYPES:
-            raise TunerError(f"cuBLAS: found {problem.dtype}, allowed {', '.join(TYPES)} as baseline")
+        if problem.stored_dtype not in INPUT_TYPES:
+            raise TunerError(f"cuBLAS: found {problem.dtype}, allowed {', '.join(INPUT_TYPES)} as baseline")
         m, n, k = problem.sizes
         op_b, ldb = (OP_T, k) if problem.layout == "nt" else (OP_N, n)
         op_a, lda = (OP_T, m) if problem.layout == "tn" else (OP_N, k)
-        kind, result = TYPES[problem.stored_dtype], TYPES[problem.result_dtype]
-        scalar = ctypes.c_double if problem.dtype == "f64" else ctypes.c_float
-        one, zero = scalar(1.0), scalar(0.0)
+        if problem.dtype == "i8" and (lda % I8_ALIGNED_SIZE or ldb % I8_ALIGNED_SIZE):
+            raise TunerError(f"cuBLAS: rows of i8 are multiples of {I8_ALIGNED_SIZE}, found {lda} and {ldb}")
+        kind = TYPES[problem.stored_dtype]
+        result = TYPES[problem.result_dtype]
+        scalar = SCALARS.get(problem.dtype, ctypes.c_float)
+        one = scalar(1)
+        zero = scalar(0)
         self._call("cublasSetStream_v2", self._handle, stream)
         self._call("cublasSetWorkspace_v2", self._handle, self._workspace, WORKSPACE_BYTES)
         head = (self._handle, op_b, op_a, n, m, k, byref(one))
@@ -124,10 +137,8 @@ class Cublas:
 
 
 def compute_type(problem: Problem) -> int:
-    """Returns the cublasComputeType_t for a problem: f64 for dtype f64, tf32 for dtype tf32, else f32."""
-    if problem.dtype == "f64":
-        return COMPUTE_64F
-    return COMPUTE_32F_FAST_TF32 if problem.dtype == "tf32" else COMPUTE_32F
+    """Returns the cublasComputeType_t of a problem: of dtypes that have none of their own f32."""
+    return COMPUTE_TYPES.get(problem.dtype, COMPUTE_32F)
 
 
 def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:

@@ -3,13 +3,22 @@
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import final
 
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import AbstractDevice, DeviceError, chip_of
-from tuner.core.interfaces import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, LoadedLibrary
+from tuner.core.interfaces import (
+    AbstractBaselineSource,
+    AbstractEvaluator,
+    Artifact,
+    Effort,
+    LoadedLibrary,
+    fastest_baseline,
+)
 from tuner.core.machine import Conditions, GpuState, Span
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
@@ -17,10 +26,11 @@ from tuner.core.runs import Baseline
 from tuner.payload.reference import compare
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
+from tuner.runtime.cuda.cublas_lt import CublasLt, LtMatmul, library_next_to, require_supported
 from tuner.runtime.cuda.driver import CudaFacts
 from tuner.targets.arrays import Compare
 from tuner.targets.gpu.arrays import GpuProblemArrays, LoadedKernels, failing_as
-from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer
+from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer, GraphStopwatch, warm_up
 
 
 def no_sensors() -> GpuState | None:
@@ -79,19 +89,26 @@ class WatchedRuns(AbstractSampleWatch):
         self._unverified = int(self._rng.integers(MIN_SAMPLES)) if is_evaluated else self._unverified - 1
 
 
-@final
-class LoadedCublas:
-    """cuBLAS's matmul of one problem, in the form in which programs are timed: see ``LoadedKernels.work``."""
+ALGORITHM_RUNS = 5  # of each algorithm of cuBLASLt, to find the fastest
 
-    def __init__(self, library: Cublas, problem: Problem) -> None:
-        self.name = library.name
-        self._library = library
-        self._problem = problem
+
+@final
+@dataclass(frozen=True, eq=False)
+class LoadedCublas:
+    """A library's matmul of one problem, in the form in which programs are timed, as ``LoadedKernels``."""
+
+    name: str  # of the library, with its version
+    multiply: Callable[[int, int, int, int], None]  # addresses of A, B and C, stream
+
+    @classmethod
+    def of(cls, library: Cublas, problem: Problem) -> "LoadedCublas":
+        """Returns cuBLAS's matmul of a problem."""
+        return cls(library.name, partial(library.multiply, problem))
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
         """Returns a function that enqueues one matmul on a stream; ``addresses``: of "a", "b" and "c"."""
         a, b, c = (addresses[name] for name in "abc")
-        return lambda stream: self._library.multiply(self._problem, a, b, c, stream)
+        return lambda stream: self.multiply(a, b, c, stream)
 
 
 @final
@@ -113,6 +130,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._compare = compare
         self._find_library = find_library
         self._library: Cublas | None = None
+        self._lt: CublasLt | None = None
         self._gpu: LocalGpu | None = None
         self._timer: GpuTimer | None = None
         self._arrays: GpuProblemArrays | None = None
@@ -129,21 +147,49 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             return LoadedKernels(self._opened().device, artifact.program)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
-        """Returns cuBLAS alone, verified on one draw; raises TunerError where it is missing."""
+        """Returns cuBLAS; of 8-bit floats cuBLASLt with fast accumulation and with sums in f32.
+
+        Each is verified on one draw. Raises TunerError where a library is missing or wrong.
+        """
         bare = replace(problem, epilogue="none")
         with failing_as(Stage.VERIFY):
+            path = self._find_library()  # first: without the library no context is created
+            if problem.dtype in FLOAT8S:
+                require_supported(bare)
+                matmuls = self._fastest_lt_matmuls(bare, library_next_to(path), rng)
+                return tuple(self._verified(name, bare, matmul, rng) for name, matmul in matmuls)
             if self._library is None:
-                path = self._find_library()  # first: without the library no context is created
                 self._library = Cublas(self._opened().device, path)
-            library = LoadedCublas(self._library, bare)
-            arrays = self._arrays_of(bare, rng)
-            arrays.fill(rng)
-            library.work(arrays.addresses)(0)
-            try:
-                arrays.evaluate()
-            except CandidateError as error:
-                raise CandidateError(error.stage, f"{library.name}: {error.reason}") from error
-        return (LoadedLibrary("cublas", library.name, library),)
+            return (self._verified("cublas", bare, LoadedCublas.of(self._library, bare), rng),)
+
+    def _verified(
+        self, library: str, problem: Problem, matmul: LoadedCublas, rng: np.random.Generator
+    ) -> LoadedLibrary:
+        arrays = self._arrays_of(problem, rng)
+        arrays.fill(rng)
+        matmul.work(arrays.addresses)(0)
+        try:
+            arrays.evaluate()
+        except CandidateError as error:
+            raise CandidateError(error.stage, f"{matmul.name}: {error.reason}") from error
+        return LoadedLibrary(library, matmul.name, matmul)
+
+    def _fastest_lt_matmuls(
+        self, problem: Problem, path: str, rng: np.random.Generator
+    ) -> tuple[tuple[str, LoadedCublas], ...]:
+        """Returns cuBLASLt's fastest algorithm with fast accumulation, and that with sums in f32."""
+        gpu = self._opened()
+        if self._lt is None:
+            self._lt = CublasLt(gpu.device, path)
+        arrays = self._arrays_of(problem, rng)
+        arrays.fill(rng)
+        timer = self._timer_of(gpu)
+        fast = self._lt.matmuls(problem, fast_accumulation=True)
+        exact = self._lt.matmuls(problem, fast_accumulation=False)
+        return (
+            ("cublaslt", fastest_matmul(timer, fast, arrays.addresses)),
+            ("cublaslt-f32", fastest_matmul(timer, exact, arrays.addresses)),
+        )
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs a program twice, on inputs of opposite signs; returns the worse of the two verdicts."""
@@ -228,6 +274,28 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         return self._arrays
 
 
+def fastest_matmul(
+    timer: GpuTimer, matmuls: Sequence[LtMatmul], addresses: Mapping[str, int]
+) -> LoadedCublas:
+    """Returns the fastest of the matmuls that run, by a few runs of each. Raises TunerError if none runs."""
+    times_s: dict[LoadedCublas, float] = {}
+    refusal: TunerError | None = None
+    for matmul in matmuls:
+        loaded = LoadedCublas(matmul.name, matmul.multiply)
+        work = loaded.work(addresses)
+        try:
+            work(timer.stream)  # an algorithm that the library refuses is refused here, and not in a capture
+        except TunerError as error:
+            refusal = error
+            continue
+        with contextlib.closing(GraphStopwatch(timer, work)) as take:
+            warm_up(take)
+            times_s[loaded] = take(ALGORITHM_RUNS)
+    if refusal is not None and not times_s:
+        raise refusal
+    return min(times_s, key=lambda loaded: times_s[loaded])
+
+
 def _watch(program: object, arrays: GpuProblemArrays, rng: np.random.Generator) -> WatchedRuns | None:
     # cuBLAS is trusted, and lacks the epilogue
     return WatchedRuns(arrays, rng) if isinstance(program, LoadedKernels) else None
@@ -255,11 +323,17 @@ def evaluator_here() -> GpuEvaluator:
 
 
 def time_cublas(evaluator: GpuEvaluator, problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS on a problem without its epilogue. Raises TunerError where it fails."""
+    """Times cuBLAS, or cuBLASLt, on a problem without its epilogue. Raises TunerError where it fails."""
     rng = np.random.default_rng(seed)
+    bare = replace(problem, epilogue="none")
     try:
-        (library,) = evaluator.load_baselines(problem, rng)
-        measurement = evaluator.measure(replace(problem, epilogue="none"), library.work, effort, rng)
+        libraries = evaluator.load_baselines(problem, rng)
+        timed = [
+            (library.library, Baseline(library.name, 0, evaluator.measure(bare, library.work, effort, rng)))
+            for library in libraries
+        ]
     except CandidateError as error:
         raise TunerError(error.reason) from error
-    return Baseline(library.name, 0, measurement)
+    fastest = fastest_baseline(timed)
+    assert fastest is not None
+    return fastest
