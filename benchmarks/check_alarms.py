@@ -34,7 +34,7 @@ from tuner.results.exported_trial import exported
 from tuner.results.regression.audit import EvaluationCase, evaluated, runner_of
 from tuner.results.regression.gate import SESSION_EFFORT
 from tuner.results.regression.script_check import CheckFinding, ScriptCheck, compared
-from tuner.space.scripts.header import ScriptProvenance, read_provenance, without_header
+from tuner.space.scripts.header import ScriptProvenance, parse_provenance, without_header
 from tuner.targets.registry import real_backends
 
 SHAPES = ("96x96x96", "128x128x128", "160x160x160")
@@ -117,8 +117,10 @@ def _recording(shape: str) -> RecordedScript:
             if run.best is None:
                 raise SystemExit(f"{shape}: no candidate worked")
             with Store.open(database) as store:
-                text = exported(real_backends(), store, run.best, "script", None).decode()
-        provenance = read_provenance(text, shape)
+                backends = real_backends()
+                text = exported(backends, store, run.best, "script", None).decode()
+                document = exported(backends, store, run.best, "provenance", None).decode()
+        provenance = parse_provenance(document, text, shape)
         print(f"recorded {shape}: {provenance.round} {provenance.unreliable}", file=sys.stderr, flush=True)
         if not provenance.unreliable:
             return RecordedScript(provenance, without_header(text))

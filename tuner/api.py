@@ -20,7 +20,7 @@ from tuner.library.untuned import shipped_kernel
 from tuner.results.best_trials import NotTunedError, best_here, best_known, best_stock
 from tuner.results.database import open_existing, open_known, open_or_create
 from tuner.results.database_name import database_text, naming_database
-from tuner.results.exported_trial import FORMS, exported, source_file, source_of
+from tuner.results.exported_trial import FORMS, exported, exported_files
 from tuner.results.output.files import write_atomically
 from tuner.results.output.progress import campaign_progress
 from tuner.results.output.progress import progress as run_progress
@@ -461,10 +461,11 @@ def export(
 
     Args:
         what: a problem (its best trial is exported), a trial, or the number of a trial.
-        file: path to write the bytes to; the payload of a script is written as well, for ``best.mlir`` to
-            ``best.source.mlir``. None: nothing is written.
-        format: "script" (the transform script with a header), "source" (the payload), "payload" (the payload
-            after the script), "ptx", "cubin", "t4" (JSON of Kernel Tuner's T4 format).
+        file: path to write the bytes to; next to a script ``best.mlir`` its payload and its provenance are
+            written, ``best.source.mlir`` and ``best.provenance.json``. None: nothing is written.
+        format: "script" (the transform script with a header), "provenance" (what the header says, as JSON),
+            "source" (the payload), "payload" (the payload after the script), "ptx", "cubin", "t4" (JSON of
+            Kernel Tuner's T4 format).
         db: path or URL of the results database; None: as for ``tune``.
         threads: for a problem: threads of the kernel; None: any.
         target: for a problem: as for ``tune``; "auto" is the first target that gives times here and has a
@@ -495,10 +496,11 @@ def export(
             trial = store.trial(what.id if isinstance(what, StoredTrial) else what)
         trial = best_stock(store, trial).trial if stock else trial
         content = exported(backends, store, trial, format, output)
+        files = {} if output is None else {output: content}
         if output is not None and format == "script":
-            write_atomically(source_file(output), source_of(backends, trial).encode())
-    if output is not None:
-        write_atomically(output, content)
+            files = exported_files(backends, store, trial, output)
+    for path, body in files.items():
+        write_atomically(path, body)
     return content
 
 

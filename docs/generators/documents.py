@@ -17,7 +17,7 @@ from tuner.core.serialization import FORM, WORDS, Form, key_of
 from tuner.library.bundle import archive
 from tuner.results.regression import gate
 from tuner.results.regression.gate import GateEntry
-from tuner.space.scripts.header import MARK, ScriptProvenance
+from tuner.space.scripts.header import ScriptProvenance
 from tuner.tuning import rule
 from tuner.tuning.rule import DispatchRule
 
@@ -40,7 +40,7 @@ RULE: Final = (
     "lines after it, then the fields of the rule:"
 )
 FILES: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (  # title, about, dataclasses
-    ("Header of an exported script", f"One line of JSON after `{MARK.strip()}`.", (ScriptProvenance,)),
+    ("Provenance of an exported script", "`best.provenance.json` next to `best.mlir`.", (ScriptProvenance,)),
     ("Bundle", BUNDLE, (PendingTrial,)),
     ("Results of a bundle", RESULTS, (MeasuringProvenance, *archive.KINDS.values())),
     ("Gate", GATE, (GateEntry,)),

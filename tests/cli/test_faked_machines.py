@@ -122,10 +122,10 @@ class Faked:
         return {each["strategy"]: each["status"] for each in trials}
 
     def exported(self, dtype: str) -> tuple[Path, ScriptProvenance]:
-        """Exports the best script of the machine of the moment; returns its file, and its header."""
+        """Exports the best script of the machine of the moment; returns its file, and its provenance."""
         file = self.folder / f"best_{dtype}.mlir"
         self.tuner.done("export matmul", SHAPE, "--dtype", dtype, "--target", "cpu", "-o", str(file))
-        return file, read_provenance(file.read_text(), file.name)
+        return file, read_provenance(file, file.read_text())
 
 
 @pytest.fixture

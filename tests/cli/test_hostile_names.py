@@ -78,11 +78,11 @@ def test_json_csv_and_an_exported_header_hold_the_texts_without_harm(merged: Tun
     file = tmp_path / "best.mlir"
     merged.done("export --trial 1 -o", str(file))
     text = file.read_text()
-    header = "".join(text.splitlines(keepends=True)[:4])
-    assert header.splitlines()[-1].startswith(RUN)
+    header, run, _ = text.partition(f"{RUN}\n")
+    assert run
     assert all(line.startswith("// ") for line in header.splitlines())
     assert CONTROLS.search(header) is None
-    provenance = read_provenance(text, "best.mlir")
+    provenance = read_provenance(file, text)
     assert provenance.machine == provenance.strategy
     rows = list(csv.DictReader(io.StringIO(merged("history --format csv").out)))
     assert len(rows) == 20

@@ -33,7 +33,7 @@ def records_in(folder: Path) -> list[Record]:
 def require_measured_and_exported(folder: Path, strategy: str) -> None:
     found = [(each.candidate.strategy, each.status) for each in records_in(folder)]
     assert found == [(strategy, "measured")] * 2
-    assert read_provenance((folder / "best.mlir").read_text(), "best.mlir").strategy == strategy
+    assert read_provenance(folder / "best.mlir", (folder / "best.mlir").read_text()).strategy == strategy
 
 
 def followed(page: str, folder: Path) -> str:

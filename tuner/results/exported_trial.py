@@ -26,6 +26,8 @@ from tuner.space.scripts.header import (
     code_lines,
     custom_ops,
     instructions_needed,
+    provenance_file,
+    provenance_text,
     script_with_header,
 )
 from tuner.space.scripts.strategy import Binder, load_strategy
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-FORMS = ("script", "source", "payload", "ptx", "cubin", "t4")
+FORMS = ("script", "provenance", "source", "payload", "ptx", "cubin", "t4")
 DATA_FORMS = ("t4",)  # forms that need no script
 
 
@@ -50,20 +52,22 @@ def exported(
     *,
     constants: bool = False,
 ) -> bytes:
-    """Returns a trial's script, payload, GPU code or record as the contents of a file.
+    """Returns a trial's script, its provenance, payload, GPU code or record as the contents of a file.
 
     Args:
         backends: The parts that generate and transform payloads.
         store: The results database.
         trial: The trial to export.
-        form: "script" (with a header of its times), "source" (the payload before the script), "payload" (the
-            payload after the script), "ptx", "cubin", or "t4" (JSON of autotuning results).
+        form: "script" (with a header of its times), "provenance" (what the header says, as JSON), "source"
+            (the payload before the script), "payload" (the payload after the script), "ptx", "cubin", or "t4"
+            (JSON of autotuning results).
         output: The file that the caller will write, None to print; this function writes no file. The script's
             header names the file, and "t4" is compressed for a name that ends with ".gz".
         constants: whether a script has plain constants in place of knobs.
 
-    Raises UsageError for a trial without a script, for "script" of a failed trial, for "ptx" or "cubin" where
-    none is stored, and for a replay in any form. Raises TunerError where the payload cannot be transformed.
+    Raises UsageError for a trial without a script, for "script" and "provenance" of a failed trial, for "ptx"
+    or "cubin" where none is stored, and for a replay in any form. Raises TunerError where the payload cannot
+    be transformed.
     """
     require_bound(trial)
     if not trial.script and form not in DATA_FORMS:
@@ -72,6 +76,8 @@ def exported(
         case "t4":
             recording = Recording((store.run(trial.run),), (trial,))
             return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")
+        case "provenance":
+            return provenance_text(_provenance(store, trial)).encode()
         case "ptx" | "cubin":
             return _gpu_code(store, trial.id, form)
         case "source":
@@ -84,6 +90,17 @@ def exported(
             script = with_constants(script) if constants else _with_knob_options(store.run(trial.run), trial)
             header = (provenance, ops, file.name, source_file(file).name)
             return script_with_header(script, *header).encode()
+
+
+def exported_files(
+    backends: Backends, store: "Store", trial: StoredTrial, script_file: Path, *, constants: bool = False
+) -> dict[Path, bytes]:
+    """Returns the files of an exported script: its payload, its provenance and, last, the script."""
+    return {
+        source_file(script_file): source_of(backends, trial).encode(),
+        provenance_file(script_file): exported(backends, store, trial, "provenance", script_file),
+        script_file: exported(backends, store, trial, "script", script_file, constants=constants),
+    }
 
 
 def require_bound(trial: StoredTrial) -> None:

@@ -37,7 +37,9 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
     def seeds(resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
         return initial_configurations(feasible, settings.problem, machine, settings.threads, resources)
 
-    notes = choice.appended_bufferization(settings.strategies) if settings.target.is_on_cpu else ()
+    notes = choice.missing_provenance(settings.strategies)
+    if settings.target.is_on_cpu:
+        notes += choice.appended_bufferization(settings.strategies)
     return Plan(feasible, first_rows(space_file, feasible), seeds, notes)
 
 

@@ -16,7 +16,13 @@ from tests.tuning import fakes
 from tuner.core.problem import Matmul, Problem
 from tuner.db.store import Store
 from tuner.library.header import read_document
-from tuner.space.scripts.header import RUN, BaselineMedian, read_provenance
+from tuner.space.scripts.header import (
+    RUN,
+    BaselineMedian,
+    ScriptProvenance,
+    parse_provenance,
+    read_provenance,
+)
 from tuner.targets.interface import TargetStatus
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
@@ -30,8 +36,14 @@ def best(tuner: Tuner) -> int:
     return int(found[1])
 
 
+def printed_provenance(tuner: Tuner, phrase: str) -> ScriptProvenance:
+    """Returns what --format provenance prints for an export."""
+    script = tuner.done(f"export {phrase}").out
+    return parse_provenance(tuner.done(f"export {phrase} --format provenance").out, script, "stdout")
+
+
 def test_the_best_of_a_shape_is_that_of_tune_and_portable(tuned: Tuner) -> None:
-    provenance = read_provenance(tuned.done("export matmul 8x8x8").out, "stdout")
+    provenance = printed_provenance(tuned, "matmul 8x8x8")
     assert (provenance.trial, dict(provenance.knobs)["x"]) == (best(tuned), 7)
     assert provenance.baseline == BaselineMedian("FakeBLAS 1.0", fakes.BASELINE_S)
     assert "portable  yes: stock mlir-opt runs its script" in tuned("show run:1").out
@@ -47,10 +59,14 @@ def test_a_script_a_source_and_a_payload_are_printed_or_written(tuned: Tuner, tm
     *wrote, given, run, command = done.err.splitlines()
     time = "1 ms (95 % interval 1 ms .. 1 ms)"
     assert given == f"note: the best is trial {best(tuned)} of run 1: {time}; reliable"
-    assert wrote == [f"wrote {tmp_path / 'out.source.mlir'}", f"wrote {path}"]
+    files = (tmp_path / "out.source.mlir", tmp_path / "out.provenance.json", path)
+    assert wrote == [f"wrote {file}" for file in files]
     assert (run, command.split()[1]) == ("run out.mlir by:", str(tmp_path / "out.source.mlir"))
     assert (tmp_path / "out.source.mlir").read_text() == "// source of 8x8x8\n"
-    assert "// Run it by mlir-opt out.source.mlir --transform-" in path.read_text()
+    assert f"{RUN}\n//   mlir-opt out.source.mlir --transform-" in path.read_text()
+    assert read_provenance(path, path.read_text()) == printed_provenance(tuned, "matmul 8x8x8")
+    assert json.loads((tmp_path / "out.provenance.json").read_text())["trial"] == best(tuned)
+    assert '"trial"' not in path.read_text() + tuned("export matmul 8x8x8").out
     assert tuned("export matmul 8x8x8 --format source").out == "// source of 8x8x8\n"
     payload = tmp_path / "payload.mlir"
     assert tuned("export matmul 8x8x8 --format payload -o", str(payload)).code == 0
@@ -63,15 +79,19 @@ def test_json_is_the_trial_or_the_text_of_a_format_and_names_files(tuned: Tuner,
     by_flag = tuned(*trial, "--json").json
     assert tuned(*trial, "--format", "json").json == by_flag
     assert by_flag["trial"] == 3
+    provenance = tuned(*trial, "--format", "provenance").out
+    assert tuned(*trial, "--format", "provenance", "--json").out == provenance
+    assert parse_provenance(provenance, "", "stdout").trial == 3
     for form in ("script", "source", "payload"):
         text = tuned(*trial, "--format", form).out
-        assert form != "script" or read_provenance(text, "stdout").trial == 3
         assert tuned(*trial, "--format", form, "--json").json == {"trial": 3, "format": form, "text": text}
-    script, source = tmp_path / "out.mlir", tmp_path / "out.source.mlir"
+    script, source, sidecar = (
+        tmp_path / f"out{end}" for end in (".mlir", ".source.mlir", ".provenance.json")
+    )
     phrase = ("export", "--trial", "3", "--json", "-o", str(script))
     done = tuned(*phrase, "--format", "script")
-    assert done.json == {"trial": 3, "format": "script", "files": [str(source), str(script)]}
-    assert read_provenance(script.read_text(), "out.mlir").trial == 3
+    assert done.json == {"trial": 3, "format": "script", "files": [str(source), str(sidecar), str(script)]}
+    assert read_provenance(script, script.read_text()).trial == 3
     assert tuned(*phrase).json == {"trial": 3, "format": "json", "files": [str(script)]}
     assert json.loads(script.read_text())["trial"] == 3
 
@@ -117,8 +137,8 @@ def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(tmp_path: Pat
     assert "portable  no: its script calls tuner.fast; one without, if any:\n" in done.out
     stock = own("export matmul 8x8x8 --stock")
     assert "tuner.fast" in own("export matmul 8x8x8").out
-    require(stock.out, "// Run it by mlir-opt ", without="tuner.fast")
-    trial = read_provenance(stock.out, "stdout").trial
+    require(stock.out, f"{RUN}\n//   mlir-opt ", without="tuner.fast")
+    trial = printed_provenance(own, "matmul 8x8x8 --stock").trial
     (line,) = stock.err.splitlines()
     slowdown = "the best that stock mlir-opt runs, takes +100.0% time (95 % interval "
     assert line.startswith(f"note: trial {trial}, {slowdown}")
@@ -147,7 +167,7 @@ def test_an_export_says_what_runs_it_and_leaves_no_stock_script_of_an_earlier_on
     require(said[-1], "  mlir-opt", " best.stock.source.mlir ", "=best.stock.mlir ")
     assert f"note: best.json is of an earlier export: trial 3, not {best(own)}" in said
     said = own.done("export --trial", str(stock), "-o", "best.mlir").err.splitlines()
-    assert "removed best.stock.mlir and its payload, of an earlier export" in said
+    assert "removed best.stock.mlir and the files of it, of an earlier export" in said
     assert [*here.glob("best.*stock*")] == []
     require(said[-1], "  mlir-opt", " best.source.mlir ", "=best.mlir ")
     (here / "best.stock.mlir").write_text("// of somebody else\n")
@@ -282,8 +302,8 @@ def test_only_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) 
 def test_stock_mlir_opt_runs_the_command_in_the_header_and_the_payload(real: Tuner, tmp_path: Path) -> None:
     path, payload = tmp_path / "best.mlir", tmp_path / "payload.mlir"
     assert real("export --trial 1 -o", str(path)).code == 0
-    (line,) = [line for line in path.read_text().splitlines() if line.startswith(RUN)]
-    program, *phrase = shlex.split(line.removeprefix(RUN))
+    (line,) = re.findall(rf"^{RUN}\n//(.*)$", path.read_text(), re.MULTILINE)
+    program, *phrase = shlex.split(line)
     assert program == "mlir-opt"
     require(run_mlir_opt(*phrase, folder=tmp_path), "vector.", without="linalg.matmul")
     assert real("export --trial 1 --format payload -o", str(payload)).code == 0

@@ -14,6 +14,7 @@ from tests.tuning import fakes
 from tests.tuning.fakes import present
 from tests.tuning.watched_target import Day, backends
 from tuner.db.store import Store
+from tuner.space.scripts.header import provenance_file
 
 ROOT = Path(__file__).parents[3]
 
@@ -26,10 +27,11 @@ def script(tuned: Tuner, tmp_path: Path) -> Path:
 
 
 def edited(script: Path, old: str, new: str) -> str:
-    """Changes the exported file; returns its path."""
-    text = script.read_text()
-    assert old in text
-    script.write_text(text.replace(old, new))
+    """Changes the exported file, or the file with its provenance; returns its path."""
+    files = [file for file in (script, provenance_file(script)) if old in file.read_text()]
+    assert len(files) == 1
+    for file in files:
+        file.write_text(file.read_text().replace(old, new))
     return str(script)
 
 
@@ -92,14 +94,26 @@ def test_only_a_time_of_this_machine_by_any_of_its_names_is_compared(tuned: Tune
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("// tuner: ", "// other: ", "found 0 lines that begin with '// tuner:'"),
-        ('"run": 1', '"run": "one"', "its line '// tuner:' is damaged"),
+        ('"run": 1', '"run": "one"', "best.provenance.json: is damaged: run: found 'one'"),
         ('"target": "fake"', '"target": "tpu"', "target 'tpu': not known here"),
-        ('"shape": [8, 8, 8]', '"shape": [99999, 99999, 99999]', "GiB, available 1.0 GiB"),
+        ('"shape": [\n   8,\n   8,\n   8\n  ]', '"shape": [99999, 99999, 99999]', "GiB, available 1.0 GiB"),
     ],
 )
 def test_what_cannot_be_checked_exits_2(tuned: Tuner, script: Path, old: str, new: str, message: str) -> None:
     assert message in tuned.refused("check", edited(script, old, new))
+
+
+def test_a_script_without_its_provenance_is_applied_and_not_checked(
+    tuned: Tuner, script: Path, tmp_path: Path
+) -> None:
+    applied = tuned.done("apply", str(script), str(tmp_path / "best.source.mlir")).out
+    moved = script.rename(tmp_path / "moved.mlir")
+    assert tuned.done("apply", str(moved), str(tmp_path / "best.source.mlir")).out == applied
+    said = "error: moved.mlir: found no moved.provenance.json next to it, which says what the script is for\n"
+    refused = tuned.refused("check", str(moved))
+    assert refused.startswith(said)
+    assert refused.splitlines()[1].startswith("hint: tuner export ... -o moved.mlir writes both; ")
+    assert "check: a script on standard input has no provenance" in tuned.refused("check -")
 
 
 def test_apply_prints_the_payload_where_the_processor_has_what_it_needs(tuner: Tuner, tmp_path: Path) -> None:

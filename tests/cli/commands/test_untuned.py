@@ -39,7 +39,7 @@ def test_the_choice_of_the_shipped_results_has_a_range_and_is_not_stored(
     path = tmp_path / "best.mlir"
     done = real.done("export matmul 64x48x33 --untuned -o", str(path))
     require(done.err, f"wrote {path}", "note: not tuned and not timed here", "run best.mlir by:")
-    provenance = read_provenance(path.read_text(), "best.mlir")
+    provenance = read_provenance(path, path.read_text())
     assert (provenance.median_s, provenance.strategy in STRATEGIES) == (None, True)
     assert provenance.machine == machine().name
     assert provenance.untuned.startswith("not tuned and not timed here: shipped results of some")

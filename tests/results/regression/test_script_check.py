@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +15,49 @@ from tuner.db.store import Store
 from tuner.results.exported_trial import exported
 from tuner.results.regression import script_check
 from tuner.results.regression.script_check import LEAST_DISTURBED, SESSIONS_LIMIT, CheckFinding, checked
-from tuner.space.scripts.header import read_provenance, without_header
+from tuner.space.scripts.header import ScriptProvenance, parse_provenance, without_header
 from tuner.targets.backends import Backends
 from tuner.targets.interface import BaselineChoice, MeasurementBackend
 
 
+@dataclass(frozen=True)
+class RecordedScript:
+    """An exported script without its header, and its provenance."""
+
+    text: str
+    provenance: ScriptProvenance
+
+
 @pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> str:
+def script(tmp_path_factory: pytest.TempPathFactory) -> RecordedScript:
     return tuned_script(tmp_path_factory.mktemp("check"), backends(Day()))
 
 
-def tuned_script(folder: Path, parts: Backends) -> str:
+def tuned_script(folder: Path, parts: Backends) -> RecordedScript:
     with Store.open(str(folder / "results.db")) as store:
         tuned = fakes.tune(store, parts, trials=20, sampler="exhaustive")
         assert tuned.best is not None
-        return exported(parts, store, tuned.best, "script", None).decode()
+        text = exported(parts, store, tuned.best, "script", None).decode()
+        document = exported(parts, store, tuned.best, "provenance", None).decode()
+    return RecordedScript(without_header(text), parse_provenance(document, text, "best.provenance.json"))
 
 
 def check(
-    script: str, day: Day, knobs: Mapping[str, Any] | None = None, **header: Any
+    script: RecordedScript, day: Day, knobs: Mapping[str, Any] | None = None, **header: Any
 ) -> script_check.ScriptCheck:
     """Checks the script on a day; ``knobs`` are of code that takes another time, ``header`` is edited."""
-    provenance = replace(read_provenance(script, "best.mlir"), **header)
-    text = without_header(script)
+    provenance = replace(script.provenance, **header)
+    text = script.text
     if knobs:
         text = bind(candidate(**knobs)).text
     return checked(backends(day), provenance, text, SlowdownLimits.up_to())
 
 
 @pytest.mark.parametrize("machine", [0.7, 1.0, 1.3])
-def test_slower_code_is_found_and_no_other_however_fast_the_machine_is(script: str, machine: float) -> None:
-    assert read_provenance(script, "best.mlir").round == RecordedRound(
+def test_slower_code_is_found_and_no_other_however_fast_the_machine_is(
+    script: RecordedScript, machine: float
+) -> None:
+    assert script.provenance.round == RecordedRound(
         kernel_s=fakes.BEST_S, noise=0.0, library_s=2 * fakes.BEST_S, panel_product_s=ANCHOR_S
     )
     found = check(script, Day(kernel=machine, library=machine, anchor=machine))
@@ -60,7 +72,7 @@ def test_slower_code_is_found_and_no_other_however_fast_the_machine_is(script: s
     assert not found.finding.passes
 
 
-def test_on_a_busy_machine_nothing_is_said_of_the_time(script: str) -> None:
+def test_on_a_busy_machine_nothing_is_said_of_the_time(script: RecordedScript) -> None:
     for kernel in (1.0, 2.0):
         found = check(script, Day(kernel=kernel, library=kernel, waited=0.5))
         assert (found.finding, found.slowdown) == (CheckFinding.CANNOT_TELL, None)
@@ -70,7 +82,7 @@ def test_on_a_busy_machine_nothing_is_said_of_the_time(script: str) -> None:
 
 
 @pytest.mark.slow
-def test_short_loads_and_noise_end_in_an_answer_or_at_a_limit(script: str) -> None:
+def test_short_loads_and_noise_end_in_an_answer_or_at_a_limit(script: RecordedScript) -> None:
     found = check(script, Day(waited=0.5, disturbed_every=3))
     assert (found.finding, found.sessions) == (CheckFinding.NOT_SLOWER, LEAST_SESSIONS)
     found = check(script, Day(kernel=1.05, waited=0.5, disturbed_every=3))
@@ -81,7 +93,7 @@ def test_short_loads_and_noise_end_in_an_answer_or_at_a_limit(script: str) -> No
     assert found.slowdown is not None
 
 
-def test_some_quiet_sessions_of_a_busy_machine_do_not_show_a_slowdown(script: str) -> None:
+def test_some_quiet_sessions_of_a_busy_machine_do_not_show_a_slowdown(script: RecordedScript) -> None:
     found = check(script, Day(kernel=1.2, waited=0.5, disturbed_every=2))
     assert found.finding is CheckFinding.CANNOT_TELL
     assert LEAST_SESSIONS <= found.sessions < SESSIONS_LIMIT
@@ -89,7 +101,7 @@ def test_some_quiet_sessions_of_a_busy_machine_do_not_show_a_slowdown(script: st
 
 
 @pytest.mark.slow
-def test_references_that_disagree_or_are_of_another_library_show_no_slowdown(script: str) -> None:
+def test_references_that_disagree_or_are_of_another_library_show_no_slowdown(script: RecordedScript) -> None:
     """Slower memory, faster memory, another clock at which the library gains nothing."""
     for day in (Day(kernel=1.2, library=1.2), Day(library=0.8), Day(kernel=1.2, anchor=1.2)):
         found = check(script, day)
@@ -101,7 +113,7 @@ def test_references_that_disagree_or_are_of_another_library_show_no_slowdown(scr
     assert check(script, Day(library_name="FakeBLAS 2.0")).finding is CheckFinding.NOT_SLOWER
 
 
-def test_a_script_is_timed_with_the_library_that_it_was_compared_with(script: str) -> None:
+def test_a_script_is_timed_with_the_library_that_it_was_compared_with(script: RecordedScript) -> None:
     usual, chosen = backends(Day()), backends(Day(library_name="FakeMKL 2.0"))
 
     def outcomes(choice: str) -> MeasurementBackend:
@@ -113,16 +125,18 @@ def test_a_script_is_timed_with_the_library_that_it_was_compared_with(script: st
 
     choices = BaselineChoice(lambda _choice, _problem: None, outcomes, recorded)
     parts = replace(usual, kinds={"fake": replace(usual.kinds["fake"], baselines=choices)})
-    provenance = read_provenance(script, "best.mlir")
+    provenance = script.provenance
     assert provenance.baseline is not None
     by_mkl = replace(provenance, baseline=replace(provenance.baseline, name="FakeMKL 2.0"))
     reason = "relative to the baseline library and the reference kernel"
     for header in (provenance, by_mkl):
-        found = checked(parts, header, without_header(script), SlowdownLimits.up_to())
+        found = checked(parts, header, script.text, SlowdownLimits.up_to())
         assert (found.finding, found.reason) == (CheckFinding.NOT_SLOWER, reason)
 
 
-def test_nothing_is_ruled_out_without_recorded_references_or_by_a_time_that_is_no_basis(script: str) -> None:
+def test_nothing_is_ruled_out_without_recorded_references_or_by_a_time_that_is_no_basis(
+    script: RecordedScript,
+) -> None:
     found = check(script, Day(kernel=1.2, library=1.2, anchor=1.2), round=None)
     assert found.finding is CheckFinding.CANNOT_TELL
     assert found.reason.startswith("it is slower relative to the recorded time alone")
@@ -140,8 +154,10 @@ def test_nothing_is_ruled_out_without_recorded_references_or_by_a_time_that_is_n
 
 
 @pytest.mark.slow
-def test_noise_of_the_recorded_round_and_what_a_larger_limit_allows_are_no_slowdown(script: str) -> None:
-    provenance, text = read_provenance(script, "best.mlir"), without_header(script)
+def test_noise_of_the_recorded_round_and_what_a_larger_limit_allows_are_no_slowdown(
+    script: RecordedScript,
+) -> None:
+    provenance, text = script.provenance, script.text
     assert provenance.round is not None
     noisy = replace(provenance.round, noise=0.06)
     assert check(script, Day(kernel=1.05), round=noisy).finding is CheckFinding.CANNOT_TELL
@@ -150,7 +166,7 @@ def test_noise_of_the_recorded_round_and_what_a_larger_limit_allows_are_no_slowd
         assert found.finding is finding
 
 
-def test_code_that_is_wrong_or_breaks_has_failed(script: str) -> None:
+def test_code_that_is_wrong_or_breaks_has_failed(script: RecordedScript) -> None:
     for deed, at, reason in (
         ("wrong", "verify", "failed at stage verify: element (0, 1)"),
         ("fail", "together", "it ran alone, and failed when it was timed interleaved"),
@@ -176,8 +192,8 @@ def test_what_lies_between_the_usual_limit_and_the_one_of_the_user_is_not_slower
 
 
 def test_a_library_that_was_timed_alone_is_no_reference(tmp_path: Path) -> None:
-    text = tuned_script(tmp_path, fakes.backends(runner=fakes.runner_without_baseline))
-    provenance = read_provenance(text, "best.mlir")
+    recorded = tuned_script(tmp_path, fakes.backends(runner=fakes.runner_without_baseline))
+    provenance = recorded.provenance
     assert provenance.baseline is not None
     assert provenance.round is not None
     assert provenance.round.library_s is None

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes import FakeTarget
 from tests.mlir.scripts import knob, script
-from tests.space.scripts.test_header import PROVENANCE, exported
+from tests.space.scripts.test_header import PROVENANCE, document, exported
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import UsageError
@@ -22,10 +22,11 @@ from tuner.space.scripts.choice import (
     appended_bufferization,
     choose,
     default_script,
+    missing_provenance,
     require_exported_for,
     spaces,
 )
-from tuner.space.scripts.header import script_with_header
+from tuner.space.scripts.header import provenance_file, script_with_header
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -237,6 +238,11 @@ def test_a_script_that_was_exported_for_something_else_is_refused(
     path = tmp_path / "best.mlir"
     path.write_text(exported())
     chosen = (ChosenStrategy("best", path),)
+    require_exported_for(chosen, problem, TargetName.parse(target))  # without its provenance nobody knows
+    (note,) = missing_provenance(chosen)
+    assert note.startswith("best.mlir: found no best.provenance.json next to it: ")
+    provenance_file(path).write_text(document())
+    assert missing_provenance(chosen) == ()
     aligned = replace(PROVENANCE.problem, align="64", cache="cold")  # how it is measured, not what it is for
     require_exported_for(chosen, aligned, TargetName("cpu"))
     wanted = r"best\.mlir: was exported for matmul 512x256x128 bf16 nt bias_relu on cpu, the run is for"

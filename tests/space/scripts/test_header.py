@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,13 @@ from tuner.core.problem import Matmul
 from tuner.core.reliability import RELIABLE
 from tuner.core.serialization import LARGEST_INTEGER
 from tuner.space.scripts.header import (
-    MARK,
+    COLUMNS,
     BaselineMedian,
     ScriptProvenance,
+    is_exported,
+    parse_provenance,
+    provenance_file,
+    provenance_text,
     read_provenance,
     script_with_header,
     without_header,
@@ -49,17 +54,46 @@ def exported(provenance: ScriptProvenance = PROVENANCE, ops: tuple[str, ...] = (
     return script_with_header(SCRIPT, provenance, ops, "best.mlir", "best.source.mlir")
 
 
-def test_four_lines_stand_above_an_untouched_script_one_after_it_and_a_second_export_adds_none() -> None:
-    lines = exported().splitlines(keepends=True)
-    assert "".join(lines[4:-1]) == SCRIPT
-    assert all(line.startswith("//") for line in lines[:4])
-    assert lines[-1].startswith(MARK)
-    assert script_with_header(exported(), PROVENANCE, (), "best.mlir", "best.source.mlir") == exported()
+def document(provenance: ScriptProvenance = PROVENANCE) -> str:
+    return provenance_text(provenance)
+
+
+def read_back(provenance: ScriptProvenance, script: str = SCRIPT) -> ScriptProvenance:
+    return parse_provenance(document(provenance), script, "best.provenance.json")
+
+
+def test_the_header_stands_above_an_untouched_script_and_a_second_export_adds_none() -> None:
+    text = exported()
+    assert text.endswith(SCRIPT)
+    assert all(line.startswith("//") for line in text.removesuffix(SCRIPT).splitlines())
+    assert (without_header(text), without_header(SCRIPT)) == (SCRIPT, SCRIPT)
+    assert (is_exported(text), is_exported(SCRIPT)) == (True, False)
+    assert script_with_header(text, PROVENANCE, (), "best.mlir", "best.source.mlir") == text
+
+
+@pytest.mark.parametrize("name", ["best", "a_folder_of_very_long_names_of_scripts_" * 2 + "best"])
+def test_no_line_of_the_header_is_longer_than_120_columns_and_its_command_is_one_for_a_shell(
+    name: str,
+) -> None:
+    knobs = tuple((f"a_knob_with_a_name_{number}", 1024) for number in range(12))
+    ops = ("tuner.pack_by_rows", "tuner.prefetch_reads", "tuner.lanes_along_k", "tuner.amx_block")
+    files = (f"{name}.mlir", f"{name}.source.mlir")
+    text = script_with_header(SCRIPT, replace(PROVENANCE, knobs=knobs), (), *files)
+    longest_word = max(len(word) for word in text.split())
+    assert max(map(len, text.splitlines())) <= max(COLUMNS, longest_word + len("//    \\"))
+    header = text.removesuffix(SCRIPT).replace("\n//   ", " ")
+    command = header.partition("// Run it by: ")[2].replace(" \\ ", " ").strip()
+    library = f"--transform-preload-library=transform-library-paths={name}.mlir"
+    assert command == f"mlir-opt {name}.source.mlir {library} --transform-interpreter"
+    assert without_header(text) == SCRIPT
+    own = script_with_header(SCRIPT, PROVENANCE, ops, *files)
+    assert without_header(own) == SCRIPT
+    assert max(map(len, own.splitlines())) <= max(COLUMNS, longest_word + len("//    \\"))
 
 
 def test_the_header_reports_people_and_whether_another_alignment_is_slower() -> None:
-    header = "".join(exported().splitlines(keepends=True)[:4])
-    sensitive = exported(replace(PROVENANCE, sensitive="1.31 times as long"))
+    header = exported().removesuffix(SCRIPT).replace("\n//   ", " ")
+    sensitive = exported(replace(PROVENANCE, sensitive="1.31 times as long")).replace("\n//   ", " ")
     assert " Sensitive to alignment: 1.31 times as long. " in sensitive
     for fact in (
         *("tuner 0.1.0", "matmul 512x256x128 bf16 nt bias_relu", "cpu, 2 threads", "Xeon", "tile_m=8"),
@@ -81,43 +115,44 @@ def test_the_header_reports_people_and_whether_another_alignment_is_slower() -> 
 )
 def test_the_header_says_where_operands_lay(target: str, align: str, sentence: str) -> None:
     problem = replace(PROVENANCE.problem, align=align)
-    text = exported(replace(PROVENANCE, problem=problem, target=TargetName.parse(target)))
+    provenance = replace(PROVENANCE, problem=problem, target=TargetName.parse(target))
+    text = exported(provenance)
     assert sentence in text
     assert ("// Operands" in text) == bool(sentence)
-    assert read_provenance(text, "best.mlir").problem == problem
+    assert read_back(provenance).problem == problem
 
 
 @pytest.mark.parametrize(("target", "align"), [("cpu", "64"), ("cuda:sm_90", "16")])
 def test_a_script_of_before_was_timed_on_a_cache_line(target: str, align: str) -> None:
-    text = exported(replace(PROVENANCE, target=TargetName.parse(target)))
-    assert text.count(', "align": "16"') == 1
-    found = read_provenance(text.replace(', "align": "16"', ""), "best.mlir")
+    written = json.loads(document(replace(PROVENANCE, target=TargetName.parse(target))))
+    assert written["problem"].pop("align") == "16"
+    found = parse_provenance(json.dumps(written), SCRIPT, "best.provenance.json")
     assert found.problem == replace(PROVENANCE.problem, align=align)
 
 
 def test_a_script_says_how_mlir_opt_or_tuner_applies_it() -> None:
     command = "--transform-preload-library=transform-library-paths=best.mlir --transform-interpreter"
     assert f"mlir-opt best.source.mlir {command}" in exported()
-    line = "// Run it by tuner apply best.mlir best.source.mlir; stock mlir-opt lacks tuner.prefetch\n"
-    assert line in exported(ops=("tuner.prefetch",))
+    lines = "// Stock mlir-opt lacks tuner.prefetch.\n// Run it by:\n"
+    lines += "//   tuner apply best.mlir best.source.mlir\n"
+    assert lines in exported(ops=("tuner.prefetch",))
 
 
 def test_a_script_says_which_instruction_sets_it_needs_and_hides_none() -> None:
-    text = exported(replace(PROVENANCE, needs=("amx-bf16", "vnni")))
-    assert " Needs amx-bf16, vnni. " in text
-    assert read_provenance(text, "best.mlir").needs == ("amx-bf16", "vnni")
+    some = replace(PROVENANCE, needs=("amx-bf16", "vnni"))
+    assert " Needs amx-bf16, vnni. " in exported(some)
+    assert read_back(some).needs == ("amx-bf16", "vnni")
     assert "Needs" not in exported()
-    text = exported(replace(PROVENANCE, needs=("vnni",)))
-    text += '"tuner.pair_block"(%f) {dots = 1 : i64} : (!any) -> ()\n'
-    assert read_provenance(text, "best.mlir").needs == ("avx512-bf16", "vnni")
+    script = SCRIPT + '"tuner.pair_block"(%f) {dots = 1 : i64} : (!any) -> ()\n'
+    assert read_back(replace(PROVENANCE, needs=("vnni",)), script).needs == ("avx512-bf16", "vnni")
 
 
 @pytest.mark.parametrize(("dtype", "needs"), [("bf16", ("amx-bf16",)), ("i8", ("amx-int8",)), ("f32", ())])
-def test_what_an_older_script_needs_is_read_from_its_ops(dtype: str, needs: tuple[str, ...]) -> None:
-    text = exported(replace(PROVENANCE, problem=Matmul(512, 256, 128, dtype))).replace('"needs": [], ', "")
-    text += '"tuner.amx_block"(%block) : (!transform.any_op) -> ()\n'
-    assert '"needs"' not in text
-    assert read_provenance(text, "best.mlir").needs == needs
+def test_what_a_script_needs_is_also_read_from_its_ops(dtype: str, needs: tuple[str, ...]) -> None:
+    written = json.loads(document(replace(PROVENANCE, problem=Matmul(512, 256, 128, dtype))))
+    assert written.pop("needs") == []
+    script = SCRIPT + '"tuner.amx_block"(%block) : (!transform.any_op) -> ()\n'
+    assert parse_provenance(json.dumps(written), script, "best.provenance.json").needs == needs
 
 
 @pytest.mark.parametrize(
@@ -129,37 +164,31 @@ def test_what_an_older_script_needs_is_read_from_its_ops(dtype: str, needs: tupl
 )
 def test_provenance_reads_back_with_the_references_that_it_has(changes: dict[str, Any]) -> None:
     some = replace(PROVENANCE, **changes)
-    assert read_provenance(exported(some), "best.mlir") == some
+    assert read_back(some) == some
 
 
 @given(machine=st.text(), strategy=st.text(), median_s=st.floats(1e-9, 1e3), value=WHOLE | st.text())
 def test_any_provenance_reads_back(machine: str, strategy: str, median_s: float, value: int | str) -> None:
     odd = replace(PROVENANCE, machine=machine, strategy=strategy, median_s=median_s, knobs=(("x", value),))
-    text = exported(odd)
-    assert (read_provenance(text, "best.mlir"), without_header(text)) == (odd, SCRIPT)
-    assert text.count("\n") == SCRIPT.count("\n") + 5
+    assert (read_back(odd), without_header(exported(odd))) == (odd, SCRIPT)
 
 
-def test_the_header_of_an_older_tuner_is_read_without_a_round_and_left_out() -> None:
-    head, _, rest = exported().partition(MARK)
-    line = json.loads(rest.partition("\n")[0])
-    del line["round"]
-    older = f"{head}{MARK}{json.dumps(line)}\n{SCRIPT}"
-    assert read_provenance(older, "best.mlir") == replace(PROVENANCE, round=None)
-    older = f"// Transform script of it\n{exported().splitlines()[-1]}\n{SCRIPT}"
-    assert (read_provenance(older, "best.mlir"), without_header(older)) == (PROVENANCE, SCRIPT)
-
-
-def test_a_script_that_was_not_exported_is_refused() -> None:
-    message = r"mine\.mlir: is not a script that 'tuner export' wrote: found 0 lines that begin"
+def test_provenance_is_read_from_the_file_next_to_the_script_and_its_absence_is_one_line(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "best.mlir"
+    message = r"^best\.mlir: found no best\.provenance\.json next to it, which says what the script is for;"
     with pytest.raises(UsageError, match=message):
-        read_provenance(SCRIPT, "mine.mlir")
+        read_provenance(script, SCRIPT)
+    assert provenance_file(script) == tmp_path / "best.provenance.json"
+    provenance_file(script).write_text(document())
+    assert read_provenance(script, SCRIPT) == PROVENANCE
 
 
-@pytest.mark.parametrize("line", ["{", "[]", "{}", json.dumps({"problem": 1}), '{"a": ' * 100_000])
-def test_a_damaged_line_is_refused(line: str) -> None:
-    with pytest.raises(UsageError, match=r"best\.mlir: its line '// tuner:' is damaged"):
-        read_provenance(f"{MARK}{line}\n{SCRIPT}", "best.mlir")
+@pytest.mark.parametrize("text", ["{", "[]", "{}", json.dumps({"problem": 1}), '{"a": ' * 100_000])
+def test_a_damaged_file_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"best\.provenance\.json: is damaged"):
+        parse_provenance(text, SCRIPT, "best.provenance.json")
 
 
 @pytest.mark.drawn(ALL)
@@ -194,7 +223,7 @@ def test_a_damaged_line_is_refused(line: str) -> None:
     ],
 )
 def test_a_value_of_another_kind_is_refused_by_its_key(was: str, value: str, found: str) -> None:
-    text = exported()
+    text = json.dumps(json.loads(document()))
     assert was in text
-    with pytest.raises(UsageError, match=rf"^best\.mlir: its line '// tuner:' is damaged: .*{found}"):
-        read_provenance(text.replace(was, value), "best.mlir")
+    with pytest.raises(UsageError, match=rf"^best\.provenance\.json: is damaged: .*{found}"):
+        parse_provenance(text.replace(was, value), SCRIPT, "best.provenance.json")

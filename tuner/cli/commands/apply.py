@@ -17,7 +17,7 @@ from tuner.library.contraction_report import contraction_reports, payload_contra
 from tuner.library.header import is_library, read_document
 from tuner.results.exported_trial import source_file
 from tuner.runtime.workers.worker import call_in_child
-from tuner.space.scripts.header import MARK, instructions_needed, read_provenance
+from tuner.space.scripts.header import instructions_needed, is_exported, provenance_file, read_provenance
 
 if TYPE_CHECKING:
     from tuner.core.machine import Machine
@@ -70,7 +70,7 @@ def apply(
     if str(script) == str(payload) == "-":
         raise UsageError("apply: only one of SCRIPT and PAYLOAD can be '-' (stdin)")
     script_text = read_text_or_stdin(script, "MLIR text", hint=EXPORTED)
-    if payload is None and MARK in script_text and not FUNCTION.search(script_text):
+    if payload is None and is_exported(script_text) and not FUNCTION.search(script_text):
         own = "PAYLOAD.mlir" if str(script) == "-" else str(source_file(script))
         raise UsageError(
             f"apply: the payload is missing: {script.name} has no function", f"tuner apply {script} {own}"
@@ -79,7 +79,7 @@ def apply(
     backends = backends_of(context)
     needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
     if needs:
-        require_instructions(_result_machine(backends, cpu, script_text), needs, script.name)
+        require_instructions(_result_machine(backends, cpu, script, script_text), needs, script.name)
     if is_library(script_text):
         if trailing:
             raise UsageError(
@@ -91,16 +91,16 @@ def apply(
         raise UsageError(f"--strict: {script} is not a library", "tuner export --format library -o DIR")
     arguments = tuple(trailing.split(",")) if trailing else ()
     text = applied(
-        backends, script_text, payload_text, script.name, allows_effects=allow_effects, trailing=arguments
+        backends, script_text, payload_text, script, allows_effects=allow_effects, trailing=arguments
     )
     print_found(as_json, {"payload": text}, text.rstrip("\n"))
 
 
-def _result_machine(backends: "Backends", cpu: str, script_text: str) -> "Machine":
+def _result_machine(backends: "Backends", cpu: str, script: Path, script_text: str) -> "Machine":
     if cpu:
         return processor_of(cpu).machine
-    if MARK in script_text:
-        target = read_provenance(script_text, "script").target
+    if provenance_file(script).is_file():
+        target = read_provenance(script, script_text).target
         if target.is_on_cpu and target.detail:
             return processor_of(target.detail).machine
     return backends.machine()
@@ -115,12 +115,12 @@ def applied(
     backends: "Backends",
     script: str,
     payload: str,
-    name: str,
+    file: Path,
     *,
     allows_effects: bool,
     trailing: tuple[str, ...] = (),
 ) -> str:
-    """Returns a payload after a script; both are MLIR text, ``name`` is the script's name for messages.
+    """Returns a payload after a script; both are MLIR text, ``file`` is the script's.
 
     ``allows_effects`` and ``trailing`` are those of ``Apply``. Raises TunerError where the script fails; if
     the payload lacks the script's contraction, the message names the contractions of both.
@@ -128,7 +128,7 @@ def applied(
     try:
         return backends.apply(script, payload, allows_effects, trailing)
     except TunerError as error:
-        misfit = _misfit(script, payload, name)
+        misfit = _misfit(script, payload, file)
         if misfit:
             hint = "tuner export --format library fits any number of contractions"
             raise TunerError(misfit, hint) from error
@@ -154,10 +154,10 @@ def applied_library(
     return reports
 
 
-def _misfit(script: str, payload: str, name: str) -> str:
-    if MARK not in script:
+def _misfit(script: str, payload: str, file: Path) -> str:
+    if not provenance_file(file).is_file():
         return ""
-    provenance = read_provenance(script, name)
+    provenance = read_provenance(file, script)
     problem = provenance.problem.one
     if not provenance.target.is_on_cpu or provenance.threads > 1:
         return ""
@@ -167,4 +167,4 @@ def _misfit(script: str, payload: str, name: str) -> str:
         return ""
     listed = ", ".join(f"{report.op} in @{report.function}" for report in reports[:SHOWN])
     more = f" and {len(reports) - SHOWN} more" if len(reports) > SHOWN else ""
-    return f"{name}: is for {wanted}, the payload has {listed or 'no contraction'}{more}"
+    return f"{file.name}: is for {wanted}, the payload has {listed or 'no contraction'}{more}"

@@ -26,7 +26,7 @@ from tuner.core.errors import TunerError, UsageError, error_lines
 from tuner.core.requests import tune_command
 from tuner.core.round_quality import reliability_alone
 from tuner.core.runs import TaskQuery, TrialQuery
-from tuner.core.serialization import read_text_or_stdin, seconds_text
+from tuner.core.serialization import read_text, seconds_text
 from tuner.results.best_trials import best_trials_here
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, one_line, table_lines, wrapped
@@ -109,11 +109,12 @@ def check(
 ) -> None:
     """Verifies an exported script, the best trials, or recorded kernels, and times them again.
 
-    SCRIPT is timed interleaved with the baseline library and a reference kernel. Its header has their times
-    from when it was recorded, so the speed of the machine today cancels; without a recorded time it is
-    verified only. --best compiles the best trials again: one whose code is unchanged keeps its time, changed
-    code is verified and timed in a new run, and the old time becomes stale. --baseline compiles recorded
-    kernels again and times changed code interleaved with the recorded code; --record writes the file.
+    SCRIPT is timed interleaved with the baseline library and a reference kernel. The file with its provenance
+    next to it has their times from when it was recorded, so the speed of the machine today cancels; without a
+    recorded time it is verified only. --best compiles the best trials again: one whose code is unchanged
+    keeps its time, changed code is verified and timed in a new run, and the old time becomes stale.
+    --baseline compiles recorded kernels again and times changed code interleaved with the recorded code;
+    --record writes the file.
 
     Slower is what exceeds --max-slowdown minus 3 percentage points, but at least 2 %, and the noise, with its
     whole confidence interval. --best compares with times of another day: there it is what exceeds
@@ -156,8 +157,10 @@ def _require_one_subject(
 def _check_script(
     backends: "Backends", script: Path, limits: SlowdownLimits, seed: int, *, as_json: bool
 ) -> int:
-    text = read_text_or_stdin(script, "MLIR text", hint=EXPORTED)
-    provenance = read_provenance(text, script.name)
+    if str(script) == "-":
+        raise UsageError("check: a script on standard input has no provenance", "tuner check best.mlir")
+    text = read_text(script, "MLIR text", hint=EXPORTED)
+    provenance = read_provenance(script, text)
     result = checked(backends, provenance, without_header(text), limits, seed)
     lines = wrapped(check_lines(result, provenance.median_s), screen_columns())
     document = check_document(result, provenance.median_s, provenance.time_reliability)

@@ -35,14 +35,21 @@ from tuner.library.c.writer import c_files
 from tuner.library.entries import gpu_entries, library_entries
 from tuner.library.library import FORMATS, STOCK_FORMATS, VERSIONS, LibraryText, for_version, merged, suitable
 from tuner.results.best_trials import best_known, best_stock
-from tuner.results.exported_trial import exported, require_bound, source_file, source_of, stock_file
+from tuner.results.exported_trial import exported, exported_files, require_bound, source_file, stock_file
 from tuner.results.output.files import require_folder, write_atomically, write_folder
 from tuner.results.output.formatting import count_text, wrapped
 from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
 from tuner.results.past_runs import trial_query
 from tuner.space.recorded.t4 import Recording, t4_bytes
-from tuner.space.scripts.header import MARK, custom_ops, run_command, script_with_header
+from tuner.space.scripts.header import (
+    custom_ops,
+    is_exported,
+    provenance_file,
+    provenance_text,
+    run_command,
+    script_with_header,
+)
 from tuner.targets.backends import AUTO
 
 if TYPE_CHECKING:
@@ -53,8 +60,12 @@ if TYPE_CHECKING:
 
 
 MLIR_OPT_NAMES = ("mlir-opt", "mlir-opt-23", "mlir-opt-22")  # of LLVM, of Debian's packages
-EXPORT_FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4", *FORMATS)
-DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are made from its script
+EXPORT_FORMATS = ("script", "provenance", "source", "payload", "ptx", "cubin", "json", "t4", *FORMATS)
+DATA_FORMATS = (
+    "json",
+    "t4",
+    "provenance",
+)  # documents about a trial; the other formats are made from its script
 
 
 @click.command()
@@ -95,7 +106,8 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     "--format",
     "form",
     type=click.Choice(EXPORT_FORMATS),
-    help="script: the bound transform script (default); source: the payload before it; payload: after it; "
+    help="script: the bound transform script (default); provenance: its problem and time; "
+    "source: the payload before it; payload: after it; "
     "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
     "t4: its result as autotuners share it; library: one transform module of all problems that fit.",
 )
@@ -147,11 +159,12 @@ def export(
 ) -> None:
     """Writes the best transform script of a problem, or that of a trial, or what --format names.
 
-    The payload of a script written to FILE is written next to it: FILE with .source before the suffix. Where
-    the script calls transform ops of tuner, the best one that stock mlir-opt runs is written as well: FILE
-    with .stock before the suffix, and how much slower it is. With --json the formats json (then the default)
-    and t4 are printed as they are, the text of other formats as a field of a document; with --json and FILE
-    the document names the files written.
+    Next to a script written to FILE its payload is written, FILE with .source before the suffix, and its
+    provenance, FILE with .provenance.json for the suffix, which tuner check and --strategy read; a script
+    that is printed has none: --format provenance. Where the script calls transform ops of tuner, the best one
+    that stock mlir-opt runs is written as well: FILE with .stock before the suffix, and how much slower it
+    is. With --json the formats json (then the default), provenance and t4 are printed as they are, the text
+    of other formats as a field of a document; with --json and FILE the document names the files written.
 
     A format of several problems writes the best trial of each problem that fits the options that were
     typed, or of the runs of --run or --campaign, into a folder: tuner export --format library -o DIR. Format
@@ -240,7 +253,12 @@ def _export_untuned(context: click.Context, output: Path | None, *, as_json: boo
     text = script_with_header(script, choice.provenance, ops, file.name, source_file(file).name)
     if output is not None:
         source = backends.kind(choice.settings.target).source(request.problem, script)
-        for path, body in ((source_file(output), source), (output, text)):
+        files = {
+            source_file(output): source,
+            provenance_file(output): provenance_text(choice.provenance),
+            output: text,
+        }
+        for path, body in files.items():
             write_atomically(path, body.encode())
             print(f"wrote {path}", file=sys.stderr)
     if as_json:
@@ -351,14 +369,12 @@ def _write(
     files: dict[Path, bytes] = {}
     if output is None:
         _print(content, trial.id, form, as_json)
-    else:
-        if form == "script" and (output.is_file() or not output.exists()):
-            files[source_file(output)] = source_of(backends, trial).encode()
-        files[output] = content
+    elif form == "script" and (output.is_file() or not output.exists()):
+        files = exported_files(backends, store, trial, output, constants=constants)
         if stock is not None:
-            other = stock_file(output)
-            files[source_file(other)] = source_of(backends, stock).encode()
-            files[other] = exported(backends, store, stock, form, other, constants=constants)
+            files |= exported_files(backends, store, stock, stock_file(output), constants=constants)
+    else:
+        files[output] = content
     for path, body in files.items():
         write_atomically(path, body)
         print(f"wrote {path}", file=sys.stderr)
@@ -373,10 +389,10 @@ def _write(
 def _clear_earlier(output: Path, trial: int, *, has_stock: bool) -> None:
     """Removes the stock script of an earlier export next to ``output``; names another trial's JSON."""
     stock, document = stock_file(output), output.with_suffix(".json")
-    if not has_stock and stock.is_file() and MARK in stock.read_text(errors="replace"):
-        for path in (source_file(stock), stock):
+    if not has_stock and stock.is_file() and is_exported(stock.read_text(errors="replace")):
+        for path in (source_file(stock), provenance_file(stock), stock):
             path.unlink(missing_ok=True)
-        print(f"removed {stock} and its payload, of an earlier export", file=sys.stderr)
+        print(f"removed {stock} and the files of it, of an earlier export", file=sys.stderr)
     with contextlib.suppress(OSError, ValueError, AttributeError):
         earlier = json.loads(document.read_text()).get("trial", trial)
         if document != output and earlier != trial:

@@ -14,7 +14,7 @@ from tuner.core.problem import Problem
 from tuner.space.feasible_set import FeasibleSet, projected
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.header import MARK, read_provenance
+from tuner.space.scripts.header import is_exported, provenance_file, read_provenance
 from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, Strategy, load_strategy
 from tuner.space.search_space import SearchSpace
 
@@ -83,12 +83,12 @@ def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, t
     """Raises UsageError for a script that was exported for another problem, or for a CPU in place of a GPU.
 
     Its guard would refuse the payload of each trial. Alignment and caches are conditions of a measurement,
-    not of the script; a script without the line of its export is not refused.
+    not of the script; a script without the file of its export is not refused.
     """
     for script in _plain_scripts(chosen):
-        if MARK not in script.text:
+        if not provenance_file(script.path).is_file():
             continue
-        exported = read_provenance(script.text, script.path.name)
+        exported = read_provenance(script.path, script.text)
         own_problem = replace(exported.problem, align=problem.align, cache=problem.cache)
         if own_problem != problem or exported.target.is_on_cpu != target.is_on_cpu:
             raise UsageError(
@@ -96,6 +96,16 @@ def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, t
                 f"the run is for {problem.key} on {target.kind}",
                 "tuner tune without --strategy searches all strategies for it",
             )
+
+
+def missing_provenance(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...]:
+    """Returns a note for each exported script without the file that says what it was exported for."""
+    return tuple(
+        f"{script.path.name}: found no {provenance_file(script.path).name} next to it: "
+        "whether the script is for this problem is not known"
+        for script in _plain_scripts(chosen)
+        if is_exported(script.text) and not provenance_file(script.path).is_file()
+    )
 
 
 BUFFERS = re.compile(r"bufferiz|tuner\.quantized_matmul")  # in a script that leaves no tensors

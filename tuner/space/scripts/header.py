@@ -1,9 +1,11 @@
-"""Exported scripts: a header of up to four lines, with what the script requires; a last line for programs."""
+"""Exported scripts: a header for people above the script, and a file next to it for programs."""
 
 import json
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from tuner.core.candidate import PROBLEM, RecordedRound, Seconds, TargetName, Value, with_alignment
@@ -19,6 +21,7 @@ from tuner.core.serialization import (
     known_part,
     parsed,
     printable,
+    read_text,
     seconds_text,
     whole,
 )
@@ -76,15 +79,16 @@ def custom_ops(script: str) -> tuple[str, ...]:
 
 
 THREADS_LIMIT = 4096  # more than any machine of today has
-MARK = "// tuner: "  # begins the last line of an exported script, which programs read
-RUN = "// Run it by "  # begins the last line of the header, which people read
+COLUMNS = 120  # of a line of the header
+RUN = "// Run it by:"  # the last line of the header but for the command, whose lines begin with CONTINUED
+CONTINUED = "//   "  # begins the rest of a line that was broken
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(knobs.items()))
 TARGET = form(str, lambda target: target.text, TargetName.parse)
 
 
 @dataclass(frozen=True)
 class BaselineMedian:
-    """The name of the baseline and its median time, as recorded in the header of an exported script."""
+    """The name of the baseline and its median time, as recorded with an exported script."""
 
     name: str
     median_s: Seconds
@@ -92,7 +96,7 @@ class BaselineMedian:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptProvenance:
-    """Origin and time of an exported script: the fields of its last line, in their order."""
+    """Origin and time of an exported script: the fields of the file next to it, in their order."""
 
     tuner: str  # version
     problem: Problem = field(metadata=PROBLEM)
@@ -137,30 +141,55 @@ class ScriptProvenance:
 def script_with_header(
     script: str, provenance: ScriptProvenance, ops: Sequence[str], script_file: str, source_file: str
 ) -> str:
-    """Returns a transform script with its origin and time, in place of those of an earlier export.
+    """Returns a transform script below its origin and time, in place of those of an earlier export.
 
         // matmul 512x512x512 f32 on cpu, 1 thread, AMD EPYC (avx512): 1.193 ms (95 % interval ...), ...
         // Tuned by tuner 0.1.0 (...) on 2026-01-31T12:00:00Z: trial 42 of run 3, matmul_cpu_packed(...)
         // Operands at multiples of 64 bytes. Reliable: yes.
-        // Run it by mlir-opt best.source.mlir --transform-preload-library=...
+        // Run it by:
+        //   mlir-opt best.source.mlir --transform-preload-library=...
         module attributes {transform.with_named_sequence} { ... }
-        // tuner: {"tuner": "0.1.0", ...}
 
-    ``ops``: tuner's transform ops in the script, which stock ``mlir-opt`` does not have. ``script_file`` and
-    ``source_file``: the names of the script and of the payload in the header's command.
+    Lines of more than 120 columns are broken. ``ops``: tuner's transform ops in the script, which stock
+    ``mlir-opt`` does not have. ``script_file`` and ``source_file``: the names of the script and of the
+    payload in the header's command.
     """
-    run = run_command(script_file, source_file, is_stock=not ops)
-    if ops:
-        run += f"; stock mlir-opt lacks {', '.join(ops)}"
-    comments = [f"// {printable(' '.join(line.splitlines()))}" for line in _header_lines(provenance)]
+    lines = [*_header_lines(provenance), *[f"Stock mlir-opt lacks {', '.join(ops)}."] * bool(ops)]
+    comments = [_comment(f"// {_one_line(line)}") for line in lines]
+    command = _one_line(run_command(script_file, source_file, is_stock=not ops))
+    return "\n".join([*comments, RUN, _comment(CONTINUED + command, " \\"), without_header(script)])
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.splitlines()))
+
+
+def _comment(line: str, end: str = "") -> str:
+    """Returns a comment as lines of at most 120 columns, of which all but the last one end with ``end``."""
+    parts = textwrap.wrap(
+        line,
+        COLUMNS - len(end),
+        subsequent_indent=CONTINUED,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    )
+    return f"{end}\n".join(parts)
+
+
+def provenance_text(provenance: ScriptProvenance) -> str:
+    """Returns the contents of the file next to an exported script: one JSON document."""
     document: dict[str, Any] = {}
     for name, value in encode(provenance).items():
         document[name] = value
         if name == "interval_s":
             document["gflop_per_s"] = provenance.gflop_per_s
-    code = without_header(script).rstrip("\n")
-    comments.append(RUN + printable(" ".join(run.splitlines())))
-    return "\n".join([*comments, code, MARK + json.dumps(document)]) + "\n"
+    return json.dumps(document, indent=1) + "\n"
+
+
+def provenance_file(script_file: Path) -> Path:
+    """Returns the path of the file with a script's provenance: ``best.provenance.json`` for ``best.mlir``."""
+    return script_file.with_name(f"{script_file.stem}.provenance.json")
 
 
 def run_command(script_file: str, source_file: str, *, is_stock: bool, mlir_opt: str = "mlir-opt") -> str:
@@ -171,35 +200,46 @@ def run_command(script_file: str, source_file: str, *, is_stock: bool, mlir_opt:
     return f"{mlir_opt} {source_file} {library} --transform-interpreter"
 
 
-def read_provenance(text: str, name: str) -> ScriptProvenance:
-    """Returns the origin and time of an exported script; ``name`` is its name for messages.
+def read_provenance(script_file: Path, script: str) -> ScriptProvenance:
+    """Returns the origin and time of an exported script, from the file next to it.
+
+    Raises UsageError where there is no such file, and as ``parse_provenance`` does.
+    """
+    file = provenance_file(script_file)
+    if not file.is_file():
+        raise UsageError(
+            f"{script_file.name}: found no {file.name} next to it, which says what the script is for",
+            f"tuner export ... -o {script_file.name} writes both; a script and that file are moved together",
+        )
+    return parse_provenance(read_text(file, "the provenance of a script"), script, file.name)
+
+
+def parse_provenance(text: str, script: str, name: str) -> ScriptProvenance:
+    """Returns the origin and time of a script, from the JSON text of the file ``name`` next to it.
 
     ``needs`` also has what follows from the script's ops: older exports do not state it.
     Raises UsageError, which names what is missing or wrong.
     """
-    lines = [line for line in text.splitlines() if line.startswith(MARK)]
-    if len(lines) != 1:
-        raise UsageError(
-            f"{name}: is not a script that 'tuner export' wrote: "
-            f"found {len(lines)} lines that begin with {MARK.strip()!r}, allowed 1"
-        )
-    damaged = f"{name}: its line {MARK.strip()!r} is damaged"
-    document = known_part(ScriptProvenance, parsed(lines[0].removeprefix(MARK), damaged), damaged)
+    damaged = f"{name}: is damaged"
+    document = known_part(ScriptProvenance, parsed(text, damaged), damaged)
     provenance = decode(ScriptProvenance, with_alignment(document), f"{damaged}: ")
-    needs = {*provenance.needs, *instructions_needed(text, provenance.problem.multiplied_dtype)}
+    needs = {*provenance.needs, *instructions_needed(script, provenance.problem.multiplied_dtype)}
     return replace(provenance, needs=tuple(sorted(needs)))
+
+
+def is_exported(text: str) -> bool:
+    """True for a script with the header of an export."""
+    return any(line.startswith(RUN) for line in text.splitlines())
 
 
 def without_header(text: str) -> str:
     """Returns a script without what an earlier export added; unchanged if it was not exported."""
-    lines = text.rstrip("\n").splitlines(keepends=True)
-    marks = [index for index, line in enumerate(lines) if line.startswith(MARK)]
-    if not marks:
-        return text
-    if marks[-1] < len(lines) - 1:  # of tuner before November 2026: the header ends with that line
-        return "".join(lines[marks[-1] + 1 :]) + "\n"
+    lines = text.splitlines(keepends=True)
     run = next((index for index, line in enumerate(lines) if line.startswith(RUN)), -1)
-    return "".join(lines[run + 1 : marks[-1]])
+    rest = lines[run + 1 :]
+    while run >= 0 and rest and rest[0].startswith(CONTINUED):
+        rest = rest[1:]
+    return "".join(rest)
 
 
 def _header_lines(provenance: ScriptProvenance) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from tuner.mlir.transform import new_context
 from tuner.mlir.transform import parse as parse_mlir
 from tuner.payload.cpu import PARTITIONS_COMMENT
 from tuner.space.expressions import LENGTH_LIMIT, Expression, parse
-from tuner.space.scripts.header import MARK, without_header
+from tuner.space.scripts.header import is_exported, without_header
 from tuner.space.scripts.knobs import (
     KNOB,
     PARAMETER,
@@ -266,7 +266,7 @@ class Schedule:
             self._tunable_ops = read_tunable_ops(self._module.operation, name)
             self.knobs = knobs_of(self._tunable_ops)
             self._constrained = read_constraints(self._module.operation, self.knobs, name)
-        self._export = without_header(text) if MARK in text else ""
+        self._export = without_header(text) if is_exported(text) else ""
 
     @property
     def constraints(self) -> tuple[Expression, ...]:
