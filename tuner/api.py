@@ -101,8 +101,9 @@ def tune(
             paths of recorded spaces (T4) to take warm-start points from as well.
         baseline: library that a CPU's kernels are compared with: "openblas", "mkl", "blis", "onednn",
             "onednn-torch", or "best", the fastest of those that are installed and can multiply the type; "":
-            OpenBLAS, for bf16 and i8 oneDNN where it is installed. For quantized weights "onnxruntime",
-            "openvino", "zentorch", "torch-int4pack" or "best"; "": "best", and none where none is installed.
+            OpenBLAS; for bf16 and i8 oneDNN, or OpenBLAS on f32 where it is not installed. For quantized
+            weights "onnxruntime", "openvino", "zentorch", "torch-int4pack" or "best"; "": "best", and none
+            where none is installed.
         db: path or URL of the results database; None: ``TUNER_DB`` of the environment, else the file in the
             user's data directory.
         observe: called with each event of the run (``tuner.tuning.events``).

@@ -63,7 +63,12 @@ def test_the_only_sequence_or_the_main_one_changes_the_payload() -> None:
     assert "{main}" in apply(script(sequence("other", MATCH, annotate("other")), main(annotate("main"))))
 
 
-WITHOUT_MAIN = {"none": script(), "one, two": script(sequence("one"), sequence("two"))}
+def test_a_script_without_a_sequence_is_refused() -> None:
+    with fails(Stage.BIND, r"^script: has no transform\.named_sequence @__transform_main$"):
+        apply(script())
+
+
+WITHOUT_MAIN = {"one, two": script(sequence("one"), sequence("two"))}
 
 
 @pytest.mark.parametrize("found", WITHOUT_MAIN)

@@ -392,6 +392,11 @@ def test_a_word_names_a_kind_and_its_chip() -> None:
         (("cpu:avx2",), "^cpu: found 'avx2', allowed haswell, .*, znver5$"),
         (("replay", "sm_90"), "^chip 'sm_90' cannot be combined with target replay, only with cuda"),
         (("teapot",), "^target: found 'teapot', allowed auto, cpu, cuda, simulator, replay$"),
+        (("gpu",), "^target: found 'gpu', allowed .*; did you mean cuda[?]$"),
+        (("GPU:sm_80",), "; did you mean cuda:sm_80[?]$"),
+        (("sm_90",), "; did you mean cuda:sm_90[?]$"),
+        (("znver4",), "; did you mean cpu:znver4[?]$"),
+        (("x86",), "; did you mean cpu[?]$"),
     ],
 )
 def test_a_word_that_is_wrong_is_named(options: tuple[str, ...], message: str) -> None:

@@ -130,6 +130,35 @@ def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageEr
     return UsageError(f"{what}: found {found!r}, allowed {listed}", f"did you mean {near}?" if near else "")
 
 
+LISTED = 8  # names in a message; of more the nearest NEAREST are
+NEAREST = 3
+
+
+def unknown_strategy(what: str, found: str, names: Collection[str], also: str = "") -> UsageError:
+    """Returns the UsageError for an unknown strategy; its hint has the three names that are most like it.
+
+    ``also``: what is allowed besides names, such as "or the path of a .mlir script".
+    """
+    listed = ", ".join(names) if len(names) <= LISTED else f"one of {len(names)} names"
+    comma = ", " if also else ""
+    likely = near_names(found, names)
+    hint = f"did you mean {', '.join(likely[:-1])} or {likely[-1]}?" if len(likely) > 1 else ""
+    if len(names) > LISTED:
+        hint += " All names: tuner strategies"
+    return UsageError(f"{what}: found {found!r}, allowed {listed}{comma}{also}", hint)
+
+
+def near_names(found: str, names: Collection[str], count: int = NEAREST) -> list[str]:
+    """Returns the ``count`` names that are most like ``found``: those that contain it first."""
+    import difflib
+
+    def distance(name: str) -> tuple[bool, float]:
+        contains = bool(found) and found.lower() in name
+        return not contains, -difflib.SequenceMatcher(None, found.lower(), name).ratio()
+
+    return sorted(names, key=distance)[:count]
+
+
 def nearest(found: str, names: Collection[str]) -> str:
     """Returns the name that is most like ``found``; "" where none is near."""
     import difflib

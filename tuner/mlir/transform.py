@@ -309,8 +309,10 @@ def entry_sequence(script: ir.Module) -> ir.Operation:
         old = "script: found transform.sequence, the old form of a script"
         raise CandidateError(Stage.BIND, f"{old}, allowed transform.named_sequence @__transform_main")
     named = [op for op in sequences if op.attributes["sym_name"].value == "__transform_main"]
+    if not sequences:
+        raise CandidateError(Stage.BIND, "script: has no transform.named_sequence @__transform_main")
     if not named and len(sequences) != 1:
-        found = ", ".join(op.attributes["sym_name"].value for op in sequences) or "none"
+        found = ", ".join(op.attributes["sym_name"].value for op in sequences)
         raise CandidateError(
             Stage.BIND, f"script: found sequences {found}, allowed one named @__transform_main"
         )

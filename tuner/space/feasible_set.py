@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.errors import UsageError, unknown_value
+from tuner.core.errors import UsageError, unknown_strategy, unknown_value
 from tuner.space import enumeration
 from tuner.space.empty_spaces import EmptySpace
 from tuner.space.enumeration import ROWS_LIMIT, SAMPLE_ROWS, Indices, RowKeys, Rows, rows_of
@@ -173,7 +173,7 @@ class FeasibleSet:
     def _space_named(self, candidate: Candidate) -> SearchSpace:
         space = next((each for each in self.spaces if each.strategy == candidate.strategy), None)
         if space is None:
-            raise unknown_value("strategy", candidate.strategy, [each.strategy for each in self.spaces])
+            raise unknown_strategy("strategy", candidate.strategy, [each.strategy for each in self.spaces])
         knobs = {knob.name: knob for knob in space.knobs}
         for name, value in candidate.choices:
             if name not in knobs:

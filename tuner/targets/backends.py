@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tuner.core.candidate import SIMULATOR, TargetName
+from tuner.core.candidate import CPU, CUDA, SIMULATOR, TargetName
 from tuner.core.errors import OpPlace, UsageError, unknown_value
 from tuner.core.gpu import chip_of
 from tuner.core.machine import Machine
@@ -120,7 +120,8 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
         raise UsageError(f"chip {chip!r} cannot be combined with target {text!r}", "name the chip once")
     names = (*backends.kinds, backends.recordings.status.name)
     if name not in names:
-        raise unknown_value("target", text, (AUTO, *names))
+        error, meant = unknown_value("target", text, (AUTO, *names)), _meant(text, backends)
+        raise UsageError(error.message, f"did you mean {meant}?" if meant else error.hint)
     kind = backends.kinds.get(name)
     if kind is None and not chip:
         return TargetName(name, detail)  # of a recording
@@ -136,6 +137,25 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
             f"chip {detail or chip!r} cannot be combined with target {name}, only with {allowed}"
         )
     return TargetName(name)
+
+
+# What other compilers and packages call a target -> its name here
+OTHER_NAMES = {
+    **dict.fromkeys(("gpu", "nvidia", "nvptx", "nvvm", "ptx"), CUDA),
+    **dict.fromkeys(("host", "native", "llvm", "llvm-cpu", "x86", "x86_64", "x86-64"), CPU),
+    "gpusim": SIMULATOR,
+}
+
+
+def _meant(text: str, backends: Backends) -> str:
+    """Returns the target that ``text`` may stand for: "cuda" for "gpu", "cuda:sm_90" for "sm_90"; or ""."""
+    name, colon, detail = text.lower().partition(":")
+    if name in OTHER_NAMES:
+        return f"{OTHER_NAMES[name]}{colon}{detail}"
+    if name.startswith("sm_"):
+        return f"{CUDA}:{name}"
+    of_detail = (each.name for each in backends.kinds.values() if name in each.details)
+    return next((f"{target}:{name}" for target in of_detail), "")
 
 
 def timed_here(backends: Backends, chip: str = "") -> Iterator[TargetName]:

@@ -139,6 +139,21 @@ def test_apply_prints_the_payload_where_the_processor_has_what_it_needs(tuner: T
 NEEDS_VNNI = '"tuner.vnni_block"(%block) {lanes = 8 : i64} : (!transform.any_op) -> ()\n'
 
 
+@pytest.mark.parametrize("form", ["transform.named_sequence @__transform_main", '"transform.sequence"()'])
+def test_exchanged_arguments_of_apply_are_recognized(tuner: Tuner, tmp_path: Path, form: str) -> None:
+    payload, script = tmp_path / "payload.mlir", tmp_path / "schedule.mlir"
+    payload.write_text("// for transform.named_sequence @mine\nfunc.func @f() { return }\n")
+    script.write_text(f"module {{\n  {form}\n}}\n")
+    done = tuner("apply", str(payload), str(script))
+    assert done.code == 2
+    require(
+        done.err,
+        "error: apply: script and payload are exchanged: payload.mlir has no transform sequence, "
+        "schedule.mlir has one\n",
+        f"hint: tuner apply {script} {payload}\n",
+    )
+
+
 def test_a_script_that_needs_another_machine_is_refused(tuned: Tuner, script: Path, tmp_path: Path) -> None:
     script.write_text(script.read_text() + NEEDS_VNNI)
     payload = tmp_path / "p.mlir"

@@ -76,7 +76,7 @@ def test_no_word_chooses_all_a_name_one_and_a_path_a_script(space_file: SpaceFil
     ("word", "message"),
     [
         ("{}/other.mlir.j2", r"its knobs are missing in space\.yaml; describe strategies\."),
-        ("magic", r"strategy: found 'magic', allowed first, mine, or the path of"),
+        ("magic", r"strategy: found 'magic', allowed first, mine, or the path .*; did you mean "),
         ("{}/none.mlir", r"none\.mlir: cannot be read .*strategy none"),
     ],
     ids=["template without knobs", "neither name nor path", "no file"],

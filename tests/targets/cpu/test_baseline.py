@@ -117,9 +117,11 @@ def test_torch_multiplies_no_batch_of_bytes() -> None:
         BaselineService(BatchMatmul(3, 5, 7, 4, "i8"), 1, 0, ONEDNN_TORCH)
 
 
-def test_openblas_multiplies_bytes_as_f32_and_says_so() -> None:
-    service = BaselineService(Matmul(33, 77, 41, "i8", "nt"), 1, 0, OPENBLAS)  # refuses a wrong answer
-    assert re.fullmatch("openblas .*, f32 for i8", service.name)
+@pytest.mark.parametrize(("dtype", "output"), [("i8", ""), ("bf16", ""), ("bf16", "bf16")])
+def test_openblas_multiplies_narrow_types_as_f32_and_says_so(dtype: str, output: str) -> None:
+    problem = Matmul(33, 77, 41, dtype, "nt", output=output)
+    service = BaselineService(problem, 1, 0, OPENBLAS)  # refuses a wrong answer
+    assert re.fullmatch(f"openblas .*, f32 for {dtype}", service.name)
     assert service.measure(QUICK).name == service.name
 
 

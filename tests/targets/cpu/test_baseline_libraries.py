@@ -14,7 +14,14 @@ from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
 from tuner.core.problem import BatchMatmul, Matmul, Problem
 from tuner.targets.cpu import baseline_libraries
-from tuner.targets.cpu.baseline_libraries import BEST, DEFAULT, LIBRARIES, chosen_libraries, load_library
+from tuner.targets.cpu.baseline_libraries import (
+    BEST,
+    DEFAULT,
+    LIBRARIES,
+    chosen_libraries,
+    load_library,
+    widened_note,
+)
 
 F32, F64, BF16, I8 = (Matmul(8, 8, 8, dtype) for dtype in ("f32", "f64", "bf16", "i8"))
 Names = tuple[str, ...]
@@ -50,8 +57,10 @@ def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
         (DEFAULT, F64, ("mkl",), ("openblas",)),
         (DEFAULT, BF16, ("mkl", "onednn", "onednn-torch"), ("onednn-torch",)),
         (DEFAULT, BF16, ("mkl", "onednn"), ("onednn",)),
-        (DEFAULT, BF16, (), ("onednn-torch",)),  # which says that torch is missing
-        (DEFAULT, I8, ("mkl", "onednn", "onednn-torch"), ("onednn",)),
+        (DEFAULT, BF16, (), ("openblas",)),  # as f32
+        (DEFAULT, replace(BF16, output="bf16"), ("mkl",), ("openblas",)),
+        (DEFAULT, I8, ("mkl", "onednn", "onednn-torch"), ("onednn-torch",)),
+        (DEFAULT, I8, ("mkl", "onednn"), ("onednn",)),
         (DEFAULT, I8, ("onednn-torch",), ("onednn-torch",)),
         (DEFAULT, I8, ("mkl",), ("openblas",)),  # as f32
         (DEFAULT, BYTES_IN_BATCHES, ("onednn-torch",), ("openblas",)),  # of which torch multiplies none
@@ -78,6 +87,27 @@ def test_a_choice_stands_for_installed_libraries_that_multiply_the_type(
 ) -> None:
     install(monkeypatch, *installed)
     assert chosen_libraries(choice, problem) == libraries
+
+
+@pytest.mark.parametrize(
+    ("choice", "problem", "installed", "note"),
+    [
+        (DEFAULT, I8, (), "no installed library multiplies i8: the baseline is openblas on f32; pip install"),
+        (BEST, BF16, ("blis",), "no installed library multiplies bf16: the baseline is openblas on f32"),
+        (DEFAULT, replace(BF16, output="bf16"), ("mkl",), "no installed library multiplies bf16: "),
+        ("openblas", I8, (), ""),  # as the user says
+        (DEFAULT, I8, ("onednn-torch",), ""),
+        (DEFAULT, F32, (), ""),
+        (DEFAULT, by("i4-g64-f16"), (), ""),
+    ],
+)
+def test_a_note_says_that_the_baseline_multiplies_another_type(
+    monkeypatch: pytest.MonkeyPatch, choice: str, problem: Problem, installed: Names, note: str
+) -> None:
+    install(monkeypatch, *installed)
+    found = widened_note(choice, problem)
+    assert found.startswith(note)
+    assert bool(found) == bool(note)
 
 
 @pytest.mark.parametrize("choice", [DEFAULT, BEST])
@@ -116,7 +146,7 @@ def test_a_quantized_matmul_is_compared_with_all_that_have_its_format(
         ("blis", F64, "baseline blis: not installed", "pip install blis"),
         ("onednn", F32, "baseline onednn: not installed", "pip install onednn"),
         ("mkl", I8, "baseline mkl: cannot multiply i8", "one of openblas, onednn, onednn-torch"),
-        ("openblas", BF16, "baseline openblas: cannot multiply bf16", "one of mkl, onednn, onednn-torch"),
+        ("blis", BF16, "baseline blis: cannot multiply bf16", "one of openblas, mkl, onednn, onednn-torch"),
         ("onednn", F64, "baseline onednn: cannot multiply f64", "one of openblas, mkl, blis"),
         ("mkl", replace(BF16, output="bf16"), "baseline mkl: cannot multiply bf16 into bf16", "onednn-torch"),
         ("openblas", by("i4-g32-f16"), "baseline openblas: cannot multiply f32*i4-g32-f16", "openvino"),

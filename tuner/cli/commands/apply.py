@@ -76,6 +76,12 @@ def apply(
             f"apply: the payload is missing: {script.name} has no function", f"tuner apply {script} {own}"
         )
     payload_text = script_text if payload is None else read_text_or_stdin(payload, "MLIR text", hint=EXPORTED)
+    if payload is not None and not SEQUENCE.search(script_text) and SEQUENCE.search(payload_text):
+        raise UsageError(
+            f"apply: script and payload are exchanged: {script.name} has no transform sequence, "
+            f"{payload.name} has one",
+            f"tuner apply {payload} {script}",
+        )
     backends = backends_of(context)
     needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
     if needs:
@@ -107,6 +113,7 @@ def _result_machine(backends: "Backends", cpu: str, script: Path, script_text: s
 
 
 FUNCTION = re.compile(r"^\s*(?:func|llvm)\.func\b", re.MULTILINE)
+SEQUENCE = re.compile(r"^[^/\n]*\btransform\.(?:named_)?sequence\b", re.MULTILINE)
 TIMEOUT_S = 60.0
 SHOWN = 3  # contractions of a payload in a message, which is one line
 

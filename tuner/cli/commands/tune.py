@@ -133,9 +133,9 @@ class UnderHeadings(click.Command):
     default="",
     metavar="LIBRARY",
     help="Of a CPU: openblas, mkl, blis, onednn, onednn-torch, or best: the fastest of those installed. "
-    "Default: openblas; onednn for bf16 and i8. With --weights: onnxruntime, openvino, zentorch, "
-    "torch-int4pack, or best, the default. Of a PyTorch model: all, eager, torch.compile or none. "
-    "Default: all.",
+    "Default: openblas; for bf16 and i8 oneDNN if installed, else openblas on f32. With --weights: "
+    "onnxruntime, openvino, zentorch, torch-int4pack, or best, the default. Of a PyTorch model: all, "
+    "eager, torch.compile or none. Default: all.",
 )
 @fleet_options
 @click.option("--entry", metavar="NAME", help="Function of a payload. Default: the only public one.")

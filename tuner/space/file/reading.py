@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.errors import UsageError, unknown_value
+from tuner.core.errors import UsageError, unknown_strategy, unknown_value
 from tuner.core.problem import EPILOGUES, FUSION_OPERATIONS, INPUT_DTYPES, LAYOUTS, OPERATIONS, Problem
 from tuner.core.serialization import read_text
 from tuner.space.expressions import Expression, parse
@@ -370,7 +370,7 @@ class SpaceFile:
         for entry in self.strategies:
             if entry.name == name:
                 return entry
-        raise unknown_value(f"{self.name}: strategy", name, [entry.name for entry in self.strategies])
+        raise unknown_strategy(f"{self.name}: strategy", name, [entry.name for entry in self.strategies])
 
     def script(self, name: str) -> Path | None:
         """Returns the path of a strategy's own script, or None; raises UsageError for an unknown strategy."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
-from tuner.core.errors import CandidateError, UsageError, unknown_value
+from tuner.core.errors import CandidateError, UsageError, unknown_strategy
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
@@ -129,8 +129,7 @@ def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
         return _named(given, space_file)
     if not given.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
         known = [entry.name for entry in space_file.strategies]
-        error = unknown_value("strategy", given, known)
-        raise UsageError(f"{error.message}, or the path of a .mlir script", error.hint)
+        raise unknown_strategy("strategy", given, known, "or the path of a .mlir script")
     path = Path(given).absolute()
     name = re.sub(r"\W", "_", path.name.removesuffix(TEMPLATE_SUFFIX).removesuffix(PLAIN_SUFFIX))
     chosen = ChosenStrategy(name, path)

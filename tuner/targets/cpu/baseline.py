@@ -24,7 +24,7 @@ from tuner.targets.cpu import baseline_libraries, blas
 from tuner.targets.cpu.onednn import TorchOneDnnMatmul, onednn_code
 from tuner.targets.cpu.quantized_baselines import QuantizedMatmul, copies_needed, drawn_operands
 
-WIDE = "f32"  # BLAS has no integers, and numpy's integer matmul is far slower than its BLAS
+WIDE = "f32"  # OpenBLAS has no integers and no bf16, and numpy's integer matmul is far slower than its BLAS
 BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
 MATMULS: dict[str, Callable[[Problem, Inputs, int], blas.AbstractLibraryMatmul]] = {
     baseline_libraries.OPENBLAS: partial(blas.CompiledLibraryMatmul, describe=blas.openblas_code),
@@ -87,7 +87,9 @@ def _verified_matmul(
 ) -> tuple[blas.AbstractLibraryMatmul, str]:
     """Returns a library's matmul, and what its name says of other types; raises as ``BaselineService``."""
     is_widened = problem.dtype in baseline_libraries.LIBRARIES[library].widened
-    plain = replace(problem, epilogue="none", dtype=WIDE if is_widened else problem.dtype)
+    plain = replace(problem, epilogue="none")
+    if is_widened:
+        plain = replace(plain, dtype=WIDE, output="")
     # torch's oneDNN stores bf16 where sums in f32 are asked for
     is_narrow = library == baseline_libraries.ONEDNN_TORCH and problem.dtype == "bf16" and not problem.output
     rounding = BF16_ROUNDING if is_narrow else 0.0

@@ -95,7 +95,9 @@ class BaselineLibrary:
             return not is_cold and self.takes(problem, WeightFormat.of_text(problem.weights))
         if problem.fusion:
             return False
-        return problem.dtype in (*self.dtypes, *self.widened) and problem.output in self.outputs
+        if problem.dtype in self.widened:
+            return True  # C in f32, whatever type the problem stores
+        return problem.dtype in self.dtypes and problem.output in self.outputs
 
 
 def compared_problem(problem: Problem) -> Problem:
@@ -164,7 +166,7 @@ def torch_takes(problem: Problem, weights: WeightFormat) -> bool:
 
 
 LIBRARIES = {
-    OPENBLAS: BaselineLibrary(("f32", "f64"), lambda: "numpy", "pip install numpy", widened=("i8",)),
+    OPENBLAS: BaselineLibrary(("f32", "f64"), lambda: "numpy", "pip install numpy", widened=("bf16", "i8")),
     MKL: BaselineLibrary(("f32", "f64", "bf16"), find_mkl, "pip install mkl"),
     BLIS: BaselineLibrary(("f32", "f64"), find_blis, "install libblis4 of your system, or: pip install blis"),
     ONEDNN: BaselineLibrary(("f32", "bf16", "i8"), find_onednn, "pip install onednn", outputs=("", "bf16")),
@@ -242,12 +244,31 @@ def baseline_environment(library: str, threads: int) -> Environment:
     return environment if runtime is None else (*environment, ("OCL_ICD_FILENAMES", str(runtime)))
 
 
+def widened_note(choice: str, problem: Problem) -> str:
+    """Returns a sentence on a default baseline that multiplies another type, as none has the problem's; ''.
+
+    ``choice``: of the user; for a library that is named there is no sentence.
+    """
+    problem = compared_problem(problem)
+    if choice not in (DEFAULT, BEST) or problem.fusion:
+        return ""
+    (first, *_) = chosen_libraries(choice, problem)
+    if problem.dtype not in LIBRARIES[first].widened:
+        return ""
+    return (
+        f"no installed library multiplies {problem.dtype}: the baseline is {first} on f32; "
+        f"{LIBRARIES[ONEDNN_TORCH].install} gives one that does"
+    )
+
+
 def _default_library(problem: Problem) -> str:
-    if problem.dtype == "bf16":
-        return ONEDNN if find_torch() is None and find_onednn() is not None else ONEDNN_TORCH
-    if problem.dtype == "i8":
-        return next((name for name in (ONEDNN, ONEDNN_TORCH) if _is_able(name, problem)), OPENBLAS)
-    return OPENBLAS
+    """Returns OpenBLAS for f32 and f64, else oneDNN: torch's, which is newer and called faster, or its own.
+
+    Where neither multiplies the problem's type, OpenBLAS multiplies it as f32, and its name says so.
+    """
+    if problem.dtype in LIBRARIES[OPENBLAS].dtypes:
+        return OPENBLAS
+    return next((name for name in (ONEDNN_TORCH, ONEDNN) if _is_able(name, problem)), OPENBLAS)
 
 
 def _is_able(name: str, problem: Problem, *, widens: bool = False) -> bool:

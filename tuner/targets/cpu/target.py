@@ -11,7 +11,7 @@ from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
-from tuner.core.runs import Baseline, LibraryTime, StoredTrial
+from tuner.core.runs import Baseline, LibraryTime, RunSettings, StoredTrial
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
 from tuner.payload.cpu import partitions_in, payload_mlir
@@ -33,10 +33,12 @@ from tuner.targets.cpu.baseline_libraries import (
     baseline_environment,
     chosen_libraries,
     recorded_library,
+    widened_note,
 )
 from tuner.targets.interface import (
     BaselineChoice,
     MeasurementBackend,
+    Plan,
     ProgramSupport,
     RunnerChildren,
     TargetBackend,
@@ -171,12 +173,18 @@ def _require_types(problem: Problem, _target: TargetName) -> None:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
 
 
+def _plan(choice: str, settings: RunSettings, machine: Machine) -> Plan:
+    planned = plan(settings, machine)
+    note = widened_note(choice, settings.problem)
+    return replace(planned, notes=(*planned.notes, note)) if note else planned
+
+
 def _measurement(choice: str) -> MeasurementBackend:
     children = partial(_children, choice)
     return MeasurementBackend(
         machine=lambda _target: host_machine(),
         compiler=lambda _target: cpu_compiler(),  # no method of CpuCompiler, whose module imports MLIR
-        plan=plan,
+        plan=partial(_plan, choice),
         bind=bind,
         runner=child_runner(children),
         runners=child_runners(children),
