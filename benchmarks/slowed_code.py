@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tuner.analysis.slowdown import paired_slowdown
 from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord
-from tuner.results.regression.gate import timing_sessions
+from tuner.results.regression.gate import GateSession, timing_sessions
 
 SESSIONS = 7  # of a calibration
 FIRST_SHARE = 0.25  # of a call's time, added for the calibration: well above the noise
@@ -49,7 +49,7 @@ def calibrated(runner: AbstractRunner, base: BoundRecord, share: float) -> int:
     first = round(FIRST_SHARE * base.record.median_s / SECONDS_PER_ITERATION)
     longer = replace(base, artifact=slowed(base.artifact, first))
     taken = tuple(itertools.islice(timing_sessions(runner, base, longer, spare_cores=0), SESSIONS))
-    whole = tuple(session.times for session in taken if session is not None)
+    whole = tuple(session.times for session in taken if isinstance(session, GateSession))
     if len(whole) < SESSIONS:
         raise SystemExit("the slowed code does not run")
     return round(first * share / paired_slowdown(whole).median)

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased, selectinload
 
 from tuner.core.candidate import CUDA, SIMULATOR, TargetName
-from tuner.core.errors import Stage, UsageError
+from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu_code import KernelProgram, code_sha256
 from tuner.core.problem import Problem
 from tuner.core.records import Record, Verdict
@@ -28,6 +28,7 @@ from tuner.core.serialization import encode
 from tuner.db import rows
 from tuner.db.models import ArtifactRow, MachineRow, ProblemRow, RunRow, TrialRow
 from tuner.db.queries import run_select, trials_of_query, would_repeat
+from tuner.db.refutations import refute
 from tuner.db.rows import artifact_row, interned, stored_programs
 from tuner.db.writes import add_outcome, add_proposal, put_baseline, put_final
 
@@ -224,7 +225,10 @@ class ResultsImport:
             trial = self._session.scalar(select(TrialRow).filter_by(**of_run))
         if trial is None:
             raise UsageError(f"trial {origin.number}: timed again, found no first time of it")
-        put_final(self._session, trial.id, final_time.measurement)
+        if isinstance(final_time.measurement, Failure):
+            refute(self._session.connection(), trial.id, final_time.measurement)
+        elif trial.status == "measured":  # not found wrong since
+            put_final(self._session, trial.id, final_time.measurement)
 
     def _runs_of(self, problem: Problem) -> Iterator[RunRow]:
         for run in self._runs.values():

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from tuner.core.candidate import Candidate
-from tuner.core.errors import UsageError
+from tuner.core.errors import Failure, UsageError
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.programs import ProgramResult
@@ -40,7 +40,7 @@ from tuner.core.runs import (
     TrialQuery,
 )
 from tuner.core.serialization import encode
-from tuner.db import queries, rows, writes
+from tuner.db import queries, refutations, rows, writes
 from tuner.db.address import is_missing
 from tuner.db.columns import candidate_from_json
 from tuner.db.database import Database, stored_revision
@@ -288,6 +288,16 @@ class Store:
             writes.add_outcome(connection, trial_id, record, _now())
             if run_seconds is not None:  # a kill loses no more of a budget than one trial
                 writes.set_seconds(connection, run_id, run_seconds)
+
+    def refute(self, trial_id: int, failure: Failure) -> tuple[int, ...]:
+        """Makes a timed trial that was found wrong, and trials of equal code, failed ones without a time.
+
+        Returns the ids of all that now have failed, of this run and of others.
+        """
+        with self._database.transaction() as connection:
+            if not _is_id(trial_id) or writes.proposal(connection, trial_id) is None:
+                raise _unknown(connection, TrialRow, trial_id)
+            return refutations.refute(connection, trial_id, failure)
 
     def add_round(self, run_id: int, timed: TimedRound) -> None:
         """Stores a timing round of a run; from then on the times of its least disturbed round count."""

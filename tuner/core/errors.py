@@ -30,6 +30,8 @@ REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
 TIMED_OUT, NO_RESULT = "timed out after", "ptxas: no result within"
 TIMEOUTS = (TIMED_OUT, NO_RESULT)  # how the reasons of timeouts begin: of a child process, of ptxas
 
+FAULT = "killed by SIGSEGV"  # how the reason begins where a candidate accesses memory that is not its own
+
 # A candidate that failed at one of these has run: it may have damaged its process's memory or a GPU's context
 RAN = (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
 
@@ -45,6 +47,11 @@ class Failure:
     def would_repeat(self) -> bool:
         """Returns whether the same code would fail again, so that it need not be tried again."""
         return self.stage in REPEATABLE and not self.reason.startswith(TIMEOUTS)
+
+    @property
+    def shows_a_defect(self) -> bool:
+        """Returns whether the code is wrong, or faults; a timeout or a lack of memory does not show that."""
+        return self.stage is Stage.VERIFY or (self.stage is Stage.RUN and self.reason.startswith(FAULT))
 
 
 class TunerError(Exception):
@@ -115,6 +122,30 @@ class CandidateError(TunerError):
     def failure(self) -> Failure:
         """Returns stage and reason as the Failure that a record stores."""
         return Failure(self.stage, self.reason)
+
+
+class GroupMemberError(CandidateError):
+    """One of several kernels that are timed together failed; ``index`` is its place among these.
+
+    It stays in its process: what is sent to another process says by its place which kernel failed.
+    """
+
+    def __init__(self, stage: Stage, reason: str, index: int) -> None:
+        super().__init__(stage, reason)
+        self.index = index
+
+    def __reduce__(self) -> tuple[type["GroupMemberError"], tuple[Stage, str, int]]:  # type: ignore[override]
+        """Pickles the exception by its fields."""
+        return (type(self), (self.stage, self.reason, self.index))
+
+
+@contextlib.contextmanager
+def failing_as_member(index: int) -> Iterator[None]:
+    """Context manager: a CandidateError raised inside names the kernel, by its place in its group."""
+    try:
+        yield
+    except CandidateError as error:
+        raise GroupMemberError(error.stage, error.reason, index) from error
 
 
 class IndexOutOfRange(CandidateError, IndexError):  # noqa: N818 - named as what happened

@@ -140,6 +140,7 @@ class Effort:
     max_samples: int = 60
     stop_above_s: float | None = None  # a candidate whose first samples are all slower is early-stopped
     has_offsets: bool = False  # CPU: the fastest kernels are timed at other alignments as well
+    has_extremes: bool = False  # a kernel that is timed alone is verified on extreme inputs as well
 
 
 class AbstractCompiler(abc.ABC):
@@ -214,8 +215,9 @@ class AbstractEvaluator(abc.ABC):
     ) -> tuple[Measurement, ...]:
         """Times several loaded artifacts interleaved, sample by sample, in shuffled order.
 
-        Returns the times in the order of ``loaded``, in which results of ``load_baselines`` may be. Raises as
-        ``measure`` does.
+        Returns the times in the order of ``loaded``, in which results of ``load_baselines`` may be. Verifies
+        on extreme inputs first, whatever ``effort`` says. Raises as ``measure`` does, GroupMemberError where
+        it is known which kernel fails.
         """
 
 
@@ -262,9 +264,20 @@ class BoundRecord:
 class FinalTimes:
     """Times of the final re-measurement of a run: of its top trials, and of the baseline if it was timed."""
 
-    times: tuple[Measurement | None, ...]  # one per trial; None: the trial no longer works
+    # one per trial: its time, why it failed, or None where another trial's failure ended the timing
+    times: tuple[Measurement | Failure | None, ...]
     baseline: Baseline | None = None  # timed interleaved with the trials; None: not timed
     reason: str = ""  # why a trial or the baseline has no time; "" where all were timed
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Returns the failures of trials, in the order of the trials."""
+        return tuple(each for each in self.times if isinstance(each, Failure))
+
+    @property
+    def measured(self) -> tuple[Measurement | None, ...]:
+        """Returns the time of each trial; None where it failed or was not timed."""
+        return tuple(each if isinstance(each, Measurement) else None for each in self.times)
 
 
 class AbstractRunner(abc.ABC):
@@ -303,7 +316,8 @@ class AbstractRunner(abc.ABC):
         """Final re-measurement: times the top trials again, interleaved, with the baseline where possible.
 
         Compiles a trial's script again where its artifact was not kept. In the result, a trial that no longer
-        works has None in place of its time.
+        works has its failure in place of its time. Where a failure shows that the code is wrong, no trial has
+        a time: the caller asks again without the wrong ones.
         """
 
     @abc.abstractmethod
@@ -311,4 +325,6 @@ class AbstractRunner(abc.ABC):
         """Ends every child process that the runner started. Work that is queued in a fleet continues."""
 
 
-FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200, has_offsets=True)  # per candidate
+FINAL_EFFORT = Effort(  # per candidate
+    budget_s=0.3, min_samples=15, max_samples=200, has_offsets=True, has_extremes=True
+)

@@ -199,11 +199,11 @@ class MeasuredTrial:
 
 @dataclass(frozen=True)
 class FinalTime:
-    """The time of a top trial of one problem, timed again, interleaved with the other top trials."""
+    """The time of a top trial of one problem, timed again with the other top trials, or why it failed."""
 
     origin: Origin
     problem: Problem
-    measurement: Measurement
+    measurement: Measurement | Failure  # a failure: the trial was timed first, and found wrong then
 
 
 @dataclass(frozen=True)

@@ -238,7 +238,7 @@ def _why_no_evaluation(work: FleetWork, found: Evaluation, limit_flop_per_s: flo
 def _why_no_remeasurement(work: FleetWork, found: FinalTimes, limit_flop_per_s: float) -> str:
     if len(found.times) != len(work.blobs):
         return f"found {len(found.times)} final times, allowed {len(work.blobs)}"
-    times = [time for time in found.times if time is not None]
+    times = [time for time in found.measured if time is not None]
     whys = [why_impossible(time, work.problem, limit_flop_per_s) for time in times]
     if found.baseline is not None:
         whys.append(why_no_baseline(found.baseline, work.problem, limit_flop_per_s))

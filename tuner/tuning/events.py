@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tuner.core.errors import Failure
 from tuner.core.machine import Machine
 from tuner.core.processors import PresentLoad
 from tuner.core.records import Record
@@ -99,6 +100,15 @@ class NoiseMeasured:
 
 
 @dataclass(frozen=True)
+class TrialRefuted:
+    """Event: a timed trial was found wrong in the final re-measurement, and is a failed trial now."""
+
+    trial: int  # id
+    failure: Failure
+    best: Record | None  # the fastest of the trials that are left
+
+
+@dataclass(frozen=True)
 class RoundLost:
     """Event: the final re-measurement produced no times, with the reason."""
 
@@ -114,6 +124,7 @@ Event = (
     | SpaceExhausted
     | RemeasurementStarted
     | NoiseMeasured
+    | TrialRefuted
     | RoundLost
     | WaitsForLock
     | WaitsForNode

@@ -1,12 +1,12 @@
 """The steps that runs and campaigns share: propose, store, re-measure; each stores what it did."""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner.analysis.selected_result import half_width
 from tuner.core.candidate import Candidate
-from tuner.core.errors import TunerError
+from tuner.core.errors import Failure, TunerError, reason_of
 from tuner.core.interfaces import (
     FINAL_EFFORT,
     AbstractRunner,
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
+IN_THE_FINAL = "in the final re-measurement"  # how the reason begins of a trial that failed there
+
+
 @dataclass(frozen=True)
 class Remeasurement:
     """The times of a final re-measurement of a run's top trials, its noise floor, and its baseline time."""
@@ -46,6 +49,7 @@ class Remeasurement:
     noise: float | None  # relative; None when the fastest no longer works
     baseline: Baseline | None = None  # None: was not timed interleaved with the trials
     reason: str = ""  # why a time is missing; "": all were timed
+    wrong: tuple[tuple[StoredTrial, Failure], ...] = ()  # whose code is wrong; then no trial has a time
 
     @property
     def host(self) -> HostConditions | None:
@@ -69,7 +73,14 @@ def remeasure_top_trials(
     """Times ``top_trials`` interleaved, the first (the fastest) twice; leaves out trials that now fail."""
     bound = tuple(bound_record(trial) for trial in top_trials)
     final_times = runner.remeasure((*bound, bound[0]), effort)
-    *measurements, again = final_times.times
+    wrong = {
+        trial.id: (trial, outcome)
+        for trial, outcome in zip((*top_trials, top_trials[0]), final_times.times, strict=True)
+        if isinstance(outcome, Failure) and outcome.shows_a_defect
+    }
+    if wrong:
+        return Remeasurement((), None, reason=final_times.reason, wrong=tuple(wrong.values()))
+    *measurements, again = final_times.measured
     times = tuple(
         (trial, measurement)
         for trial, measurement in zip(top_trials, measurements, strict=True)
@@ -246,13 +257,21 @@ class RunSteps:
     def remeasure_top_trials(
         self, runner: AbstractRunner, effort: Effort = FINAL_EFFORT, limit: int | None = None
     ) -> bool:
-        """Times the fastest trials again; stores a round, returns whether it gave times."""
-        trials = self._store.trials(TrialQuery(run=self.run.id, sort="number"))
-        top_trials = choose_top_trials(trials)[:limit]
-        if not top_trials:
-            return False
-        self._observe(events.RemeasurementStarted(len(top_trials)))
-        final_times = remeasure_top_trials(runner, top_trials, effort)
+        """Times the fastest trials again; stores a round, returns whether it gave times.
+
+        A trial whose code is found wrong becomes a failed trial, and the others are timed without it.
+        """
+        while True:
+            trials = self._store.trials(TrialQuery(run=self.run.id, sort="number"))
+            top_trials = choose_top_trials(trials)[:limit]
+            if not top_trials:
+                return False
+            self._observe(events.RemeasurementStarted(len(top_trials)))
+            final_times = remeasure_top_trials(runner, top_trials, effort)
+            if not final_times.wrong:
+                break
+            for trial, failure in final_times.wrong:
+                self._refute(trial, failure)
         if not final_times.times:
             self._observe(events.RoundLost(final_times.reason))
             lost = TimedRound(RoundQuality.lost(final_times.reason), (), None)
@@ -261,6 +280,14 @@ class RunSteps:
         baseline = final_times.baseline or self._timed_baseline()  # else timed alone, right after
         self._store_round(final_times, baseline, quietest_reference_s(trials))
         return True
+
+    def _refute(self, trial: StoredTrial, failure: Failure) -> None:
+        failure = replace(failure, reason=reason_of(f"{IN_THE_FINAL}: {failure.reason}"))
+        self._store.refute(trial.id, failure)
+        self._known.add(trial.id, replace(trial.record, outcome=failure, verdict=None))
+        left = choose_top_trials(self._store.trials(TrialQuery(run=self.run.id, sort="number")))
+        best = left[0].record if left else None
+        self._observe(events.TrialRefuted(trial.id, failure, best))
 
     def measure_baseline(self) -> None:
         baseline = self._timed_baseline()

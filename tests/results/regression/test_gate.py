@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes import FakeTarget
 from tests.fakes import bind as bind_fake
 from tests.trials import measurement
 from tests.tuning import fakes
@@ -19,8 +20,9 @@ from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
-from tuner.core.interfaces import Artifact, Partition, Script
-from tuner.core.problem import Matmul
+from tuner.core.interfaces import Artifact, Effort, Partition, Script
+from tuner.core.problem import Matmul, Problem
+from tuner.core.records import Measurement
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.results.best_trials import best_result
@@ -28,6 +30,7 @@ from tuner.results.past_runs import past_trials
 from tuner.results.regression import gate
 from tuner.results.regression.audit import Audited, AuditStatus, audit
 from tuner.results.regression.gate import GateEntry, GateStatus, check_entry, gate_file_bytes, read_gate_file
+from tuner.runtime.workers.runner import LocalRunner
 from tuner.targets.backends import Backends
 from tuner.targets.interface import TargetStatus
 
@@ -221,8 +224,8 @@ def audited(backends: Backends, store: Store) -> list[Audited]:
     return list(audit(backends, store, TrialQuery(), 0.05))
 
 
-def test_the_same_script_or_the_same_code_by_another_compiler_holds_for_free(store: Store) -> None:
-    (found,) = audited(fakes.backends(runner=None), store)
+def test_the_same_script_or_the_same_code_by_another_compiler_keeps_its_time(store: Store) -> None:
+    (found,) = audited(fakes.backends(), store)
     assert (found.status, found.status.holds) == (AuditStatus.UNCHANGED, True)
     (found,) = audited(upgraded(fakes.backends()), store)
     assert (found.status, found.now_s, found.run) == (AuditStatus.SAME_CODE, None, None)
@@ -230,6 +233,25 @@ def test_the_same_script_or_the_same_code_by_another_compiler_holds_for_free(sto
     (found,) = audited(changed(comment="other"), store)
     assert (found.status, found.reason) == (AuditStatus.SAME_CODE, "although changed: the script")
     assert len(store.runs()) == 1
+
+
+@pytest.mark.parametrize("compiler", ["the same", "another"])
+def test_unchanged_code_that_is_wrong_all_the_same_is_flagged_and_fails(store: Store, compiler: str) -> None:
+    """As that of a run whose final re-measurement an older version lost."""
+    (best,) = audited(fakes.backends(), store)
+
+    class Strict(FakeTarget):
+        def measure(self, problem: Problem, loaded: object, effort: Effort, *rest: Any) -> Measurement:
+            assert effort.has_extremes
+            raise CandidateError(Stage.VERIFY, "3 of 64 elements looked at are wrong")
+
+    strict = fakes.backends(runner=lambda order, how: LocalRunner(order, Strict(), Strict(), how.seed))
+    found, *_ = audited(strict if compiler == "the same" else upgraded(strict), store)
+    assert (found.trial.id, found.status) == (best.trial.id, AuditStatus.FAILED)
+    assert found.reason == "fails at stage verify: 3 of 64 elements looked at are wrong"
+    refuted = store.trial(best.trial.id)
+    why = Failure(Stage.VERIFY, "in a later check: 3 of 64 elements looked at are wrong")
+    assert (refuted.record.outcome, refuted.best_s, refuted.stale) == (why, None, "")
 
 
 def test_other_code_is_timed_and_takes_the_place_of_the_old_time(store: Store) -> None:

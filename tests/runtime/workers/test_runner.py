@@ -178,8 +178,9 @@ def test_remeasurement_is_in_order_and_none_for_what_does_not_compile(runner: Ab
     good, better = run(runner, candidate(3), candidate(BEST_X))
     broken = replace(good, candidate=candidate(3, "fail", "compile"))
     unloadable = replace(good, candidate=candidate(3, "fail", "load"))
-    times = runner.remeasure(tuple(map(bound, (good, broken, better, unloadable))), NO_BUDGET).times
-    assert [time and time.median_s for time in times] == [time_of(3), None, time_of(BEST_X), None]
+    found = runner.remeasure(tuple(map(bound, (good, broken, better, unloadable))), NO_BUDGET)
+    assert [time and time.median_s for time in found.measured] == [time_of(3), None, time_of(BEST_X), None]
+    assert [failure.stage for failure in found.failures] == [Stage.COMPILE, Stage.LOAD]
     assert runner.remeasure((), NO_BUDGET) == FinalTimes(())
 
 
@@ -187,8 +188,8 @@ def test_remeasurement_is_in_order_and_none_for_what_does_not_compile(runner: Ab
 def test_remeasurement_go_on_without_the_one_that_breaks_them(runner: AbstractRunner) -> None:
     good, better = run(runner, candidate(3), candidate(BEST_X))
     breaking = replace(good, candidate=candidate(4, "odd", "together"))
-    times = runner.remeasure(tuple(map(bound, (good, breaking, better))), NO_BUDGET).times
-    assert [time is None for time in times] == [False, True, False]
+    found = runner.remeasure(tuple(map(bound, (good, breaking, better))), NO_BUDGET)
+    assert [time is None for time in found.measured] == [False, True, False]
 
 
 def test_closing_twice_and_with_work_pending_is_fine(build: Build) -> None:

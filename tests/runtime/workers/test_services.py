@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes import BEST_X, PROBLEM, FakeTarget, UntimedTarget, bind, candidate, fake_factory, time_of
 from tests.tuning.fakes import present
-from tuner.core.errors import CandidateError, Failure, Stage, TunerError
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError, failing_as_member
 from tuner.core.interfaces import Artifact, Effort, FinalTimes, LoadedLibrary
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
@@ -21,8 +21,8 @@ def artifact_of(x: int, deed: str = "", at: str = "") -> Artifact:
     return FakeTarget().compile(PROBLEM, bind(candidate(x, deed, at)))
 
 
-def median_of(measurement: Measurement | None) -> float | None:
-    return None if measurement is None else measurement.median_s
+def median_of(measurement: Measurement | Failure | None) -> float | None:
+    return measurement.median_s if isinstance(measurement, Measurement) else None
 
 
 def test_timing_is_announced_once_and_what_takes_its_process_with_it_ends_the_remeasurement() -> None:
@@ -31,7 +31,7 @@ def test_timing_is_announced_once_and_what_takes_its_process_with_it_ends_the_re
     with pytest.raises(CandidateError, match="found 2, expected 1"):
         service.evaluate(PROBLEM, artifact_of(3, "wrong", "verify"), Effort(), seed=1)
     nothing = service.remeasure(PROBLEM, services.Group((artifact_of(1, "fail", "load"),)), Effort(), seed=1)
-    assert nothing == FinalTimes((None,))
+    assert nothing == FinalTimes((Failure(Stage.LOAD, "fails at load"),))
     assert heard == []
     evaluation = service.evaluate(PROBLEM, artifact_of(3), Effort(), seed=1)
     assert heard == ["timing"]
@@ -161,7 +161,7 @@ def test_each_piece_of_work_has_its_seed_in_whatever_process() -> None:
 
 A, B, C = (Artifact(code, code, ()) for code in "ABC")
 SLOW = Measurement((1.0,), 1, 1.0, (1.0, 1.0))
-BROKEN = Failure(Stage.RUN, "killed by SIGSEGV")
+BROKEN = Failure(Stage.RUN, "killed by SIGKILL")
 FAILED = partial(FinalTimes, reason=BROKEN.reason)
 Artifacts = tuple[Artifact | None, ...]
 BASELINE = Baseline("cuBLAS 13.1.2", 0, SLOW)
@@ -175,7 +175,7 @@ BASELINE = Baseline("cuBLAS 13.1.2", 0, SLOW)
         ((A, A), lambda _: False, FinalTimes((SLOW, SLOW), BASELINE), "AA+"),
         ((None, None), lambda _: False, FinalTimes((None, None), reason="nothing compiles any more"), ""),
         # the one that breaks the others is left out, the baseline library, and those that only break together
-        ((A, B, C), lambda group: B in group.artifacts, FAILED((SLOW, None, SLOW)), "ABC+ A B C AC"),
+        ((A, B, C), lambda group: B in group.artifacts, FAILED((SLOW, BROKEN, SLOW)), "ABC+ A B C AC"),
         ((A, B), lambda group: group.has_baseline, FAILED((SLOW, SLOW)), "AB+ A B AB"),
         ((A, B), lambda group: len(group.artifacts) > 1, FAILED((None, None)), "AB+ A B AB"),
     ],
@@ -193,3 +193,35 @@ def test_all_are_timed_together_in_one_call_but_those_that_break_the_others(
 
     assert services.time_finals(artifacts, together) == expected
     assert asked == groups.split()
+
+
+WRONG_CODE = Failure(Stage.VERIFY, "4 elements are wrong")
+FAULTY = Failure(Stage.RUN, "killed by SIGSEGV, as by an access outside of its operands")
+
+
+@pytest.mark.parametrize("defect", [WRONG_CODE, FAULTY])
+def test_nothing_is_timed_together_with_code_that_is_wrong_or_faults(defect: Failure) -> None:
+    """Which of several it is shows where each runs alone; the caller goes on without it."""
+    asked = []
+
+    def together(group: services.Group) -> FinalTimes | Failure:
+        asked.append(group.artifacts)
+        return defect if B in group.artifacts else FinalTimes((SLOW,) * len(group.artifacts))
+
+    found = services.time_finals((A, B, C), together)
+    assert found == FinalTimes((None, defect, None), reason=defect.reason)
+    assert asked == [(A, B, C), (A,), (B,), (C,)]
+
+
+def test_a_failure_that_names_its_kernel_is_that_of_its_trial_and_costs_its_process() -> None:
+    class Picky(FakeTarget):
+        def measure_together(self, problem: Problem, loaded: tuple[object, ...], *_: Any) -> Any:
+            with failing_as_member(1):
+                raise CandidateError(Stage.VERIFY, "4 elements are wrong")
+
+    group = services.Group((artifact_of(1, "fail", "load"), artifact_of(2), artifact_of(3)))
+    found = services.time_together(Picky(), PROBLEM, group, Effort(), np.random.default_rng(0))
+    unloaded = Failure(Stage.LOAD, "fails at load")
+    assert found == FinalTimes((unloaded, None, WRONG_CODE), reason="4 elements are wrong")
+    assert services.is_of_a_broken_process(found)
+    assert not services.is_of_a_broken_process(FinalTimes((unloaded, SLOW)))

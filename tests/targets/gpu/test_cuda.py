@@ -243,7 +243,7 @@ def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(runn
     (right,) = run(runner, candidate(number=2))
     broken = Record(PROBLEM, candidate("beyond"), CUDA, right.outcome)
     found = runner.remeasure((bound(right), bound(broken)), BRIEF)
-    assert [time is None for time in found.times] == [False, True]
+    assert [time is None for time in found.measured] == [False, True]
     assert found.baseline is None  # it did not take part again
 
 
@@ -253,7 +253,7 @@ def test_cublas_are_interleaved_with_the_top_trials(runner: WorkerRunner) -> Non
     found = runner.remeasure((bound(right), bound(right)), BRIEF)
     baseline = present(found.baseline)
     assert baseline.name == "cuBLAS 13.1.2"
-    assert [len(present(time).samples_s) for time in (*found.times, baseline.measurement)] == [FEW] * 3
+    assert [len(present(time).samples_s) for time in (*found.measured, baseline.measurement)] == [FEW] * 3
     assert baseline.measurement.cold_median_s is not None
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, final
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import Failure, UsageError
 from tuner.core.machine import Machine
 from tuner.core.records import Measurement
 from tuner.core.remote_results import (
@@ -267,6 +267,8 @@ def _why_impossible(line: Line, machine: Machine) -> str:
                 return why
             return why_impossible(line.outcome, line.problem, limit)
         case FinalTime():
+            if isinstance(line.measurement, Failure):
+                return ""
             return why_impossible(line.measurement, line.problem, limit)
         case NoiseFloor():
             return "" if line.noise >= 0 else f"found a noise of {line.noise:g}, allowed 0 or more"

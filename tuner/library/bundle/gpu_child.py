@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import final
 
-from tuner.core.errors import RAN, CandidateError, Failure, Stage
+from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import Artifact, Effort, FinalTimes
 from tuner.core.problem import Problem
 from tuner.core.remote_results import CUBIN, PTX, PendingTrial
@@ -49,7 +49,7 @@ class MeasuringService:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
     def remeasure(self, problem: Problem, group: services.Group, effort: Effort, seed: int) -> FinalTimes:
-        """Returns the times of a group's programs, interleaved; None for one that does not load."""
+        """Returns the times of a group's programs, interleaved, or the failures of some of them."""
         return self._service.remeasure(problem, group, effort, seed)
 
 
@@ -98,7 +98,7 @@ class GpuChild:
     ) -> FinalTimes:
         """Times the programs and cuBLAS, the baseline, interleaved.
 
-        A program that fails has None; no times at all if all fail or ``within_s`` is over.
+        A program that fails has its failure; no times at all if all fail or ``within_s`` is over.
         """
         group = services.Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
@@ -120,7 +120,7 @@ class GpuChild:
             self._is_warm = False
             limit_s += COLD_S + reference_limit_s(self._problem)
             return self._reply_of(method, work, effort, seed, within_s - news.seconds, limit_s)
-        has_run = isinstance(news.value, Failure) and news.value.stage in RAN
+        has_run = services.is_of_a_broken_process(news.value)
         if has_run:
             self._worker.kill()
         self._is_warm = not has_run and (self._is_warm or not isinstance(news.value, Failure))

@@ -16,7 +16,7 @@ from tuner.core.errors import Failure, TunerError, UsageError
 from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import USUAL_MULTIPROCESSORS, DeviceError, chip_of
 from tuner.core.gpu_code import KernelProgram, Launch
-from tuner.core.interfaces import FINAL_EFFORT, Effort
+from tuner.core.interfaces import FINAL_EFFORT, Effort, FinalTimes
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.reliability import Reliability
@@ -27,6 +27,7 @@ from tuner.core.remote_results import (
     FinalTime,
     MeasuredTrial,
     NoiseFloor,
+    Origin,
     PendingTrial,
     RemoteResults,
 )
@@ -206,11 +207,12 @@ class MeasuringSession:
         child = GpuChild(problem, self._gpu.evaluate(group[0].program.chip))
         stop_s = end_s - REMEASUREMENT_SHARE * (end_s - self._clock())
         by_origin = {trial.origin: trial for trial in self._order.bundle.trials}
+        wrong = wrong_trials(self._order.known)
         timed = [  # (median in seconds, trial, code), first of candidates that an earlier session timed
             (known.outcome.median_s, by_origin[known.origin], known.code)
             for known in self._order.known.trials
             if isinstance(known.outcome, Measurement) and known.outcome.is_complete
-            if known.problem == problem and known.origin in by_origin
+            if known.problem == problem and known.origin in by_origin and known.origin not in wrong
         ]
         with contextlib.closing(child):
             for trial in group:
@@ -257,18 +259,39 @@ class MeasuringSession:
     def _finals(
         self, child: GpuChild, problem: Problem, best: list[tuple[float, PendingTrial, str]], end_s: float
     ) -> Baseline | None:
-        if len(best) < 2 or end_s - self._clock() < LEAST_S:
-            return None
-        artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
-        with self._locked(problem):
-            found = child.remeasure(artifacts, FINAL_EFFORT, self._seed(best[0][1]), end_s - self._clock())
-        times = found.times
+        while len(best) >= 2 and end_s - self._clock() >= LEAST_S:
+            artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
+            with self._locked(problem):
+                left_s = end_s - self._clock()
+                found = child.remeasure(artifacts, FINAL_EFFORT, self._seed(best[0][1]), left_s)
+            wrong = self._keep_wrong(problem, best, found)
+            if not wrong:
+                self._keep_times(problem, best, found)
+                return found.baseline
+            best = [each for each in best if each[1].origin not in wrong]
+        return None
+
+    def _keep_wrong(
+        self, problem: Problem, best: list[tuple[float, PendingTrial, str]], found: FinalTimes
+    ) -> set[Origin]:
+        wrong = set()
+        trials = [trial for _, trial, _ in (*best, best[0])]
+        for trial, outcome in zip(trials, found.times, strict=False):
+            if isinstance(outcome, Failure) and outcome.shows_a_defect and trial.origin not in wrong:
+                self._keep(FinalTime(trial.origin, problem, outcome))
+                self._tell(f"  trial {trial.id}: failed when it was timed again: {outcome.reason}")
+                wrong.add(trial.origin)
+        return wrong
+
+    def _keep_times(
+        self, problem: Problem, best: list[tuple[float, PendingTrial, str]], found: FinalTimes
+    ) -> None:
+        times = found.measured
         for (_, trial, _), measurement in zip(best, times, strict=False):
             if measurement is not None:
                 self._keep(FinalTime(trial.origin, problem, measurement))
         if times and times[0] is not None and times[-1] is not None:
             self._keep(NoiseFloor(problem, noise_of(times[0], times[-1])))
-        return found.baseline
 
     def _baseline(self, problem: Problem, end_s: float) -> None:
         known = {each.problem for each in self._order.known.baselines}
@@ -335,14 +358,29 @@ def outcome_text(found: MeasuredTrial) -> str:
     return seconds_text(found.outcome.median_s)
 
 
+def wrong_trials(results: RemoteResults) -> set[Origin]:
+    """Returns the trials that were timed, and found wrong when they were timed again."""
+    return {final.origin for final in results.final_times if isinstance(final.measurement, Failure)}
+
+
 def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
     """Returns each problem's fastest trial and time, of re-measured trials if any; no failures."""
-    final_times = {final.origin: final.measurement for final in results.final_times}
-    with_remeasurement = {final.problem for final in results.final_times}
+    wrong = wrong_trials(results)
+    final_times = {
+        final.origin: final.measurement
+        for final in results.final_times
+        if isinstance(final.measurement, Measurement) and final.origin not in wrong
+    }
+    with_remeasurement = {final.problem for final in results.final_times if final.origin in final_times}
     best: dict[Problem, tuple[MeasuredTrial, Measurement]] = {}
     for trial in results.trials:
         is_out = trial.problem in with_remeasurement and trial.origin not in final_times
-        if is_out or not isinstance(trial.outcome, Measurement) or not trial.outcome.is_complete:
+        if (
+            trial.origin in wrong
+            or is_out
+            or not isinstance(trial.outcome, Measurement)
+            or not trial.outcome.is_complete
+        ):
             continue
         time = final_times.get(trial.origin, trial.outcome)
         if trial.problem not in best or time.median_s < best[trial.problem][1].median_s:

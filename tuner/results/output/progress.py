@@ -159,8 +159,8 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
             return f"final re-measurement: timing the best {trials} again, interleaved"
         case events.NoiseMeasured(noise):
             return _noise_line(noise)
-        case events.RoundLost():  # the result has the reason
-            return "final re-measurement: lost, no times"
+        case events.TrialRefuted() | events.RoundLost():
+            return _lost_line(event)
         case events.WaitsForLock() | events.WaitsForNode():
             return _waiting_line(event)
     return f"trial {event.trial}: {event.record.status}"
@@ -171,6 +171,12 @@ def _noise_line(noise: float) -> str:
         return f"noise floor: {noise:.1%}"
     # how far they differ is the reason why the result is unreliable, which is printed with the result
     return f"noise floor: none, times of the same code differ by more than {NOISE_LIMIT:.0%}"
+
+
+def _lost_line(event: events.TrialRefuted | events.RoundLost) -> str:
+    if isinstance(event, events.TrialRefuted):
+        return f"trial {event.trial}: failed {event.failure.reason}"
+    return "final re-measurement: lost, no times"  # the result has the reason
 
 
 def _waiting_line(event: events.WaitsForLock | events.WaitsForNode) -> str:
@@ -270,6 +276,7 @@ class CampaignState:
         self.proposed, self.elapsed_s = event.proposed, event.elapsed_s
         if isinstance(event.event, events.TrialDone):
             self.trials[event.place] = event.event.counts.proposed
+        if isinstance(event.event, events.TrialDone | events.TrialRefuted):
             self.best[event.place] = event.event.best
 
     @property

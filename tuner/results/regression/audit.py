@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.selected_result import timed
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
-from tuner.core.errors import CandidateError, Failure, TunerError
+from tuner.core.errors import CandidateError, Failure, TunerError, reason_of
 from tuner.core.interfaces import FINAL_EFFORT, BoundRecord, Effort, Script
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record
@@ -89,6 +89,16 @@ def evaluated(runner: "AbstractRunner", candidate: Candidate, effort: Effort = F
     return runner.finish()
 
 
+def defect_of(
+    backends: Backends, case: EvaluationCase, script: Script, candidate: Candidate
+) -> Failure | None:
+    """Compiles a script and verifies its code, on extreme inputs too; returns how it is wrong, or None."""
+    with runner_of(backends, case, lambda _candidate: script) as runner:
+        outcome = evaluated(runner, candidate, VERIFYING).record.outcome
+    return outcome if isinstance(outcome, Failure) and outcome.shows_a_defect else None
+
+
+VERIFYING = Effort(budget_s=0.0, min_samples=1, max_samples=1, has_extremes=True)  # the time is not used
 BEST_TRIALS_OF_A_PROBLEM = 8  # as many as the final re-measurement of a run
 
 
@@ -127,7 +137,7 @@ class Audited:
 def audit(
     backends: Backends, store: "Store", query: TrialQuery, tolerated: float, seed: int = 0
 ) -> Iterator[Audited]:
-    """Audits the best trials of this machine one by one: recompiles them, and evaluates changed code again.
+    """Audits the best trials of this machine one by one: recompiles and verifies them, times changed code.
 
     Evaluations become runs; recorded times of other code become stale, and then the next best trial is
     audited, up to 8 per problem. ``tolerated``: relative, 0.05 for 5 %.
@@ -144,7 +154,7 @@ def audit(
             audited = _audited(backends, store, trial, tolerated, seed)
             if audited.run is not None:
                 done |= {each.id for each in store.trials(TrialQuery(run=audited.run))}
-            if audited.status.makes_time_stale:
+            if audited.status.makes_time_stale and store.trial(trial.id).best_s is not None:
                 store.mark_stale(trial.id, f"{audited.status.value} in an audit: {audited.reason}")
             yield audited
 
@@ -164,7 +174,8 @@ def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: 
     except TunerError as error:
         return Audited(trial, AuditStatus.FAILED, str(error))
     if script.sha256 == record.script_sha256 and compiler.fingerprint == run.compiler.fingerprint:
-        return Audited(trial, AuditStatus.UNCHANGED, "the same script and compiler")
+        unchanged = Audited(trial, AuditStatus.UNCHANGED, "the same script and compiler")
+        return _verified_again(backends, store, unchanged, script, seed)
     case = EvaluationCase(record.problem, record.target, trial.threads, seed)
     try:
         with runner_of(backends, case, lambda _candidate: script, known_code(record)) as runner:
@@ -174,8 +185,28 @@ def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: 
     if bound.record.reused_from is not None:
         changes = run.compiler.changes_to(compiler)
         changes += ("the script",) * (script.sha256 != record.script_sha256)
-        return Audited(trial, AuditStatus.SAME_CODE, f"although changed: {', '.join(changes)}")
+        same = Audited(trial, AuditStatus.SAME_CODE, f"although changed: {', '.join(changes)}")
+        return _verified_again(backends, store, same, script, seed)
     return _with_outcome(backends, store, trial, bound, kind, tolerated)
+
+
+def _verified_again(
+    backends: Backends, store: "Store", audited: Audited, script: Script, seed: int
+) -> Audited:
+    """Verifies code that has not changed; a trial that is found wrong becomes a failed one."""
+    trial, record = audited.trial, audited.trial.record
+    if not backends.kind(record.target).status().is_available:
+        return audited
+    case = EvaluationCase(record.problem, record.target, trial.threads, seed)
+    try:
+        failure = defect_of(backends, case, script, record.candidate)
+    except TunerError as error:
+        return Audited(trial, AuditStatus.NOT_EVALUATED, str(error))
+    if failure is None:
+        return audited
+    store.refute(trial.id, replace(failure, reason=reason_of(f"in a later check: {failure.reason}")))
+    reason = f"fails at stage {failure.stage.value}: {failure.reason}"
+    return Audited(trial, AuditStatus.FAILED, reason)
 
 
 def _with_outcome(

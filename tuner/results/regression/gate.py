@@ -28,7 +28,15 @@ from tuner.analysis.slowdown import (
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, with_alignment
 from tuner.core.errors import Failure, UsageError
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord, Effort, Partition, Script
+from tuner.core.interfaces import (
+    AbstractRunner,
+    Artifact,
+    BoundRecord,
+    Effort,
+    FinalTimes,
+    Partition,
+    Script,
+)
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record
 from tuner.core.reliability import Reliability
@@ -39,6 +47,7 @@ from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.results.regression.audit import (
     EvaluationCase,
     compiles_recorded_script,
+    defect_of,
     evaluated,
     known_code,
     runner_of,
@@ -156,7 +165,7 @@ def _unpacked(packed: bytes, place: str) -> bytes:
 
 
 SESSION_EFFORT = Effort(
-    budget_s=0.1, min_samples=11, max_samples=60
+    budget_s=0.1, min_samples=11, max_samples=60, has_extremes=True
 )  # of each of three codes, see ``timing_sessions``
 SESSIONS_LIMIT = 30
 
@@ -258,6 +267,9 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
     with runner_of(backends, case, bind, known_code(entry_record(entry))) as runner:
         current = evaluated(runner, entry.candidate)
         if current.record.reused_from is not None:
+            failure = defect_of(backends, case, current.script, entry.candidate)
+            if failure is not None:
+                return GateResult(entry, GateStatus.FAILED, _failed_text(failure))
             mlir = backends.measurement(entry.target).compiler(entry.target).mlir
             reason = f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
             if mlir == entry.mlir or entry.artifact.program is not None:
@@ -279,11 +291,8 @@ def compared(
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
     taken: list[GateSession] = []
     for session in timing_sessions(runner, then, current, spare_cores):
-        if session is None:
-            reason = "the current code ran alone, and fails interleaved with the recorded code"
-            if runner.remeasure((then,), SESSION_EFFORT).times[0] is None:
-                reason = "the recorded code does not run here any more: record it again"
-            return GateResult(entry, GateStatus.FAILED, reason)
+        if isinstance(session, FinalTimes):
+            return GateResult(entry, GateStatus.FAILED, _why_no_session(runner, then, session))
         taken.append(session)
         if len(taken) < LEAST_SESSIONS:
             continue
@@ -303,16 +312,26 @@ def compared(
     )
 
 
+def _why_no_session(runner: AbstractRunner, then: BoundRecord, lost: FinalTimes) -> str:
+    recorded, _, current = lost.times
+    for name, outcome in (("current", current), ("recorded", recorded)):
+        if isinstance(outcome, Failure) and outcome.shows_a_defect:
+            return f"the {name} code {_failed_text(outcome)}"
+    if runner.remeasure((then,), SESSION_EFFORT).measured[0] is None:
+        return "the recorded code does not run here any more: record it again"
+    return "the current code ran alone, and fails interleaved with the recorded code"
+
+
 def timing_sessions(
     runner: AbstractRunner, then: BoundRecord, current: BoundRecord, spare_cores: int
-) -> Iterator[GateSession | None]:
-    """Yields up to 30 sessions, each of which loads both codes anew; None, at the end, where a code fails."""
+) -> Iterator[GateSession | FinalTimes]:
+    """Yields up to 30 sessions, each of which loads both codes anew; at the end what lacks times."""
     quietest_s = math.inf  # of the reference kernel
     for _ in range(SESSIONS_LIMIT):
         timed = runner.remeasure((then, then, current), SESSION_EFFORT)
-        first, again, now = timed.times
+        first, again, now = timed.measured
         if first is None or again is None or now is None:
-            yield None
+            yield timed
             return
         if first.host is not None:
             quietest_s = min(quietest_s, first.host.reference_s)
@@ -351,7 +370,11 @@ def entry_record(entry: GateEntry) -> Record:
     )
 
 
+def _failed_text(failure: Failure) -> str:
+    return f"fails at stage {failure.stage.value}: {failure.reason}"
+
+
 def _why_no_time(record: Record) -> str:
     if isinstance(record.outcome, Failure):
-        return f"fails at stage {record.outcome.stage.value}: {record.outcome.reason}"
+        return _failed_text(record.outcome)
     return "is verified, and nothing is timed here"

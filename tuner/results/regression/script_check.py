@@ -79,6 +79,7 @@ class _Session:
     kernel: Measurement | None  # None: the kernel failed
     times: RoundTimes | None
     objection: str  # why the session's times cannot be relied on; "" where they can
+    wrong: Failure | None = None  # shows that the kernel's code is wrong
 
 
 def checked(
@@ -99,8 +100,7 @@ def checked(
         current = evaluated(runner, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
         outcome = current.record.outcome
         if isinstance(outcome, Failure):
-            reason = f"failed at stage {outcome.stage.value}: {outcome.reason}"
-            return ScriptCheck(CheckFinding.FAILED, reason)
+            return ScriptCheck(CheckFinding.FAILED, _failed_text(outcome))
         if isinstance(outcome, Verdict):
             if current.record.is_compiled_only:
                 return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
@@ -145,6 +145,8 @@ def compared(
     slowdown: RelativeSlowdown | None = None
     conclusion: tuple[CheckFinding, str] | None = None
     for session in _sessions(runner, current, library, spare_cores):
+        if session.wrong is not None:
+            return ScriptCheck(CheckFinding.FAILED, _failed_text(session.wrong))
         (disturbed if session.objection else quiet).append(session)
         if not session.objection and len(quiet) >= LEAST_SESSIONS:
             slowdown = relative_slowdown(recorded, tuple(each.times for each in quiet if each.times))
@@ -172,9 +174,10 @@ def _sessions(
     quietest_s = math.inf
     while True:
         timed = runner.remeasure((current, current), SESSION_EFFORT)
-        kernel, again = timed.times
+        kernel, again = timed.measured
         if kernel is None or again is None:
-            yield _Session(None, None, BROKEN)
+            wrong = next((each for each in timed.failures if each.shows_a_defect), None)
+            yield _Session(None, None, BROKEN, wrong)
             continue
         host, baseline = kernel.host, None if timed.baseline is None else timed.baseline.measurement
         quietest_s = quietest_s if host is None else min(quietest_s, host.reference_s)
@@ -213,6 +216,10 @@ def _conclusion(
 def _recorded_again(provenance: ScriptProvenance) -> str:
     retime = f"tuner tune --resume {provenance.run} --retime"
     return f"record its time again: {retime}, then: tuner export --trial {provenance.trial}"
+
+
+def _failed_text(failure: Failure) -> str:
+    return f"failed at stage {failure.stage.value}: {failure.reason}"
 
 
 def _is_busy(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> bool:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, final
 
-from tuner.core.errors import RAN, Failure, Stage
+from tuner.core.errors import FAULT, Failure, Stage
 from tuner.core.interfaces import Effort, Script
 from tuner.core.problem import Problem
 from tuner.runtime.workers.child_process import ChildProcess
 from tuner.runtime.workers.protocol import Event, Limits, Reply, ServiceSpec
+from tuner.runtime.workers.services import is_of_a_broken_process
 from tuner.runtime.workers.worker import Worker
 
 
@@ -95,7 +96,6 @@ class CompilePool:
 # A call that an earlier call may have broken is repeated in a fresh child; after a failure of running code
 # the child is replaced.
 
-FAULT = "killed by SIGSEGV"
 WHY_FAULT = "as by an access outside of its operands or a write to an input"
 LockContext = Callable[[], contextlib.AbstractContextManager[None]]
 
@@ -144,7 +144,7 @@ class MeasurementWorker:
         reply = self._evaluated()
         if reply.is_doubtful:
             return self.ask(method, problem, work, effort, seed, timeout_s)
-        if isinstance(reply.value, Failure) and reply.value.stage in RAN:
+        if is_of_a_broken_process(reply.value):
             self._worker.kill()
         self._worker.start()
         if isinstance(reply.value, Failure) and reply.value.reason == FAULT:

@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from tuner.core.errors import CandidateError, Failure, Stage, TunerError
+from tuner.core.errors import RAN, CandidateError, Failure, GroupMemberError, Stage, TunerError
 from tuner.core.interfaces import (
     AbstractBaselineSource,
     AbstractEvaluator,
@@ -92,10 +92,9 @@ class RemeasurementRounds:
         self._asked = 0  # groups timed so far
 
     def times(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times trials interleaved, with the baseline; None for one that compiles or runs no more."""
+        """Times trials interleaved, with the baseline; the failure of one that compiles or runs no more."""
         bare = tuple(dict.fromkeys(each.script for each in top_trials if each.artifact is None))
-        pairs = zip(bare, self._compiled(bare), strict=True)
-        made = {script: outcome for script, outcome in pairs if isinstance(outcome, Artifact)}
+        made = dict(zip(bare, self._compiled(bare), strict=True))
         artifacts = tuple(each.artifact or made.get(each.script) for each in top_trials)
         medians_s = [each.record.median_s for each in top_trials if each.record.median_s is not None]
         slowest_s = max(medians_s, default=None)
@@ -108,27 +107,51 @@ class RemeasurementRounds:
 
 
 def time_finals(
-    artifacts: tuple[Artifact | None, ...], together: Callable[[Group], FinalTimes | Failure]
+    artifacts: tuple[Artifact | Failure | None, ...], together: Callable[[Group], FinalTimes | Failure]
 ) -> FinalTimes:
-    """Times artifacts with the baseline, by ``together``; if it fails, without it, those that run alone."""
-    present = {index: artifact for index, artifact in enumerate(artifacts) if artifact is not None}
+    """Times artifacts with the baseline, by ``together``; if it fails, without it, those that run alone.
+
+    ``artifacts``: a Failure or None where a trial did not compile. Nothing is timed once a failure shows that
+    one of the codes is wrong.
+    """
+    present = {index: each for index, each in enumerate(artifacts) if isinstance(each, Artifact)}
+    times: list[Measurement | Failure | None] = [
+        None if isinstance(each, Artifact) else each for each in artifacts
+    ]
     if not present:
-        return FinalTimes((None,) * len(artifacts), reason="nothing compiles any more" if artifacts else "")
+        return FinalTimes(tuple(times), reason="nothing compiles any more" if artifacts else "")
     outcome = together(Group(tuple(present.values()), has_baseline=True))
     reason = ""
     if isinstance(outcome, Failure):
         reason = outcome.reason
-        present = {index: one for index, one in present.items() if _works(together(Group((one,))))}
+        failures = _failures_alone(present, together)
+        for index, failure in failures.items():
+            times[index] = failure
+        if any(failure.shows_a_defect for failure in failures.values()):
+            return FinalTimes(tuple(times), reason=reason)
+        present = {index: artifact for index, artifact in present.items() if index not in failures}
         outcome = together(Group(tuple(present.values()))) if present else outcome
     if isinstance(outcome, Failure):  # each artifact fails alone, or only all of them together
-        return FinalTimes((None,) * len(artifacts), reason=reason)
-    by_index = dict(zip(present, outcome.times, strict=True))  # equal artifacts (A/A) have separate times
-    times = tuple(by_index.get(index) for index in range(len(artifacts)))
-    return FinalTimes(times, outcome.baseline, reason)
+        return FinalTimes(tuple(times), reason=reason)
+    for index, time_ in zip(present, outcome.times, strict=True):  # equal artifacts (A/A) have separate times
+        times[index] = time_
+    return FinalTimes(tuple(times), outcome.baseline, reason or outcome.reason)
 
 
-def _works(outcome: FinalTimes | Failure) -> bool:
-    return not isinstance(outcome, Failure) and outcome.times[0] is not None
+def _failures_alone(
+    artifacts: dict[int, Artifact], together: Callable[[Group], FinalTimes | Failure]
+) -> dict[int, Failure]:
+    """Times each artifact alone; returns the failures by the artifact's place."""
+    failures: dict[int, Failure] = {}
+    for index, artifact in artifacts.items():
+        outcome = together(Group((artifact,)))
+        if isinstance(outcome, FinalTimes):
+            found = outcome.failures
+        else:
+            found = (outcome,)
+        if found:
+            failures[index] = found[0]
+    return failures
 
 
 TIMING = "timing"  # the Event before timing: the parent quiets the machine, then sends GoAhead
@@ -154,7 +177,7 @@ class EvaluationService:
         return evaluate(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 
     def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
-        """Times a group's artifacts interleaved, on inputs of ``seed``. Sends an Event before timing."""
+        """Verifies and times a group's artifacts, on inputs of ``seed``. Sends an Event before timing."""
         rng = np.random.default_rng(seed)
         return time_together(self._evaluator, problem, group, effort, rng, lambda: self._announce(TIMING))
 
@@ -167,7 +190,12 @@ def time_together(
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
 ) -> FinalTimes:
-    """Times artifacts interleaved with the fastest library; None: does not load. Raises CandidateError."""
+    """Times artifacts interleaved with the fastest library; with the failure of one that does not load.
+
+    Ends with the first failure that is known to be one artifact's: the others then have no time. Raises
+    CandidateError for other failures.
+    """
+    times: list[Measurement | Failure | None] = [None] * len(group.artifacts)
     loaded: dict[int, object] = {}  # by index
     for index, artifact in enumerate(group.artifacts):
         try:
@@ -175,8 +203,9 @@ def time_together(
         except CandidateError as error:
             if error.stage is Stage.RUN:  # it has destroyed more than itself: a GPU's context
                 raise
+            times[index] = error.failure
     if not loaded:
-        return FinalTimes((None,) * len(group.artifacts))
+        return FinalTimes(tuple(times))
     libraries = _libraries(evaluator, problem, rng) if group.has_baseline else ()
     before_timing()
 
@@ -184,16 +213,26 @@ def time_together(
         works = (*loaded.values(), *(each.work for each in libraries))
         return evaluator.measure_together(problem, works, effort, rng)
 
-    usable, failed, times = _timed_with(libraries, measured)
-    by_index = dict(zip(loaded, times, strict=False))  # the libraries' times are the last
+    try:
+        usable, failed, measurements = _timed_with(libraries, measured)
+    except GroupMemberError as error:
+        times[list(loaded)[error.index]] = error.failure
+        return FinalTimes(tuple(times), reason=error.reason)
+    for index, measurement in zip(loaded, measurements, strict=False):  # the libraries' times are the last
+        times[index] = measurement
     # 0: on a GPU, or the evaluator has no libraries
     threads = evaluator.baseline_threads if isinstance(evaluator, AbstractBaselineSource) else 0
     timed = [
         (each.library, Baseline(each.name, threads, time, is_interleaved=True))
-        for each, time in zip(usable, times[len(loaded) :], strict=True)
+        for each, time in zip(usable, measurements[len(loaded) :], strict=True)
     ]
-    kernels = tuple(by_index.get(index) for index in range(len(group.artifacts)))
-    return FinalTimes(kernels, fastest_baseline(timed, failed))
+    return FinalTimes(tuple(times), fastest_baseline(timed, failed))
+
+
+def is_of_a_broken_process(value: object) -> bool:
+    """Returns whether a reply is, or has, a failure of code that ran: it may have damaged its process."""
+    failures = value.failures if isinstance(value, FinalTimes) else (value,)
+    return any(isinstance(each, Failure) and each.stage in RAN for each in failures)
 
 
 def _timed_with(

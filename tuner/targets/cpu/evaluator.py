@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.errors import CandidateError, Stage, TunerError, failing_as_member
 from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, WeightPacking, packings_in, threads_in
 from tuner.core.interfaces import (
     AbstractBaselineSource,
@@ -148,6 +148,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
         assert isinstance(loaded, LoadedKernel)
+        if effort.has_extremes:
+            self.verify_on_extremes(problem, (loaded,), rng)
         watch = self._host_watch()
         before, reference_kernel = watch.read(), watch.sample_reference()
         measurement = timing.measure_by(self._stopwatch(problem, loaded, rng), effort, rng)
@@ -159,11 +161,11 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
         """Verifies on extreme inputs, then times; reference kernels in between show a slow machine."""
-        self._verify_on_extremes(problem, loaded, rng)
+        self.verify_on_extremes(problem, loaded, rng)
         watch = self._host_watch()
         baselines = [one for one in loaded if isinstance(one, InterleavedBaseline)]
         processes = [one.process for one in baselines]
-        stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
+        stopwatches = tuple(self._stopwatch(problem, one, rng, index) for index, one in enumerate(loaded))
         before, waited_s = watch.read(*processes), sum(one.waited_s for one in baselines)
         surrounding_s = watch.sample_reference()
         # two kernels of fixed work, timed in each round: multiply-adds in registers, which drift with the
@@ -181,9 +183,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         host = watch.conditions(
             before, after, tuple(surrounding_s), product.samples_s, interleaved_s=reference_kernel.samples_s
         )
-        for measurement, one in zip(times, loaded, strict=True):
+        for index, (measurement, one) in enumerate(zip(times, loaded, strict=True)):
             if isinstance(one, LoadedKernel):
-                self._require_possible(problem, one, measurement, rng)
+                with failing_as_member(index):
+                    self._require_possible(problem, one, measurement, rng)
         offsets = self._offsets(problem, loaded, tuple(times), effort, rng) if effort.has_offsets else {}
         return tuple(
             replace(measurement, host=host, offsets=offsets.get(index, ()))
@@ -213,18 +216,21 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             for index in chosen
         }
 
-    def _verify_on_extremes(
+    def verify_on_extremes(
         self, problem: Problem, loaded: tuple[object, ...], rng: np.random.Generator
     ) -> None:
+        """Verifies kernels on numbers that ``verify`` does not draw; raises GroupMemberError."""
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
         for _ in range(EXTREME_DRAWS):
             arrays.fill_with_extremes(rng)
-            for kernel in loaded:
+            for index, kernel in enumerate(loaded):
                 if isinstance(kernel, LoadedKernel):
                     arrays.overwrite_output(rng)
                     prepared = _calls(kernel, arrays)
-                    team.repeat(prepared.calls, 1)
-                    arrays.check_rows(rng)
+                    with failing_as_member(index):
+                        with no_thread_started(), same_float_mode():
+                            team.repeat(prepared.calls, 1)
+                        arrays.check_rows(rng)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
         if problem.fusion and not problem.weights:
@@ -245,12 +251,21 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         kept = self._baselines[library] = baseline
         return LoadedLibrary(library, kept.name, kept, has_ended=lambda: kept.has_ended)
 
-    def _stopwatch(self, problem: Problem, loaded: object, rng: np.random.Generator) -> timing.Stopwatch:
+    def _stopwatch(
+        self, problem: Problem, loaded: object, rng: np.random.Generator, index: int = 0
+    ) -> timing.Stopwatch:
+        """Returns what times a kernel or a baseline; ``index``: of a kernel among those timed together."""
         if isinstance(loaded, InterleavedBaseline):
             return loaded.take
         assert isinstance(loaded, LoadedKernel)
         arrays = self._arrays_of(problem, rng)
-        return TimingChecks(self._thread_team(), _calls(loaded, arrays), arrays, rng)
+        checks = TimingChecks(self._thread_team(), _calls(loaded, arrays), arrays, rng)
+
+        def take(inner: int) -> float:
+            with failing_as_member(index):
+                return checks(inner)
+
+        return take
 
     def _host_watch(self) -> HostWatch:
         if self._watch is None:
@@ -341,6 +356,7 @@ class CrossCompiledEvaluator(AbstractEvaluator):
         if isinstance(loaded, CompiledOnly):
             return Verdict(0.0, 0, (f"compiled only, nothing was verified: {loaded.reason}",))
         verdict = self._inner.verify(problem, loaded, rng)
+        self._inner.verify_on_extremes(problem, (loaded,), rng)  # here no final re-measurement does it
         return replace(verdict, notes=(*verdict.notes, VERIFIED))
 
     def measure(

@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.errors import CandidateError, Stage, TunerError, failing_as_member
 from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import AbstractDevice, DeviceError, chip_of
 from tuner.core.interfaces import (
@@ -74,8 +74,9 @@ PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events 
 class WatchedRuns(AbstractSampleWatch):
     """Overwrites C and flips a sign before each timed sample; verifies at least one of 20, at random."""
 
-    def __init__(self, arrays: GpuProblemArrays, rng: np.random.Generator) -> None:
-        """Takes the arrays that the program works on, already on the device."""
+    def __init__(self, arrays: GpuProblemArrays, rng: np.random.Generator, index: int = 0) -> None:
+        """Takes the arrays that the program works on, on the device, and its place among those timed."""
+        self._index = index
         self._arrays = arrays
         self._rng = rng
         self._unverified = int(rng.integers(MIN_SAMPLES))  # samples to skip before the next verified one
@@ -85,7 +86,8 @@ class WatchedRuns(AbstractSampleWatch):
 
     def after(self, stream: int) -> None:
         is_evaluated = not self._unverified
-        self._arrays.end_sample(self._rng, stream, is_evaluated=is_evaluated)
+        with failing_as_member(self._index):
+            self._arrays.end_sample(self._rng, stream, is_evaluated=is_evaluated)
         self._unverified = int(self._rng.integers(MIN_SAMPLES)) if is_evaluated else self._unverified - 1
 
 
@@ -240,11 +242,12 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                 between.extend(filter(None, [gpu.read_sensors()]))
 
             before = gpu.read_sensors()
-            watches = tuple(_watch(program, arrays, rng) for program in programs)
+            watches = tuple(_watch(program, arrays, rng, index) for index, program in enumerate(programs))
             measurements = self._timer_of(gpu).measure_together(works, effort, rng, read_sensors, watches)
             conditions = gpu.conditions_since(before, between)
-        for measurement in measurements:
-            require_possible(problem, measurement, self.usable().facts)
+        for index, measurement in enumerate(measurements):
+            with failing_as_member(index):
+                require_possible(problem, measurement, self.usable().facts)
         return tuple(replace(each, conditions=conditions) for each in measurements)
 
     def _verdict(self, arrays: GpuProblemArrays, loaded: LoadedKernels) -> Verdict:
@@ -296,9 +299,11 @@ def fastest_matmul(
     return min(times_s, key=lambda loaded: times_s[loaded])
 
 
-def _watch(program: object, arrays: GpuProblemArrays, rng: np.random.Generator) -> WatchedRuns | None:
+def _watch(
+    program: object, arrays: GpuProblemArrays, rng: np.random.Generator, index: int = 0
+) -> WatchedRuns | None:
     # cuBLAS is trusted, and lacks the epilogue
-    return WatchedRuns(arrays, rng) if isinstance(program, LoadedKernels) else None
+    return WatchedRuns(arrays, rng, index) if isinstance(program, LoadedKernels) else None
 
 
 def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:

@@ -1,0 +1,39 @@
+"""A transform op with which a script holds any body, and a compiler whose process knows the op."""
+
+from tuner.mlir import transform
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.dialect import InPlaceOp
+from tuner.targets.cpu.compiler import CpuCompiler
+
+
+class OtherBodyOp(InPlaceOp, name="other_body"):
+    """Replaces the body of a function, and the functions and globals around it, by those of a text."""
+
+    def change(self, function: Op) -> str | None:
+        text = ir.StringAttr(self.operation.attributes["text"]).value
+        module = ir.Module.parse(text, function.context)
+        (other,) = (op for op in module.body.operations if op.operation.name == "func.func")
+        with ir.InsertionPoint(function), ir.Location.unknown(function.context):
+            for op in module.body.operations:
+                if op.operation != other.operation:
+                    op.operation.clone()
+        _move_body(other.operation, function)
+        return None
+
+
+def _move_body(source: Op, function: Op) -> None:
+    old, new = function.regions[0].blocks[0], source.regions[0].blocks[0]
+    *replaced, terminator = old.operations
+    for argument, replacement in zip(new.arguments, old.arguments, strict=True):
+        argument.replace_all_uses_with(replacement)
+    for op in list(new.operations)[:-1]:
+        op.operation.move_before(terminator.operation)
+    for op in reversed(replaced):
+        op.operation.erase()
+
+
+def compiler() -> CpuCompiler:
+    """Returns the compiler of a process that has made no context yet: it knows the op from then on."""
+    if OtherBodyOp not in transform.OPS:
+        transform.OPS = (*transform.OPS, OtherBodyOp)  # type: ignore[assignment] # a tuple of one more
+    return CpuCompiler()
