@@ -26,6 +26,7 @@ from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed, typed_arguments
 from tuner.db.store import Store
+from tuner.runtime.quantized_files import QuantizedTensor
 from tuner.targets.interface import TargetStatus
 
 PROBLEM = tuner.Matmul(8, 8, 8)
@@ -47,20 +48,20 @@ def test_the_environment_names_the_database_whose_history_runs_and_trials_are_sh
     monkeypatch.setenv("TUNER_DB", database)
     run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive")
     assert run.best is not None
-    assert len(tuner.history()) == len(tuner.history(Path(database))) == 20
+    assert len(tuner.history()) == len(tuner.history(db=Path(database))) == 20
     assert tuner.load_best(PROBLEM)("a", "b") == (PROBLEM, run.best.script_text, 1, ("a", "b"))
     assert not data.exists()
-    assert len(tuner.history(database, shape="8x8x8", best=True)) == 1
-    assert len(tuner.history(database, shape=(8, 8, np.int64(8)))) == 20
-    assert tuner.history(database, shape=[9, 9, 9]) == ()
-    assert tuner.history(database, shape="9x9x9") == ()
-    assert len(tuner.history(database, op="matmul", dtype=np.dtype("float32"))) == 20
-    assert tuner.history(database, op="matmul", dtype=np.float64) == ()
-    assert tuner.runs(database) == (run,)
-    assert tuner.runs(database, op="matmul", dtype=np.float32, status="done") == (run,)
-    assert tuner.runs(database, status="interrupted") == ()
+    assert len(tuner.history(db=database, shape="8x8x8", best=True)) == 1
+    assert len(tuner.history(db=database, shape=(8, 8, np.int64(8)))) == 20
+    assert tuner.history(db=database, shape=[9, 9, 9]) == ()
+    assert tuner.history(db=database, shape="9x9x9") == ()
+    assert len(tuner.history(db=database, op="matmul", dtype=np.dtype("float32"))) == 20
+    assert tuner.history(db=database, op="matmul", dtype=np.float64) == ()
+    assert tuner.runs(db=database) == (run,)
+    assert tuner.runs(db=database, op="matmul", dtype=np.float32, status="done") == (run,)
+    assert tuner.runs(db=database, status="interrupted") == ()
     with pytest.raises(tuner.UsageError, match=r"^runs: found 'color', allowed operation, shape, dtype"):
-        tuner.runs(database, color="red")
+        tuner.runs(db=database, color="red")
     best = run.best
     problem, trials = "matmul 8x8x8 f32 nn none, fake", "20 trials, 0 failed"
     of_best = f"{best.id} of run 1: {problem}: fake(comment=a, x=7), measured 0.001 s, reliable"
@@ -151,7 +152,7 @@ def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path, monkeypatch: py
     problem = tuner.Matmul(32, 48, 16)
     with brief_remeasurement():
         run = tuner.tune(problem, trials=3, workers=1, db=database)
-    assert run.best is not None, [trial.record for trial in tuner.history(database)]
+    assert run.best is not None, [trial.record for trial in tuner.history(db=database)]
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((32, 16), np.float32), rng.standard_normal((16, 48), np.float32)
     np.testing.assert_allclose(tuner.load_best(problem, db=database)(a, b), a @ b, rtol=1e-4, atol=1e-5)
@@ -375,6 +376,44 @@ def test_functions_on_modules_refuse_values_of_no_type_that_is_allowed() -> None
             assert re.match(rf"{parameter}: found \S*Stranger, allowed ", line), line
 
 
+@pytest.mark.parametrize("function", [tuner.history, tuner.runs])
+def test_history_and_runs_take_their_arguments_by_keyword_and_say_so(function: Callable[..., Any]) -> None:
+    takes = "it takes db=, conditions by keyword, such as shape='512x512x512'"
+    with pytest.raises(TypeError, match=f"^{function.__name__}: too many positional arguments; {takes}$"):
+        function(PROBLEM)
+
+
+def test_public_objects_say_what_they_are(database: str) -> None:
+    options = {"dtype": "bf16", "layout": "nt", "epilogue": "bias_relu", "output": "bf16", "align": "64"}
+    for problem in (
+        PROBLEM,
+        tuner.Matmul(8, 16, 32, cache="cold", **options),  # type: ignore[arg-type]
+        tuner.BatchMatmul(2, 8, 16, 32, "i8"),
+    ):
+        assert eval(repr(problem), {"Matmul": tuner.Matmul, "BatchMatmul": tuner.BatchMatmul}) == problem
+    assert repr(PROBLEM) == "Matmul(8, 8, 8, 'f32')"
+    quantized = tuner.Matmul(1, 64, 64, weights="i4", group_size=32)
+    assert repr(quantized) == "Problem(quantized_matmul 1x64x64 f32*i4-g32-f16 nt none)"
+    tuned = tuner.tune(PROBLEM, trials=2, db=database)
+    assert repr(tuned.run).startswith("Run(1: matmul 8x8x8 f32 nn none, ")
+    assert repr(tuner.history(db=database)).startswith("Trials(2 trials, the last: StoredTrial(2 of run 1: ")
+    assert repr(tuner.history(db=database, shape="9x9x9")) == "Trials(0 trials)"
+    assert re.fullmatch(r"<tuner\.matmul: \d+ shapes looked up>", repr(tuner.matmul))
+
+
+@pytest.mark.mlir
+def test_kernels_programs_and_layers_say_what_they_are(tmp_path: Path) -> None:
+    database = str(tmp_path / "results.db")
+    types = "(%x: tensor<4xf32>, %n: f32) -> tensor<4xf32>"
+    payload = f"func.func @same{types} {{ return %x : tensor<4xf32> }}"
+    with Store.open(database):
+        pass
+    program = tuner.compile_program(payload, target="cpu", db=database)
+    assert re.fullmatch(r"\w+Function\(same\(4xf32, f32\) -> \(4xf32\).*\)", repr(program))
+    weights = QuantizedTensor("up", "Q4_0", 4, np.zeros((64, 128), np.int8), np.ones((64, 4), np.float16))
+    assert repr(weights) == "QuantizedTensor('up': Q4_0, 64x128, 4 bits, float16 scales of 32)"
+
+
 def test_the_function_keeps_its_name_and_its_parameters_and_an_integer_of_numpy_is_one() -> None:
     @typed_arguments
     def doubled(number: int, *, times: "float" = 2) -> float:
@@ -398,7 +437,10 @@ def test_load_best_compiles_what_is_shipped_for_a_problem_that_was_never_tuned(
     rule = rule_of({tuner.Matmul(8, 48, 32): (1e-3, 2e-3)})
     ship(tmp_path, monkeypatch, rule)
     a, b = np.ones(problem.a_shape, np.float32), np.ones(problem.b_shape, np.float32)
-    np.testing.assert_array_equal(tuner.load_best(problem, db=database)(a, b), a @ b)
+    kernel = tuner.load_best(problem, db=database)
+    np.testing.assert_array_equal(kernel(a, b), a @ b)
+    origin = "not tuned and not timed here: shipped results of "
+    assert repr(kernel).startswith(f"CpuCallable(matmul 8x48x33 f32 nn none, 1 thread; {origin}")
     for others in (None, replace(rule, machine="another")):  # nothing is shipped; of other processors
         (tmp_path / str(others is None)).mkdir()
         ship(tmp_path / str(others is None), monkeypatch, others)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError, unknown_value
@@ -36,6 +36,7 @@ from tuner.tuning.events import (
     Interruption,
     Observer,
     RunStarted,
+    both_observers,
     ignore,
     ignore_campaign,
 )
@@ -46,8 +47,6 @@ from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-
-E = TypeVar("E")  # events of a run or a campaign
 
 
 @typed_arguments
@@ -314,7 +313,7 @@ def _campaign_session(
 ) -> TunedCampaign:
     printed = campaign_progress() if progress else contextlib.nullcontext(ignore_campaign)
     with naming_database(db), opened(db) as store, printed as show:
-        both = _one_after_the_other(show, observe or ignore_campaign)
+        both = both_observers(show, observe or ignore_campaign)
         tuned = work(registry.real_backends(), store, Interruption(), both)
     if tuned.is_interrupted:
         number, named = tuned.campaign.id, database_text(db)
@@ -369,7 +368,7 @@ def _session(
     printed = run_progress() if progress else contextlib.nullcontext(ignore)
     try:
         with naming_database(db), opened(db) as store, printed as show:
-            both = _one_after_the_other(watch, show)
+            both = both_observers(watch, show)
             tuned = work(registry.real_backends(), store, Interruption(), both)
     finally:
         for note in () if progress else notes:  # ``progress`` has printed them
@@ -381,16 +380,8 @@ def _session(
     return tuned
 
 
-def _one_after_the_other(first: Callable[[E], None], second: Callable[[E], None]) -> Callable[[E], None]:
-    def both(event: E) -> None:
-        first(event)
-        second(event)
-
-    return both
-
-
 @typed_arguments
-def history(db: str | Path | None = None, **conditions: Any) -> Trials:
+def history(*, db: str | Path | None = None, **conditions: Any) -> Trials:
     """Returns past trials that have an outcome, the earliest first unless ``sort`` says otherwise.
 
     Args:
@@ -421,7 +412,7 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
 
 
 @typed_arguments
-def runs(db: str | Path | None = None, **conditions: Any) -> tuple[TunedRun, ...]:
+def runs(*, db: str | Path | None = None, **conditions: Any) -> tuple[TunedRun, ...]:
     """Returns past runs with their selected results, the latest first.
 
     Args:

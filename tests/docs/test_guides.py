@@ -27,7 +27,7 @@ NEEDS_CC = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C comp
 
 
 def records_in(folder: Path) -> list[Record]:
-    return [trial.record for trial in history(f"sqlite:///{folder / OWN_DATABASE}") if trial.record]
+    return [trial.record for trial in history(db=f"sqlite:///{folder / OWN_DATABASE}") if trial.record]
 
 
 def require_measured_and_exported(folder: Path, strategy: str) -> None:

@@ -30,7 +30,7 @@ def test_the_passes_of_a_verified_trial_are_timed(tmp_path: Path) -> None:
     run = tuner.tune(tuner.Matmul(32, 32, 32), "simulator", trials=1, workers=1, db=database)
     assert run.counts.verified == 1
     with Store.open(f"sqlite:///{database}") as store:
-        (trial,) = tuner.history(database)
+        (trial,) = tuner.history(db=database)
         found = pass_seconds(real_backends(), store, trial)
         stored = store.trial(trial.id).compile_seconds
     assert stored is not None

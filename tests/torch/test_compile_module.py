@@ -289,11 +289,18 @@ def test_a_class_out_of_range_is_an_error() -> None:
 
 
 @pytest.mark.slow
-def test_a_tuned_module_is_compiled_with_its_schedules(tmp_path: Path) -> None:
+def test_a_tuned_module_is_compiled_with_its_schedules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     module = nn.Sequential(nn.Linear(24, 32), nn.ReLU(), nn.Linear(32, 24)).eval()
     x, database = torch.randn(8, 24), tmp_path / "results.db"
     with brief_remeasurement():
-        program = tuner.torch.tune(module, (x,), trials=2, workers=1, baseline="eager", db=database)
+        program = tuner.torch.tune(
+            module, (x,), trials=2, workers=1, baseline="eager", db=database, progress=True
+        )
+    assert "campaign 1: " in capsys.readouterr().err
+    assert repr(program).startswith("TensorProgram(float32(8, 24): FusedFunction(")
+    assert repr(program).endswith("; fusions: 2, threads: 1); tuned by campaign 1)")
     assert torch.allclose(program(x), module(x), atol=1e-5)
     tuned: Any = program.tuned
     assert tuned.campaign.trials == 2

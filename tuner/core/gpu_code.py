@@ -30,6 +30,12 @@ class ScalarType:
 ValueType = BufferType | ScalarType
 
 
+def value_type_text(value: ValueType) -> str:
+    """Returns a type as MLIR writes its inside: 4x?xf32, f32."""
+    sizes = value.shape if isinstance(value, BufferType) else ()
+    return "x".join(["?" if size is None else str(size) for size in sizes] + [value.element])
+
+
 @dataclass(frozen=True)
 class MatmulKernel:
     """A GPU kernel that computes a whole matmul in one launch: its name, its problem, its parameters."""
@@ -75,6 +81,14 @@ class DeviceProgram:
     resident: tuple[ResidentBuffer, ...] = ()  # arguments after those of the caller
     # () for a program that is not computed as fusions
     fusions: tuple[DeviceFusion, ...] = field(default=(), metadata=stored_as("groups"))
+
+    @property
+    def signature(self) -> str:
+        """Returns name and types of the function: main(4x8xf32, 8xf32) -> (4xf32)."""
+        arguments, results = (
+            ", ".join(map(value_type_text, types)) for types in (self.arguments, self.results)
+        )
+        return f"{self.entry}({arguments}) -> ({results})"
 
 
 # Notes of ptxas 13 that mean a pipeline of wgmma with a wait in every step: "Potential Performance Loss: ..."

@@ -57,6 +57,9 @@ SHAPES = {  # operation -> the form of its shape on the command line, an example
 SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces with 32
 
 
+PROBLEM_DEFAULTS = {"layout": "nn", "epilogue": "none", "output": "", "align": NUMPY_ALIGNMENT, "cache": WARM}
+
+
 @dataclass(frozen=True)
 class Problem:
     """One operation at one size, such as ``matmul`` of (m, n, k) = (512, 512, 512).
@@ -100,6 +103,19 @@ class Problem:
             raise UsageError(
                 f"size k: found {self.sizes[2]}, allowed 1..{I8_DEPTH_LIMIT} for i8, whose sums are i32"
             )
+
+    def __repr__(self) -> str:
+        """Returns the call that makes the problem, without its defaults; of a fusion its key."""
+        if self.fusion:
+            form = "" if self.weights else f" {self.layout} {self.epilogue}"
+            return f"Problem({self.key}{form})"
+        options = [repr(self.dtype)]
+        for name in ("layout", "epilogue", "output", "align", "cache"):
+            value = getattr(self, name)
+            if value != PROBLEM_DEFAULTS[name]:
+                options.append(f"{name}={value!r}")
+        maker = "BatchMatmul" if self.operation == BATCH_MATMUL else "Matmul"
+        return f"{maker}({', '.join([*map(str, self.extents), *options])})"
 
     @property
     def shape(self) -> str:

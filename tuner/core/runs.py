@@ -9,6 +9,7 @@ from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.records import CompileSeconds, Measurement, Record
 from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
+from tuner.core.serialization import seconds_text
 
 # Origins of an initial configuration.
 WARM_START = "warm start"  # among the best of a similar problem
@@ -106,7 +107,7 @@ class CampaignPlace:
     count: int  # how often the problem occurs in what is tuned
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """One run of the tuner: settings, machine, compiler, status, and times and noise of the whole run."""
 
@@ -128,6 +129,11 @@ class Run:
     unreliable: str = ""  # why the final times cannot be relied on; "" where they can
     uuid: str = ""  # the same in every database that the run is merged into
     campaign: CampaignPlace | None = None  # None: a run of its own
+
+    def __repr__(self) -> str:
+        """Returns one line: problem, target, machine, status."""
+        problem, target = self.settings.problem.key, self.settings.target
+        return f"Run({self.id}: {problem}, {target} on {self.machine.name}, {self.status})"
 
     @property
     def reliability(self) -> Reliability:
@@ -172,6 +178,12 @@ class StoredTrial:
         elif self.best_s is not None:
             outcome += f" {self.best_s:.4g} s, {self.reliability.word}"
         return f"StoredTrial({self.id} of run {self.run}: {problem}: {self.record.candidate.text}, {outcome})"
+
+    @property
+    def summary(self) -> str:
+        """Returns the origin of a kernel of this trial: 'trial 3 of run 1, 2.9 us, reliable'."""
+        time = "not timed" if self.best_s is None else f"{seconds_text(self.best_s)}, {self.reliability.word}"
+        return f"trial {self.id} of run {self.run}, {time}"
 
     @property
     def unreliable(self) -> str:

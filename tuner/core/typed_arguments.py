@@ -51,13 +51,30 @@ def typed_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
-        bound = signature.bind(*arguments, **keywords)
+        try:
+            bound = signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}: {error}; {_by_keyword(signature)}") from None
         for name, given in bound.arguments.items():
             if signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
                 bound.arguments[name] = typed(name, given, annotation(name))
         return function(*bound.args, **bound.kwargs)
 
     return checked
+
+
+def _by_keyword(signature: inspect.Signature) -> str:
+    """Returns which arguments a function takes, for the message of a call that does not fit."""
+    names = []
+    for name, parameter in signature.parameters.items():
+        match parameter.kind:
+            case inspect.Parameter.KEYWORD_ONLY:
+                names.append(f"{name}=")
+            case inspect.Parameter.VAR_KEYWORD:
+                names.append(f"{name} by keyword, such as shape='512x512x512'")
+            case _:
+                names.append(name)
+    return f"it takes {', '.join(names)}"
 
 
 def typed(name: str, given: Any, annotation: Any) -> Any:

@@ -26,6 +26,7 @@ from tuner.version import __version__
 
 MACHINE_CODES = 6  # configurations of a GPU that are compiled; each takes a second or two
 COST_MODEL, LISTED = "the cost model's first choice", "the first configuration of the search space"
+NOT_TIMED = "not tuned and not timed here"
 UNKNOWN_SPEED = "speed unknown: nothing was measured on {}"
 
 
@@ -44,7 +45,7 @@ class UntunedChoice:
     @property
     def text(self) -> str:
         """Returns in one line how it was chosen, and what that is worth."""
-        return f"not tuned and not timed here: {self.origin}; {self.speed}"
+        return f"{NOT_TIMED}: {self.origin}; {self.speed}"
 
     @property
     def document(self) -> dict[str, Any]:
@@ -95,7 +96,8 @@ def shipped_kernel(problem: Problem, machine: Machine, threads: int) -> Callable
     if picks is None or not picks.shipped.is_own:
         return None
     script = space.script(problem, picks.candidates[0])
-    kernel: Callable[..., Any] = load_callable(problem, script.text, threads)
+    origin = f"{NOT_TIMED}: {picks.origin}"
+    kernel: Callable[..., Any] = load_callable(problem, script.text, threads, origin)
     return kernel
 
 

@@ -68,7 +68,7 @@ class TunedProblem:
     reason: str = ""  # why there is no trial
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TunedProgram:
     """A program with tuned matmuls or fusions, and the reports of its runs tuned and untuned."""
 
@@ -87,6 +87,17 @@ class TunedProgram:
     left_out: tuple[str, ...] = ()
     baselines: tuple[ProgramBaseline, ...] = ()  # of a model
     not_run: str = ""  # why the tuned program was not run: its budget had ended
+
+    def __repr__(self) -> str:
+        """Returns one line: target, number of tuned problems, and the gain or why there is none."""
+        if self.failure:
+            what = f"failed: {self.failure}"
+        elif isinstance(self.gain, Comparable):
+            what = f"{self.gain.times_text} as fast as untuned"
+        else:
+            what = "no gain measured" if self.gain is None else self.gain.reason
+        count = len(self.problems) or len(self.fusions)
+        return f"TunedProgram(on {self.target}: {count} problems; {what})"
 
     @property
     def is_interrupted(self) -> bool:

@@ -43,6 +43,11 @@ COLUMNS = (
 class Trials(tuple[StoredTrial, ...]):
     """A tuple of stored trials with outcomes, convertible to tables."""
 
+    def __repr__(self) -> str:
+        """Returns one line: the number of trials, and the last one."""
+        last = f", the last: {self[-1]!r}" if self else ""
+        return f"Trials({len(self)} trials{last})"
+
     def to_frame(self) -> Any:
         """Returns the trials as a pandas.DataFrame: one line per trial, one column ``knob.NAME`` per knob.
 

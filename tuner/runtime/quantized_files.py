@@ -70,6 +70,12 @@ class QuantizedTensor:
     scales: Array
     zero_points: Array | None = None
 
+    def __repr__(self) -> str:
+        n, k = self.integers.shape
+        points = ", with zero points" if self.zero_points is not None else ""
+        scales = f"{self.scales.dtype} scales of {self.group_size}{points}"
+        return f"QuantizedTensor({self.name!r}: {self.format}, {n}x{k}, {self.bits} bits, {scales})"
+
     @property
     def arrays(self) -> tuple[Array, ...]:
         """Returns what ``pack`` takes: integers, scales and, where there are some, zero points."""

@@ -36,6 +36,13 @@ LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
 Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
 
 
+def kernel_text(kernel: Any, threads: int = 0) -> str:
+    """Returns a kernel as ``repr`` shows it: problem, threads of a processor, the kernel's origin."""
+    of_threads = f", {threads} thread{'' if threads == 1 else 's'}" if threads else ""
+    origin = f"; {kernel.origin}" if kernel.origin else ""
+    return f"{type(kernel).__name__}({kernel.problem.key}{of_threads}{origin})"
+
+
 def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
     """Returns (name, stored shape, dtype) of each input array of a problem's kernel: "a", "b"[, "bias"]."""
     dtype = NUMPY_DTYPES[problem.dtype]

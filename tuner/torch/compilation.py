@@ -1,5 +1,6 @@
 """``tuner.torch.compile``, ``load`` and ``tune``: PyTorch modules as programs on this processor."""
 
+import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,12 +20,13 @@ from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.fused_program import load as load_arrays
 from tuner.programs.tuning import store_result, tune_text
 from tuner.results.output.program_tables import losses
+from tuner.results.output.progress import campaign_progress
 from tuner.torch.baselines import example_of, timed_baselines
 from tuner.torch.eager_parts import EagerComparison, compared_with_eager, with_fallback
 from tuner.torch.export import ExportedModule, Output, export_module
 from tuner.torch.guards import ModuleWeights
 from tuner.torch.program import TensorProgram, torch_type
-from tuner.tuning.events import CampaignObserver, ignore_campaign
+from tuner.tuning.events import CampaignObserver, both_observers, ignore_campaign
 
 
 @typed_arguments
@@ -158,6 +160,7 @@ def tune(
     baseline: str = ALL,
     db: str | Path | None = None,
     observe: CampaignObserver = ignore_campaign,
+    progress: bool = False,
     threads: int = 1,
     fallback: str = NONE,
 ) -> TensorProgram:
@@ -180,6 +183,7 @@ def tune(
             "torch.compile" (with eager) or "none". Compiling by torch.compile takes a minute or so.
         db: path or URL of the results database; None: the default one.
         observe: called with each event of the tuning (``tuner.tuning.events``).
+        progress: whether to print progress on stderr.
         threads: that the program runs on, 1 to 256; a fusion that it divides is tuned on all of them.
         fallback: "eager" keeps operators in PyTorch whose tuned fusions are slower there, as in ``compile``.
 
@@ -213,17 +217,19 @@ def tune(
     exported = export_module(module, arguments, keywords)
     weights = ModuleWeights(module)
     name = type(module).__name__
-    tuned = tune_text(
-        exported.text,
-        trials=trials,
-        budget_s=parse_seconds(budget) if isinstance(budget, str) else budget,
-        seed=seed,
-        workers=workers,
-        database=db,
-        source=name,
-        observe=observe,
-        threads=threads,
-    )
+    printed = campaign_progress() if progress else contextlib.nullcontext(ignore_campaign)
+    with printed as show:
+        tuned = tune_text(
+            exported.text,
+            trials=trials,
+            budget_s=parse_seconds(budget) if isinstance(budget, str) else budget,
+            seed=seed,
+            workers=workers,
+            database=db,
+            source=name,
+            observe=both_observers(observe, show),
+            threads=threads,
+        )
     if tuned.is_interrupted:
         raise KeyboardInterrupt
     if tuned.failure:

@@ -107,6 +107,15 @@ class TensorProgram:
         single = torch.utils._pytree.tree_flatten(0)[1]  # noqa: SLF001
         self._is_single = exported.out_spec == single and exported.outputs[0].result == 0
 
+    def __repr__(self) -> str:
+        """Returns one line: the types of the inputs, what runs them, and the campaign that tuned them."""
+        inputs = ", ".join(
+            f"{str(kind).removeprefix('torch.')}{tuple(shape)}" for kind, shape in self._expected
+        )
+        campaign = None if self.tuned is None else self.tuned.campaign
+        tuned = "" if campaign is None else f"; tuned by campaign {campaign.campaign.id}"
+        return f"TensorProgram({inputs}: {self.function!r}{tuned})"
+
     @property
     def why_no_fusions(self) -> str:
         """Returns why the program is not computed as fusions; "" where it is."""

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tuner.core.errors import Failure
 from tuner.core.machine import Machine
@@ -187,6 +188,19 @@ class RunEvent:
 
 CampaignEvent = CampaignStarted | RunEvent
 CampaignObserver = Callable[[CampaignEvent], None]
+
+
+E = TypeVar("E")  # events of a run or a campaign
+
+
+def both_observers(first: Callable[[E], None], second: Callable[[E], None]) -> Callable[[E], None]:
+    """Returns an observer that calls ``first``, then ``second``, with each event."""
+
+    def both(event: E) -> None:
+        first(event)
+        second(event)
+
+    return both
 
 
 def ignore_campaign(event: CampaignEvent) -> None:

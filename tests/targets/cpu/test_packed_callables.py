@@ -49,6 +49,9 @@ def test_a_layer_multiplies_by_the_weights_that_were_packed(threads: int) -> Non
     assert worst_error(expected, out) <= 1.0
     assert worst_error(expected, layer(a)) <= 1.0
     assert layer.nbytes < 40 * 64
+    begin, end = f"PackedMatmul(PackingKernel({QUANTIZED.key}, ", f"); {layer.nbytes} bytes of weights)"
+    assert repr(layer).startswith(begin)
+    assert repr(layer).endswith(end)
 
 
 def test_constant_weights_are_taken_in_the_layout_of_the_problem_with_their_bias() -> None:

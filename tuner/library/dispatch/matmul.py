@@ -55,6 +55,9 @@ class DispatchedMatmul:
         self._resolving = reentrant_lock()
         self._counting = thread_lock()
 
+    def __repr__(self) -> str:
+        return f"<tuner.matmul: {len(self._entries)} shapes looked up>"
+
     def __call__(
         self,
         a: Array,

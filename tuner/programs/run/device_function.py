@@ -237,6 +237,9 @@ class DeviceFunction(LoadedCode):
                 self.close()
             raise
 
+    def __repr__(self) -> str:
+        return f"DeviceFunction({self.program.signature}; on {self.device.name})"
+
     def __call__(self, *arguments: object, stream: object = None) -> Any:
         """Calls the function on the device.
 

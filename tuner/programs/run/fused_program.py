@@ -68,6 +68,11 @@ class FusedFunction(AbstractHostProgram):
         self._pool = ResultPool(tuple(_array_type(kind) for kind in code.results), len(types), last)
         self._lock = thread_lock()
 
+    def __repr__(self) -> str:
+        """Returns one line: the function with its types, the number of fusions and of threads."""
+        count, threads = len(self.code.fusions), self.code.threads
+        return f"FusedFunction({self.program.signature}; fusions: {count}, threads: {threads})"
+
     def __call__(self, *arguments: Any, stream: object = None) -> Any:
         if stream is not None:
             raise UsageError(f"{self.code.entry}: takes no stream: the program runs on the host")

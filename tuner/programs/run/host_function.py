@@ -169,6 +169,10 @@ class HostFunction(AbstractHostProgram):
             program.llvm, program.entry, symbols, catches_assertions=True, object_code=object_code
         )
 
+    def __repr__(self) -> str:
+        why = f"; no fusions: {self.why_no_fusions}" if self.why_no_fusions else ""
+        return f"HostFunction({self.program.signature}{why})"
+
     def __call__(self, *arguments: object, stream: object = None) -> Any:
         if stream is not None:
             raise UsageError(f"{self.program.entry}: takes no stream: the program runs on the host")

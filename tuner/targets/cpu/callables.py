@@ -19,6 +19,7 @@ from tuner.targets.arrays import (
     LOAD_AGAIN,
     expected_inputs,
     expected_output,
+    kernel_text,
     require_array,
     require_inputs,
 )
@@ -58,12 +59,19 @@ class CpuCallable(LoadedCode):
 
     load_again = LOAD_AGAIN
 
-    def __init__(self, problem: Problem, kernel: LoadedKernel) -> None:
-        """Starts a thread team with one thread for each thread partition of the kernel."""
+    def __init__(self, problem: Problem, kernel: LoadedKernel, origin: str = "") -> None:
+        """Starts a thread team with one thread for each thread partition of the kernel.
+
+        ``origin``: where the kernel comes from, such as its trial with its time, for ``repr``.
+        """
         self.problem = problem
+        self.origin = origin
         self._kernel = kernel
         self._team = ThreadTeam(len(kernel.partitions))
         self._align_bytes = 1 if problem.align == "any" else int(problem.align)  # 1: nothing to report
+
+    def __repr__(self) -> str:
+        return kernel_text(self, len(self._kernel.partitions))
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
         """Multiplies: returns C of the problem for (a, b[, bias]).
@@ -118,13 +126,13 @@ class CpuCallable(LoadedCode):
         )
 
 
-def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:
+def load_callable(problem: Problem, script_text: str, threads: int, origin: str = "") -> Callable[..., Array]:
     """Returns a bound script as a callable for at most ``threads`` threads; raises CandidateError.
 
-    For a problem with constant weights that is a ``PackingKernel``.
+    For a problem with constant weights that is a ``PackingKernel``. ``origin``: where the script comes from.
     """
     if problem.weights:
-        return load_packing_kernel(problem, script_text, threads)
+        return load_packing_kernel(problem, script_text, threads, origin)
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
-    return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact))
+    return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact), origin)

@@ -26,6 +26,7 @@ from tuner.runtime.process_state import LoadedCode
 from tuner.targets.arrays import (
     LOAD_AGAIN,
     Expected,
+    kernel_text,
     require_array,
 )
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -41,14 +42,18 @@ class PackingKernel(LoadedCode):
 
     load_again = LOAD_AGAIN
 
-    def __init__(self, problem: Problem, kernel: LoadedKernel) -> None:
-        """Takes a kernel of a problem with ``Problem.weights``."""
+    def __init__(self, problem: Problem, kernel: LoadedKernel, origin: str = "") -> None:
+        """Takes a kernel of a problem with ``Problem.weights``; ``origin``: for ``repr``."""
         self.problem = problem
+        self.origin = origin
         self._kernel = kernel
         self._a, *self._weights, self._c = fusion_arguments(problem.fusion)
         self._address = kernel.code.addresses[FUSION_ENTRY]
         self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)
         self._team = ThreadTeam(kernel.threads) if kernel.threads > 1 else None
+
+    def __repr__(self) -> str:
+        return kernel_text(self, self._kernel.threads)
 
     def pack(self, *weights: Array) -> "PackedMatmul":
         """Packs weights as the kernel reads them.
@@ -140,6 +145,9 @@ class PackedMatmul:
         self._weights = weights
         self._free: list[PackedArguments] = []
 
+    def __repr__(self) -> str:
+        return f"PackedMatmul({self._kernel!r}; {self.nbytes} bytes of weights)"
+
     @property
     def nbytes(self) -> int:
         """Returns the bytes of the packed weights."""
@@ -169,11 +177,13 @@ class PackedMatmul:
         return result
 
 
-def load_packing_kernel(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:
+def load_packing_kernel(
+    problem: Problem, script_text: str, threads: int, origin: str = ""
+) -> Callable[..., Array]:
     """Returns a bound script as a ``PackingKernel`` for ``threads`` threads; raises CandidateError."""
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
-    return PackingKernel(problem, CpuEvaluator(threads).load(problem, artifact))
+    return PackingKernel(problem, CpuEvaluator(threads).load(problem, artifact), origin)
 
 
 def _expected(name: str, argument: FusionArgument) -> Expected:

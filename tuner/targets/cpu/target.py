@@ -152,7 +152,7 @@ def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) 
 
     if problem.fusion and not problem.weights:
         raise UsageError(f"{problem.key}: a fusion is a part of a program, and runs with it")
-    kernel: Callable[..., object] = load_callable(problem, trial.script_text, trial.threads)
+    kernel: Callable[..., object] = load_callable(problem, trial.script_text, trial.threads, trial.summary)
     return kernel
 
 

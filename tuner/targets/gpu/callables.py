@@ -26,13 +26,22 @@ class GpuCallable(LoadedCode):
 
     load_again = arrays.LOAD_AGAIN
 
-    def __init__(self, problem: Problem, program: KernelProgram, device: AbstractDevice) -> None:
-        """Loads the kernels. Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory."""
+    def __init__(
+        self, problem: Problem, program: KernelProgram, device: AbstractDevice, origin: str = ""
+    ) -> None:
+        """Loads the kernels; ``origin``: where they come from, for ``repr``.
+
+        Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory.
+        """
         self.problem = problem
+        self.origin = origin
         self._device = device
         self._loaded = LoadedKernels(device, program)
         self._buffers = buffers_of(problem)
         self._lock = thread_lock()
+
+    def __repr__(self) -> str:
+        return arrays.kernel_text(self)
 
     def __call__(self, *inputs: Any, out: Any = None, stream: Any = None) -> Any:
         """Computes C from (a, b[, bias]), row-major arrays shaped as the problem's layout stores them.
@@ -104,6 +113,6 @@ class GpuCallable(LoadedCode):
         self._loaded.work(dict(zip(names, addresses, strict=True)))(stream)
 
 
-def load_program(problem: Problem, program: KernelProgram) -> Callable[..., Any]:
+def load_program(problem: Problem, program: KernelProgram, origin: str = "") -> Callable[..., Any]:
     """Returns a program as a callable; raises DeviceError, or CandidateError(LOAD) without memory."""
-    return GpuCallable(problem, program, open_device())
+    return GpuCallable(problem, program, open_device(), origin)

@@ -95,7 +95,7 @@ def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | N
         raise UsageError(f"trial {trial.id}: no compiled program is stored")
     from tuner.targets.gpu.callables import load_program  # loads ml_dtypes
 
-    kernel: Callable[..., object] = load_program(problem, program)
+    kernel: Callable[..., object] = load_program(problem, program, trial.summary)
     return kernel
 
 
