@@ -23,6 +23,7 @@ from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.convolutions import convolution
 from tuner.torch.pooling import adaptive_average_pool, adaptive_max_pool, average_pool, max_pool
+from tuner.torch.rearrangements import block_diagonal, constant_pad, roll
 
 GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
 ATEN = torch.ops.aten
@@ -69,6 +70,9 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
             for name, pool in POOLS.items()
             for dims in (1, 2, 3)
         },
+        ATEN.block_diag.default: block_diagonal,
+        ATEN.constant_pad_nd.default: constant_pad,
+        ATEN.roll.default: roll,
         # of integers by their bits: torch-mlir would compute aten.neg of them as floats
         ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
         ATEN.div.Tensor_mode: _rounded_quotient,

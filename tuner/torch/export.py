@@ -316,8 +316,9 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
                 "in the module, change a copy of it: .clone()",
             )
         if each.kind.name != "USER_OUTPUT":
+            kind = each.kind.name.partition("_")[0].lower()  # a buffer or a parameter
             raise UsageError(
-                f"the module changes {each.target or each.arg.name}: only results are supported",
+                f"the module changes its {kind} {each.target or each.arg.name}: only results are supported",
                 "call module.eval(), or return the new value",
             )
     shapes = [getattr(node.meta.get("val"), "shape", ()) for node in program.graph.nodes]

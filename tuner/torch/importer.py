@@ -40,7 +40,12 @@ def import_program(program: torch.export.ExportedProgram) -> ImportedProgram:
             node.meta["stack_trace"] = f'{trace}\nFile "{INTEGERS}{node.target}", line 1,'
     try:
         module = importer.export_and_import(
-            program, output_type="raw", func_name="main", decomposition_table={}, hooks=literals
+            program,
+            output_type="raw",
+            func_name="main",
+            decomposition_table={},
+            hooks=literals,
+            experimental_support_mutation=True,
         )
         text = module.operation.get_asm(enable_debug_info=True, large_resource_limit=0)
     except Exception as error:  # torch-mlir, too
