@@ -392,8 +392,7 @@ def history(*, db: str | Path | None = None, **conditions: Any) -> Trials:
             ``machine``, ``threads``. Of the trial: ``strategy``, ``status`` ("measured", "verified",
             "failed"), ``run``, ``since`` (a datetime, UTC where it has no zone, or a text such as
             "2026-01-31"), ``best`` (only the best trial per problem, target, threads and machine), ``limit``,
-            ``sort`` ("created", "median", "number"; "-" in front reverses). Of trials by "created" a limit
-            leaves the latest.
+            ``sort`` ("created", "median", "number"; "-" in front reverses).
 
     Returns:
         A tuple of trials, with ``rows()`` and ``to_frame()`` for tables.

@@ -22,7 +22,12 @@ from tuner.mlir.math.lowering import lower_math
 
 # Pass -> the module that it changes, or that it returns as a text, and its further arguments.
 FILES = ("device_ops", "kernel_memory", "lowering", "modules", "shared_memory")
-MODULES = ("cpu.test_lowering", "ir.test_memrefs", *(f"gpu.test_{name}" for name in FILES))
+MODULES = (
+    "cpu.test_lowering",
+    "cpu.test_stack_memory",
+    "ir.test_memrefs",
+    *(f"gpu.test_{name}" for name in FILES),
+)
 OF_PASSES: dict[Callable[..., Any], tuple[Any, ...]] = {
     **{change: of for name in MODULES for change, of in import_module(f"tests.mlir.{name}").SHOWN.items()},
     call_intrinsics_directly: (text_beside(__file__, "SQRT"),),

@@ -20,7 +20,6 @@ from tuner.core.runs import Baseline, DatabaseInfo, LibraryTime, RunSettings, Ta
 from tuner.db.store import Store
 from tuner.fleet.runner import fleet_kind
 from tuner.results.differences import differences
-from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import SAMPLERS
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.backends import Backends, named_target, require_runs_here, resolve_target
@@ -269,16 +268,6 @@ OPTIONS = f"--dtype f16 --layout nt --epilogue bias_relu --output-dtype f16 {ON_
             None,
             f"{OF_BATCHES} 2x4x8x16 {OPTIONS}",
         ),
-        (
-            TaskQuery.of(Matmul(1, 64, 64, weights="i4", group_size=32, zero_points=True)),
-            None,
-            "tuner tune matmul 1x64x64 --weights i4-g32-f16-zp",
-        ),
-        (
-            TaskQuery.of(Matmul(4, 64, 32, "bf16", "nt", weights="constant"), target="cpu"),
-            None,
-            "tuner tune matmul 4x64x32 --constant b --dtype bf16 --layout nt --target cpu",
-        ),
         (TaskQuery("batch_matmul"), "my tiles", f"{OF_BATCHES} 8x512x512x512 --strategy 'my tiles'"),
     ],
 )
@@ -313,8 +302,8 @@ def parts_with_a_choice(*installed: str) -> Backends:
             raise UsageError(f"baseline {choice}: not installed", f"pip install {choice}")
 
     def outcomes(choice: str) -> MeasurementBackend:
-        def chosen(problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
-            found = fakes.baseline(problem, threads, seed, wait)
+        def chosen(problem: Problem, threads: int, seed: int) -> Baseline:
+            found = fakes.baseline(problem, threads, seed)
             return dataclasses.replace(found, name=f"{choice} of the user", libraries=LIBRARIES)
 
         kind = fakes.changed_kind(fakes.FAKE, baseline=chosen, runner=fakes.runner_without_baseline)

@@ -31,7 +31,7 @@ from tuner.mlir.gpu_ops.shared_copies import BypassL1Op, FlatCopiesOp, InsertBar
 from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
 from tuner.mlir.gpu_ops.unroll_inner_loops import UnrollInnerLoopsOp
 from tuner.mlir.ir.memrefs import NESTED
-from tuner.mlir.ir.reading import walk_ops
+from tuner.mlir.ir.reading import any_where, walk_ops
 from tuner.mlir.wgmma.pipeline import WgmmaPipelineOp
 
 LENGTH_LIMIT = 500  # characters of a reason
@@ -39,6 +39,10 @@ PAYLOAD = "payload"  # file name in the locations of payload ops; locations of t
 UNNAMED = "-"  # file name that MLIR gives to parsed text
 # Lines that MLIR adds to the message of an op defined in Python.
 ADDED = re.compile(r'TransformOpInterfaceFallbackModel: silenceable failure|see current operation: "tuner\.')
+NOT_VECTORIZED = "Attempted to vectorize, but failed"
+DYNAMIC_SIZES = (
+    "its sizes are dynamic, because a tile size does not divide: give vectorize vector_sizes, or pad or peel"
+)
 LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
 
 
@@ -49,6 +53,7 @@ class OpLocations:
     """
 
     def __init__(self, payload: ir.Module) -> None:
+        self._payload = payload
         self._names: dict[tuple[str, int, int], str] = {}
 
         def visit(op: Op) -> WalkResult:
@@ -86,7 +91,24 @@ class OpLocations:
             LOCATION.sub(named, line.removeprefix("Diagnostic message at ").removeprefix("at "))
             for line in lines
         ]
-        return "; ".join(said[:2])[:LENGTH_LIMIT] or type(error).__name__
+        why = self._why_not_vectorized(lines)
+        return "; ".join([*said[:2], *why])[:LENGTH_LIMIT] or type(error).__name__
+
+    def _why_not_vectorized(self, lines: list[str]) -> list[str]:
+        """Returns one line, where ``transform.structured.vectorize`` failed on an op of dynamic sizes."""
+        at = LOCATION.search(lines[0]) if lines and lines[0].endswith(NOT_VECTORIZED) else None
+        if at is None:
+            return []
+        place = (at[1], int(at[2]), int(at[3]))
+
+        def is_dynamic(op: Op) -> bool:
+            own = op.location
+            if not isinstance(own, ir.FileLineColLoc):
+                return False
+            is_here = (own.filename, own.start_line, own.start_col) == place
+            return is_here and op.name.startswith("linalg.") and any("?" in str(x.type) for x in op.operands)
+
+        return [DYNAMIC_SIZES] if any_where(self._payload, is_dynamic) else []
 
 
 # Rejects scripts that run passes with effects outside of the payload: writing files, starting programs.

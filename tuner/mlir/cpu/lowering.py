@@ -16,11 +16,18 @@ from tuner.mlir.cpu import pipeline
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
 from tuner.mlir.cpu.bf16_emulation import BF16, store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import return_failed_assertions
-from tuner.mlir.cpu.masks import fill_masked_lanes, read_masks_as_bytes, unmask_truths
+from tuner.mlir.cpu.masks import (
+    fill_masked_lanes,
+    leave_one_op_in_masks,
+    read_masks_as_bytes,
+    unmask_truths,
+)
+from tuner.mlir.cpu.packs import packs_to_loops
+from tuner.mlir.cpu.stack_memory import bound_stacks
 from tuner.mlir.cpu.threads import divide_among_threads
 from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare
 from tuner.mlir.ir.memrefs import copy_by_loops
-from tuner.mlir.ir.reading import walk, walk_where
+from tuner.mlir.ir.reading import location_of, walk, walk_where
 from tuner.mlir.ir.table_lookup import lower_lookups
 from tuner.mlir.ir.vnni import lower_byte_dots, packing_of
 from tuner.mlir.math.lowering import expand_math
@@ -116,6 +123,7 @@ SCRIPT_MARKS = ("tuned", "part_0", "part_1")
 
 def bufferize_remaining_tensors(module: ir.Module) -> None:
     """Makes buffers of the tensors that a script leaves, in place: a user's schedule may not bufferize."""
+    leave_one_op_in_masks(module)
     if walk_where(module, lambda op: any("tensor<" in str(each.type) for each in op.results)):
         run_passes(module, pipeline.TENSORS_TO_BUFFERS)
         copy_by_loops(module)
@@ -146,11 +154,24 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
             for mark in SCRIPT_MARKS:
                 if mark in op.attributes:
                     del op.attributes[mark]
+    packs_to_loops(module)
     run_passes(module, pipeline.TO_LOOPS)
     lower_byte_dots(module, emulates=emulates)
     reached("loops", module)
+    bound_stacks(module)
     run_passes(module, pipeline.LOOPS_TO_LLVM)
+    _require_llvm(module)
     return jit_text(module)
+
+
+def _require_llvm(module: ir.Module) -> None:
+    """Raises CandidateError(COMPILE) with the first op that no pass has lowered."""
+    left = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.")))
+    if left:
+        where = location_of(left[0])
+        raise CandidateError(
+            Stage.COMPILE, f"{left[0].name} {where}: no lowering for CPUs; lower it in the script"
+        )
 
 
 def jit_text(module: ir.Module) -> str:
@@ -216,6 +237,7 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
         run_passes(module, pipeline.PARALLEL_TO_LOOPS)
     is_divided = threads > 1 and divide_among_threads(fusion_function(module), threads)
     expand_math(module)
+    bound_stacks(module, pipeline.FUSION_STACK_BYTES)
     run_passes(module, pipeline.FUSION_LOOPS_TO_LLVM)
     asserts = return_failed_assertions(module, FUSION_ENTRY)
     llvm_text = DEFINITION.sub(rf"\1 attributes {{{pipeline.NO_BUILTINS}}} {{", jit_text(module))

@@ -46,6 +46,36 @@ def fill_masked_lanes(module: ir.Module) -> None:
             mask.erase()
 
 
+def leave_one_op_in_masks(module: ir.Module) -> None:
+    """Moves out of each ``vector.mask`` what upstream's canonicalization has moved into it, in place.
+
+    A mask holds one op; with a ``tensor.cast`` behind it MLIR refuses the module.
+        %r = vector.mask %m { %w = vector.transfer_write %v, %t[%i]; %c = tensor.cast %w; vector.yield %c }
+      becomes
+        %w = vector.mask %m { vector.transfer_write %v, %t[%i] }
+        %r = tensor.cast %w
+    """
+    for mask in walk(module, "vector.mask"):
+        first, *others = [op.operation for op in mask.regions[0].blocks[0].operations]
+        *moved, end = others or [first]
+        if not moved:
+            continue
+        with mask.location, ir.InsertionPoint(mask):
+            types = [result.type for result in first.results]
+            new = ir.Operation.create("vector.mask", results=types, operands=list(mask.operands), regions=1)
+            inner = new.regions[0].blocks.append()
+        for old, result in zip(mask.results, end.operands, strict=True):
+            old.replace_all_uses_with(result)
+        for op in moved:
+            op.move_before(mask)
+        for old, result in zip(first.results, new.results, strict=True):
+            old.replace_all_uses_with(result)
+        inner.append(first)
+        with mask.location, ir.InsertionPoint(inner):
+            create("vector.yield", [], list(first.results))
+        mask.erase()
+
+
 READ, WRITE = "vector.transfer_read", "vector.transfer_write"
 
 

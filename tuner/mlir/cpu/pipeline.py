@@ -3,8 +3,10 @@
 from tuner.core.machine import Compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, llvm_version, packages, sources_sha256
 
+# ``buffer-deallocation`` inserts constants into the body of a ``vector.mask``, which holds one op: masks of
+# transfers become operands before.
 TO_LOOPS = (  # on memrefs and vectors
-    "builtin.module(buffer-deallocation-pipeline,convert-bufferization-to-memref,"
+    "builtin.module(func.func(lower-vector-mask),buffer-deallocation-pipeline,convert-bufferization-to-memref,"
     "func.func(convert-linalg-to-loops,lower-vector-multi-reduction{lowering-strategy=inner-reduction}),"
     "convert-vector-to-scf,fold-memref-alias-ops,expand-strided-metadata,"
     "lower-affine,cse)"
@@ -19,8 +21,9 @@ LOOPS_TO_LLVM = (
 # A fusion of operations (``compile_fusion``). Without a script, tensors become buffers as they are.
 TENSORS_TO_BUFFERS = "builtin.module(func.func(eliminate-empty-tensors),one-shot-bufferize)"
 STACK_BYTES = 2**20  # buffers of a fusion up to so many bytes are on the stack, of which threads have 8 MiB
+FUSION_STACK_BYTES = 4 * STACK_BYTES  # of all buffers of a fusion on the stack
 FUSION_TO_LOOPS = (
-    "builtin.module(func.func(buffer-hoisting,buffer-loop-hoisting,"
+    "builtin.module(func.func(lower-vector-mask,buffer-hoisting,buffer-loop-hoisting,"
     f"promote-buffers-to-stack{{max-alloc-size-in-bytes={STACK_BYTES} max-rank-of-allocated-memref=8}}),"
     "buffer-deallocation-pipeline,convert-bufferization-to-memref,"
     "func.func(convert-linalg-to-loops,lower-vector-multi-reduction{lowering-strategy=inner-reduction}),"

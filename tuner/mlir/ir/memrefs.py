@@ -243,6 +243,10 @@ def is_row_major(memref: Type) -> bool:
 
 def element_bytes(element: Type) -> int:
     """Returns the bytes of a number, index or vector type, rounded up, or raises CandidateError(COMPILE)."""
+    if isinstance(element, ir.ComplexType):
+        return 2 * element_bytes(element.element_type)
+    if isinstance(element, ir.MemRefType):  # a descriptor: two pointers, an offset, sizes and strides
+        return POINTER_BYTES * (3 + 2 * int(element.rank))
     if isinstance(element, ir.VectorType):
         return int(math.prod(element.shape)) * element_bytes(element.element_type)
     if isinstance(element, ir.IndexType):

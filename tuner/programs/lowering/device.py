@@ -24,6 +24,7 @@ from tuner.core.gpu_code import Assemble, DeviceProgram, ValueType
 from tuner.mlir.bindings import Op, WalkResult, gpu, ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import EXPORTED
+from tuner.mlir.cpu.stack_memory import bound_stacks
 from tuner.mlir.effects.accesses import device_accesses, host_accesses, union
 from tuner.mlir.effects.aliases import is_buffer
 from tuner.mlir.effects.memory_effects import KernelEffects
@@ -129,9 +130,12 @@ def _is_translatable(op: Op) -> bool:
 
 CLEAN = "builtin.module(canonicalize,cse)"
 # Like the host's pipeline, with gpu-to-llvm in addition; simplified only after that pass.
+VECTORS_TO_LOOPS = (
+    "builtin.module(convert-nvgpu-to-nvvm,func.func(convert-linalg-to-loops),convert-vector-to-scf,"
+    "expand-strided-metadata,lower-affine)"
+)
 TO_LLVM = (
-    "builtin.module(convert-nvgpu-to-nvvm,func.func(convert-linalg-to-loops),convert-vector-to-scf,expand-strided-metadata,lower-affine,"
-    "convert-scf-to-cf,convert-vector-to-llvm,arith-expand,convert-math-to-libm,convert-math-to-llvm,"
+    "builtin.module(convert-scf-to-cf,convert-vector-to-llvm,arith-expand,convert-math-to-libm,convert-math-to-llvm,"
     "gpu-to-llvm{{use-bare-pointers-for-kernels={bare_pointers}}},"
     "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,"
     "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
@@ -280,6 +284,8 @@ def _to_llvm(
     if is_checked:
         host_code.assert_bounds(module)
     host_code.lower_missing_math(module)
+    run_passes(module, VECTORS_TO_LOOPS)
+    bound_stacks(module)
     run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
     reject_what_was_not_converted(module)
     restore_stack(module)

@@ -10,6 +10,7 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import EXPORTED
+from tuner.mlir.cpu.stack_memory import bound_stacks
 from tuner.mlir.effects.aliases import is_buffer
 from tuner.mlir.effects.memory_effects import KernelEffects, is_passed_by_value
 from tuner.mlir.effects.op_effects import WRITES_ATTRIBUTE
@@ -263,9 +264,11 @@ def _erase(op: Op) -> None:
 OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining)"
 TO_LOOPS = "builtin.module(func.func(convert-linalg-to-loops,scf-forall-to-parallel),lower-affine)"
 # Memref descriptors, not bare pointers: sizes may be known only at run time, and buffers are returned.
+VECTORS_TO_LOOPS = (
+    "builtin.module(convert-vector-to-scf,expand-strided-metadata,lower-affine,canonicalize,cse)"
+)
 TO_LLVM = (
-    "builtin.module(convert-vector-to-scf,"
-    "expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,convert-vector-to-llvm,"
+    "builtin.module(convert-scf-to-cf,convert-vector-to-llvm,"
     "arith-expand,convert-math-to-libm,convert-math-to-llvm,convert-ub-to-llvm,finalize-memref-to-llvm,"
     "convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,"
     "reconcile-unrealized-casts,cse)"
@@ -292,6 +295,8 @@ def lower_host_program(
     if is_checked:
         host_code.assert_bounds(module)
     host_code.lower_missing_math(module)
+    run_passes(module, VECTORS_TO_LOOPS)
+    bound_stacks(module)
     run_passes(module, TO_LLVM)
     link(module, kernels)
     found = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.module")))

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from tuner.core.errors import UsageError
+from tuner.runtime.cpu.stack_overflow import watch_thread
 from tuner.runtime.process_state import thread_lock
 
 SLOT_BYTES = 512  # of a thread: each word that threads share is in a separate cache line
@@ -57,12 +58,16 @@ class TeamThreads:
             for index in range(len(self.threads), count):
                 slot = self.slots_address + index * SLOT_BYTES
                 libc.sem_init(ctypes.c_void_p(slot + SEMAPHORE_OFFSET), 0, 0)
-                self.threads.append(threading.Thread(target=self._member, args=(slot,), daemon=True))
+                self.threads.append(threading.Thread(target=self._run, args=(slot,), daemon=True))
                 self.threads[-1].start()
         finally:
             threading.stack_size(before)
         self._kept_off = None
         self._pin()
+
+    def _run(self, slot: int) -> None:
+        watch_thread()
+        self._member(slot)
 
     def post(self, calls: Iterable[tuple[int, int]]) -> None:
         """Writes (function address, argument address) into the slots; compiled code starts the work."""

@@ -25,7 +25,7 @@ LINE_LIMIT = 300  # characters quoted in messages
 STATM_BYTES = 256  # proc_pid_statm(5): seven numbers
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 STOP_TIMEOUT_S = 1.0  # SIGSTOP takes effect in 0.1 ms; a longer wait means that the kernel holds the process
-TELLING = re.compile(r"LLVM ERROR|Assertion .*failed|terminate called|\berror:|Error:")
+TELLING = re.compile(r"stack overflow|LLVM ERROR|Assertion .*failed|terminate called|\berror:|Error:")
 
 
 class ChildProcess:

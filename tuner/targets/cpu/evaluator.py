@@ -29,6 +29,7 @@ from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.jit import JittedModule, PackedArguments
 from tuner.runtime.cpu.memory import keep_freed_memory
 from tuner.runtime.cpu.roofline import flop_per_s
+from tuner.runtime.cpu.stack_overflow import report_stack_overflows
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.cpu.timing_conditions import EVICTING_L2S, EVICTING_L3S, HostWatch
 from tuner.targets.arrays import KernelArrays, ProblemArrays
@@ -368,3 +369,9 @@ class CrossCompiledEvaluator(AbstractEvaluator):
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
         raise CandidateError(Stage.MEASURE, NO_CLOCK)
+
+
+def child_evaluator(threads: int, pin_to: tuple[int, ...], choice: str) -> CpuEvaluator:
+    """Returns a ``CpuEvaluator`` of a child process, which says so where a kernel overflows its stack."""
+    report_stack_overflows()
+    return CpuEvaluator(threads, pin_to, choice)

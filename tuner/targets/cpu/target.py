@@ -16,7 +16,7 @@ from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
 from tuner.payload.cpu import partitions_in, payload_mlir
 from tuner.runtime.cpu.host import describe_machine, has_refused_tiles, processors
-from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
+from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, Limits
 from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
@@ -100,7 +100,9 @@ def _status() -> TargetStatus:
 def _children(choice: str, _target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
     return RunnerChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
-        evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads), choice)),
+        evaluator=Factory(
+            "tuner.targets.cpu.evaluator:child_evaluator", (threads, processors(threads), choice)
+        ),
         limits=Limits(
             evaluation_timeout_s=FUSION_TIMEOUT_S if problem.fusion else Limits.evaluation_timeout_s,
             memory_bytes=child_memory_bytes(problem),
@@ -111,7 +113,7 @@ def _children(choice: str, _target: TargetName, problem: Problem, threads: int) 
     )
 
 
-def _baseline(choice: str, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
+def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baseline:
     # each library alone, in a process of its own
     libraries = chosen_libraries(choice, problem)
     if not libraries:
@@ -120,7 +122,7 @@ def _baseline(choice: str, problem: Problem, threads: int, seed: int, wait: Lock
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     timed: list[tuple[str, Baseline]] = []
     failed: list[LibraryTime] = []
-    with TimingLock(CPU, holder_text(problem), wait).held():
+    with TimingLock("cpu", holder_text(problem)).held():
         for library in libraries:
             work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
             environment = baseline_environment(library, threads)
@@ -135,9 +137,9 @@ def _baseline(choice: str, problem: Problem, threads: int, seed: int, wait: Lock
     return fastest
 
 
-def _roofline(problem: Problem, threads: int, wait: LockWait) -> Roofline:
+def _roofline(problem: Problem, threads: int) -> Roofline:
     work = partial(measure_cpu_roofline, problem.multiplied_dtype, threads, host_machine())
-    with TimingLock(CPU, holder_text(problem), wait).held():
+    with TimingLock("cpu", holder_text(problem)).held():
         return call_in_child("roofline", work, BASELINE_TIMEOUT_S)
 
 
