@@ -32,3 +32,12 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %p3 = linalg.matmul ins(%h2, %s : tensor<4x8xf32>, tensor<8x8xf32>) outs(%z : tensor<4x8xf32>) -> tensor<4x8xf32>
   return %p3 : tensor<4x8xf32>
 }
+// ----- PRODUCT
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %w1 = arith.constant dense<W1> : tensor<8x8xf32>
+  %e = tensor.empty() : tensor<4x8xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %p = linalg.matmul ins(%x, %w1 : tensor<4x8xf32>, tensor<8x8xf32>) outs(%z : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %p : tensor<4x8xf32>
+}

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,13 +15,15 @@ import pytest
 
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
-from tuner.core.errors import Stage, TunerError
-from tuner.core.programs import no_schedules
+from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.programs import LOOPS, ExplainedFusion, given_up_note, no_schedules
 from tuner.programs import children as module
+from tuner.programs import compile as compile_module
 from tuner.programs import fusion_compiler
 from tuner.programs.children import CompilingChildren
 from tuner.programs.compile import compile_program
 from tuner.programs.fusion_compiler import (
+    FIRST_CONFIGURATIONS,
     FusionTask,
     ScheduledFusion,
     compile_fusions,
@@ -31,16 +35,20 @@ from tuner.programs.run.fused_code import FusedImage
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.service import kept_program as kept_of_request
 from tuner.programs.service import work_of_missing_fusions
+from tuner.results.output.program_tables import fusion_lines
 from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
 # Three products, two of them equal but for their weights; the third one's weight is computed of a constant.
 TEXT = text_beside(__file__, "LAYERS")
+PRODUCT = text_beside(__file__, "PRODUCT")  # one of the three
 X, *WEIGHTS = np.random.default_rng(0).random((4, 8, 8), np.float32)
 X = X[:4]
 for number, weight in enumerate(WEIGHTS, 1):
-    TEXT = TEXT.replace(f"dense<W{number}>", f'dense<"0x{weight.tobytes().hex().upper()}">')
+    data = f'dense<"0x{weight.tobytes().hex().upper()}">'
+    TEXT = TEXT.replace(f"dense<W{number}>", data)
+    PRODUCT = PRODUCT.replace(f"dense<W{number}>", data)
 MACHINE = describe_machine()
 
 
@@ -49,6 +57,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Gives the folder of compiled files, empty at first."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return compiled_files().folder
+
+
+@pytest.fixture
+def own_children(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Gives programs children that know the folder; those of earlier tests know another one."""
+    own = compile_module._Children()  # noqa: SLF001
+    monkeypatch.setattr(compile_module, "CHILDREN", own)
+    yield
+    own.of_this_thread().close()
 
 
 @pytest.fixture
@@ -158,3 +175,73 @@ def test_an_error_is_that_of_the_program_and_nothing_is_kept_of_it(folder: Path)
     with pytest.raises(TunerError, match="use of undeclared SSA value name"):
         compile_program(text, target="cpu")
     assert not folder.exists()
+
+
+def test_a_fusion_that_was_given_up_gets_its_next_configuration_and_loops_at_last() -> None:
+    (task,) = (each for each in missing_fusions(PRODUCT, None, MACHINE) if isinstance(each, FusionTask))
+    knobs = [task.compile().summary.knobs]
+    for number in range(1, 4):
+        assert task.has_other_way
+        assert task.give_up("timed out after 30 s")
+        assert kept(PRODUCT) is None
+        (task,) = (each for each in missing_fusions(PRODUCT, None, MACHINE) if isinstance(each, FusionTask))
+        (fusion,) = image(PRODUCT).code.fusions
+        assert fusion.given_up[-1] == f"configuration {number} timed out after 30 s"
+        assert kept(PRODUCT) is not None
+        knobs.append(fusion.knobs)
+    assert fusion.origin == LOOPS
+    assert not task.has_other_way
+    assert len(set(knobs)) == 4  # no configuration twice, and no knobs of loops
+    note = given_up_note([fusion])
+    assert note.startswith("linalg.matmul: configuration 1 timed out after 30 s; configuration 2 timed out")
+    assert note.endswith("; it is scalar loops")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_children")
+def test_a_crash_of_the_first_configuration_leaves_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "compiled", _crash_at_first)
+    program: Any = compile_program(PRODUCT, target="cpu")
+    (fusion,) = program.code.fusions
+    assert fusion.given_up == ("configuration 1 killed by SIGABRT",)
+    assert np.allclose(program(X), X @ WEIGHTS[0], rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_children")
+def test_a_fusion_that_takes_too_long_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "compiled", _hang_at_first)
+    monkeypatch.setattr(module, "FUSION_LIMIT_S", 1.0)
+    program: Any = compile_program(PRODUCT, target="cpu")
+    (line,) = fusion_lines((ExplainedFusion(program.code.fusions[0]),), None)[2:3]
+    assert line.startswith("note    linalg.matmul: configuration 1 timed out after 1 s; ")
+    assert np.allclose(program(X), X @ WEIGHTS[0], rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_what_takes_too_long_as_loops_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "compiled", _hang)
+    monkeypatch.setattr(module, "FUSION_LIMIT_S", 1.0)
+    children = CompilingChildren("program")
+    work = work_of_missing_fusions(ProgramRequest(PRODUCT, TargetName("cpu")))
+    try:
+        with pytest.raises(CandidateError, match=r"linalg\.matmul: timed out after 20 s"):
+            children.compile_fusions(work, 20.0)
+    finally:
+        children.close()
+
+
+def _crash_at_first(task: FusionTask) -> None:
+    if not task.given_up:
+        os.abort()
+    task.compile()
+
+
+def _hang_at_first(task: FusionTask) -> None:
+    while len(task.given_up) < FIRST_CONFIGURATIONS:
+        time.sleep(60)
+    task.compile()
+
+
+def _hang(_task: FusionTask) -> None:
+    time.sleep(600)

@@ -35,6 +35,7 @@ class CompiledFusion:
     flop: int
     moved_bytes: int  # read and written, each byte once
     is_divided: bool = False  # among all threads of the program; else one thread runs it
+    given_up: tuple[str, ...] = ()  # why each earlier configuration was given up when it was compiled
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,17 @@ def loops_note(fusions: Sequence[ExplainedFusion]) -> str:
     names = ", ".join(ops[:SHOWN_OPS]) + (f" and {len(ops) - SHOWN_OPS} more" if len(ops) > SHOWN_OPS else "")
     how = "measured" if is_measured else "estimated"
     return f"{in_loops_s / whole_s:.0%} of the time ({how}) is scalar loops, for want of a schedule: {names}"
+
+
+def given_up_note(fusions: Sequence[CompiledFusion]) -> str:
+    """Returns a sentence about fusions whose first configurations were given up; "" where there is none."""
+    affected = [each for each in fusions if each.given_up]
+    if not affected:
+        return ""
+    first = affected[0]
+    others = f", and {len(affected) - 1} more" if len(affected) > 1 else ""
+    instead = "it is scalar loops" if first.origin == LOOPS else "the next configuration is used"
+    return f"{', '.join(dict.fromkeys(first.ops))}: {'; '.join(first.given_up)}; {instead}{others}"
 
 
 # (problem, threads that it is divided among) -> the best first; a script may fail to compile

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, final
 
-from tuner.core.errors import Stage
+from tuner.core.errors import TIMED_OUT, CandidateError, Failure, Stage
 from tuner.core.requests import WORKERS_LIMIT
 from tuner.runtime.cpu.host import usable_processors
 from tuner.runtime.workers.child_process import sleep_until_news
@@ -20,6 +20,7 @@ from tuner.runtime.workers.worker import MEMORY_BYTES, Worker
 if TYPE_CHECKING:
     from tuner.programs.fusion_compiler import CompileTask
 
+FUSION_LIMIT_S = 30.0  # of compiling a fusion, which takes less than a second on a processor of its own
 LEAST_TASKS = 4  # fusions that are worth the second of processor time that the start of a child takes
 Value = TypeVar("Value")
 
@@ -31,7 +32,7 @@ def called(work: Callable[[], Value]) -> Value:
 
 def compiled(task: "CompileTask") -> None:
     """Compiles a part of a program, in a child process, for the child that compiles the program."""
-    task.compile()
+    task.compile_with_machine_code()
 
 
 @final
@@ -63,14 +64,17 @@ class CompilingChildren:
     def compile_fusions(self, missing: "Callable[[], tuple[CompileTask, ...]]", timeout_s: float) -> None:
         """Compiles what ``missing``, which the first child calls, returns; ends the helpers.
 
-        ``timeout_s``: of each call. Raises as ``call`` where ``missing`` does.
+        A fusion that takes longer than FUSION_LIMIT_S, or crashes its child, is given up: its next
+        configuration is compiled. ``timeout_s``: of the call of ``missing``, and of a fusion that is compiled
+        in the last way that there is. Raises as ``call`` where ``missing`` does, and CandidateError(COMPILE)
+        that names the operations of a fusion that takes longer.
         """
         try:
             tasks = self.call(missing, Stage.COMPILE, timeout_s)
             if len(tasks) > (0 if self._helpers else LEAST_TASKS):
                 self.start()
-            if self._helpers and len(tasks) > 1:
-                _compile((self._first, *self._helpers), tasks, timeout_s)
+            while tasks and _compile((self._first, *self._helpers), tasks, timeout_s):
+                tasks = self.call(missing, Stage.COMPILE, timeout_s)
         finally:
             self.end_helpers()
 
@@ -85,23 +89,52 @@ class CompilingChildren:
             self._helpers.pop().kill()
 
 
-def _compile(workers: Sequence[Worker], tasks: "Sequence[CompileTask]", timeout_s: float) -> None:
+def _compile(workers: Sequence[Worker], tasks: "Sequence[CompileTask]", timeout_s: float) -> bool:
+    """Compiles tasks in children; returns whether one was given up, which is compiled in another way."""
     from tuner.results.output.progress import compile_progress  # not at start-up
 
-    waiting, busy = deque(tasks), set[Worker]()
+    waiting, busy = deque(tasks), dict[Worker, "CompileTask"]()
+    has_next = False
     with compile_progress(len(tasks)) as show:
         try:
             while waiting or busy:
                 for worker in workers:
-                    if worker in busy and isinstance(worker.poll(), Reply):  # a failure too
-                        busy.remove(worker)
-                        show("")
+                    reply = worker.poll() if worker in busy else None
+                    if isinstance(reply, Reply):
+                        task = busy.pop(worker)
+                        if _has_crashed(worker, reply) and reply.is_doubtful:
+                            waiting.appendleft(task)  # again, in a new child
+                        else:
+                            has_next |= _has_crashed(worker, reply) and _gave_up(task, reply.value.reason)
+                            show("")
                     if waiting and worker not in busy:
-                        task = waiting.popleft()
-                        show(task.name)
-                        worker.submit(CALL, partial(compiled, task), stage=Stage.COMPILE, timeout_s=timeout_s)
-                        busy.add(worker)
+                        busy[worker] = waiting.popleft()
+                        show(busy[worker].name)
+                        _submit(worker, busy[worker], timeout_s)
                 sleep_until_news([each.child for each in busy if each.child is not None], TICK_S)
         finally:
             for worker in busy:  # interrupted
                 worker.kill()
+    return has_next
+
+
+def _submit(worker: Worker, task: "CompileTask", timeout_s: float) -> None:
+    limit_s = min(FUSION_LIMIT_S, timeout_s) if task.has_other_way else timeout_s
+    worker.submit(CALL, partial(compiled, task), stage=Stage.COMPILE, timeout_s=limit_s)
+
+
+def _has_crashed(worker: Worker, reply: Reply) -> bool:
+    """Returns whether a task has ended its child: it took too long or too much memory, or crashed."""
+    return isinstance(reply.value, Failure) and worker.child is None
+
+
+def _gave_up(task: "CompileTask", reason: str) -> bool:
+    """Gives a task up; returns whether it is compiled in another way.
+
+    Raises CandidateError for one that took too long and that cannot be compiled in another way.
+    """
+    if task.has_other_way:
+        return task.give_up(reason)
+    if reason.startswith(TIMED_OUT):
+        raise CandidateError(Stage.COMPILE, f"{task.name}: {reason}")
+    return False

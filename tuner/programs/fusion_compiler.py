@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, FusedProgram, Fusion, FusionCode
 from tuner.core.fusions import LOOPS as LOOPS_KIND
-from tuner.core.fusions import QUANTIZED, FusedProgram, Fusion, FusionCode
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
@@ -188,16 +188,29 @@ class ScheduledFusion:
 
 
 @dataclass(frozen=True)
+class GivenUp:
+    """Kept in place of a fusion's code: why compiling it was stopped, or that it crashed the compiler."""
+
+    reason: str
+
+
+FIRST_CONFIGURATIONS = 3  # that are tried of a fusion, each up to a time limit; then it becomes loops
+LONG_CODE = 2000  # lines of LLVM dialect; LLVM takes at most a second for less
+
+
+@dataclass(frozen=True)
 class FusionTask:
     """A fusion to be compiled.
 
-    By ``schedule``; if that is None, by a strategy's first configuration, or as loops.
+    By ``schedule``; if that is None, by the first configuration of a strategy that was not given up, or as
+    loops.
     """
 
     fusion: Fusion
     machine: Machine
     schedule: FusionSchedule | None
     threads: int
+    given_up: tuple[str, ...] = ()  # why each earlier first configuration was given up
 
     @property
     def key(self) -> str:
@@ -206,7 +219,7 @@ class FusionTask:
         types = tuple(view.type for view in (*fusion.inputs, *fusion.outputs))
         content = (fusion.kind, fusion.text, fusion.ops, fusion.reason, types, _moved_bytes(fusion))
         given = () if schedule is None else (schedule.candidate, schedule.script, schedule.origin)
-        return CompiledFiles.key("fusion", content, given, self.machine, self.threads)
+        return CompiledFiles.key("fusion", content, given, self.machine, self.threads, len(self.given_up))
 
     @property
     def name(self) -> str:
@@ -216,10 +229,34 @@ class FusionTask:
     def compile(self) -> ScheduledFusion:
         """Compiles the fusion, or reads it from ``compiled_files``.
 
-        Raises CandidateError where its schedule does not compile, or without one, where it cannot become
-        loops.
+        Raises CandidateError where its schedule does not compile or was given up, or without one, where the
+        fusion cannot become loops.
         """
-        return compiled_files().kept(self.key, lambda: _newly_scheduled(self))
+        files = compiled_files()
+        found: ScheduledFusion | GivenUp | None = files.read(self.key)
+        if isinstance(found, GivenUp):
+            raise CandidateError(Stage.COMPILE, found.reason)
+        if found is None:
+            found = _newly_scheduled(self)
+            files.write(self.key, found)
+        return found
+
+    def compile_with_machine_code(self) -> None:
+        """Compiles the fusion, and machine code where that may take long, in a process with a time limit."""
+        code = self.compile().code
+        if code.llvm_text.count("\n") > LONG_CODE:
+            _object_code(code.llvm_text, FUSION_ENTRY)
+
+    @property
+    def has_other_way(self) -> bool:
+        """Returns whether the fusion is compiled in another way where this one is given up."""
+        return self.fusion.kind != LOOPS_KIND and len(self.given_up) < FIRST_CONFIGURATIONS
+
+    def give_up(self, reason: str) -> bool:
+        """Notes that compiling the fusion in this way failed; returns False where that cannot be kept."""
+        what = f"configuration {len(self.given_up) + 1}" if self.schedule is None else "the stored schedule"
+        compiled_files().write(self.key, GivenUp(f"{what} {reason}"))
+        return compiled_files().has(self.key)
 
 
 @dataclass(frozen=True)
@@ -238,6 +275,19 @@ class InitTask:
         """Compiles the code, or reads it from ``compiled_files``. Raises CandidateError."""
         return compiled_files().kept(self.key, lambda: _init_codes(self.text))
 
+    def compile_with_machine_code(self) -> None:
+        """Compiles the code, to machine code too."""
+        self.compile()
+
+    @property
+    def has_other_way(self) -> bool:
+        """Returns False: there is no other way to compute the weights."""
+        return False
+
+    def give_up(self, _reason: str) -> bool:
+        """Returns False: nothing is kept."""
+        return False
+
 
 CompileTask = FusionTask | InitTask
 
@@ -254,9 +304,14 @@ def schedule_fusion(
         try:
             return task.compile()
         except CandidateError:
-            if task.schedule is None:
+            if task.schedule is None and _reason_given_up(task) is None:
                 raise
-    raise AssertionError("the last task has no schedule")
+    raise AssertionError("the last task is never given up")
+
+
+def _reason_given_up(task: FusionTask) -> str | None:
+    found = compiled_files().read(task.key)
+    return found.reason if isinstance(found, GivenUp) else None
 
 
 def _tasks(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int) -> Iterator[FusionTask]:
@@ -265,7 +320,21 @@ def _tasks(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int)
             problem = compiled_files().kept(_problem_key(fusion), lambda: fusion_problem(fusion))
             for schedule in schedules(problem, threads_of(fusion, problem, threads)):
                 yield FusionTask(fusion, machine, schedule, threads)
-    yield FusionTask(fusion, machine, None, threads)
+    given_up: tuple[str, ...] = ()
+    while True:
+        task = FusionTask(fusion, machine, None, threads, given_up)
+        yield task
+        reason = _reason_given_up(task)
+        if reason is None:
+            return
+        given_up = (*given_up, reason)
+
+
+def _next_task(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int) -> FusionTask:
+    """Returns the first task of a fusion that was not given up."""
+    return next(
+        task for task in _tasks(fusion, machine, schedules, threads) if _reason_given_up(task) is None
+    )
 
 
 def _newly_scheduled(task: FusionTask) -> ScheduledFusion:
@@ -278,13 +347,20 @@ def _newly_scheduled(task: FusionTask) -> ScheduledFusion:
         return _as_loops(fusion, str(error), task.threads)
     if schedule is not None:
         return _by_script(task, problem, schedule.candidate, schedule.script, schedule.origin)
-    first = first_configuration(problem, machine)
+    first = None
+    if len(task.given_up) < FIRST_CONFIGURATIONS:
+        first = first_configuration(problem, machine, len(task.given_up))
     if first is None:
-        return _as_loops(fusion, why_no_strategy(problem, machine), task.threads)
+        reason = task.given_up[-1] if task.given_up else why_no_strategy(problem, machine)
+        return _noting(task, _as_loops(fusion, reason, task.threads))
     try:
-        return _by_script(task, problem, first[0], first[1].text, FIRST)
+        return _noting(task, _by_script(task, problem, first[0], first[1].text, FIRST))
     except CandidateError as error:
         return _as_loops(fusion, str(error), task.threads)
+
+
+def _noting(task: FusionTask, made: ScheduledFusion) -> ScheduledFusion:
+    return replace(made, summary=replace(made.summary, given_up=task.given_up))
 
 
 def _by_script(
@@ -400,7 +476,7 @@ def kept_program(
         is_asked = schedules is not no_schedules and fusion.kind != LOOPS_KIND
         if is_asked and files.read(_problem_key(fusion)) is None:
             return None
-        found = files.read(next(_tasks(fusion, machine, schedules, threads)).key)
+        found = files.read(_next_task(fusion, machine, schedules, threads).key)
         if found is None:
             return None
         known[same] = found
@@ -445,7 +521,7 @@ def missing_fusions(
     distinct = _distinct(formed.with_facts_of_data(dict))
     # the text of a quantized matmul depends on data: how many bits its weights need
     known = [each for each in distinct.values() if each.kind != QUANTIZED]
-    firsts = [next(_tasks(each, machine, schedules, threads)) for each in known]
+    firsts = [_next_task(each, machine, schedules, threads) for each in known]
     init = [InitTask(formed.program.init)] if formed.program.init else []
     tasks: tuple[CompileTask, ...] = (*init, *firsts)
     return tuple(each for each in tasks if files.read(each.key) is None)

@@ -11,7 +11,7 @@ import torch
 
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType
-from tuner.core.programs import ALL, EAGER, NONE, ExplainedFusion, chosen_baselines, loops_note
+from tuner.core.programs import ALL, EAGER, NONE, ExplainedFusion, chosen_baselines, given_up_note, loops_note
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import children_in_background, compile_on_host
@@ -79,6 +79,7 @@ def compile(  # noqa: A001 - as torch.compile
         function: Any = compile_on_host(exported.payload, db=db, threads=threads)
     program, notes = TensorProgram(function, exported, weights), []
     if isinstance(function, FusedFunction):
+        notes.append(given_up_note(function.code.fusions))
         notes.append(loops_note([ExplainedFusion(each) for each in function.code.fusions]))
     if fallback == EAGER:
         found = compared_with_eager(module, example_of(module, arguments, keywords or {}), program)

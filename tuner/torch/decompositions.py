@@ -22,6 +22,7 @@ from torch._export.utils import _get_decomp_for_cia
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.convolutions import convolution
+from tuner.torch.interpolation import interpolations
 from tuner.torch.pooling import adaptive_average_pool, adaptive_max_pool, average_pool, max_pool
 from tuner.torch.rearrangements import block_diagonal, constant_pad, roll
 
@@ -73,6 +74,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.block_diag.default: block_diagonal,
         ATEN.constant_pad_nd.default: constant_pad,
         ATEN.roll.default: roll,
+        **interpolations(),
         # of integers by their bits: torch-mlir would compute aten.neg of them as floats
         ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
         ATEN.div.Tensor_mode: _rounded_quotient,

@@ -325,6 +325,21 @@ EVERY = [
 ]
 
 
+# Filters that no tile size divides, few pixels: all filters in one tile, whose sums are stored at once. LLVM
+# took 15 s and more for more than 500 adjacent stores of one element.
+@pytest.mark.parametrize(
+    "name", ["linalg.conv_2d_nchw_fchw", "linalg.conv_2d_ngchw_gfchw", "linalg.conv_1d_ncw_fcw"]
+)
+@pytest.mark.parametrize("pixels", [1, 2])
+def test_the_code_of_many_filters_of_few_pixels_is_short(name: str, pixels: int) -> None:
+    convolution = Convolution(name, 1, 2, 16, 672, 1, pixels, (1, 1), (1, 1), (1, 1), "none", True, "f32")
+    knobs: dict[str, Any] = {"along": "filters", "tile_f": 0, "tile_p": 1, "block_c": 0, "unroll_c": 1}
+    candidate = Candidate.of(STRATEGY, knobs | {"loop_order": "fp", "prefetch": 1})
+    script = script_of(problem_of(convolution), candidate, HERE)
+    computed(convolution, script)
+    assert compiled(problem_of(convolution).fusion, script).llvm_text.count("\n") < 800
+
+
 @pytest.mark.parametrize("sizes", [(64, 64, 56, 56), (509, 3, 1, 1), (1, 1, 1, 1)], ids=str)
 @pytest.mark.parametrize(("name", "isa", "element"), EVERY)
 def test_every_size_has_a_first_configuration(name: str, isa: str, element: str, sizes: Any) -> None:

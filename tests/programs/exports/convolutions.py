@@ -52,6 +52,11 @@ EXPORTS = (
     export("conv_depthwise_stride_2", lambda: nn.Conv2d(8, 8, 5, 2, padding=2, groups=8), IMAGE),
     export("conv_1d", lambda: nn.Conv1d(6, 10, 5, padding=2), (2, 6, 20)),
     export("conv_3d", lambda: nn.Conv3d(2, 4, 3, padding=1), (1, 2, 5, 6, 7)),
+    export("conv_single_pixel", lambda: nn.Conv2d(24, 672, 1), (2, 24, 1, 1)),
+    export("conv_of_the_whole_image", lambda: nn.Conv2d(8, 40, (3, 4), bias=False), (3, 8, 3, 4)),
+    export("conv_1d_of_the_whole_row", lambda: nn.Conv1d(6, 10, 5), (2, 6, 5)),
+    export("conv_single_pixel_bf16", lambda: nn.Conv2d(24, 40, 1), (1, 24, 1, 1), dtype=torch.bfloat16),
+    export("conv_single_pixel_grouped", lambda: nn.Conv2d(32, 640, 1, groups=2), (1, 32, 1, 1)),
     export("conv_transposed", lambda: nn.ConvTranspose2d(6, 4, 3, stride=2, padding=1), (1, 6, 7, 7)),
     export(
         "conv_batch_norm_relu", lambda: normed(conv(8, 8, bias=False), nn.BatchNorm2d(8), nn.ReLU()), IMAGE

@@ -29,6 +29,7 @@ USUAL = (
     *("layer_norm", "rms_norm", "group_norm", "batch_norm_2d", "softmax", "softmax_of_columns"),
     *("log_softmax", "cross_entropy"),
     *("conv_1x1", "conv_3x3_of_a_batch", "conv_stride_2", "conv_dilated", "conv_grouped", "conv_depthwise"),
+    "conv_single_pixel",
     *("conv_1d", "conv_transposed", "conv_batch_norm_relu", "max_pool", "average_pool_padded"),
     *("bilinear_upsampling", "cumulative_sum"),
     *("embedding", "index_select", "gather", "masked_fill", "concatenated", "split", "padded", "cropped"),

@@ -45,6 +45,17 @@ def test_one_large_image_without_strides_is_a_matmul(sizes: tuple[int, int, int]
     assert fusion.kind == (CONTRACTION if sizes == (1, 32, 1) else CONVOLUTION)
 
 
+@pytest.mark.parametrize("images", [1, 3])
+def test_a_convolution_of_the_whole_image_is_a_matmul_of_its_images(images: int) -> None:
+    text = convolution(images, 1, 1)
+    transposed, fusion = formed(text).program.fusions  # weights that are constants are transposed once
+    assert (transposed.kind, fusion.kind) == (ELEMENTWISE, CONTRACTION)
+    assert fusion.inputs[0].type.shape == (images, 3)
+    x, w = normal(images, 3, 1, 1), normal(8, 3, 1, 1, seed=1)
+    (found,) = FusedFunction(formed(text))(x, w)
+    np.testing.assert_allclose(found, cpu_function(text)(x, w), rtol=1e-5, atol=1e-5)
+
+
 def test_the_matmul_computes_the_convolution_and_what_follows() -> None:
     x, w = normal(1, 3, 32, 32), normal(8, 3, 1, 1, seed=1)
     (found,) = FusedFunction(formed(convolution()))(x, w)

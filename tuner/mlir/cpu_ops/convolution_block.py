@@ -276,8 +276,16 @@ class _Block:
         return [index(place[dimension]) for terms in self.tile.maps[SUMS] for dimension in terms]
 
     def _store_transposed(self, sums: Sequence[Value], first: int, count: int, *, adds: bool) -> None:
-        """Creates the stores of sums whose pixels are adjacent in the buffer, not their lanes."""
+        """Creates the stores of sums whose pixels are adjacent in the buffer, not their lanes.
+
+        The lanes of a single pixel are adjacent, too: stores of one element each would be merged by LLVM, in
+        time that grows with the square of their number (509 filters: 15 s).
+        """
         buffer, row = self._rows_of_pixels()
+        if len(self.pixels) == 1 and ir.MemRefType(buffer.type).rank == 2:
+            line = ir.MemRefType.get([self.tile.sizes[self.tile.lane]], self.tile.element)
+            store_lanes(sums[0], reinterpreted(buffer, line), [index(first)], count, adds=adds)
+            return
         is_flat = row == len(self.pixels) and ir.MemRefType(buffer.type).rank == 2
         starts = [(line, each) for line in range(0, len(sums), row) for each in range(0, row, self.lanes)]
         for line, each in starts:

@@ -17,6 +17,7 @@ from tuner.programs.fusions.generics import (
     expand,
     extended,
     maps_attribute,
+    transposed,
 )
 from tuner.programs.fusions.matmul_forms import add_body, is_plain, is_transposed, matmul
 from tuner.programs.fusions.payload import TensorPayload
@@ -89,6 +90,8 @@ def clean_up(module: ir.Module) -> None:
 
 
 NCHW = "linalg.conv_2d_nchw_fchw"
+# Element types of the operands and the sums that a matmul of a fusion may have.
+PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16", "bf16", "f32"))
 PAGE_BYTES = 4096  # of a channel: at 3136 bytes (28x28) convolutions were as fast, at 12544 a third as fast
 
 
@@ -128,6 +131,56 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
             result = expand(matmul(left, right, start), pixels, op.results[0].type.shape)
         op.results[0].replace_all_uses_with(result)
         op.erase()
+
+
+def single_pixels_as_matmuls(payload: TensorPayload) -> None:
+    """Replaces convolutions whose window covers the whole image by matmuls, in place.
+
+    Each image gives one pixel, so an element of the weights is used once per image, and a schedule of
+    convolutions, which keeps weights in registers for many pixels, has nothing to keep. The 1x1 convolutions
+    of squeeze-and-excitation are of this kind:
+
+        %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<2x168x1x1xf32>, tensor<672x168x1x1xf32>) ...
+      becomes
+        %a = tensor.collapse_shape %x [[0], [1, 2, 3]] ... into tensor<2x168xf32>
+        %b = tensor.collapse_shape %w [[0], [1, 2, 3]] ... into tensor<672x168xf32>
+        %t = linalg.generic ins(%b)  // transposed: of a weight, once
+        %c = linalg.matmul ins(%a, %t) ... -> tensor<2x672xf32>
+        %r = tensor.expand_shape %c [[0], [1, 2, 3]] ... into tensor<2x672x1x1xf32>
+
+    Not changed: groups, padded inputs, and types that are no product of a matmul's schedule.
+    """
+    for op in payload.ops:
+        if op.name in operations.CONVOLUTIONS and _is_single_pixel(op):
+            _as_matmul(op)
+
+
+def _is_single_pixel(op: Op) -> bool:
+    form, (x, weights, start) = convolution_form(op), list(op.operands)
+    if form.is_depthwise or "g" in form.weights or op_of(x, operations.PAD) is not None:
+        return False
+    types = tuple(str(each.type.element_type) for each in (x, weights, start))
+    if types not in PRODUCT_TYPES:
+        return False
+    image = [size for size, name in zip(x.type.shape, form.input, strict=True) if name in "DHW"]
+    window = [size for size, name in zip(weights.type.shape, form.weights, strict=True) if name in "dhw"]
+    return image == window and prod(image) > 0
+
+
+def _as_matmul(op: Op) -> None:
+    form, (x, weights, start) = convolution_form(op), list(op.operands)
+    rank = len(form.weights)
+    rows = [[0], [*range(1, rank)]]  # an image or a filter each
+    columns = [[*range(rank - 1)], [rank - 1]]
+    with ir.InsertionPoint(op), op.location:
+        if form.weights[0] == form.filters:
+            right = transposed(collapse(weights, rows), [1, 0])
+        else:
+            right = collapse(weights, columns)
+        result = matmul(collapse(x, rows), right, collapse(start, rows))
+        whole = expand(result, rows, op.results[0].type.shape)
+    op.results[0].replace_all_uses_with(whole)
+    op.erase()
 
 
 def drop_unused_results(payload: TensorPayload) -> None:

@@ -113,6 +113,7 @@ def form_text(
         matmul_forms.narrow_sums(payload)
         normal_forms.pointwise_as_matmuls(payload)
         normal_forms.widen_convolutions(payload, keeps_pairs=multiplies_pairs)
+        normal_forms.single_pixels_as_matmuls(payload)
         # shapes: folding makes reshapes, also of fills, which ``begin_with_zeros`` must see as fills of 0;
         # ``merge_batches`` needs its zeros
         normal_forms.fold_unit_dimensions(payload.module)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tuner.analysis.ratios import faster_text
-from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult, loops_note
+from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult, given_up_note, loops_note
 from tuner.core.records import MedianInterval
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import Row, count_text, gflop_per_s, knobs_text, speed_text, table_lines
@@ -203,6 +203,8 @@ def fusion_lines(
     if fusions:
         header, *rows = fusion_table(fusions)
         lines = table_lines(header, rows, columns, FUSIONS_SPARED)
+    given_up = given_up_note([each.fusion for each in fusions])
+    lines += [f"note    {given_up}"] if given_up else []
     return lines + [f"loops   {line}" for line in (*left_out, loops_note(fusions)) if line]
 
 

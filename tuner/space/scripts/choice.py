@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -179,12 +180,15 @@ def default_script(problem: Problem, machine: Machine) -> Script | None:
     return None if configuration is None else configuration[1]
 
 
-def first_configuration(problem: Problem, machine: Machine) -> tuple[Candidate, Script] | None:
+def first_configuration(
+    problem: Problem, machine: Machine, skipped: int = 0
+) -> tuple[Candidate, Script] | None:
     """Returns the first preferred configuration of the shipped search space, and its script for one thread.
 
     That is the first feasible one listed under ``first`` in the file that breaks no preference. Without such:
     of the first strategy with a feasible configuration, its first that breaks no preference, else its first.
-    None where no strategy supports the problem on the machine, or none has a feasible configuration.
+    ``skipped``: so many of these in order are left out, since they did not compile in time. None where no
+    strategy supports the problem on the machine, or none has a feasible configuration more.
     """
     space_file = load_space_file(default_space_file())
     chosen = choose((), space_file)
@@ -193,7 +197,8 @@ def first_configuration(problem: Problem, machine: Machine) -> tuple[Candidate, 
         able = spaces(chosen, space_file, problem, machine.isa, variables)
     except UsageError:
         return None  # no strategy supports the type or the layout
-    point = _first(able, tuple(point for entry in space_file.strategies for point in entry.first))
+    listed = tuple(point for entry in space_file.strategies for point in entry.first)
+    point = next(islice(_preferred(able, listed), skipped, None), None)
     if point is None:
         return None
     strategies = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in chosen)
@@ -206,17 +211,21 @@ def why_no_strategy(problem: Problem, machine: Machine) -> str:
     return f"no strategy is for {what} on {machine.processor}"
 
 
-def _first(able: tuple[SearchSpace, ...], wanted: tuple[Candidate, ...]) -> Candidate | None:
+def _preferred(able: tuple[SearchSpace, ...], listed: tuple[Candidate, ...]) -> Iterator[Candidate]:
+    """Yields the listed configurations that break no preference, then the first preferred one of a space."""
+    found = set()
     for space in able:
-        for point in wanted:
+        for point in listed:
             if space.contains(point) and not (space.violated(point) or space.demoted_by(point)):
-                return point
+                found.add(point)
+                yield point
     for space in able:
         try:
-            return FeasibleSet.of((space,)).first_preferred
+            first = FeasibleSet.of((space,)).first_preferred
         except UsageError:
             continue  # this strategy has no feasible configuration; another may have one
-    return None
+        if first not in found:
+            yield first
 
 
 def projected_script(
