@@ -56,6 +56,7 @@ __all__ = [
     "WalkResult",
     "ext",
     "gpu",
+    "indexing_maps_of",
     "interpreter",
     "ir",
     "irdl",
@@ -75,6 +76,14 @@ Block: TypeAlias = ir.Block
 Type: TypeAlias = ir.Type
 Attribute: TypeAlias = ir.Attribute
 WalkResult: TypeAlias = ir.WalkResult
+
+
+def indexing_maps_of(op: Op) -> list[Any] | None:
+    """Returns the indexing maps of a linalg operation, one per operand; None where it has none."""
+    from numba_cuda_mlir._mlir._mlir_libs import _mlirDialectsLinalg
+
+    found = _mlirDialectsLinalg.get_indexing_maps(op)
+    return None if found is None else [ir.AffineMapAttr(each).value for each in found]
 
 
 def jit_bindings() -> tuple[Any, Any]:

@@ -24,6 +24,7 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "trace": list(report.trace) if request.options.trace else None,
         "reports": list(report.reports),
         "comparisons": [_comparison(one) for one in report.comparisons] if request.is_compared else None,
+        "reference": report.reference or None,
         "times": None if report.times is None else times_document(report.times),
         "interpreted": report.is_interpreted,
         "samples": [_sample(one) for one in report.samples] if request.options.sample else None,

@@ -172,7 +172,7 @@ class ProgramRequest:
     # A problem without a script gets the default script; None: no scripts, all matmuls become loops.
     scripts: tuple[tuple[Problem, str], ...] | None = ()
     arguments: tuple[str, ...] = ()  # "2=7", "0=[8,4]zeros"; an argument that is not listed is random
-    is_compared: bool = False  # with the same payload on the host
+    is_compared: bool = False  # with the payload as written, or as loops on the host
     is_timed: bool = True  # on hardware
     is_explained: bool = False  # on the host: each fusion is timed alone
     # results database whose best trials schedule the fusions, a path or URL; "": each fusion has
@@ -246,6 +246,7 @@ class ProgramReport:
     trace: tuple[str, ...] = ()
     reports: tuple[str, ...] = ()  # defects: unordered accesses, leaks, and similar
     comparisons: tuple[Comparison, ...] = ()
+    reference: str = ""  # what the comparisons are with; "" without any
     times: ProgramTimes | None = None
     printed: str = ""  # by the program: its kernels, and the functions of MLIR's runner libraries
     is_simulated: bool = False  # the device detects defects, and has no clock

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from tuner.core.programs import ExplainedFusion
 from tuner.mlir import bindings, transform
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.children import CompilingChildren, called
-from tuner.programs.comparison import compare, compare_printed, outputs
+from tuner.programs.comparison import compare, compare_printed
 from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
 from tuner.programs.fusion_schedules import TunableFusions, fusion_schedules, tunable_fusions
@@ -27,6 +27,7 @@ from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.lowering.device import text_after
 from tuner.programs.lowering.resources import without_data
+from tuner.programs.reference import Reference, reference_of
 from tuner.programs.request import Comparison, LoweringStep, ProgramReport, ProgramRequest
 from tuner.programs.run.host_function import HostFunction, check_host_code
 from tuner.programs.run.runner_functions import discard
@@ -35,7 +36,6 @@ from tuner.runtime.workers.worker import call_in_child
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.backends import Backends
-from tuner.targets.interface import ProgramSupport
 from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:
@@ -221,6 +221,9 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
         work_without_fusions = compiler.work_without_fusions(
             request.text, request.entry, request.options.device
         )
+    reference = None
+    if request.is_compared:
+        reference = reference_of(request, code, arguments, real_backends())
     report = ProgramReport(
         entry=code.entry,
         arguments=tuple(map(type_text, code.arguments)),
@@ -229,7 +232,8 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
         streams=code.stream_slots,
         trace=ran.trace,
         reports=ran.reports,
-        comparisons=_comparisons(request, code, arguments, ran),
+        comparisons=_comparisons(code, ran, reference),
+        reference="" if reference is None else reference.name,
         times=ran.times,
         is_interpreted=bool(code.interpreted),
         printed=ran.printed,
@@ -303,19 +307,11 @@ def _compiler(request: ProgramRequest) -> ProgramCompiler:
     return ProgramCompiler.of(request.target, real_backends())
 
 
-def _comparisons(
-    request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
-) -> tuple[Comparison, ...]:
-    # with the payload on the host, as loops and interpreted kernels, on equal arguments
-    if not request.is_compared:
+def _comparisons(code: DeviceProgram, ran: ProgramRun, reference: Reference | None) -> tuple[Comparison, ...]:
+    if reference is None:
         return ()
-    compiler = ProgramCompiler(real_backends().machine(), ProgramSupport())
-    printed: list[str] = []
-    code_of_loops = compiler.compile(request.text, request.entry, None, is_checked=True).code
-    plain = HostFunction(code_of_loops, printed.append)
-    own = copies(arguments)
-    numbers = compare(code, ran.outputs, outputs(code, plain(*own), own))
-    return (*numbers, *compare_printed(code, ran.printed, "".join(printed)))
+    numbers = compare(code, ran.outputs, reference.outputs)
+    return (*numbers, *compare_printed(code, ran.printed, reference.printed))
 
 
 def _compile(

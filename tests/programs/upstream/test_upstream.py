@@ -1,8 +1,10 @@
 """Programs that upstream's passes have compiled wrongly: each file says its issue and the right outputs.
 
+Each is compiled as a user's program, and interpreted as written, which no pass can change.
+
 Such a file has lines ``// name: value``: ``issue``; ``arguments``, numbers and lists; ``outputs``: the
-results, then each memref that the program writes; ``printed``. With ``defect`` the program is known to go
-wrong: the file fails this test once a newer MLIR or a rewrite of ours mends it.
+results, then each memref, all of which the program writes; ``printed``. With ``defect`` the
+program is known to go wrong: the file fails this test once a newer MLIR or a rewrite of ours mends it.
 """
 
 import ast
@@ -19,6 +21,7 @@ from tuner.core.candidate import TargetName
 from tuner.core.numpy_types import DTYPES
 from tuner.programs.comparison import outputs
 from tuner.programs.execution import host_function
+from tuner.programs.interpreter.host_functions import read_function
 
 pytestmark = pytest.mark.mlir
 PROGRAMS = sorted(Path(__file__).parent.glob("*.mlir"))
@@ -62,6 +65,24 @@ def test_there_are_programs_of_many_issues_each_named_by_its_own() -> None:
         assert path.name.startswith(f"{found[1]}_")
         issues.add(found[1])
     assert len(issues) >= 2
+
+
+def interpreted_outputs(text: str) -> tuple[list[Any], str]:
+    """Returns the outputs of a program that is interpreted as written, and what it prints."""
+    function = read_function(text, "main")
+    given = values(directives(text).get("arguments", ""))
+    kinds = function.arguments
+    arguments = tuple(typed(value, kind.element.name) for value, kind in zip(given, kinds, strict=True))
+    printed: list[str] = []
+    results = function(arguments, printed.append)
+    buffers = [value for value, kind in zip(arguments, kinds, strict=True) if kind.holder == "memref"]
+    return [*results, *buffers], "".join(printed)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_is_interpreted_as_its_text_says(path: Path) -> None:
+    text = path.read_text()
+    require_right(text, *interpreted_outputs(text))
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)

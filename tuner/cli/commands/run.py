@@ -126,7 +126,7 @@ SLOW_S = 10.0  # after which a command says that it is still at work
 @click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
 @click.option("--trace", is_flag=True, help="Print what the program asks of the device, one line per call.")
 @click.option("--explain", "is_explained", is_flag=True, help="On the CPU: list the fusions, time each.")
-@click.option("--compare", is_flag=True, help="Compare with the same payload on the host.")
+@click.option("--compare", is_flag=True, help="Compare with the payload as written.")
 @click.option(
     "--sample",
     type=int,
@@ -192,6 +192,8 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
         blind = ", which zeros are within as well" if one.verdict == "unclear" else ""
         error = f"error {one.max_error:.3g}, allowed {one.tolerance:.3g}"
         lines.append(f"{one.verdict:8}{one.name}: {error}{blind}")
+    if report.comparisons:
+        lines.append(f"against {report.reference}")
     lines += [line for sample in report.samples for line in sample_lines(sample)]
     lines += [f"found   {text}" for text in report.reports]
     if report.times is not None:

@@ -19,6 +19,19 @@ def attributes_of(op: Op) -> dict[str, Attribute]:
     return {name: op.attributes[name] for name in op.attributes}
 
 
+def set_constraints(attribute: Attribute) -> tuple[ir.AffineMap, tuple[bool, ...]]:
+    """Returns the expressions of an affine set as the results of a map, and which of them must be 0.
+
+    The others must be 0 or more. The bindings show no expressions of the attribute: its text is parsed.
+    """
+    # affine_set<(d0) : (d0 ceildiv 4 - 3 >= 0, d0 == 0)>
+    inputs, _, constraints = str(attribute).removeprefix("affine_set<").removesuffix(")>").partition(" : (")
+    sides = [constraint.rsplit(" ", 2) for constraint in constraints.split(", ")]
+    expressions = ", ".join(expression for expression, _, _ in sides)
+    mapping = ir.AffineMapAttr(ir.Attribute.parse(f"affine_map<{inputs} -> ({expressions})>")).value
+    return mapping, tuple(relation == "==" for _, relation, _ in sides)
+
+
 def groups_of(op: Op) -> list[list[int]]:
     """Returns the reassociation of a reshape: per dimension of the lower rank, dimensions of the higher."""
     groups = ir.ArrayAttr(op.attributes["reassociation"])

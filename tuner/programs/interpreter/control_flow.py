@@ -2,13 +2,13 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.ir.reading import callee_of, unsupported
+from tuner.mlir.ir.reading import callee_of
 from tuner.programs.interpreter.decoding import (
     AbstractBody,
     Decode,
@@ -212,24 +212,48 @@ def while_loop(op: Op, scope: FunctionScope) -> Step:
 
 
 def parallel(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``scf.parallel`` without reductions: lanes run the iterations in order."""
-    if op.results:
-        raise unsupported(op, "a reduction", "loops without one")
-    count = len(op.operands) // 3
+    """Returns the step for ``scf.parallel``: lanes run the iterations, and combine reductions, in order."""
+    count = (len(op.operands) - len(op.results)) // 3
     slots = scope.slots(op.operands)
-    body, where = scope.body(op.regions[0]), where_of(op)
+    targets, where = scope.slots(op.results), where_of(op)
+    body = _Reducing(scope.body(op.regions[0]), _combinations(op, scope)) if op.results else None
+    plain = scope.body(op.regions[0]) if body is None else body
 
     def step(frame: LaneFrame) -> None:
         lower, upper, by = (frame.take(slots[at : at + count]) for at in (0, count, 2 * count))
         for each in by:
             require(each > 0, frame, where, "found a step below 1")
-        _Nest(body, tuple(zip(lower, upper, by, strict=True))).run(frame)
+        if body is not None:
+            body.totals = frame.take(slots[3 * count :])
+        Nest(plain, tuple(zip(lower, upper, by, strict=True))).run(frame)
+        frame.put(targets, body.totals if body is not None else ())
 
     return step
 
 
+def _combinations(op: Op, scope: FunctionScope) -> tuple[AbstractBody, ...]:
+    end = op.regions[0].blocks[0].operations[len(op.regions[0].blocks[0].operations) - 1]
+    return tuple(scope.body(region) for region in end.operation.regions)
+
+
+@dataclass(eq=False)
+class _Reducing:
+    """The body of a parallel loop with reductions, and the totals of the iterations that have run."""
+
+    body: AbstractBody
+    combinations: tuple[AbstractBody, ...]
+    totals: list[Any] = field(default_factory=list)
+
+    def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
+        found = self.body.run(frame, arguments)
+        for number, (combine, value) in enumerate(zip(self.combinations, found, strict=True)):
+            (total,) = combine.run(frame, [self.totals[number], value])
+            self.totals[number] = merged(frame.mask, total, self.totals[number])
+        return []
+
+
 @dataclass(frozen=True, eq=False)
-class _Nest:
+class Nest:
     """Loops nested around ``body``, which are themselves the body of further loops with indices ``outer``."""
 
     body: AbstractBody
@@ -241,7 +265,7 @@ class _Nest:
         if not self.loops:
             return self.body.run(frame, indices)
         first, end, by = self.loops[0]
-        return run_loop(frame, _Nest(self.body, self.loops[1:], indices), first, end, by, [])
+        return run_loop(frame, Nest(self.body, self.loops[1:], indices), first, end, by, [])
 
 
 LOOPS: dict[str, Decode] = {"scf.for": for_loop, "scf.while": while_loop, "scf.parallel": parallel}

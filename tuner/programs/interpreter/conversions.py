@@ -129,6 +129,7 @@ CONVERSIONS: dict[str, Decode] = {
     "arith.extf": of_result(lambda dtype: lambda values: values.astype(dtype)),
     "arith.convertf": of_result(lambda dtype: lambda values: values.astype(np.float32).astype(dtype)),
     "arith.truncf": rounded,
+    "llvm.freeze": elementwise(lambda values: values),
     "arith.bitcast": of_result(reinterpreted),
 }
 

@@ -17,8 +17,29 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
 from tuner.mlir.ir.reading import location_of, unsupported
 from tuner.programs.interpreter import lanes
+from tuner.programs.interpreter.lanes import LaneGrid
 
 ALL: lanes.Array = np.ones((1, 1), bool)
+
+
+class TooMuchWorkError(Exception):
+    """A program executes more operations than its limit allows."""
+
+
+ELEMENTS_AT_ONCE = 256  # lanes in which an operation takes about as long as in one
+
+
+@dataclass(eq=False)
+class WorkLimit:
+    """How many operations a program may still execute; one in 256 lanes, or less, counts once."""
+
+    operations: int
+
+    def spend(self, operations: int, lanes: int = 1) -> None:
+        """Counts executed operations. Raises TooMuchWorkError beyond the limit."""
+        self.operations -= operations * (1 + lanes // ELEMENTS_AT_ONCE)
+        if self.operations < 0:
+            raise TooMuchWorkError
 
 
 @dataclass(eq=False)
@@ -26,6 +47,7 @@ class BlockMemory:
     """Globals and dynamic shared memory of the blocks that run together; buffers are made at first use."""
 
     dynamic_bytes: int  # size of each block's dynamic shared memory
+    limit: WorkLimit | None = None  # of the whole program; None: endless
     # symbol -> buffer; dynamic shared memory has the name ""
     made: dict[str, lanes.BufferView] = field(default_factory=dict)
 
@@ -38,7 +60,7 @@ class LaneFrame:
     """
 
     values: list[Any]  # by slot: arrays of shape (blocks, threads, *vector), or BufferView
-    grid: lanes.LaneGrid
+    grid: LaneGrid
     memory: BlockMemory
     write: Callable[[str], object]  # receives the text that a kernel prints
     mask: lanes.Array = field(default_factory=ALL.copy)
@@ -47,6 +69,16 @@ class LaneFrame:
     def call(self, slots: int) -> "LaneFrame":
         """Returns a frame with ``slots`` empty slots for a function that the active lanes call."""
         return LaneFrame([None] * slots, self.grid, self.memory, self.write, self.mask, self.live)
+
+    def over(self, lanes: int) -> "LaneFrame":
+        """Returns a frame with the same values for a region that runs for several elements at once."""
+        grid = LaneGrid((1, 1, 1), (lanes, 1, 1), np.zeros(1, np.int64))
+        return LaneFrame(self.values, grid, self.memory, self.write)
+
+    def spend(self, operations: int) -> None:
+        """Counts executed operations. Raises TooMuchWorkError beyond the limit of the program."""
+        if self.memory.limit is not None:
+            self.memory.limit.spend(operations, self.grid.count * self.grid.threads)
 
     def take(self, slots: Sequence[int]) -> list[Any]:
         return [self.values[slot] for slot in slots]
@@ -67,6 +99,7 @@ class LaneFrame:
         return np.broadcast_to(lanes.with_trailing_axes(mask, len(shape) - 2), shape)
 
 
+HOLDERS = ir.MemRefType | ir.UnrankedMemRefType | ir.RankedTensorType  # types of which elements are meant
 Step: TypeAlias = Callable[[LaneFrame], None]  # executes an operation in all active lanes of a frame
 
 
@@ -145,6 +178,7 @@ class StraightBody:
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
         for slot, value in zip(self.arguments, arguments, strict=True):
             frame.values[slot] = value
+        frame.spend(len(self.steps))
         for step in self.steps:
             step(frame)
         return frame.take(self.yields)
@@ -208,6 +242,7 @@ class BranchingBody:
         return results
 
     def _run_steps(self, block: BodyBlock, frame: LaneFrame) -> None:
+        frame.spend(1 + len(block.steps))
         before = frame.take(block.defined)  # values of other lanes, which the steps overwrite
         for step in block.steps:
             step(frame)
@@ -245,6 +280,11 @@ class Decoders:
     choices: Mapping[str, Branches]  # terminators with several successors
     nothing: frozenset[str]  # operations without an effect that a lane can observe
     ends: frozenset[str]  # terminators that leave a region with their operands
+    dialects: Mapping[str, Decode] = field(default_factory=dict)  # for all other operations of a dialect
+
+    def of(self, op: Op) -> "Decode | None":
+        """Returns the decoder of an operation; None where there is none."""
+        return self.steps.get(op.name) or self.dialects.get(op.name.partition(".")[0])
 
 
 class FunctionScope:
@@ -270,8 +310,8 @@ class FunctionScope:
         return tuple(map(self.slot, values))
 
     def element(self, op: Op, kind: Type) -> lanes.ElementType:
-        """Returns the numpy form of a number or vector type, or of the elements of a memref type."""
-        shown = kind.element_type if isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) else kind
+        """Returns the numpy form of a number or vector type, or of a memref's or tensor's elements."""
+        shown = kind.element_type if isinstance(kind, HOLDERS) else kind
         try:
             return lanes.element_type(shown)
         except lanes.UnknownTypeError as error:
@@ -295,7 +335,7 @@ class FunctionScope:
         if ops and ops[-1].name not in self._decoders.ends:
             raise self.unknown(ops[-1])
         arguments = self.slots(blocks[0].arguments)
-        return StraightBody(arguments, self._steps(ops[:-1]), self.slots(ops[-1].operands) if ops else ())
+        return StraightBody(arguments, self.steps(ops[:-1]), self.slots(ops[-1].operands) if ops else ())
 
     def unknown(self, op: Op) -> CandidateError:
         """Returns, does not raise, the CandidateError(COMPILE) for an unsupported operation."""
@@ -308,7 +348,7 @@ class FunctionScope:
         ops = [op.operation for op in block.operations]
         last = ops[-1]
         made = self.slots([result for op in ops[:-1] for result in op.results])
-        common = (self.slots(block.arguments), self._steps(ops[:-1]), made)
+        common = (self.slots(block.arguments), self.steps(ops[:-1]), made)
         if last.name in self._decoders.ends:
             return BodyBlock(*common, yields=self.slots(last.operands))
         if last.name == "cf.br":
@@ -322,13 +362,16 @@ class FunctionScope:
         )
         return BodyBlock(*common, jumps=jumps, choose=self._decoders.choices[last.name](last, self))
 
-    def _steps(self, ops: Sequence[Op]) -> tuple[Step, ...]:
+    def steps(self, ops: Sequence[Op]) -> tuple[Step, ...]:
+        """Decodes operations of a block, without its terminator, to steps."""
         steps = []
         for op in ops:
-            if op.name in self._decoders.steps:
-                steps.append(self._decoders.steps[op.name](op, self))
-            elif op.name not in self._decoders.nothing:
+            if op.name in self._decoders.nothing:
+                continue
+            decode = self._decoders.of(op)
+            if decode is None:
                 raise self.unknown(op)
+            steps.append(decode(op, self))
         return tuple(steps)
 
 

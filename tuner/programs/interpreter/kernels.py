@@ -49,8 +49,16 @@ NOTHING = frozenset(
 )
 ENDS = frozenset(
     {
-        *("gpu.return", "gpu.yield", "func.return", "scf.yield", "scf.condition", "scf.reduce"),
-        *("memref.atomic_yield", "memref.alloca_scope.return"),
+        *(
+            "gpu.return",
+            "gpu.terminator",
+            "gpu.yield",
+            "func.return",
+            "scf.yield",
+            "scf.condition",
+            "scf.reduce",
+        ),
+        *("memref.atomic_yield", "memref.alloca_scope.return", "scf.reduce.return"),
     }
 )
 DECODERS = decoding.Decoders(
@@ -280,10 +288,11 @@ def decode_kernel(kernel: Op) -> LaneKernel:
         name_of(kernel),
         decoding.decode_function(kernel, DECODERS, symbols),
         tuple(parameter_of(kernel, kind) for kind in inputs),
-        tuple(_attribution(kernel, each.type) for each in own),
+        tuple(attribution(kernel, each.type) for each in own),
     )
 
 
-def _attribution(kernel: Op, kind: Type) -> MakeAttribution:
-    element, name = parameter_of(kernel, kind).element, name_of(kernel)
-    return lambda frame: new_buffer(frame, f"attribution of {name}", kind, element, sizes_of(kind.shape, []))
+def attribution(kernel: Op, kind: Type) -> MakeAttribution:
+    """Returns the function that makes the memory of an argument of a kernel that no launch passes."""
+    element, where = parameter_of(kernel, kind).element, f"attribution of {decoding.where_of(kernel)}"
+    return lambda frame: new_buffer(frame, where, kind, element, sizes_of(kind.shape, []))

@@ -204,7 +204,12 @@ def store(op: Op, scope: FunctionScope) -> Step:
 def copy(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.copy``: each active lane copies the whole memref."""
     source, to = scope.slots(op.operands)
-    kind, where = scope.element(op, op.operands[0].type), where_of(op)
+    return copy_between(op, scope.element(op, op.operands[0].type), source, to)
+
+
+def copy_between(op: Op, kind: ElementType, source: int, to: int) -> Step:
+    """Returns the step that copies the memref of one slot to another; ``op`` names it in messages."""
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         one, other = frame.values[source], frame.values[to]

@@ -11,6 +11,7 @@ from tuner.programs.interpreter import memory as flat_memory
 from tuner.programs.interpreter import memory_ops
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step, require, where_of
 from tuner.programs.interpreter.lanes import Array, BufferView, ElementType, with_trailing_axes
+from tuner.programs.interpreter.tensors import array_of, view_of
 from tuner.programs.interpreter.vectors import shape_of
 
 Axes = Sequence[int | None]  # of a vector: along which dimension of the memref each goes; None: along none
@@ -28,7 +29,7 @@ def load(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         view = frame.values[source]
         places = along(frame.take(indices), last(len(indices), shape), shape)
-        frame.values[target] = _load(frame, where, view, kind, places, everywhere(shape))
+        frame.values[target] = load_at(frame, where, view, kind, places, everywhere(shape))
 
     return step
 
@@ -43,40 +44,50 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         places = along(frame.take(indices), last(len(indices), shape), shape)
-        _store(frame, where, frame.values[to], kind, places, everywhere(shape), frame.values[value])
+        store_at(frame, where, frame.values[to], kind, places, everywhere(shape), frame.values[value])
 
     return step
 
 
-def transfer_read(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.transfer_read``; elements outside of the memref or masked are padding."""
+def transfer_read(op: Op, scope: FunctionScope, masks: Sequence[int] = ()) -> Step:
+    """Returns the step for ``vector.transfer_read``; elements outside of the memref or masked are padding.
+
+    ``masks``: slot of a mask that is not the operation's own operand.
+    """
     transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     source, *rest = scope.slots(op.operands)
     indices, (padding, *mask) = rest[: sizes[1]], rest[sizes[1] :]
+    mask = [*mask, *masks]
     (target,) = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
-        view: BufferView = frame.values[source]
+        view = view_of(frame.values[source])
         places, wanted = transfer.places(frame, view, indices, mask)
-        found = _load(frame, transfer.where, view, transfer.kind, places, wanted)
+        found = load_at(frame, transfer.where, view, transfer.kind, places, wanted)
         filler = with_trailing_axes(frame.values[padding], len(transfer.shape))
         frame.values[target] = np.where(wanted, found, filler)
 
     return step
 
 
-def transfer_write(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.transfer_write``: stores nothing outside the memref or masked off."""
+def transfer_write(op: Op, scope: FunctionScope, masks: Sequence[int] = ()) -> Step:
+    """Returns the step for ``vector.transfer_write``: stores nothing outside the memref or masked off.
+
+    Of a tensor the result is a changed copy. ``masks``: slot of a mask that is not an own operand.
+    """
     transfer = _Transfer(op, scope, op.operands[1], shape_of(op.operands[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     value, to, *rest = scope.slots(op.operands)
-    indices, mask = rest[: sizes[2]], rest[sizes[2] :]
+    indices, mask = rest[: sizes[2]], [*rest[sizes[2] :], *masks]
+    targets = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
-        view: BufferView = frame.values[to]
+        view = view_of(frame.values[to])
         places, wanted = transfer.places(frame, view, indices, mask)
-        _store(frame, transfer.where, view, transfer.kind, places, wanted, frame.values[value])
+        store_at(frame, transfer.where, view, transfer.kind, places, wanted, frame.values[value])
+        for target in targets:
+            frame.values[target] = array_of(view, transfer.kind)
 
     return step
 
@@ -128,7 +139,7 @@ def masked_load(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         wanted = frame.values[mask]
-        found = _load(frame, where, frame.values[source], kind, places_of(frame), wanted)
+        found = load_at(frame, where, frame.values[source], kind, places_of(frame), wanted)
         frame.values[target] = np.where(wanted, found, frame.values[passed])
 
     return step
@@ -143,7 +154,7 @@ def masked_store(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         wanted, values = frame.values[mask], frame.values[value]
-        _store(frame, where, frame.values[to], kind, places_of(frame), wanted, values)
+        store_at(frame, where, frame.values[to], kind, places_of(frame), wanted, values)
 
     return step
 
@@ -187,15 +198,16 @@ def everywhere(shape: tuple[int, ...]) -> Array:
     return np.ones((1, 1, *shape), bool)
 
 
-def _load(
+def load_at(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, places: list[Array], wanted: Array
 ) -> Array:
+    """Loads the elements at ``places``, an index per memref dimension, where ``wanted`` is true."""
     addresses = _addresses(view, kind, places, wanted)
     wanted = np.broadcast_to(wanted, addresses.shape)
     return flat_memory.load_where(frame, where, view, kind, addresses, wanted)
 
 
-def _store(
+def store_at(
     frame: LaneFrame,
     where: str,
     view: BufferView,
@@ -204,6 +216,7 @@ def _store(
     wanted: Array,
     values: Array,
 ) -> None:
+    """Stores ``values`` to the elements at ``places`` where ``wanted`` is true."""
     addresses = _addresses(view, kind, places, wanted)
     flat_memory.store_where(frame, where, view, kind, addresses, wanted, values)
 

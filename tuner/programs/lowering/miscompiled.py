@@ -6,7 +6,7 @@ Each rewrite names upstream's issue; ``tests/programs/upstream`` shows which of 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.aliases import last_of
 from tuner.mlir.ir.building import index, value
-from tuner.mlir.ir.reading import attributes_of, walk, walk_where
+from tuner.mlir.ir.reading import attributes_of, set_constraints, walk, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.vector_reductions import apply_masks, unroll_reductions
 
@@ -113,15 +113,11 @@ def _compute_bounds(loop: Op) -> None:
 def _compute_condition(branch: Op) -> None:
     """Recreates affine.if with a set whose expressions are operands: ()[s0] : (s0 >= 0)."""
     attributes = attributes_of(branch)
-    # affine_set<(d0) : (d0 ceildiv 4 - 3 >= 0, d0 == 0)>; the bindings show no expressions of a set
-    text = str(attributes["condition"]).removeprefix("affine_set<").removesuffix(")>")
-    inputs, _, constraints = text.partition(" : (")
-    sides = [constraint.rsplit(" ", 2) for constraint in constraints.split(", ")]
-    expressions = ", ".join(expression for expression, _, _ in sides)
-    mapping = ir.AffineMapAttr(ir.Attribute.parse(f"affine_map<{inputs} -> ({expressions})>")).value
+    mapping, are_equalities = set_constraints(attributes["condition"])
     values = _values_of(mapping, list(branch.operands))
     symbols = ", ".join(f"s{number}" for number in range(len(values)))
-    listed = ", ".join(f"s{number} {relation} 0" for number, (_, relation, _) in enumerate(sides))
+    relations = ("==" if is_equality else ">=" for is_equality in are_equalities)
+    listed = ", ".join(f"s{number} {relation} 0" for number, relation in enumerate(relations))
     attributes["condition"] = ir.Attribute.parse(f"affine_set<()[{symbols}] : ({listed})>")
     _replace(branch, values, attributes)
 

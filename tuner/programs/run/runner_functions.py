@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tuner.core.gpu import AbstractHostWatch
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.effects.runner_signatures import C_INTERFACE, CLOCKS, MEMREFS, PRINTED_SCALARS, SHAPES
+from tuner.programs.interpreter.printing import number_text
 from tuner.programs.lowering.host_code import MATH_PREFIX
 from tuner.programs.run.host_errors import HostFaults, addresses_of
 from tuner.programs.run.marshalling import dtype_of
@@ -126,7 +127,6 @@ ARGUMENTS: dict[str, Any] = {
     "f64": c_double,
     "ptr": c_char_p,
 }
-DIGITS = 6  # significant digits that C++ prints of a float: std::ostream, default precision
 
 Write = Callable[[str], object]  # receives text, like the ``write`` method of a stream
 
@@ -191,14 +191,6 @@ def memref_text(view: MemRef, element: str) -> str:
 def shape_text(view: MemRef, _element: str) -> str:
     """Returns what mlir-runner prints of a memref's shape: address, offset, sizes, strides, no elements."""
     return f"Unranked Memref {_head(view)}\n"
-
-
-def number_text(number: Any) -> str:
-    """Returns a number as a C++ stream prints it: an integer in full, a float with six significant digits."""
-    if isinstance(number, np.integer | np.bool_ | int):
-        return str(int(number))
-    text = f"{float(number):.{DIGITS}g}"
-    return text.replace("nan", "-nan") if np.signbit(float(number)) and text == "nan" else text
 
 
 def _head(view: MemRef) -> str:

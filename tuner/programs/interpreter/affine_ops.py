@@ -1,0 +1,252 @@
+"""Steps of the dialects affine and index: maps of integers, loops, branches and accesses by them."""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ir.reading import set_constraints, unsupported
+from tuner.programs.interpreter import arithmetic, memory_ops, vector_memory
+from tuner.programs.interpreter import memory as flat_memory
+from tuner.programs.interpreter.arithmetic import DIVISIONS, INTEGER_BINARY, division, elementwise, step_of
+from tuner.programs.interpreter.control_flow import Nest, run_loop, run_where
+from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step, where_of
+from tuner.programs.interpreter.lanes import INDEX, Array, merged, signed, to_integer, uniform, unsigned
+from tuner.programs.interpreter.vectors import shape_of
+
+Compute: TypeAlias = Callable[[Sequence[Array]], Array]  # from dimensions, then symbols
+BINARY: dict[type, Callable[[Array, Array], Array]] = {
+    ir.AffineAddExpr: operator.add,
+    ir.AffineMulExpr: operator.mul,
+    ir.AffineModExpr: operator.mod,  # of a positive divisor
+    ir.AffineFloorDivExpr: operator.floordiv,
+    ir.AffineCeilDivExpr: arithmetic.raised_division,
+}
+
+
+def compute_of(expression: ir.AffineExpr, dimensions: int) -> Compute:
+    """Returns the function that computes an affine expression of ``dimensions`` dimensions, and symbols."""
+    expression = expression.maybe_downcast()
+    if isinstance(expression, ir.AffineConstantExpr):
+        number = uniform(expression.value)
+        return lambda _: number
+    if isinstance(expression, ir.AffineDimExpr | ir.AffineSymbolExpr):
+        is_symbol = isinstance(expression, ir.AffineSymbolExpr)
+        position = expression.position + (dimensions if is_symbol else 0)
+        return lambda values: values[position]
+    left = compute_of(expression.lhs, dimensions)
+    right = compute_of(expression.rhs, dimensions)
+    combine = BINARY[type(expression)]
+    return lambda values: combine(left(values), right(values))
+
+
+def results_of(mapping: ir.AffineMap) -> list[Compute]:
+    """Returns the functions that compute the results of an affine map."""
+    return [compute_of(result, mapping.n_dims) for result in mapping.results]
+
+
+def map_of(op: Op, name: str = "map") -> ir.AffineMap:
+    """Returns the affine map of an operation's attribute."""
+    return ir.AffineMapAttr(op.attributes[name]).value
+
+
+def mapped(combine: Callable[[Array, Array], Array]) -> Decode:
+    """Returns the decoder of an operation whose result combines the results of its map."""
+
+    def decode(op: Op, scope: FunctionScope) -> Step:
+        computed = results_of(map_of(op))
+        return step_of(op, scope, lambda *values: reduce(combine, (each(values) for each in computed)))
+
+    return decode
+
+
+def for_loop(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``affine.for``: from the largest lower bound, below the smallest upper bound."""
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    slots = scope.slots(op.operands)
+    of_lower, rest = slots[: sizes[0]], slots[sizes[0] :]
+    of_upper, starts = rest[: sizes[1]], rest[sizes[1] :]
+    lower = results_of(map_of(op, "lowerBoundMap"))
+    upper = results_of(map_of(op, "upperBoundMap"))
+    by = uniform(ir.IntegerAttr(op.attributes["step"]).value)
+    targets = scope.slots(op.results)
+    body = scope.body(op.regions[0])
+
+    def step(frame: LaneFrame) -> None:
+        first = reduce(np.maximum, [each(frame.take(of_lower)) for each in lower])
+        end = reduce(np.minimum, [each(frame.take(of_upper)) for each in upper])
+        frame.put(targets, run_loop(frame, body, first, end, by, frame.take(starts)))
+
+    return step
+
+
+def parallel(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``affine.parallel`` without reductions: runs the iterations in order."""
+    if op.results:
+        raise unsupported(op, "a reduction", "loops without one")
+    lower, upper = map_of(op, "lowerBoundsMap"), map_of(op, "upperBoundsMap")
+    groups = [
+        list(ir.DenseIntElementsAttr(op.attributes[f"{name}BoundsGroups"])) for name in ("lower", "upper")
+    ]
+    if any(count != 1 for group in groups for count in group):
+        raise unsupported(op, "bounds of several expressions", "one for each")
+    count = lower.n_inputs
+    slots = scope.slots(op.operands)
+    bounds = (results_of(lower), results_of(upper))
+    steps = [uniform(ir.IntegerAttr(each).value) for each in ir.ArrayAttr(op.attributes["steps"])]
+    body = scope.body(op.regions[0])
+
+    def step(frame: LaneFrame) -> None:
+        first = [each(frame.take(slots[:count])) for each in bounds[0]]
+        end = [each(frame.take(slots[count:])) for each in bounds[1]]
+        Nest(body, tuple(zip(first, end, steps, strict=True))).run(frame)
+
+    return step
+
+
+def branch(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``affine.if``: runs the region that the conditions of its set select."""
+    mapping, are_equalities = set_constraints(op.attributes["condition"])
+    computed = results_of(mapping)
+    sources, targets = scope.slots(op.operands), scope.slots(op.results)
+    then, other = (scope.body(region) if region.blocks else None for region in op.regions)
+    assert then is not None
+
+    def step(frame: LaneFrame) -> None:
+        values = frame.take(sources)
+        holds = np.ones((1, 1), bool)
+        for compute, is_equality in zip(computed, are_equalities, strict=True):
+            number = compute(values)
+            holds = holds & (number == 0 if is_equality else number >= 0)
+        taken = run_where(frame, holds, then)
+        left = None if other is None else run_where(frame, ~holds, other)
+        for result, target in enumerate(targets):
+            if taken is None or left is None:
+                frame.values[target] = (taken or left or [])[result]
+            else:
+                frame.values[target] = merged(holds, taken[result], left[result])
+
+    return step
+
+
+def access(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for a load or store of affine, of one element or a vector, at its map's results."""
+    is_store = "store" in op.name
+    buffer = op.operands[1 if is_store else 0]
+    kind, where = scope.element(op, buffer.type), where_of(op)
+    sources = scope.slots(list(op.operands)[2 if is_store else 1 :])
+    computed = results_of(map_of(op))
+    held = scope.slot(buffer)
+    value = scope.slot(op.operands[0] if is_store else op.results[0])
+    shape = shape_of(op.operands[0].type if is_store else op.results[0].type)
+    axes = vector_memory.last(len(computed), shape)
+    everywhere = vector_memory.everywhere(shape)
+
+    def step(frame: LaneFrame) -> None:
+        view = frame.values[held]
+        indices = [each(frame.take(sources)) for each in computed]
+        if shape:
+            places = vector_memory.along(indices, axes, shape)
+            if is_store:
+                vector_memory.store_at(frame, where, view, kind, places, everywhere, frame.values[value])
+            else:
+                frame.values[value] = vector_memory.load_at(frame, where, view, kind, places, everywhere)
+        elif is_store:
+            flat_memory.store_element(frame, where, view, kind, indices, frame.values[value])
+        else:
+            frame.values[value] = flat_memory.load_element(frame, where, view, kind, indices)
+
+    return step
+
+
+def delinearize(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``affine.delinearize_index``; the outermost result is not wrapped."""
+    source, targets = scope.slot(op.operands[0]), scope.slots(op.results)
+    basis = memory_ops.MixedNumbers(op, scope, "static_basis", list(op.operands)[1:])
+
+    def step(frame: LaneFrame) -> None:
+        rest = frame.values[source]
+        sizes = basis(frame)
+        inner = sizes[len(sizes) - len(targets) + 1 :]
+        for target, size in zip(reversed(targets[1:]), reversed(inner), strict=True):
+            frame.values[target] = rest % size
+            rest = rest // size
+        frame.values[targets[0]] = rest
+
+    return step
+
+
+def linearize(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``affine.linearize_index``: the row-major position of several indices."""
+    count, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    sources, target = scope.slots(list(op.operands)[:count]), scope.slot(op.results[0])
+    basis = memory_ops.MixedNumbers(op, scope, "static_basis", list(op.operands)[count:])
+
+    def step(frame: LaneFrame) -> None:
+        first, *rest = frame.take(sources)
+        sizes = basis(frame)
+        for index, size in zip(rest, sizes[len(sizes) - len(rest) :], strict=True):
+            first = first * size + index
+        frame.values[target] = first
+
+    return step
+
+
+AFFINE: dict[str, Decode] = {
+    "affine.apply": mapped(lambda one, _: one),
+    "affine.min": mapped(np.minimum),
+    "affine.max": mapped(np.maximum),
+    "affine.for": for_loop,
+    "affine.parallel": parallel,
+    "affine.if": branch,
+    **dict.fromkeys(("affine.load", "affine.store", "affine.vector_load", "affine.vector_store"), access),
+    "affine.delinearize_index": delinearize,
+    "affine.linearize_index": linearize,
+}
+
+
+def constant(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``index.constant`` or ``index.bool.constant``."""
+    attribute = op.attributes["value"]
+    is_bool = isinstance(attribute, ir.BoolAttr)
+    value: Any = np.full((1, 1), attribute.value) if is_bool else uniform(ir.IntegerAttr(attribute).value)
+    return step_of(op, scope, lambda: value)
+
+
+def comparison(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``index.cmp``."""
+    name = str(op.attributes["pred"]).removeprefix("#index<cmp_predicate ").removesuffix(")>").rstrip(">")
+    compare, read = arithmetic.PREDICATES[PREDICATES.index(name)]
+    return step_of(op, scope, lambda a, b: compare(read(a), read(b)))
+
+
+def converted(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``index.casts`` or ``index.castu``: truncated, or extended."""
+    dtype = scope.element(op, op.results[0].type).dtype
+    read = signed if op.name == "index.casts" else unsigned
+    return step_of(op, scope, lambda values: to_integer(read(values), dtype))
+
+
+PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+# op of index -> op of arith
+NAMES = {
+    **{
+        name: f"{name}i" for name in ("add", "sub", "mul", "and", "or", "xor", "maxs", "maxu", "mins", "minu")
+    },
+    "shl": "shli",
+    "shrs": "shrsi",
+    "shru": "shrui",
+}
+INDEX_OPS: dict[str, Decode] = {
+    **{f"index.{name}": elementwise(INTEGER_BINARY[of_arith]) for name, of_arith in NAMES.items()},
+    **{f"index.{name.removesuffix('i')}": division(function) for name, function in DIVISIONS.items()},
+    **dict.fromkeys(("index.constant", "index.bool.constant"), constant),
+    "index.cmp": comparison,
+    **dict.fromkeys(("index.casts", "index.castu"), converted),
+    "index.sizeof": lambda op, scope: step_of(op, scope, lambda: uniform(8 * INDEX.itemsize)),
+}
+
+DECODERS: dict[str, Decode] = {**AFFINE, **INDEX_OPS}

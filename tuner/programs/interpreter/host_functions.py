@@ -1,0 +1,151 @@
+"""Host functions of MLIR text as the user wrote it, called on numpy arrays: no pass runs before.
+
+The reference of ``--compare``: it shares with compiled code the parser of MLIR alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Type, ir
+from tuner.mlir.ir.reading import function_type, name_of, unsupported
+from tuner.mlir.transform import new_context, parse
+from tuner.programs.interpreter import affine_ops, kernels, launches, linalg_ops, masks, printing, tensors
+from tuner.programs.interpreter.decoding import (
+    BlockMemory,
+    Decoders,
+    LaneFrame,
+    LaneFunction,
+    TooMuchWorkError,
+    WorkLimit,
+    decode_function,
+)
+from tuner.programs.interpreter.lanes import (
+    BufferView,
+    ElementType,
+    LaneGrid,
+    UnknownTypeError,
+    element_type,
+    uniform,
+)
+
+# Operations that a program may execute, where one on up to 256 elements counts once: about two seconds.
+OPERATIONS_LIMIT = 400_000
+FAMILIES = (affine_ops, launches, tensors)
+DECODERS = Decoders(
+    steps={
+        **kernels.DECODERS.steps,
+        **{name: decode for family in FAMILIES for name, decode in family.DECODERS.items()},
+        **linalg_ops.UNSTRUCTURED,
+        "vector.mask": masks.mask,
+        "vector.print": printing.print_vector,
+        "func.call": printing.call,
+    },
+    choices=kernels.DECODERS.choices,
+    nothing=kernels.NOTHING | {linalg_ops.INDEX_OP, "bufferization.dealloc_tensor", "affine.prefetch"},
+    ends=kernels.ENDS | {"linalg.yield", "tensor.yield", "affine.yield"},
+    dialects={"linalg": linalg_ops.structured},
+)
+# What an operation of a form that nobody thought of may raise; the caller goes on without the interpreter.
+UNEXPECTED = (ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, TypeError, ValueError)
+LANE = " in block ("  # begins the name of a thread in the message of a fault
+
+
+class NotInterpretedError(Exception):
+    """A program that the interpreter cannot run as written; its text is the reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class InterpretedFunction:
+    """A function of a payload, decoded without any pass, as a callable on numpy arrays and numbers."""
+
+    function: LaneFunction
+    arguments: tuple["_HostValue", ...]
+    results: tuple["_HostValue", ...]
+
+    def __call__(
+        self, arguments: Sequence[Any], write: Callable[[str], object], limit: int = OPERATIONS_LIMIT
+    ) -> tuple[Any, ...]:
+        """Returns the results; arrays of memref arguments are changed in place, those of tensors are not.
+
+        Args:
+            arguments: C-contiguous arrays, and numbers, of the function's types.
+            write: receives what the function prints.
+            limit: how many operations may be executed.
+
+        Raises NotInterpretedError for more work than ``limit``, and CandidateError(RUN) for what the text
+        leaves undefined, such as an access out of bounds.
+        """
+        grid = LaneGrid((1, 1, 1), (1, 1, 1), np.zeros(1, np.int64))
+        memory = BlockMemory(kernels.DEFAULT_SHARED_BYTES, WorkLimit(limit))
+        frame = LaneFrame([None] * self.function.slots, grid, memory, write)
+        passed = [kind.passed(value) for kind, value in zip(self.arguments, arguments, strict=True)]
+        try:
+            with np.errstate(all="ignore"):
+                found = self.function.body.run(frame, passed)
+        except TooMuchWorkError:
+            raise NotInterpretedError(f"it executes more than {limit:,} operations") from None
+        except CandidateError as error:
+            if error.stage is not Stage.RUN:
+                raise NotInterpretedError(error.reason) from error
+            raise CandidateError(Stage.RUN, error.reason.partition(LANE)[0]) from error
+        except UNEXPECTED as error:
+            raise NotInterpretedError(f"the interpreter failed: {type(error).__name__}: {error}") from error
+        return tuple(kind.returned(value) for kind, value in zip(self.results, found, strict=True))
+
+
+@dataclass(frozen=True)
+class _HostValue:
+    """An argument or a result: a number, or the elements of a tensor or memref."""
+
+    element: ElementType
+    holder: str  # "memref", "tensor" or "" of a number
+
+    def passed(self, value: Any) -> Any:
+        if self.holder == "tensor":
+            return np.array(value, self.element.dtype)[None, None]
+        if self.holder == "":
+            return np.full((1, 1), value).astype(self.element.dtype)
+        sizes = [uniform(size) for size in value.shape]
+        return BufferView.of_rows(uniform(value.ctypes.data), value.nbytes, sizes, value)
+
+    def returned(self, value: Any) -> Any:
+        found = tensors.array_of(value, self.element) if isinstance(value, BufferView) else value
+        return np.array(found[0, 0])
+
+
+def read_function(text: str, entry: str) -> InterpretedFunction:
+    """Decodes the function ``entry`` of MLIR text. Raises NotInterpretedError for an unknown operation."""
+    with new_context(), ir.Location.unknown():
+        try:
+            module = parse(text, "payload")
+            symbols = {name_of(op.operation): op.operation for op in module.body.operations if _is_named(op)}
+            function = symbols[entry]
+            kind = function_type(function)
+            return InterpretedFunction(
+                decode_function(function, DECODERS, symbols),
+                tuple(_value_of(function, each) for each in kind.inputs),
+                tuple(_value_of(function, each) for each in kind.results),
+            )
+        except CandidateError as error:
+            is_parsed = error.stage is not Stage.BIND
+            why = error.reason if is_parsed else "it has operations that MLIR does not know, as those of GPUX"
+            raise NotInterpretedError(why) from error
+        except UNEXPECTED as error:
+            raise NotInterpretedError(f"the interpreter failed: {type(error).__name__}: {error}") from error
+
+
+def _is_named(op: Op) -> bool:
+    return "sym_name" in op.operation.attributes
+
+
+def _value_of(function: Op, kind: Type) -> _HostValue:
+    holders = {ir.MemRefType: "memref", ir.RankedTensorType: "tensor"}
+    holder = next((name for type_, name in holders.items() if isinstance(kind, type_)), "")
+    try:
+        return _HostValue(element_type(kind.element_type if holder else kind), holder)
+    except UnknownTypeError:
+        raise unsupported(function, f"a value of type {kind}", "tensors, memrefs and numbers") from None

@@ -1,0 +1,176 @@
+"""Steps of host code that works with a GPU: launches, run at once, and memory of a device, which is plain."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.reading import (
+    ARGUMENTS,
+    BLOCK,
+    CLUSTER,
+    GRID,
+    SHARED_BYTES,
+    name_of,
+    operands,
+    unsupported,
+)
+from tuner.programs.interpreter import kernels, memory_ops
+from tuner.programs.interpreter.decoding import (
+    BlockMemory,
+    Decode,
+    FunctionScope,
+    LaneFrame,
+    Step,
+    decode_function,
+    where_of,
+)
+from tuner.programs.interpreter.lanes import INDEX, LaneGrid, Sizes3, uniform
+from tuner.programs.interpreter.memory import store_element
+from tuner.programs.interpreter.tensors import require_one_thread, whole, wholes
+
+ASYNC_TYPE = "!gpu.async.token"
+INDICES = 12  # block and thread numbers, grid and block sizes, each x, y, z: arguments of gpu.launch
+Sizes = tuple[tuple[int, ...], tuple[int, ...]]  # slots of the sizes of the grid and of a block
+
+
+def launch(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.launch``: runs all blocks, in batches whose threads run in lockstep."""
+    sizes, shared = _sizes(op, scope), scope.slots(operands(op, SHARED_BYTES))
+    block = op.regions[0].blocks[0]
+    makes = [kernels.attribution(op, each.type) for each in list(block.arguments)[INDICES:]]
+    body, where = scope.body(op.regions[0], is_kernel=True), where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        require_one_thread(frame, where)
+        for lanes in _batches(frame, sizes):
+            inner = LaneFrame(frame.values, lanes, _memory(frame, shared), frame.write)
+            extents = [np.full((1, 1), size, INDEX) for size in (*lanes.grid, *lanes.block)]
+            numbers = [*map(lanes.block_id, range(3)), *map(lanes.thread_id, range(3))]
+            body.run(inner, [*numbers, *extents, *(make(inner) for make in makes)])
+
+    return step
+
+
+def launch_function(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.launch_func`` of a kernel in a gpu.module of the same text."""
+    sizes, shared = _sizes(op, scope), scope.slots(operands(op, SHARED_BYTES))
+    module_name, name = (str(part) for part in ir.SymbolRefAttr(op.attributes["kernel"]).value)
+    holder = scope.symbols.get(module_name)
+    if holder is None or holder.name != "gpu.module":
+        raise unsupported(op, f"@{module_name}, which has no kernels as text", "a gpu.module")
+    ops = [each.operation for each in holder.regions[0].blocks[0].operations]
+    symbols = {name_of(each): each for each in ops if "sym_name" in each.attributes}
+    kernel = symbols[name]
+    function = decode_function(kernel, kernels.DECODERS, symbols)
+    arguments, where = scope.slots(operands(op, ARGUMENTS)), where_of(op)
+    own = list(kernel.regions[0].blocks[0].arguments)[len(arguments) :]
+    makes = [kernels.attribution(kernel, each.type) for each in own]
+    tokens = scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        require_one_thread(frame, where)
+        passed = frame.take(arguments)
+        for lanes in _batches(frame, sizes):
+            memory = _memory(frame, shared, is_own_module=True)
+            inner = LaneFrame([None] * function.slots, lanes, memory, frame.write)
+            function.body.run(inner, [*passed, *(make(inner) for make in makes)])
+        _set_tokens(frame, tokens)
+
+    return step
+
+
+def _sizes(op: Op, scope: FunctionScope) -> Sizes:
+    """Returns the slots of the sizes of the grid and of a block."""
+    if any(_of_segments(op, CLUSTER)):
+        raise unsupported(op, "clusters", "blocks")
+    return scope.slots(_of_segments(op, GRID)), scope.slots(_of_segments(op, BLOCK))
+
+
+def _of_segments(op: Op, segments: slice) -> list[Value]:
+    return [each for number in range(segments.start, segments.stop) for each in operands(op, number)]
+
+
+def _batches(frame: LaneFrame, sizes: Sizes) -> Iterator[LaneGrid]:
+    grid, block = (_three([whole(value) for value in frame.take(slots)]) for slots in sizes)
+    at_once = kernels.LaneLaunch(grid, block).blocks_at_once
+    numbers = np.arange(math.prod(grid) if math.prod(block) else 0, dtype=INDEX)
+    for first in range(0, len(numbers), at_once):
+        yield LaneGrid(grid, block, numbers[first : first + at_once])
+
+
+def _three(sizes: Sequence[int]) -> Sizes3:
+    x, y, z = sizes
+    return x, y, z
+
+
+def _memory(frame: LaneFrame, shared: Sequence[int], *, is_own_module: bool = False) -> BlockMemory:
+    """Returns the memory of a batch of blocks: shared memory is new, globals of host code are the host's."""
+    size = whole(frame.values[shared[0]]) if shared else kernels.DEFAULT_SHARED_BYTES
+    known = {} if is_own_module else dict(frame.memory.made)
+    return BlockMemory(size, frame.memory.limit, known)
+
+
+def _set_tokens(frame: LaneFrame, tokens: Sequence[int]) -> None:
+    for token in tokens:
+        frame.values[token] = np.zeros((1, 1), INDEX)  # work is done: a token orders nothing
+
+
+def allocation(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.alloc``: memory of the host."""
+    kind = op.results[0].type
+    element, where = scope.element(op, kind), where_of(op)
+    dynamic = scope.slots(operands(op, 1))
+    target, *tokens = scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        sizes = memory_ops.sizes_of(kind.shape, frame.take(dynamic))
+        frame.values[target] = memory_ops.new_buffer(frame, where, kind, element, sizes)
+        _set_tokens(frame, tokens)
+
+    return step
+
+
+def copy(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.memcpy``, which ends before the next operation."""
+    to, source = (each for each in op.operands if str(each.type) != ASYNC_TYPE)
+    copied = memory_ops.copy_between(op, scope.element(op, to.type), scope.slot(source), scope.slot(to))
+    tokens = scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        copied(frame)
+        _set_tokens(frame, tokens)
+
+    return step
+
+
+def fill(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.memset``: the same number in all elements."""
+    to, value = (each for each in op.operands if str(each.type) != ASYNC_TYPE)
+    element, where = scope.element(op, to.type), where_of(op)
+    target, number, tokens = scope.slot(to), scope.slot(value), scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        view = frame.values[target]
+        for place in np.ndindex(*wholes(view.sizes)):
+            store_element(frame, where, view, element, list(map(uniform, place)), frame.values[number])
+        _set_tokens(frame, tokens)
+
+    return step
+
+
+def nothing(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for an operation that only orders work, or frees memory."""
+    tokens = scope.slots(op.results)
+    return lambda frame: _set_tokens(frame, tokens)
+
+
+DECODERS: dict[str, Decode] = {
+    "gpu.launch": launch,
+    "gpu.launch_func": launch_function,
+    "gpu.alloc": allocation,
+    "gpu.memcpy": copy,
+    "gpu.memset": fill,
+    **dict.fromkeys(("gpu.wait", "gpu.dealloc", "gpu.host_register", "gpu.host_unregister"), nothing),
+}

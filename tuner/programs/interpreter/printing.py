@@ -1,0 +1,76 @@
+"""Steps that print: vector.print and MLIR's runner functions, as mlir-runner prints numbers and memrefs."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ir.reading import callee_of, unsupported
+from tuner.programs.interpreter import control_flow
+from tuner.programs.interpreter.decoding import FunctionScope, LaneFrame, Step
+from tuner.programs.interpreter.lanes import Array, unsigned
+
+DIGITS = 6  # significant digits that C++ prints of a float: std::ostream, default precision
+PUNCTUATION = {"no_punctuation": "", "newline": "\n", "comma": ", ", "open": "( ", "close": " )"}
+
+
+def number_text(number: Any) -> str:
+    """Returns a number as a C++ stream prints it: an integer in full, a float with six significant digits."""
+    if isinstance(number, np.integer | np.bool_ | int):
+        return str(int(number))
+    text = f"{float(number):.{DIGITS}g}"
+    return text.replace("nan", "-nan") if np.signbit(float(number)) and text == "nan" else text
+
+
+def vector_text(values: Array) -> str:
+    """Returns the text of a vector: ``( 1, 2 )``, or of a number."""
+    if values.ndim == 0:
+        return number_text(values[()])
+    return "( " + ", ".join(map(vector_text, values)) + " )"
+
+
+def print_vector(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.print`` of a number, a vector, a string or punctuation."""
+    mark = str(op.attributes["punctuation"]).removeprefix("#vector.punctuation<").removesuffix(">")
+    end = PUNCTUATION[mark]
+    if not op.operands:
+        literal = op.attributes.get("stringLiteral")
+        text = end if literal is None else ir.StringAttr(literal).value
+        return lambda frame: _write(frame, text)
+    kind = op.operands[0].type
+    element = kind.element_type if isinstance(kind, ir.VectorType) else kind
+    is_unsigned = isinstance(element, ir.IndexType) or "ui" in str(element)
+    slot = scope.slot(op.operands[0])
+
+    def step(frame: LaneFrame) -> None:
+        values = frame.values[slot][0, 0]
+        _write(frame, vector_text(unsigned(values) if is_unsigned else values) + end)
+
+    return step
+
+
+def _write(frame: LaneFrame, text: str) -> None:
+    frame.write(text)
+
+
+def call(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``func.call`` of a function in the module, or of a runner function that prints."""
+    name = callee_of(op)
+    known = scope.symbols.get(name)
+    if known is None or known.regions[0].blocks:
+        return control_flow.call(op, scope)
+    print_scalar = re.fullmatch(r"print(I64|F32|F64|U64|Comma|Newline|Open|Close)", name)
+    if print_scalar is None:
+        raise unsupported(op, f"@{name}, which has no body", "functions with a body")
+    text = PUNCTUATION.get(print_scalar[1].lower())
+    if text is not None:
+        return lambda frame: _write(frame, text)
+    slot = scope.slot(op.operands[0])
+    is_unsigned = print_scalar[1] == "U64"
+
+    def step(frame: LaneFrame) -> None:
+        values = frame.values[slot][0, 0]
+        _write(frame, number_text((unsigned(values) if is_unsigned else values)[()]))
+
+    return step

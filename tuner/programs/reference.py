@@ -1,0 +1,58 @@
+"""The reference of ``--compare``: the payload interpreted as written, or else run as loops on the host."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tuner.core.errors import CandidateError
+from tuner.core.gpu_code import DeviceProgram
+from tuner.programs.comparison import outputs
+from tuner.programs.compiler import ProgramCompiler
+from tuner.programs.execution import copies
+from tuner.programs.interpreter.host_functions import NotInterpretedError, read_function
+from tuner.programs.request import ProgramRequest
+from tuner.programs.run.host_function import HostFunction
+from tuner.targets.backends import Backends
+from tuner.targets.interface import ProgramSupport
+
+AS_WRITTEN = "the text as written, before any pass"
+AS_LOOPS = "the payload as loops on the host, by MLIR's passes"
+ALLOWED = ", allowed "  # begins what is of no use to a reader of why a text is not interpreted
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What a program must give: results and written arguments, what it prints, and what computed them."""
+
+    outputs: tuple[Any, ...]
+    printed: str
+    name: str  # for people
+
+
+def reference_of(
+    request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], backends: Backends
+) -> Reference:
+    """Returns the outputs of the request's payload on copies of ``arguments``, without the code under test.
+
+    The text is interpreted if it has little work and known operations: then no pass of MLIR has a part in it.
+    Else it is compiled to loops, by passes that the code under test goes through too, and the name of the
+    reference says why. Raises CandidateError(RUN) for what the text leaves undefined, as an access out of
+    bounds.
+    """
+    printed: list[str] = []
+    own = copies(arguments)
+    try:
+        results = read_function(request.text, code.entry)(own, printed.append)
+        listed = results[0] if len(results) == 1 else results  # as a call of compiled code returns
+        return Reference(outputs(code, listed, own), "".join(printed), AS_WRITTEN)
+    except CandidateError as error:
+        raise CandidateError(error.stage, f"as written: {error.reason}") from error
+    except NotInterpretedError as error:
+        why = str(error).removeprefix("payload: ").partition(ALLOWED)[0]
+    printed.clear()
+    own = copies(arguments)
+    compiler = ProgramCompiler(backends.machine(), ProgramSupport())
+    plain = HostFunction(
+        compiler.compile(request.text, request.entry, None, is_checked=True).code, printed.append
+    )
+    found = outputs(code, plain(*own), own)
+    return Reference(found, "".join(printed), f"{AS_LOOPS} (not as written: {why})")
