@@ -143,7 +143,7 @@ def _settings(context: click.Context, limit: int | None, **arguments: Any) -> Ru
     source = backends.measurement(settings.target)
     feasible = source.plan(settings, source.machine(settings.target)).feasible
     points = int(feasible.is_preferred.sum()) or feasible.rows
-    if limit is not None:  # first configurations would bias the sample
+    if limit is not None:  # initial configurations would bias the sample
         return replace(settings, first=(), trials=min(limit, points))
     return replace(settings, trials=points)
 

@@ -76,7 +76,7 @@ def plain_errors(shown: str, address: str = "") -> Iterator[None]:
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"database {shown}: {DAMAGED}") from error
     except UnicodeEncodeError as error:
-        raise UsageError(f"database {shown}: a text is no Unicode: {error.object[:QUOTED]!r}") from error
+        raise UsageError(f"database {shown}: a text is not Unicode: {error.object[:QUOTED]!r}") from error
     except OverflowError as error:
         raise UsageError(f"database {shown}: {BEYOND_64_BITS}") from error
 

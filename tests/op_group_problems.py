@@ -38,7 +38,7 @@ def fusion_problems(text: str = "") -> tuple[Problem, ...]:
 
 
 def first_script(problem: Problem) -> Script:
-    """Returns the script of a problem's first configuration on this machine."""
+    """Returns the script of a problem's initial configuration on this machine."""
     found = first_configuration(problem, describe_machine())
     assert found is not None
     return found[1]

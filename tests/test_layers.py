@@ -134,7 +134,7 @@ def layer_of(package: str) -> int:
 
 @cache
 def face_of(package: str) -> tuple[str, ...]:
-    """Returns the names that a package shows to other packages; () for a module that is no package."""
+    """Returns the names that a package shows to other packages; () for a module that is not a package."""
     if package == "torch":
         return TORCH_FACE
     path = MODULES.get(f"{package}.__init__")

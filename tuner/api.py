@@ -88,9 +88,9 @@ def tune(
         threads: threads of a CPU kernel, 1 or more.
         strategy: names of strategies, or paths of ``.mlir`` and ``.mlir.j2`` scripts, one or several; all
             strategies of the search space where none is given.
-        reopen: whether to search over the options of knobs whose value a script selects, as those of
-            exported scripts do.
-        space: path of a search space file; None: the shipped ``search_space.yaml``.
+        reopen: whether to open the knobs of a script again whose values it selects, as those of exported
+            scripts do, so that all their options are searched.
+        space: path of a search-space file; None: the shipped ``search_space.yaml``.
         sampler: search method, such as "tpe" or "exhaustive"; None: one that suits the target.
         seed: seed of the sampler and of the random inputs, 0 or more.
         workers: candidates compiled at once; None: the number of cores, at most 4.
@@ -146,13 +146,13 @@ def resume(
     budget: float | str | None = None,
     progress: bool = False,
 ) -> TunedRun:
-    """Continues an unfinished run by its stored settings, extends a finished one, or times its best again.
+    """Continues an unfinished run by its stored settings, extends a finished one, or re-measures its best.
 
     Args:
         run: number of the run, as in ``TunedRun.run.id``.
         db: path or URL of the results database; None: as for ``tune``.
         observe: called with each event of the run.
-        retime: time the best trials of a finished run again; of all timing rounds the quietest counts.
+        retime: re-measure the best trials of a finished run; of all timing rounds the quietest counts.
         trials: new limit of candidates, those tried before included. Where ``trials`` or ``budget`` is
             given, None for the other means no such limit; where both are None, the stored limits hold.
         budget: new limit of time, the time spent before included, in seconds or as "5m".
@@ -221,7 +221,7 @@ def tune_many(
         threads: threads of a CPU kernel.
         strategy: names of strategies, or paths of scripts.
         reopen: whether to search over the options of knobs whose value a script selects.
-        space: path of a search space file.
+        space: path of a search-space file.
         sampler: search method for what is tried beyond the common configurations.
         seed: seed of the order of trials, the samplers and the random inputs.
         workers: candidates compiled at once.

@@ -3,7 +3,7 @@
 ``candidates.json`` gives each candidate by its knobs, so that a changed search space has no effect here. The
 candidates were drawn from an earlier search space: per strategy, type, layout and chip the first random
 feasible point that compiles, of a generator with the place in the list as its seed; some with a given knob.
-Those of fusions are first configurations; ``fusions`` has the fusions' texts.
+Those of fusions are initial configurations; ``fusions`` has the fusions' texts.
 """
 
 import json

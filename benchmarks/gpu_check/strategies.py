@@ -1,7 +1,7 @@
 """The GPU check, second part: the GPU against its simulator on small points of every strategy.
 
 Same code, same inputs; every element of C is compared with float64 and with the simulator's. Different bits
-are counted, but are no failure: tensor cores add in an unspecified order.
+are counted, but are not failures: tensor cores add in an unspecified order.
 """
 
 import contextlib

@@ -198,7 +198,7 @@ def triton_matmul(problem: Problem) -> "tuple[TritonMatmul | None, str]":
         from benchmarks.gpu_check.triton_matmul import fastest
 
         return fastest(problem), ""
-    except Exception as error:  # noqa: BLE001  # a peer of any kind of failure, which is no failure of the check
+    except Exception as error:  # noqa: BLE001  # a peer of any kind of failure, which is not a failure of the check
         return None, f"{type(error).__name__}: {error}"
 
 

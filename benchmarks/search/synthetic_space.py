@@ -7,9 +7,9 @@ smallest value of some knobs means "off" and acts as a larger one; some knobs do
 row has twins. From nearly flat to steep, most spaces with a floor that no row is faster than; what is
 measured is noisy. Some knobs go in even steps, and what does not divide is slower; some combinations of
 values are far faster or slower than each value alone; sharp bounds make plateaus. Work is handed out in
-whole units: a product of knobs that is no multiple of a warp leaves lanes idle, a tile that does not divide
-a size computes what nobody needs. Which knobs take part, how much, and where the best is, is drawn anew for
-every space. Nothing is taken from a recording but how flat and how steep spaces are.
+whole units: a product of knobs that is not a multiple of a warp leaves lanes idle, a tile that does not
+divide a size computes what nobody needs. Which knobs take part, how much, and where the best is, is drawn
+anew for every space. Nothing is taken from a recording but how flat and how steep spaces are.
 """
 
 import contextlib

@@ -100,7 +100,7 @@ def keys_of(function: Any) -> tuple[str, ...]:
 
 
 def _keys(node: ast.expr, function: Any, tree: ast.stmt) -> list[str]:
-    """Returns the keys of an expression that is a document. Raises ValueError for one that is none."""
+    """Returns the keys of an expression that is a document. Raises ValueError for another expression."""
     match node:
         case ast.Dict():
             pairs = zip(node.keys, node.values, strict=True)
@@ -116,7 +116,7 @@ def _keys(node: ast.expr, function: Any, tree: ast.stmt) -> list[str]:
             return [name for name, _, _ in _rows(_returned_type(function, node))]
         case ast.Call(func=ast.Name(id=name)):
             return list(keys_of(vars(sys.modules[function.__module__])[name]))
-    raise ValueError(f"{function.__name__}: {ast.unparse(node)} is no document")
+    raise ValueError(f"{function.__name__}: {ast.unparse(node)} is not a document")
 
 
 def _assigned(tree: ast.stmt, name: str) -> list[ast.expr]:

@@ -145,7 +145,7 @@ def test_trials_go_where_times_are_far_from_the_roofline() -> None:
     at_the_roofline, far, beyond = trials((1e-6, 0.1e-6, 2e-6))
     assert (
         abs(at_the_roofline - beyond) <= 1
-    )  # some trials explore; a time below the least is no reason to stop, either
+    )  # some trials explore; a time below the least is not a reason to stop, either
     assert far > 2 * at_the_roofline
     assert max(trials(())) - min(trials(())) <= 1
 

@@ -133,7 +133,7 @@ def bed(folder: Path) -> Iterator[Tuner]:
     tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     (folder / "folder").mkdir()
     (folder / "empty.mlir").write_text("")
-    (folder / "odd.mlir").write_text("this is no MLIR \x00\x1b[31m\n")
+    (folder / "odd.mlir").write_text("this is not MLIR \x00\x1b[31m\n")
     (folder / "space.yaml").write_text("strategies: [\n")
     tuner("export", "matmul", "8x8x8", "-o", str(folder / "script.mlir"))
     before = Path.cwd()

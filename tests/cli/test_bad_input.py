@@ -146,7 +146,7 @@ def test_no_option_takes_the_next_one_for_its_value(tuner: Tuner) -> None:
                     assert (said in done.err) != (option.is_flag or option.count), (names, name)
     line = "error: --output-dtype needs a value, found the option --trials\nhint: tuner tune --help\n"
     assert refused(tuner, "tune matmul 64x64x64 --output-dtype --trials 4") == line
-    tuner.done("history --sort -median --limit 1")  # a value that begins with - and is no option
+    tuner.done("history --sort -median --limit 1")  # a value that begins with - and is not an option
 
 
 def test_a_script_without_a_sequence_is_refused(tuner: Tuner, tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ DOCUMENTS: Mapping[str, Callable[[Disturbed], str]] = {
     "diff --json": lambda run: f"diff {run.best} {run.other} --json",
 }
 HAVE_RATIOS = {"history --runs --json", "show run --json", "diff --json"}
-# What goes with a ratio, and percentages that are no ratio of measured times.
+# What goes with a ratio, and percentages that are not ratios of measured times.
 COMPANY = re.compile(
     r"unreliable: .*|reliable +no: .*|lost, no times: .*"  # with its reason
     r"|two timings of the same code differ by \d+%|the reference kernel [a-z ]+ by \d+%"  # reasons elsewhere

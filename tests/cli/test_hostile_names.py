@@ -131,7 +131,7 @@ def test_every_query_works(lied_to: Tuner) -> None:
         assert done.code in (0, 1, 2), query
         assert "Traceback" not in done.err, query
         is_asked_of_best = query.startswith(("report", "history", "show", "export", "tune", "db"))
-        is_for_many_trials = "--ablation" in query  # three are no results
+        is_for_many_trials = "--ablation" in query  # three are not results
         assert done.code == 0 or is_for_many_trials or not is_asked_of_best, (query, done.err)
 
 

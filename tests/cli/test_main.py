@@ -279,7 +279,7 @@ def test_every_table_fits_a_terminal_of_80_columns(
                 main(asked.split(), obj=fakes.backends())
     lines = b"".join(shown).decode().splitlines()
     assert [line for line in lines if len(line) > COLUMNS and "tuner " not in line] == []
-    assert "not shown for want of width: failed, GFLOP/s, begun (--json prints all)" in lines
+    assert "(columns hidden: failed, GFLOP/s, begun; widen the terminal, or --json)" in lines
     assert len(tuned("history").out.splitlines()[0]) > COLUMNS  # to a pipe
 
 

@@ -126,7 +126,7 @@ def test_rounds_keep_slowdowns_clocks_and_the_largest_drift() -> None:
     assert Span.of([state(sm_clock_hz=each) for each in (1.9e9, 1.2e9, None, 1.7e9)]) == Span(4, 1.2e9, 1.9e9)
     assert Span.of([state(sm_clock_hz=None)]) == Span(1, None, None)
     assert drift((1.0,) * 6 + (1.5,) * 6) == pytest.approx(0.5)
-    assert drift((1.0, 1.0, 9.0) * 4) == 0.0  # what hits each part alike is no drift
+    assert drift((1.0, 1.0, 9.0) * 4) == 0.0  # what hits each part alike is not drift
     assert drift((1.0,)) == drift((1.0, 2.0, 3.0, 4.0, 5.0)) == 0.0
 
 

@@ -148,7 +148,7 @@ def run_notebook(name: str) -> dict[str, Any]:
     """Runs the cells of a notebook as Jupyter does; returns the names that they have defined."""
     notebook = json.loads((ROOT / "examples" / name).read_text())
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert all(cell["outputs"] == [] for cell in cells)  # figures of one machine are no claim
+    assert all(cell["outputs"] == [] for cell in cells)  # figures of one machine are not claims
     names: dict[str, Any] = {"__name__": "__main__"}
     with brief_remeasurement():
         for cell in cells:

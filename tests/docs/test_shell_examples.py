@@ -1,4 +1,4 @@
-"""Shell lines of pages that are no commands of ours: installing, ``make``, ``python -m``, mlir-opt, files.
+"""Shell lines of pages that are not commands of ours: installing, ``make``, ``python -m``, mlir-opt, files.
 
 What fetches packages or takes minutes is not run: the tool itself reads its words, and what they name exists.
 """

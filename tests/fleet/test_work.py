@@ -101,8 +101,8 @@ def test_what_cannot_be_is_refused(stage: str, value: object, why: str) -> None:
     ("report", "why"),
     [
         (None, "larger than the limit"),
-        ("", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
+        ("", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
         ("3", "outcome: found 3, allowed an object"),
         ('{"seconds": NaN, "value": {"stage": "run", "reason": ""}}', "allowed a finite number"),
         ('{"seconds": 1e999, "value": {"stage": "run", "reason": ""}}', "allowed a finite number"),

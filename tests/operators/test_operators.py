@@ -271,7 +271,7 @@ def test_results_are_rounded_once(machine: Machine, kind: str, data: Any) -> Non
 
 
 def result(exact: Any, a: float, b: float, kind: str) -> float:
-    """Returns a result rounded once; where an operand or the result is no number but 0, that of float64."""
+    """Returns a result rounded once; where an operand or result is 0 or not a number, that of float64."""
     if math.isfinite(a) and math.isfinite(b) and b and (found := exact(Fraction(a), Fraction(b))):
         return rounded(found, PRECISIONS[kind])
     with np.errstate(all="ignore"):

@@ -95,7 +95,7 @@ def test_zeros_are_equal_to_rounding_whose_size_the_coarsest_type_decides() -> N
     [
         (array(1, 2), array(1, 2), 0.0),
         (array(1, 3), array(1, 2), 0.5),
-        (array(0.25), array(0.5), 0.25),  # of 1 at least: small numbers are no rounding's yardstick
+        (array(0.25), array(0.5), 0.25),  # of 1 at least: small numbers are not rounding's yardstick
         (array(math.nan), array(1), math.inf),
         (array(1), array(math.nan), math.inf),
         (array(math.nan), array(math.nan), 0.0),

@@ -149,7 +149,7 @@ def times(*spans: tuple[float, float], streams: int = 2) -> ProgramTimes:
     ("spans", "overlap", "is_serialized"),
     [
         (((0, 1), (1, 3)), 1.0, True),
-        (((0, 1), (2, 4)), 1.0, True),  # a gap is no overlap
+        (((0, 1), (2, 4)), 1.0, True),  # a gap is not an overlap
         (((0, 2), (0, 2)), 2.0, False),
         (((0, 2), (1, 3)), 4 / 3, False),
         (((0, 1),), 1.0, False),  # one kernel is not called serialized

@@ -130,7 +130,7 @@ def test_payloads_with_weights_are_fusions_and_those_with_control_flow_a_whole()
     program = tuner.compile_program(LOOP, target="cpu")
     assert isinstance(program, HostFunction)
     np.testing.assert_array_equal(program(np.ones(4, np.float32), 2), [3, 3, 3, 3])
-    assert "index is no tensor" in program.why_no_fusions
+    assert "index is not a tensor" in program.why_no_fusions
 
 
 def explain(folder: Path, text: str, *options: str) -> Any:
@@ -143,7 +143,7 @@ def test_run_says_why_a_program_is_computed_as_a_whole(tmp_path: Path) -> None:
     done = explain(tmp_path, LOOP, "--target", "cpu", "--arg", "1=3")
     assert done.code == 0, done.err
     assert "whole   no fusions, " in done.out
-    assert "argument 1: index is no tensor" in done.out
+    assert "argument 1: index is not a tensor" in done.out
     refused = explain(tmp_path, LOOP, "--target", "simulator")
     assert refused.code == 2
     assert "--explain cannot be combined with target simulator" in refused.err
@@ -277,7 +277,7 @@ def test_what_takes_much_time_as_loops_is_said_by_the_arithmetic_of_each_fusion(
     padded, convolution = compiled(PROGRAMS["convolution"]).code.fusions
     assert (padded.flop, convolution.flop) == (4 * 9 * 9, 2 * 6 * 9 * 9 * 4 * 3 * 3)
     slow = replace(convolution, origin=LOOPS, ops=tuple("abcd") + convolution.ops)
-    said = "% of the time (estimated) is scalar loops, for want of a schedule: a, b, c, d and 1 more"
+    said = "% of the time (estimated) is scalar loops, as no schedule fits: a, b, c, d and 1 more"
     assert loops_note([ExplainedFusion(each) for each in (padded, slow)]).endswith(said)
     assert fusion_lines((ExplainedFusion(slow),), None, ["g0"])[-2:] == ["loops   g0", f"loops   100{said}"]
     for loops_s, other_s, expected in (

@@ -73,7 +73,7 @@ histories = st.lists(pasts, min_size=1, max_size=5)
 
 
 def timing(median_s: float, is_complete: bool = True) -> Measurement:
-    """Returns a narrow timing: times of 4 % more are no tie of noise, of 1 % are."""
+    """Returns a narrow timing: times of 4 % more are not a tie within noise, of 1 % are."""
     samples_s = tuple(median_s * factor for factor in ((0.99, 1.0, 1.01) if is_complete else (1.0,)))
     return Measurement(samples_s, 1, median_s, (samples_s[0], samples_s[-1]), is_complete)
 
@@ -170,7 +170,7 @@ def test_all_that_names_a_best_trial_names_the_same(history: list[Past]) -> None
 @pytest.mark.parametrize(
     ("history", "best", "why"),
     [
-        ([Past(0, 1, (EARLY, SLOW))], 2, "it was early-stopped: its samples are no result"),
+        ([Past(0, 1, (EARLY, SLOW))], 2, "it was early-stopped: its samples are not a result"),
         ([Past(0, 1, (STALE, SLOW))], 2, "its time no longer holds (failed in an audit)"),
         ([LOST], 2, "it did not take part in the final re-measurement"),
         ([TIED], 2, "trial 2 is simpler, and as fast within the noise of 1.0%"),

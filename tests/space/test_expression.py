@@ -219,7 +219,7 @@ def test_a_zero_divisor_leaves_its_point_undefined_and_the_others_alone(sign: st
     ],
 )
 def test_undefined_points_are_filled_with_nothing(part: Partial, filled: object) -> None:
-    assert repr(np.asarray(part.filled()).tolist()) == repr(filled)  # a truth is no number
+    assert repr(np.asarray(part.filled()).tolist()) == repr(filled)  # a truth is not a number
 
 
 @given(

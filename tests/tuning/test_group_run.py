@@ -89,7 +89,7 @@ def test_a_search_ends_where_nothing_is_left_to_gain_says_so_and_goes_on_if_aske
     assert found.ended_early.startswith("nothing is left to gain: what has gained 1% in its last 16 trials")
     assert f"early     {found.ended_early}" in campaign_lines(found)
     first = [each.run for each in store.campaign_proposals(1)][: len(PROBLEMS)]
-    assert len({*first}) == len(PROBLEMS)  # first configurations of all
+    assert len({*first}) == len(PROBLEMS)  # initial configurations of all
     assert len(PROBLEMS) + 16 < found.trials < 60 * len(PROBLEMS)
     assert resumed(store, plan=whole).trials == found.trials  # it is done
     more = resumed(store, RunLimit(trials=found.trials + 5), plan=whole)
@@ -344,8 +344,8 @@ def test_yaml_and_csv_give_each_problem_once_with_its_count_and_names(tmp_path: 
         ("- {shape: 8x8x8, op: batch_matmul}", r"line 1: shape: found '8x8x8', allowed BxMxNxK"),
         ("- {shape: 8x8x8, shape: 8x8x8}", r"line 1: the key 'shape' is given twice"),
         ("- {shape: 8x8x8}\n- 7", r"line 2: found 7, allowed such as"),
-        ("shape: 8x8x8", r"shapes\.yaml: is no list of problems"),
-        ("", r"shapes\.yaml: is no list of problems"),
+        ("shape: 8x8x8", r"shapes\.yaml: is not a list of problems"),
+        ("", r"shapes\.yaml: is not a list of problems"),
         ("[]", r"shapes\.yaml: has no problem"),
         ("- {shape: 8x8x8", r"shapes\.yaml: line \d+, column \d+: found no YAML"),
         ("shape,shap\n", r"shapes\.csv: line 1: column: found 'shap', allowed"),

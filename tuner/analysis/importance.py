@@ -16,7 +16,7 @@ from tuner.core.runs import StoredTrial
 # between the values of the fastest points and of all points, per knob, as a share of the sum over knobs.
 TOP_SHARE = 0.1  # share of the fastest points, as in the paper
 TOP_MIN = 5
-PRIOR = 1.0  # pseudo-observations, spread over the values: a value seen by accident is no certainty
+PRIOR = 1.0  # pseudo-observations, spread over the values: a value seen by accident is not a certainty
 
 
 def importances(points: Sequence[dict[str, Value]], times_s: Sequence[float]) -> dict[str, float]:

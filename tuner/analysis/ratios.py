@@ -183,7 +183,7 @@ class NotComparable:
     """The reason why no ratio of two measured times may be printed, such as too few samples."""
 
     reason: str  # one clause, to print
-    interval: Interval | None = None  # of measured over reference; None: the times are no evidence of one
+    interval: Interval | None = None  # of measured over reference; None: the times are not evidence of one
     is_equal: bool = False  # the times are precise enough, and not distinguishable
 
     @property

@@ -36,8 +36,8 @@ class ColumnPool:
 
 
 # Every problem gets ROUNDS trials; where a roofline says the least times, as of fusions, one: the
-# configuration that it has without tuning, so that no tuned program is slower for want of trials. Then the
-# next trial goes where it promises to save most time, as in TVM's task scheduler
+# configuration that it has without tuning, so that no tuned program is slower because it had no trials.
+# Then the next trial goes where it promises to save most time, as in TVM's task scheduler
 # (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762, section 6), weighted
 # by how often a problem occurs, and by how far its time is from the least. Within a problem, configurations
 # of the pool are tried in the order of the corrected cost model; where the pool ends, the run's own sampler

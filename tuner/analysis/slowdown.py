@@ -184,7 +184,7 @@ def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...])
 
     def slowdown_from(first: list[tuple[float, ...]], last: list[tuple[float, ...]]) -> PairedSlowdown:
         # Times expected from two references stand where earlier code, timed twice, stands elsewhere: the mean
-        # of the two logarithms makes the geometric mean of the references. Their difference is no noise.
+        # of the two logarithms makes the geometric mean of the references. Their difference is not noise.
         times = zip(first, last, (each.kernel_s for each in sessions), strict=True)
         paired = tuple(InterleavedSession(*each) for each in times)
         return replace(paired_slowdown(paired), noise=recorded.noise)

@@ -12,7 +12,7 @@ SUMMARIES: Final = {
     "Tune": {
         "tune:tune": "Tunes one operation at one size, or each matmul of a program or file; every trial is "
         "stored.",
-        "catalogue:strategies": "Lists the strategies of a search space file: what each one supports, and "
+        "catalogue:strategies": "Lists the strategies of a search-space file: what each one supports, and "
         "its knobs.",
         "catalogue:new_strategy": "Writes three starter files of a custom strategy, which work: script "
         "template, search space, test.",

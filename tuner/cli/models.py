@@ -94,7 +94,7 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
         return (torch.export.load(path), ()) if match is None else _called(path, match[2])
     except UsageError:
         raise
-    except Exception as error:  # of the user's code, or of a file that is no exported program
+    except Exception as error:  # of the user's code, or of a file that is not an exported program
         raise UsageError(f"{name}: {type(error).__name__}: {first_line(error)}") from error
 
 

@@ -447,5 +447,5 @@ class RunOrCampaign(click.ParamType[int]):
 
 
 space_option = click.option(
-    "--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped."
+    "--space", type=click.Path(path_type=Path), help="Search-space file. Default: the one shipped."
 )

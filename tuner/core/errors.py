@@ -204,7 +204,7 @@ def error_lines(message: str, hint: str = "") -> str:
 
 
 def last_line(printed: str) -> str:
-    """Returns the last line of a process's output that is no hint; "it said nothing" where there is none."""
+    """Returns the last line of an output that is not a hint; "it said nothing" where there is none."""
     lines = [line for line in printed.strip().splitlines() if not line.startswith("hint: ")]
     return lines[-1] if lines else "it said nothing"
 

@@ -234,7 +234,7 @@ class AbstractHostWatch(abc.ABC):
 
     @abc.abstractmethod
     def keep(self, address: int) -> None:
-        """Notifies that the device allocation at ``address`` outlives the call on purpose: it is no leak."""
+        """Notifies that the device allocation at ``address`` outlives the call on purpose: not a leak."""
 
     @abc.abstractmethod
     def reports(self) -> tuple[str, ...]:

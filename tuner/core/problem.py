@@ -93,7 +93,7 @@ class Problem:
         if len(self.sizes) != 3:
             raise UsageError(f"sizes: found {self.sizes}, allowed three numbers (m, n, k)")
         for name, size in zip("mnk", self.sizes, strict=True):
-            if type(size) is not int or not 1 <= size <= SIZE_LIMIT:  # True is no size
+            if type(size) is not int or not 1 <= size <= SIZE_LIMIT:  # True is not a size
                 raise UsageError(f"size {name}: found {size!r}, allowed 1..{SIZE_LIMIT}")
         allowed_batch = BATCH_LIMIT if self.operation in OF_BATCHES else 1
         if type(self.batch) is not int or not 1 <= self.batch <= allowed_batch:

@@ -16,7 +16,7 @@ TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS = ORIGINS = (
     "tuned",  # the best trial of this fusion
     "same contraction",  # the best trial of a contraction of the same sizes with another epilogue
     "nearest",  # the best trial of the fusion of the same kind whose sizes are nearest
-    "first",  # the first configuration of the search space
+    "first",  # the initial configuration of the search space
     "loops",  # no schedule: scalar loops
 )
 
@@ -46,7 +46,7 @@ class ExplainedFusion:
     time_s: float | None = None  # None: it was not timed
     share: float | None = None  # of the sum of all fusions' times
     roofline: float | None = None  # the least possible time over its time
-    before_s: float | None = None  # its time with its first configuration, of a program that was tuned
+    before_s: float | None = None  # its time with its initial configuration, of a program that was tuned
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of its times
 
 
@@ -103,7 +103,7 @@ def loops_note(fusions: Sequence[ExplainedFusion]) -> str:
     ops = [*dict.fromkeys(name for _, fusion in slow for name in fusion.ops)]
     names = ", ".join(ops[:SHOWN_OPS]) + (f" and {len(ops) - SHOWN_OPS} more" if len(ops) > SHOWN_OPS else "")
     how = "measured" if is_measured else "estimated"
-    return f"{in_loops_s / whole_s:.0%} of the time ({how}) is scalar loops, for want of a schedule: {names}"
+    return f"{in_loops_s / whole_s:.0%} of the time ({how}) is scalar loops, as no schedule fits: {names}"
 
 
 def given_up_note(fusions: Sequence[CompiledFusion]) -> str:
@@ -122,7 +122,7 @@ Schedules = Callable[[Problem, int], Iterator[FusionSchedule]]
 
 
 def no_schedules(_problem: Problem, _threads: int) -> Iterator[FusionSchedule]:
-    """Returns no schedule for any fusion: each gets its first configuration."""
+    """Returns no schedule for any fusion: each gets its initial configuration."""
     return iter(())
 
 
@@ -187,7 +187,7 @@ class ProgramResult:
     """What came of tuning a program: times of a call, its fusions, and its baselines."""
 
     call_s: float | None  # of the tuned program; None: not timed
-    before_s: float | None  # of the program with first configurations
+    before_s: float | None  # of the program with initial configurations
     speed: MedianInterval | None  # ``before_s`` over ``call_s``; above 1: faster; None: not comparable
     fusions: tuple[ExplainedFusion, ...] = field(metadata=stored_as("groups"))
     left_out: tuple[str, ...] = ()  # a line for each fusion that is not tuned

@@ -60,7 +60,7 @@ class WeightFormat:
 
     @classmethod
     def of_text(cls, text: str) -> "WeightFormat":
-        """Returns the format of a text; raises UsageError for text that is none."""
+        """Returns the format of a text; raises UsageError for any other text."""
         bits, _, rest = text.partition("-")
         group, _, rest = rest.partition("-")
         dtype, *options = rest.split("-")

@@ -31,7 +31,7 @@ class Reliability:
 
     @classmethod
     def of_text(cls, text: str) -> "Reliability":
-        """Returns the reliability that ``text`` says; unknown for a text that is none."""
+        """Returns the reliability that ``text`` says; unknown for any other text."""
         word, _, reason = text.partition(": ")
         if word in (Trust.UNRELIABLE.value, Trust.UNKNOWN.value) and reason:
             return cls(Trust(word), reason)

@@ -43,8 +43,8 @@ class PendingTrial:
 
 
 # Plausibility checks of measured results: no kernel is faster than hardware can be by its documents.
-# The limits are no measurements. A probe of a processor's peak misses what its loop does not reach, and would
-# refuse kernels that do.
+# The limits are not measurements. A probe of a processor's peak misses what its loop does not reach, and
+# would refuse kernels that do.
 
 LEAST_S: Final = 1e-10  # of a call: less than one cycle of any processor
 MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier

@@ -120,7 +120,7 @@ class RunRequest:
     target: str = "auto"  # "auto", "cpu", "cuda:sm_90", "replay:FILE"
     chip: str = ""  # for a target without ":chip"
     threads: int = 1
-    # names of the space file, or paths of scripts; (): the whole file
+    # names of the search-space file, or paths of scripts; (): the whole file
     strategies: tuple[Path | str, ...] = ()
     reopen: bool = False  # knobs whose value a script selects are open again
     space: Path | str | None = None  # None: the shipped file

@@ -68,7 +68,7 @@ def repeat_text(noise: float) -> str:
 
 
 def noise_text(noise: float | None) -> str:
-    """Returns '; noise floor 1.2%', the end of a line on times; '' where no floor is known or it is no floor.
+    """Returns '; noise floor 1.2%', the end of a line on times; '' where it is unknown or no floor.
 
     Above NOISE_LIMIT (5 %) times are unreliable, and the reason for that says how far they differ.
     """
@@ -162,7 +162,7 @@ def round_quality(
     disturbance = max((noise or 0.0, *(most for _, most in drifts), *shares))
     symptom = _symptom(noise, drifts) or _pressed(host, spare_cores)
     reason = f"{symptom}: {_cause(host)}" if symptom else ""
-    if not symptom and noise is None:  # the same code timed once is no evidence of a quiet machine
+    if not symptom and noise is None:  # the same code timed once is not evidence of a quiet machine
         reason = NO_NOISE_FLOOR
     return RoundQuality(noise, disturbance, reason, host)
 

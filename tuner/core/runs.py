@@ -14,7 +14,7 @@ from tuner.core.serialization import seconds_text
 # Origins of an initial configuration.
 WARM_START = "warm start"  # among the best of a similar problem
 SHIPPED = "shipped"  # chosen by results that come with tuner
-SPACE_FILE = "space file"  # listed under ``first`` in the search space file
+SPACE_FILE = "space file"  # listed under ``first`` in the search-space file
 SEED = "seed"  # ranked high by a cost model of the machine
 ORIGINS = (WARM_START, SHIPPED, SPACE_FILE, SEED)
 

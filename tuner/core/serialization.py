@@ -182,7 +182,7 @@ def decode(kind: type[Kind], found: Any, place: str) -> Kind:
 def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
     """Returns the entries of the JSON object ``found`` that are fields of the dataclass ``kind``.
 
-    Other versions write more. Raises UsageError, beginning with ``place``, if ``found`` is no object.
+    Other versions write more. Raises UsageError, beginning with ``place``, if ``found`` is not an object.
     """
     document: dict[str, Any] = _object(found, place)
     return {key: document[key] for key in _hints(kind) if key in document}

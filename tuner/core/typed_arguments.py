@@ -91,7 +91,7 @@ def typed(name: str, given: Any, annotation: Any) -> Any:
 
 
 def _is_allowed(given: Any, annotation: Any) -> bool:
-    """Returns whether a value is of an annotated type: bool is no int, int is a float, a list is a tuple."""
+    """Returns whether a value is of an annotated type: an int is a float, a list is a tuple."""
     origin, of = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation in (Any, object, inspect.Parameter.empty):
         return True

@@ -185,7 +185,7 @@ def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math
     try:
         outcome = outcome_from_json(json.loads(report))
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"found an outcome that is no JSON ({type(error).__name__})") from error
+        raise UsageError(f"found an outcome that is not JSON ({type(error).__name__})") from error
     why = _why_refused(work, outcome, limit_flop_per_s)
     if why:
         raise UsageError(why)
@@ -199,7 +199,7 @@ def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
     try:
         artifact = unpacked(blob)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"found an artifact that is no JSON ({type(error).__name__})") from error
+        raise UsageError(f"found an artifact that is not JSON ({type(error).__name__})") from error
     if (artifact.sha256, artifact.refusal is not None) != (compiled.artifact_sha256, compiled.is_refused):
         raise UsageError(
             f"artifact {artifact.sha256[:12]} is not the reported {compiled.artifact_sha256[:12]}"

@@ -99,7 +99,7 @@ def header(document: LibraryDocument, file: str, versions: str) -> str:
             line += f", {seconds_text(entry.median_s)} ({entry.reliability.text})"
         if entry.baseline_s is not None:
             line += f"; {entry.baseline}: {seconds_text(entry.baseline_s)}"
-        cost = "in the library: not timed, for want of the machine that it was tuned on"
+        cost = "in the library: not timed: the machine that it was tuned on is not this one"
         if entry.cost is not None:
             named = (("tensors", entry.cost.tensors), ("batch", entry.cost.batch))
             cost = ", ".join(f"{name} {slowdown_text(each)}" for name, each in named if each is not None)

@@ -25,7 +25,7 @@ from tuner.tuning.rule import ProblemSpaces
 from tuner.version import __version__
 
 MACHINE_CODES = 6  # configurations of a GPU that are compiled; each takes a second or two
-COST_MODEL, LISTED = "the cost model's first choice", "the first configuration of the search space"
+COST_MODEL, LISTED = "the cost model's first choice", "the initial configuration of the search-space file"
 NOT_TIMED = "not tuned and not timed here"
 UNKNOWN_SPEED = "speed unknown: nothing was measured on {}"
 
@@ -129,7 +129,7 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
     pick = next((each for each in picks if not (is_stock and custom_ops(each.script.text))), None)
     if pick is None:
         what = "run by stock mlir-opt" if is_stock else "compiled"
-        raise UsageError(f"{settings.problem.key}: none of the first configurations can be {what}")
+        raise UsageError(f"{settings.problem.key}: none of the initial configurations can be {what}")
     mlir = source.compiler(settings.target).mlir
     return UntunedChoice(settings, machine, mlir, pick.candidate, pick.script, pick.origin, pick.speed)
 

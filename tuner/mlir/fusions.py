@@ -58,7 +58,7 @@ STORE = "bufferization.materialize_in_destination"
 
 
 def parse_fusion(text: str) -> ir.Module:
-    """Returns the module of a ``Fusion``'s text; raises CandidateError(BIND) for text that is no fusion."""
+    """Returns the module of a ``Fusion``'s text; CandidateError(BIND) for text that is not a fusion."""
     module = parse(text, "fusion")
     fusion_function(module)
     return module
@@ -296,7 +296,7 @@ def _start_from_output(function: Op, root: Op, store: Op) -> None:
 
 
 def _reads_init(root: Op, number: int) -> bool:
-    """Returns whether an operation computes a result from its initial value, if that is no empty tensor."""
+    """Returns whether an operation computes a result from its initial value, unless this is empty."""
     values = root.regions[0].blocks[0].arguments
     made_empty = op_of(root.operands[len(root.operands) - len(root.results) + number], "tensor.empty")
     return made_empty is None and bool(list(values[len(values) - len(root.results) + number].uses))

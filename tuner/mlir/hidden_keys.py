@@ -72,7 +72,7 @@ def attention_mask(text: str) -> AttentionMask | None:
     """Returns the mask that an attention adds to its scores or selects by; None where there is none.
 
     None also where a hidden key might change the result in another way than by its weight, which is 0.
-    Raises CandidateError(BIND) for text that is no fusion.
+    Raises CandidateError(BIND) for text that is not a fusion.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # its operations live as long as it does

@@ -38,7 +38,7 @@ def reached(stage: str, module: ir.Module) -> None:
 
 
 LINE = re.compile(r"^\s+(\d+\.\d+) \(\s*[\d.]+%\)\s+(\w+)$", re.MULTILINE)  # neither pipelines nor analyses
-OF_THE_REPORT = ("Rest", "Total")  # names in the report that are no pass
+OF_THE_REPORT = ("Rest", "Total")  # names in the report that are not passes
 
 
 class PassTimes:

@@ -94,7 +94,7 @@ def compile_program(
 
     Raises:
         UsageError: an argument does not fit, a named database does not exist, or the payload does not parse
-            or is no valid program.
+            or is not a valid program.
         CandidateError: the payload cannot be lowered, or the compiler failed, crashed or timed out.
         DeviceError: the GPU or its driver refused.
 

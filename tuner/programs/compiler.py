@@ -103,7 +103,7 @@ class ProgramCompiler:
             as_fusions: whether a program without scripts is compiled as fusions where it can be.
             threads: threads that a program of fusions on the host may use.
 
-        Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
+        Raises UsageError for a payload that does not parse or is not a valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
         """
         with transform.new_context(), bindings.ir.Location.unknown():
@@ -251,7 +251,7 @@ class ProgramCompiler:
 def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
     """Returns the distinct matmuls in a function (None: ``main``, or the only public one) of MLIR text.
 
-    Raises UsageError for text that is no valid program, CandidateError for an unsupported program.
+    Raises UsageError for text that is not a valid program, CandidateError for an unsupported program.
     """
     with transform.new_context(), bindings.ir.Location.unknown():
         return problems_of(_read(text, entry))

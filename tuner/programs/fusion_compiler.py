@@ -202,8 +202,8 @@ LONG_CODE = 2000  # lines of LLVM dialect; LLVM takes at most a second for less
 class FusionTask:
     """A fusion to be compiled.
 
-    By ``schedule``; if that is None, by the first configuration of a strategy that was not given up, or as
-    loops.
+    By ``schedule``; if that is None, by the initial configuration of a strategy that was not given up, or
+    as loops.
     """
 
     fusion: Fusion
@@ -295,7 +295,7 @@ CompileTask = FusionTask | InitTask
 def schedule_fusion(
     fusion: Fusion, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
 ) -> ScheduledFusion:
-    """Compiles a fusion with the first of its schedules that compiles, else with its first configuration.
+    """Compiles a fusion with the first of its schedules that compiles, else with its initial one.
 
     Without a strategy or a working script the fusion becomes scalar loops; the summary says why. Raises
     CandidateError for a fusion that cannot be lowered to loops either.

@@ -97,7 +97,7 @@ def _problem_of(fusion: fusions.Fusion, machine: Machine) -> Problem | str:
 CPU = "cpu"
 NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run may have none that fits
 # Farther fusions are not asked: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
-# the first configuration (docs/decisions/fusions.md).
+# the initial configuration (docs/decisions/fusions.md).
 NEAR_OCTAVES = 3.0
 PACKED, DIRECT = "contraction_cpu_packed", "contraction_cpu_direct"
 OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with another name in these two

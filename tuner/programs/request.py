@@ -176,7 +176,7 @@ class ProgramRequest:
     is_timed: bool = True  # on hardware
     is_explained: bool = False  # on the host: each fusion is timed alone
     # results database whose best trials schedule the fusions, a path or URL; "": each fusion has
-    # its first configuration
+    # its initial configuration
     database: str = ""
     model: str = ""  # MODEL.py:FUNCTION or MODEL.pt2 that the payload comes from; "" of MLIR
     baselines: tuple[str, ...] = ()  # names of those that are timed next to a tuned model

@@ -244,7 +244,7 @@ RUN_PER_FIND, LEAST_RUN_PER_FIND = 5.0, 3.5
 OVERRUN = 0.05  # part of a budget by which timing the untuned program may exceed it
 LATEST = 0.1, 3.0  # part of a budget, and seconds, by which a run of the program may: the larger of the two
 LEAST_CAMPAIGN_SHARE = 0.3  # part of a budget that the campaign gets at least
-NO_WORK = "no candidate worked: it has its first configuration, or is loops"
+NO_WORK = "no candidate worked: it has its initial configuration, or is loops"
 
 
 @dataclass(frozen=True)

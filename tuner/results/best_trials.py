@@ -300,7 +300,7 @@ def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:
     if trial.stale:
         return f"its time no longer holds ({trial.stale})"
     if trial.early_stopped is not None:
-        return "it was early-stopped: its samples are no result"
+        return "it was early-stopped: its samples are not a result"
     if trial.run == best.run.id:
         return _why_in_its_run(trial, best)
     run = tuned_run(store, trial.run)

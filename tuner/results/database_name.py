@@ -17,7 +17,7 @@ COMMAND = re.compile(r"(?:^|: )tuner [a-z]")  # as a hint is one, or ends with o
 def which_database(named: str | Path | None) -> str:
     """Returns the path or URL of the results database: ``named``, else the environment variable ``TUNER_DB``.
 
-    Else tuner.db in the user's data directory. Raises UsageError for a name that is no text and no path.
+    Else tuner.db in the user's data directory. Raises UsageError for a name that is not text or a path.
     """
     if not isinstance(named, str | Path | None):
         raise UsageError(f"database: found {named!r}, allowed a file's path or a URL")

@@ -251,7 +251,7 @@ def _of_interface(name: str, found: Any) -> DeviceArray:
         strides, stream = fields.get("strides"), fields.get("stream")
         steps = None if strides is None else tuple(stride // dtype.itemsize for stride in strides)
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"{name}: found a __cuda_array_interface__ that is none: {error!r}") from error
+        raise UsageError(f"{name}: found a __cuda_array_interface__ that is not valid: {error!r}") from error
     if fields.get("mask") is not None:
         raise UsageError(f"{name}: masked arrays are not supported")
     if strides is not None and any(stride % dtype.itemsize for stride in strides):

@@ -103,7 +103,7 @@ class QuantizedTensor:
             The problem.
 
         Raises:
-            UsageError: as for ``Matmul``; a group size that is no multiple of 32.
+            UsageError: as for ``Matmul``; a group size that is not a multiple of 32.
 
         Example:
             >>> import numpy as np

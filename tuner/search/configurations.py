@@ -26,7 +26,7 @@ class Pool:
         return len(self.proposed) == len(self.unseen)
 
     def require_unseen(self, row: int) -> None:
-        """Raises ValueError where ``row`` is no index of the feasible set or was proposed before."""
+        """Raises ValueError where ``row`` is not an index of the feasible set or was proposed before."""
         if not 0 <= row < len(self.unseen):
             raise ValueError(f"row: found {row}, allowed 0..{len(self.unseen) - 1}")
         if not self.unseen[row]:

@@ -77,7 +77,7 @@ REMEMBERED = 5  # latest probes of a method: a method that is good at the start 
 UNKNOWN = 1.0  # credit of a method without a probe: the largest
 
 
-# trees and evolution are no samplers by name: alone they win nowhere (docs/decisions/search.md)
+# trees and evolution are not samplers by name: alone they win nowhere (docs/decisions/search.md)
 ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
 
 

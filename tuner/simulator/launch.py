@@ -309,7 +309,7 @@ class Simulation:
         return sum(conflict.wavefronts for conflict in self.conflicts) / ideal if ideal else 1.0
 
     def written(self, array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Returns which elements of ``array`` the launch wrote; none if it is no argument of the launch."""
+        """Returns which elements of ``array`` the launch wrote; none unless it is an argument."""
         flags = np.zeros(array.size, bool)
         for each in self.touched:
             if each.address == array.ctypes.data:

@@ -1,4 +1,4 @@
-"""Expressions of the search space file: checked against a whitelist, evaluated by walking the syntax tree."""
+"""Expressions of the search-space file: checked against a whitelist, evaluated by walking the syntax tree."""
 
 import ast
 import warnings

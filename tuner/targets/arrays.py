@@ -81,14 +81,14 @@ def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[An
 
 
 def require_array(expected: Expected, found: Any) -> None:
-    """Raises UsageError for what is no C-contiguous numpy array of a shape and dtype."""
+    """Raises UsageError for what is not a C-contiguous numpy array of a shape and dtype."""
     require_numpy(expected, found)
     require_type(expected, found.shape, found.dtype)
     require_row_major(expected, found.strides, is_row_major=found.flags.c_contiguous)
 
 
 def require_numpy(expected: Expected, found: object) -> None:
-    """Raises UsageError for an object that is no numpy array, or a masked one: kernels ignore the mask."""
+    """Raises UsageError for an object that is not a numpy array, or a masked one: kernels ignore the mask."""
     name, _, dtype = expected
     if isinstance(found, np.ma.MaskedArray):
         raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")

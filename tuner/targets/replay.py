@@ -36,7 +36,7 @@ UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result w
 
 
 def recorded_machine(space: RecordedSpace) -> Machine:
-    """Returns a recording's machine, renamed "replay of ...", so that its times are no real machine's."""
+    """Returns a recording's machine, renamed "replay of ...", so that its times are not a real machine's."""
     return replace(space.machine, name=f"{MARK}{space.machine.name}")
 
 
@@ -120,7 +120,7 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
     """Returns the settings of a run that replays the recording of the request's target, ``replay:FILE``.
 
     The run is fresh: a replay evaluates the search, so it must not know what an earlier one found. Raises
-    UsageError for a file that is no recording, and for options that the recording decides.
+    UsageError for a file that is not a recording, and for options that the recording decides.
     """
     decided = {
         "strategy": " ".join(request.strategy_text),

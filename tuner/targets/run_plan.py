@@ -23,7 +23,7 @@ MEMORY_BYTES = 1 << 30
 
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
-    """Returns what a run may try. Raises UsageError for an empty feasible set, and an invalid space file."""
+    """Returns what a run may try. Raises UsageError for an empty feasible set, a bad search-space file."""
     from tuner.space.file.reading import first_rows, parse_space  # loads pydantic
     from tuner.space.scripts import choice  # loads pydantic
 

@@ -78,7 +78,7 @@ def begin_campaign(
     floors_s = _floors_s(members, source, machine, interruption)
     columns = [
         plan.feasible.candidate(row) for plan in plans for row in (*plan.first, *plan.seeds({}))
-    ]  # what the space file and the cost model would try first on any of the problems
+    ]  # what the search-space file and the cost model would try first on any of the problems
     if floors_s:
         columns += map(_untuned, plans)
     columns += _shipped_columns(members, machine)

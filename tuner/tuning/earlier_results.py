@@ -1,4 +1,4 @@
-"""What earlier runs contribute to a run: first configurations, and outcomes of equal code."""
+"""What earlier runs contribute to a run: initial configurations, and outcomes of equal code."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -338,7 +338,7 @@ def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
 
 
 def is_early_stopped(record: Record) -> bool:
-    """Returns True for an early-stopped timing, which is no result but shows that the code is too slow."""
+    """Returns True for an early-stopped timing, which is not a result but shows that the code is too slow."""
     return isinstance(record.outcome, Measurement) and not record.outcome.is_complete
 
 

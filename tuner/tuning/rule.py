@@ -151,7 +151,7 @@ class ProjectedColumns:
 
 @dataclass(frozen=True)
 class ProblemSpaces:
-    """A search space file on one machine with a number of threads, for problems of any size."""
+    """A search-space file on one machine with a number of threads, for problems of any size."""
 
     space_file: SpaceFile
     machine: Machine
@@ -160,7 +160,7 @@ class ProblemSpaces:
 
     @classmethod
     def shipped(cls, machine: Machine, threads: int) -> "ProblemSpaces":
-        """Returns the instance for the search space file that tuner ships."""
+        """Returns the instance for the search-space file that tuner ships."""
         space_file = load_space_file(default_space_file())
         return cls(space_file, machine, threads, choose((), space_file))
 

@@ -35,7 +35,7 @@ def test_a_program_on_the_simulator_is_traced_checked_and_compared(run: Tuner) -
     lines = on(run, "simulator", "gpux_own_streams", "--trace", "--compare").out.splitlines()
     assert sum(line.startswith("call    launch scale grid 4x1x1 block 32x1x1") for line in lines) == 2
     work = "work    2 launches, 1024 bytes to the device, 1024 back"
-    require(lines, "ran     @main on simulator:sm_90, 3 streams", work)
+    require(lines, "ran     @main on simulator:sm_90, creates 3 streams", work)
     assert sum(line.startswith("equal   argument") for line in lines) >= 2
     assert lines[-1] == "checked 0 defects; no times: the simulator has no clock"
 

@@ -181,6 +181,6 @@ def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: T
 def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner, counted: str) -> None:
     with brief_remeasurement():
         done = tune.done(f"{ON_CPU} --trials 1 --arg 0=7", counted)
-    assert "note: not tuned as fusions: argument 0: i32 is no tensor" in done.err
+    assert "note: not tuned as fusions: argument 0: i32 is not a tensor" in done.err
     assert [each["problem"]["op"] for each in done.json["problems"]] == ["matmul"]
     assert "groups" not in done.json

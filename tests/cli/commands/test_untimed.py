@@ -34,8 +34,9 @@ def test_a_run_without_times_reports_what_was_verified_and_what_to_do(whole_run:
     done = whole_run[1]
     why = "times     none: target simulator:sm_90 has no clock, nothing is ranked"
     require(done.out, "verified  18 of 20 trials of run 1", why, "order     trials 1, 3, ")
-    spills = r"\d+ bytes spilled, \d+ blocks for \d+ places, relative reads [\d.]+, occupancy \d+%"
-    facts = rf"first, by static facts; \d+: .*{spills}"  # without machine code
+    blocks = r"\d+ blocks, of which \d+ x \d+ run at once"
+    spills = rf"\d+ bytes spilled, {blocks}, [\d.]+ bytes read per flop, occupancy \d+%"
+    facts = rf"first, by occupancy and bytes read per flop; \d+: .*{spills}"  # without machine code
     assert re.search(facts, " ".join(done.out.split()))
     require(done.out, "18 verified, 2 failed, 9 of them reused", "tuner history --run 1 --status verified")
     assert "tuner export --trial 1 -o verified.mlir" in done.out

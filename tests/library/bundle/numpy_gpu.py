@@ -41,7 +41,7 @@ def install() -> None:
     from tuner.targets.gpu import event_timing
 
     event_timing.MIN_SAMPLES = event_timing.COLD_SAMPLES = FEW
-    setattr(session, "EARLY_STOPPED", 1e9)  # noqa: B010 - what busy processors take is no reason to stop early
+    setattr(session, "EARLY_STOPPED", 1e9)  # noqa: B010 - what busy processors take is not a reason to stop early
     setattr(session, "FINAL_EFFORT", Effort(0.0, FEW, FEW))  # noqa: B010
     library = ctypes.CDLL("libcuda.so.1")
     CALLBACKS[:] = [DESCRIBE(describe), LAUNCH(launch)]

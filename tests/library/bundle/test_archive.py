@@ -119,7 +119,7 @@ CHANGES = (
         in_manifest(lambda it: it["trials"][2].update(script_sha256="00")),
         r"trials\[2\]: found a script of another hash than 00",
     ),
-    (in_manifest(ptx_of_bytes), r"trials\[0\]: found PTX or a script that is no text"),
+    (in_manifest(ptx_of_bytes), r"trials\[0\]: found PTX or a script that is not text"),
 )
 
 
@@ -297,10 +297,10 @@ def test_the_order_keeps_problems_together_depends_on_the_gpu_and_is_said_in_wor
     assert numbers(session.best_first(trials)) == [0, 2, 1, 3]
     assert numbers(session.best_first((pending(5), pending(3)))) == [3, 5]
     facts = session.deciding_facts(pending(0, HALF, program("fma.rn.f32", blocks=264, spills=4)), 132)
-    assert facts.startswith("tensor cores idle, 4 bytes spilled, 264 blocks for ")
-    assert re.search(r"places, relative reads [\d.]+, occupancy \d+%$", facts)
+    assert facts.startswith("tensor cores idle, 4 bytes spilled, 264 blocks, of which 132 x ")
+    assert re.search(r" run at once, [\d.]+ bytes read per flop, occupancy \d+%$", facts)
     predicted = session.deciding_facts(replace(pending(0), predicted_cycles=1234.4), 132)
-    assert "places, 1234 predicted cycles" in predicted
+    assert " run at once, 1234 predicted cycles" in predicted
     many, few = program(blocks=264), program(blocks=200)
     assert session.promise(LARGE, many, 132) < session.promise(LARGE, few, 132)
     assert session.promise(LARGE, few, 100) < session.promise(LARGE, many, 100)

@@ -62,7 +62,7 @@ def script_of(problem: Problem, candidate: Candidate, machine: Machine) -> str:
 
 def first(convolution: Convolution, machine: Machine = HERE) -> tuple[Candidate, str]:
     found = first_configuration(problem_of(convolution), machine)
-    assert found is not None, "a first configuration is for every size"
+    assert found is not None, "an initial configuration is for every size"
     return found[0], found[1].text
 
 

@@ -15,7 +15,7 @@ CHOOSING = text_beside(__file__, "CHOOSING")  # of 4 rows of 2
 
 
 def computed(text: str, scheduled: str, *arrays: Any) -> Any:
-    """Returns what one fusion of this kind or strategy computes, scheduled by its first configuration."""
+    """Returns what one fusion of this kind or strategy computes, scheduled by its initial configuration."""
     height, width = arrays[-1].shape
     sized = text.replace("5x", f"{height}x").replace("x2x", f"x{width}x").replace("<2x", f"<{width}x")
     compiled = compiler_of(TargetName("cpu")).compile(sized, as_fusions=True)

@@ -172,7 +172,7 @@ def test_variants_are_the_problem_that_does_the_same(op: str, kinds: str, proble
         (NHWC, "1x9x9x4xf32, 3x3x4x8xf32, 1x7x7x8xf32", WINDOW),
         (NCHW, "2x64x7x7xf32, 32x64x1x1xf32, 2x32x7x7xf32", "rows or columns are apart in an operand: mkmm"),
         (BATCH_LAST, "4x4x4xf32, 4x4x4xf32, 4x4x4xf32", "the batch is not the first dimension"),
-        (BOTH_TRANSPOSED, "8x4xf32, 6x8xf32, 4x6xf32", "the layout is none of nn, nt, tn: A km, B nk, C mn"),
+        (BOTH_TRANSPOSED, "8x4xf32, 6x8xf32, 4x6xf32", "the layout is not nn, nt or tn: A km, B nk, C mn"),
         (NAMED, "4x8xf32, 8x6xf64, 4x6xf64", "the types f32 and f64 of its inputs are not known together"),
         (NAMED, "4x8xi16, 8x6xi16, 4x6xi32", "the types i16 and i16 of its inputs are not known together"),
     ],

@@ -174,7 +174,7 @@ def test_a_damaged_document_is_refused(folder: Path, text: str) -> None:
 
 
 def test_a_folder_without_a_program_is_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nothing: program\.json is missing: it is no program"):
+    with pytest.raises(UsageError, match=r"nothing: program\.json is missing: it is not a program"):
         load(tmp_path / "nothing")
     (folder / CODE).unlink()
     with pytest.raises(UsageError, match=r"code\.o: cannot be read \(No such file or directory\)"):

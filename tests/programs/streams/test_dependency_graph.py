@@ -51,7 +51,7 @@ def before(text: str) -> list[list[int]]:
         ((launch("twice", "a", "c"), launch("twice", "b", "c")), [[], [0]]),  # two writes
         # nothing follows a free
         ((*USED, free("d"), alloc("e"), launch("inc", "e")), [[], [0], [0, 1], [], [3]]),
-        # memory that the host shares is no work of the device
+        # memory that the host shares is not work of the device
         ((f"%d = gpu.alloc host_shared () : {BUFFER}", copy("d", "a"), *store("d")), [[], [0], [0, 1]]),
     ],
 )

@@ -83,7 +83,7 @@ def test_what_did_not_fail_is_reported_with_its_time() -> None:
 HEADER = ("id", "problem", "share", "what")
 ROWS = [("1", "matmul 8x8x8", "12.5", "one two three four five six"), ("10", "matmul 16x8x8", "7", "one")]
 WIDE = 53  # of all of it
-NOTE = "not shown for want of width: share (--json prints all)"
+NOTE = "(columns hidden: share; widen the terminal, or --json)"
 
 
 def test_columns_are_aligned_and_those_that_say_the_same_become_a_line() -> None:
@@ -332,7 +332,7 @@ def test_a_terminal_gets_a_line_that_moves_for_the_run_under_way_and_a_pipe_plai
         observe(STARTED)  # a program tunes one matmul after another
         assert [task.description for task in bar.tasks] == [progress.STARTING]
         observe(events.BaselineMeasured(BASELINE))
-        assert bar.tasks[0].description == "compiling the first configurations"
+        assert bar.tasks[0].description == "compiling the initial configurations"
         observe(events.RemeasurementStarted(8))
         assert bar.tasks[0].description == "timing the best again"
     assert "15 of 20 combinations are feasible" in screen.getvalue()

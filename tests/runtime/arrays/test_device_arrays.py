@@ -70,7 +70,7 @@ def interface(**fields: Any) -> SimpleNamespace:
         ([1.0], "a: found list, allowed DLPack"),
         (Tensor(np.zeros(4), CPU), r"a: found memory of DLPack device 1, allowed CUDA: \(2, 3, 13\)"),
         (Tensor(np.zeros(4, "c8")), r"a: found DLPack type \(5, 64, 1\), allowed floats and integers"),
-        (interface(shape=(4,)), "a: found a __cuda_array_interface__ that is none: KeyError"),
+        (interface(shape=(4,)), "a: found a __cuda_array_interface__ that is not valid: KeyError"),
         (interface(data=AT_0, shape=(4,), typestr="zz"), "a: found a __cuda_array_interface__ that is"),
         (interface(data=AT_0, shape=(4,), mask=1), "a: masked arrays are not supported"),
         (

@@ -23,7 +23,7 @@ PREDICATES = ".reg .pred %q, %s, %u;"
 
 
 def expect(found: Array, dtype: str, function: Callable[..., Any], *inputs: Array) -> None:
-    """Compares with the function on fractions, rounded once; on floats where one is no number."""
+    """Compares with the function on fractions, rounded once; on floats where one is not a number."""
     expected = np.zeros(len(found), dtype)
     with np.errstate(all="ignore"):
         for lane in range(len(found)):

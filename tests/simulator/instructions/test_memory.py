@@ -13,7 +13,7 @@ from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect
 
 SHARED = ".shared .align 16 .b8 tile[512];\n"
-# a generic address cut to 32 bits is no shared address
+# a generic address cut to 32 bits is not a shared address
 CUT_ADDRESS = "mov.u64 %rd1, tile; cvta.shared.u64 %rd1, %rd1; cvt.u32.u64 %r2, %rd1; st.shared.b32 [%r2], 0;"
 BOUNDS = Defect.OUT_OF_BOUNDS
 

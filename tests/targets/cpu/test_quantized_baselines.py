@@ -1,4 +1,4 @@
-"""Libraries get the weights of a quantized matmul right, in each copy, and a wrong result is no baseline."""
+"""Libraries get the weights of a quantized matmul right, in each copy; a wrong result is not a baseline."""
 
 from functools import partial
 from importlib.util import find_spec

@@ -156,7 +156,7 @@ SPILL = pytest.approx(128 * 2 / 24)
         # an access costs what those of its width cost, else what the others cost
         (LOADS, (access(ROW), access(CONFLICT), access(BROADCAST, 4, VECTOR)), 80, {0: (1 + 32) / 2, 2: 2.0}),
         (LOADS, (access(tuple(2 * lane for lane in range(32))),), 80, {0: 2.0, 2: 2.0}),
-        # a bulk copy is no access of lanes
+        # a bulk copy is not an access of lanes
         (kernel_of(Line("LDGSTS.E.BYPASS.128 [R0], [R2]")), (access(BROADCAST, 4, BULK),), 80, {0: 4.0}),
         # spills go to the second level
         (kernel_of(Line("LDL.64 R0, [R1]"), Line("STG.E.128 [R2], R4")), (), 80, {0: SPILL, 1: 4.0}),

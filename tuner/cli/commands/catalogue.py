@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @space_option
 @json_option
 def strategies(space: Path | None, as_json: bool) -> None:
-    """Lists the strategies of a search space file: what each one supports, and its knobs.
+    """Lists the strategies of a search-space file: what each one supports, and its knobs.
 
     Example: tuner strategies --json
     """
@@ -95,7 +95,7 @@ def _strategy_document(entry: "StrategyEntry") -> dict[str, object]:
 @click.option(
     "--suggest",
     is_flag=True,
-    help="Constraints that would have saved failed trials, as lines of a search space file.",
+    help="Constraints that would have saved failed trials, as lines of a search-space file.",
 )
 @click.option(
     "--min-support", type=int, default=5, show_default=True, help="Failed points that a suggestion explains."
@@ -318,7 +318,7 @@ class StarterFile:
 
 
 def starter_files(name: str, taken: tuple[str, ...]) -> tuple[StarterFile, ...]:
-    """Returns the three files of a strategy. Raises UsageError for a name that is none, or is ``taken``."""
+    """Returns the three files of a strategy; UsageError for a name that is ``taken`` or not valid."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
         raise UsageError(f"NAME: found {name!r}, allowed letters, digits and _, no digit first")
     if name in taken:

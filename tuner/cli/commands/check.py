@@ -122,7 +122,7 @@ def check(
 
     Exits with 0 where all is correct and no slowdown is shown; with 1 where a result is wrong, fails or is
     slower; with 3 where a script is correct and a slowdown is neither shown nor ruled out: on a busy or
-    another machine, or for want of a reliable recorded time. Kernels of --baseline that are too noisy to
+    another machine, or without a reliable recorded time. Kernels of --baseline that are too noisy to
     decide pass, with a note.
 
     Example: tuner check best.mlir, or tuner check --baseline gate.json --record best

@@ -50,6 +50,8 @@ def portfolio(
 ) -> None:
     """Chooses the K configurations that serve the problems of a campaign with the least loss.
 
+    A campaign is many problems tuned under one budget: tuner tune --shapes, or a program.
+
     What a chosen configuration lacks is measured first, and stored as trials of the runs. Then it prints the
     configurations, what each problem loses, and the efficiency (best known time / time): in sample, and with
     each problem held out while the configurations were chosen.

@@ -184,7 +184,7 @@ def noting_slowness(payload: Path, text: str, after_s: float = SLOW_S) -> Iterat
 def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     """Returns the outcome of one run of a program on ``target`` as lines for people."""
     lines = [f"call    {line}" for line in report.trace]
-    streams = count_text(report.streams, "stream") if report.streams else "no streams of its own"
+    streams = f"creates {count_text(report.streams, 'stream')}" if report.streams else "creates no streams"
     lines.append(f"ran     @{report.entry} on {target}, {streams}")
     lines += work_lines(report)
     lines += [f"result  {result}" for result in report.results]

@@ -91,7 +91,8 @@ class UnderHeadings(click.Command):
 @click.option(
     "--reopen",
     is_flag=True,
-    help="Search over the options of knobs whose value a script of --strategy selects, as an export does.",
+    help="With a script of --strategy that selects values of its knobs, as exported ones do: opens its knobs "
+    "again, so that all their options are searched.",
 )
 @space_option
 @click.option(
@@ -150,19 +151,20 @@ class UnderHeadings(click.Command):
     "--shapes",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Tune all problems of a file under one budget: .yaml or .csv with shape, count and name, or .mlir.",
+    help="Tune all problems of a file as a campaign: one budget for all, a run for each. .yaml or .csv with "
+    "shape, count and name, or .mlir.",
 )
 @click.option(
     "--resume",
     type=RunOrCampaign(),
     metavar="RUN",
-    help="Continue a run, or campaign:N of --shapes, by its stored settings, or to another --trials or "
-    "--budget.",
+    help="Continue a run, or a campaign (campaign:N, the runs of --shapes or of a program), by its stored "
+    "settings, or to another --trials or --budget.",
 )
 @click.option(
     "--retime",
     is_flag=True,
-    help="With --resume: time the best again. Each round is kept; the quietest one selects the result.",
+    help="With --resume: re-measure the best. Each round is kept; the quietest one selects the result.",
 )
 @database_option
 @json_option

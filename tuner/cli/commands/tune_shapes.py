@@ -122,7 +122,7 @@ def _yaml_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, obje
     if isinstance(document, dict) and document.keys() == {"shapes"}:
         document = document["shapes"]
     if not isinstance(document, list):
-        raise UsageError(f"{name}: is no list of problems", "- {shape: 128x768x768, count: 12}")
+        raise UsageError(f"{name}: is not a list of problems", "- {shape: 128x768x768, count: 12}")
     for line, entry in zip(lines, document, strict=True):
         where = f"{name}: line {line}"
         if isinstance(entry, str):

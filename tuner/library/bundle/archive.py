@@ -133,7 +133,7 @@ def _trial(blobs: "_Blobs", entry: Any, place: str) -> PendingTrial:
     try:
         ptx, script = blobs.text(named.ptx, place), blobs.text(trial.script_text, place)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{place}: found PTX or a script that is no text: {error}") from error
+        raise UsageError(f"{place}: found PTX or a script that is not text: {error}") from error
     if hashlib.sha256(script.encode()).hexdigest() != trial.script_sha256:
         raise UsageError(f"{place}: found a script of another hash than {trial.script_sha256[:12]}")
     program = replace(named, ptx=ptx, cubin=blobs.content(named.cubin.decode(), place))

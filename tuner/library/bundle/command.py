@@ -144,7 +144,10 @@ def _known(path: Path, bundle: Bundle, gpu: Gpu) -> RemoteResults:
 def _print_end(request: MeasuringRequest, counts: MeasuringCounts, results: RemoteResults) -> None:
     for line in best_lines(results):
         print(line)
-    print(f"{counts.measured} measured, {counts.failed} failed, {counts.left} left for want of time", end="")
+    print(
+        f"{counts.measured} measured, {counts.failed} failed, {counts.left} left, as the time was over",
+        end="",
+    )
     print(f", {counts.other_chips} for other chips" if counts.other_chips else "")
     if not request.is_local:
         path = shlex.quote(str(request.results_file))

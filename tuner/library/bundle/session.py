@@ -44,7 +44,7 @@ from tuner.tuning.progress import TOP_TRIALS
 from tuner.tuning.run import EARLY_STOPPED
 from tuner.tuning.run_steps import noise_of
 
-# The order in which compiled programs are timed: by static facts, which estimate no time.
+# The order in which compiled programs are timed: by what their code says, which estimates no time.
 
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
 TENSOR_DTYPES = ("f16", "bf16", "tf32", "i8", *FLOAT8S)
@@ -57,7 +57,7 @@ def best_first(
 ) -> tuple[PendingTrial, ...]:
     """Returns trials grouped by problem, the most promising first (see ``promise``), ties by trial number.
 
-    Predicted cycles replace relative reads in the key; trials that have none come after those that do.
+    Predicted cycles replace reads per flop in the key; trials that have none come after those that do.
     ``multiprocessors`` None: as usual for the chip.
     """
     by_problem: dict[Problem, list[PendingTrial]] = {}
@@ -72,8 +72,8 @@ def best_first(
 def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
     """Returns a program's sort key within a problem: smaller is more promising.
 
-    Tensor cores unused or serialized, spilled bytes, relative reads per element of C over the share of the
-    GPU's places for blocks that are filled.
+    Tensor cores unused or serialized, spilled bytes, reads per flop over the share of the blocks that the GPU
+    can run at once that is filled.
     """
     launch, resident = _main(program)
     elements = problem.rows * problem.sizes[1]
@@ -86,6 +86,11 @@ def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> P
     return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / elements) / filled
 
 
+def bytes_per_flop(problem: Problem, blocks: int) -> float:
+    """Returns the bytes that square blocks of C read of A and B, per flop: input bytes / width of a block."""
+    return problem.input_bytes * math.sqrt(blocks / (problem.rows * problem.sizes[1]))
+
+
 def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> str:
     """Returns one line with the facts that rank an untimed GPU trial, and its main kernel's occupancy.
 
@@ -93,16 +98,17 @@ def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> s
     the number that GPUs of the chip usually have.
     """
     known = _known(trial, multiprocessors)
-    idle, serialized, spilled, reads = promise(trial.problem, trial.program, known)
+    idle, serialized, spilled, _ = promise(trial.problem, trial.program, known)
     cycles = trial.predicted_cycles
     launch, resident = _main(trial.program)
+    read_bytes = bytes_per_flop(trial.problem, math.prod(launch.grid))
     kernel = next((each for each in trial.program.resources if each.kernel == launch.kernel), None)
     facts = [
         *["tensor cores idle"] * idle,
         *["wgmma serialized"] * serialized,
         f"{spilled} bytes spilled",
-        f"{math.prod(launch.grid)} blocks for {known * resident} places",
-        f"relative reads {reads:.3g}" if cycles is None else f"{cycles:.0f} predicted cycles",
+        f"{math.prod(launch.grid)} blocks, of which {known} x {resident} run at once",
+        f"{read_bytes:.3g} bytes read per flop" if cycles is None else f"{cycles:.0f} predicted cycles",
         *([] if kernel is None else [f"occupancy {kernel.occupancy:.0%}"]),
     ]
     return ", ".join(facts)

@@ -180,7 +180,7 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str
 
 
 def _arrays(problem: Problem, packings: tuple[WeightPacking | None, ...]) -> tuple[PackedArray, ...]:
-    """Returns the packed arrays of a problem; () where a packing is none that C code can follow."""
+    """Returns the packed arrays of a problem; () where C code cannot follow a packing."""
     n, weights = problem.sizes[1], _weights(problem)
     is_quantized = problem.operation == QUANTIZED
     found: list[PackedArray] = []

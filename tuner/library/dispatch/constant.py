@@ -36,8 +36,8 @@ class ConstantMatmul:
     """``product(a, out=None)``: A B for a constant B. Safe among threads.
 
     The first product of a number of rows looks up the kernel that was tuned for it, with B packed ahead
-    (``tuner tune matmul MxNxK --constant b``), or else compiles the strategy's first configuration; packs B;
-    verifies the kernel; and times it next to ``np.matmul``, which is used where it is as fast.
+    (``tuner tune matmul MxNxK --constant b``), or else compiles the strategy's initial configuration; packs
+    B; verifies the kernel; and times it next to ``np.matmul``, which is used where it is as fast.
     """
 
     def __init__(self, b: Array, backends: Backends, db: str | Path | None, threads: int) -> None:

@@ -38,13 +38,13 @@ MatmulCall = Callable[[Array, Array, Array | None], Array]  # (a, b, out or None
 TUNED_DTYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 # What takes over for an array that a kernel cannot take: (a, b, out, reason) -> the product
 Otherwise = Callable[[Array, Array, Array | None, str], Array]
-MISALIGNED = "an array at an address that is no multiple of {}"
+MISALIGNED = "an array at an address that is not a multiple of {}"
 NO_ARRAYS = "not two plain numpy arrays"
 OUT = "out is read-only, not C-contiguous, of another type or shape, or shares memory with an input"
 
 
 def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
-    """Returns ``np.matmul`` of the arrays: the baseline. Raises UsageError for what is no array."""
+    """Returns ``np.matmul`` of the arrays: the baseline. Raises UsageError for what is not an array."""
     try:
         with between_forks():  # os.fork() waits: a child of a fork in here would inherit a locked BLAS
             product: Array = np.matmul(a, b) if out is None else np.matmul(a, b, out=out)

@@ -30,7 +30,7 @@ from tuner.targets import registry
 from tuner.targets.backends import Backends
 
 FIRST_USE, NEVER = MEASURES = ("first-use", "never")
-UNALIGNED: Final = "any"  # Problem.align of arrays at addresses that are no multiples of numpy's alignment
+UNALIGNED: Final = "any"  # Problem.align of arrays at addresses that are not multiples of numpy's alignment
 Key = tuple[Any, ...]  # types, shapes and strides of two arrays, then the options
 
 
@@ -75,7 +75,7 @@ class DispatchedMatmul:
         the nearest tuned numbers of rows of the same n and k; what the cost model ranks first, corrected by
         the times of similar problems. With ``measure="first-use"`` a new shape is compiled, verified and
         timed against ``np.matmul`` once, in a second or so, and the result is kept on disk; ``np.matmul`` is
-        used where it is faster, and for all that is no product of two matrices of float32 or float64.
+        used where it is faster, and for all that is not a product of two matrices of float32 or float64.
 
         Args:
             a: matrix of m x k, C-contiguous or the transposed view of a C-contiguous matrix.
@@ -91,7 +91,7 @@ class DispatchedMatmul:
 
         Raises:
             UsageError: a rule file that is damaged, of another machine or of another search space; an unknown
-                value of ``measure``; a database that cannot be opened; what is no array of numbers.
+                value of ``measure``; a database that cannot be opened; what is not an array of numbers.
             ValueError: of numpy, for shapes that do not fit.
 
         Example:
@@ -157,7 +157,7 @@ class DispatchedMatmul:
         Returns:
             ``product(a, out=None)``, which returns A B for C-contiguous matrices of k columns. The first
             product of a number of rows looks up the best kernel of ``tuner tune matmul MxNxK --constant b``,
-            or else the strategy's first configuration, and times it next to ``np.matmul``.
+            or else the strategy's initial configuration, and times it next to ``np.matmul``.
 
         Raises:
             UsageError: an array of another type or number of dimensions.

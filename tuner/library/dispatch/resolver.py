@@ -54,7 +54,7 @@ class Chosen:
 
     @property
     def miss(self) -> str:
-        """Returns in one line why a call is no hit: not a kernel that was tuned for exactly its problem."""
+        """Returns in one line why a call is a miss: no kernel was tuned for exactly its problem."""
         if self.is_tuned:
             return ""
         return f"baseline: {self.reason}" if self.source == BASELINE else f"never tuned: {self.source}"
@@ -162,7 +162,7 @@ class Resolver:
             return Ranked(BASELINE, reason="never tuned, and no rule file")
         order = [projected.candidates[column] for column in found.columns]
         wanted = order[:1]
-        if measures and found.source == MODEL:  # the first configuration of the search space, too
+        if measures and found.source == MODEL:  # the initial configuration of the search space, too
             defaults = self._space.projected(problem, self._space.first).candidates
             wanted = [*order[:TRIED], *[each for each in defaults if each is not None][:1]]
         unique = tuple(dict.fromkeys(each for each in wanted if each is not None))

@@ -52,7 +52,7 @@ class LoopBounds:
 
 
 def bounds_of(loop: Op) -> LoopBounds | None:
-    """Returns the bounds of an ``scf.for``; None where one of them is no constant."""
+    """Returns the bounds of an ``scf.for``; None where one of them is not a constant."""
     first, end, step = (constant_of(each) for each in list(loop.operands)[:3])
     if first is None or end is None or step is None or step < 1:
         return None
@@ -178,7 +178,7 @@ def accesses_in(root: Op) -> tuple[PlacedAccess, ...] | None:
 
 
 def is_computing(op: Op) -> bool:
-    """Returns whether an operation, if it is no read or write, is of a kind that only computes values."""
+    """Returns whether an operation, if it is not a read or write, is of a kind that only computes values."""
     if op.name == INTRINSIC:
         return bool(ir.StringAttr(op.attributes[NAME]).value.startswith(PURE_INTRINSICS))
     return bool(op.name.startswith(PURE_DIALECTS))

@@ -238,7 +238,7 @@ class ConvolutionTile:
 
     @classmethod
     def of(cls, op: Op, along: str) -> "ConvolutionTile | str":
-        """Returns a ``linalg.generic`` as a tile; or, as text, what it is, if it is no tile."""
+        """Returns a ``linalg.generic`` as a tile; or, as text, what it is, if it is not a tile."""
         kinds = [each.type for each in op.operands]
         if len(kinds) != 3 or not all(
             isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds

@@ -127,7 +127,7 @@ class PackWeightsOp(InPlaceOp, name="pack_weights"):
         %last = tensor.extract_slice %weight[2, 0, 0] [1, 64, 16] [1, 1, 1] : ...
 
     Attribute ``columns`` (i64, default 64): the columns of a panel. The handle (a func.func) stays valid.
-    Silenceable failure: an op that is no func.func with a body, or ``columns`` below 1.
+    Silenceable failure: an op that is not a func.func with a body, or ``columns`` below 1.
     """
 
     def change(self, function: Op) -> str | None:

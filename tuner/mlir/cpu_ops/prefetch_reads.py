@@ -33,7 +33,7 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     all arguments that ``tuner.pack_weights`` packed, instead of ``rows``: the panel that follows, of which
     each of so many strips of rows fetches its share, in the loop annotated ``ir`` or after it. Only the first
     strip reads a panel from memory: so memory is read while the others multiply, too. The handle (a
-    func.func) stays valid. Silenceable failure: an op that is no func.func with a body, or without such an
+    func.func) stays valid. Silenceable failure: an op that is not a func.func with a body, or without such an
     argument.
     """
 

@@ -250,7 +250,7 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
     after which the next strip of rows is multiplied (default 0: all), ``prefetch``, bytes from the weights
     that are multiplied to those that are prefetched (default 0: none; where A has more rows than ``tile_m``,
     any other number prefetches the next block). The handle stays valid. Silenceable failure: another
-    function, a scheme that does not fit the types, a tile that is no whole registers, a block_k that groups
+    function, a scheme that does not fit the types, a tile that is not whole registers, a block_k that groups
     or K do not divide.
 
     Source: docs/decisions/quantized-matmuls.md

@@ -58,7 +58,7 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     channels of both operands padded with zeros to equal steps of at most 16 K groups (default 0). The handle
     (a func.func) stays valid. Silenceable failure: a function without such a convolution, sizes that are not
     static, an argument of weights that has a second use; of bf16, sums other than of f32, a depthwise
-    convolution, and operands that are no arguments.
+    convolution, and operands that are not arguments.
     """
 
     def change(self, function: Op) -> str | None:

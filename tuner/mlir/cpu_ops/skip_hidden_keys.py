@@ -26,9 +26,9 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
     Takes a function on tensors, tiled and vectorized, with an argument ``tuner.visible`` (the mask: row i
     hides every key but i + first to i + last) and arguments ``tuner.guarded`` (queries, keys, values). Loops
     marked ``keys`` get bounds that follow the rows of their block: from the loops marked ``block`` and
-    ``rows_mixed`` around them. A hidden key adds 0 times a value; that is no number where the value is none,
-    so before each loop over blocks the guarded arguments are read, and all keys are computed where a number
-    is NaN, infinite or above 1e10: a product of such numbers may be infinite.
+    ``rows_mixed`` around them. A hidden key adds 0 times a value; that is NaN where the value is NaN or
+    infinite, so before each loop over blocks the guarded arguments are read, and all keys are computed where
+    a number is NaN, infinite or above 1e10: a product of such numbers may be infinite.
 
         %blocks = scf.for %block = %c0 to %c512 step %c48 iter_args(...) -> (tensor<512xf32>) {
           %weights = scf.for %key = %c0 to %c512 step %c32 iter_args(...) -> (tensor<512xf32>) {

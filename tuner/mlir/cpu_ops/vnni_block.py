@@ -298,8 +298,8 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     Attributes, i64: those of ``tuner.vnni_block`` (``tile_m``, ``tile_n``, ``lanes``, ``panels_first``,
     ``fetches_a``, ``fetches_b``, ``columns``, ``last_columns``), and ``dots``, 1 for vdpbf16ps of AVX512-BF16
     (default 0: f32 arithmetic). The handle (a func.func) stays valid. Silenceable failure: a matmul that is
-    not of memrefs of static sizes, as above, of bf16 into f32, a tile_n that is no multiple of ``lanes``, and
-    ``dots`` with other than 16 lanes.
+    not of memrefs of static sizes, as above, of bf16 into f32, a tile_n that is not a multiple of ``lanes``,
+    and ``dots`` with other than 16 lanes.
     """
 
     def change(self, function: Op) -> str | None:
@@ -350,7 +350,7 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     of a weight that comes packed of the next block's columns (default 0), and ``columns`` and
     ``last_columns``, the sizes of a whole block and of the last one, where B and C have a dynamic number of
     columns (default: it is static). The handle (a func.func) stays valid. Silenceable failure: a matmul that
-    is not of memrefs of static sizes, as above, of i8 into i32, and a tile_n that is no multiple of
+    is not of memrefs of static sizes, as above, of i8 into i32, and a tile_n that is not a multiple of
     ``lanes``.
 
     Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI.

@@ -62,7 +62,7 @@ def take_k_group_weights(
     """Gives weights the type of their panels, in place, K padded to ``lanes`` K groups.
 
     ``unsigned``: sign bits of bytes are flipped. Returns, for each matmul, the panels of its B; None for a B
-    that is no weight, or not read by whole panels.
+    that is not a weight, or not read by whole panels.
     """
     found: dict[Op, KGroupWeights] = {}
     for number, weight in weights_of(function):

@@ -136,7 +136,7 @@ KEEP_NOTHING = frozenset(
 UNKNOWN_CODE = frozenset(
     {"llvm.call", "llvm.call_intrinsic", "llvm.inline_asm", "llvm.invoke", "nvvm.inline_ptx"}
 )
-# Ops whose result points to an object that is no buffer.
+# Ops whose result points to an object that is not a buffer.
 OTHER_OBJECTS = frozenset({"llvm.mlir.addressof", "llvm.alloca", "llvm.mlir.zero"})
 LAUNCHES = frozenset({"gpu.launch_func", "gpux.launch_func"})
 

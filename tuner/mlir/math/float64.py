@@ -122,7 +122,7 @@ def at_most(x: Term, most: float) -> Term:
 
 
 def at_the_edges(x: Term, logarithm: Term) -> Term:
-    """Returns a logarithm of ``x``, replaced by -inf, NaN or inf where ``x`` is no positive finite number."""
+    """Returns a logarithm of ``x``, replaced by -inf, NaN or inf where ``x`` is not positive and finite."""
     result = x.replaced(x < math.inf, logarithm)
     return result.replaced(x < 0.0, math.nan).replaced(x.equals(0.0), -math.inf)
 
@@ -145,7 +145,7 @@ def _whole(rounded: Term) -> Term:
 
 
 def _scaled(x: Term, exponent: Term) -> Term:
-    """Returns x * 2**exponent in two steps, of which one is exact: 2**exponent may be no float64."""
+    """Returns x * 2**exponent in two steps, of which one is exact: 2**exponent may not be a float64."""
     half = exponent >> 1
     return x * _power_of_two(half) * _power_of_two(exponent - half)
 

@@ -55,7 +55,7 @@ def prepare(module: ir.Module) -> None:
 def generalize(module: ir.Module) -> None:
     """Makes ``linalg.generic`` of named operations other than contractions and windows, in place.
 
-    Of fills as well, where the number is no constant: a fusion copies other fills (``FREE``).
+    Of fills as well, where the number is not a constant: a fusion copies other fills (``FREE``).
     """
     ops = walk_where(module, _is_generalized)
     if not ops:

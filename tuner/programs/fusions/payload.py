@@ -104,7 +104,7 @@ def _refused(op: Op) -> str:
 
 def _refused_type(kind: Type) -> str:
     if not isinstance(kind, ir.RankedTensorType):
-        return f"{kind} is no tensor"
+        return f"{kind} is not a tensor"
     if not kind.has_static_shape:
         return f"{kind} has a dynamic size"
     if kind.encoding is not None:

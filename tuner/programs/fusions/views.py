@@ -170,7 +170,7 @@ YIELD = "tensor.yield"
 
 
 def padding_number(op: Op) -> float | None:
-    """Returns the number that ``tensor.pad`` puts around a tensor; None where it is no single constant."""
+    """Returns the number that ``tensor.pad`` puts around a tensor; None where it is not a single constant."""
     if len(op.operands) > 1 or min((*op.attributes["static_low"], *op.attributes["static_high"])) < 0:
         return None
     yields = [each.operation for each in op.regions[0].blocks[0].operations if each.operation.name == YIELD]
@@ -178,7 +178,7 @@ def padding_number(op: Op) -> float | None:
 
 
 def number_of(value: Value) -> float | None:
-    """Returns the number that ``linalg.fill`` fills a tensor with; None where it is no constant."""
+    """Returns the number that ``linalg.fill`` fills a tensor with; None where it is not a constant."""
     op = operations.defining(value)
     return None if op is None or op.name != operations.FILL else _number(op.operands[0])
 

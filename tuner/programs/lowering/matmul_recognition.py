@@ -61,7 +61,7 @@ def contraction_of(op: Op) -> ContractionLoops | None:
         return None
     types = [value.type for value in op.operands]
     if not all(isinstance(each, ir.ShapedType) and each.has_rank for each in types):
-        raise UnknownContractionError("an operand is no array")
+        raise UnknownContractionError("an operand is not an array")
     shapes = [tuple(each.shape) for each in types]
     if any(size < 0 for shape, each in zip(shapes, types, strict=True) for size in shape) or not all(
         each.has_static_shape for each in types
@@ -195,9 +195,7 @@ def _layout(words: Words) -> tuple[str, bool]:
         for (left, right), layout in LAYOUTS.items():
             if _fits(first, left) and _fits(second, right) and _fits(result, "mn"):
                 return layout, is_swapped
-    raise UnknownContractionError(
-        f"the layout is none of nn, nt, tn: A {a or '1'}, B {b or '1'}, C {c or '1'}"
-    )
+    raise UnknownContractionError(f"the layout is not nn, nt or tn: A {a or '1'}, B {b or '1'}, C {c or '1'}")
 
 
 def _fits(word: str, wanted: str) -> bool:

@@ -138,7 +138,7 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
     """Parses a user's program, inlines its calls, converts tensors to memrefs, and adds deallocations.
 
     ``entry`` None: the only public function or ``main``. ``limit``: of linalg and elementwise operations.
-    Raises CandidateError: BIND for text that is no valid program, COMPILE for unsupported programs.
+    Raises CandidateError: BIND for text that is not a valid program, COMPILE for unsupported programs.
     """
     module = parse_with_gpux(text, "payload")
     if limit is not None:

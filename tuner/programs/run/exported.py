@@ -147,7 +147,7 @@ def _type_of(document: Mapping[str, Any]) -> TensorType:
 def _document(folder: Path) -> Mapping[str, Any]:
     path = folder / DOCUMENT
     if not path.exists():
-        line = f"{folder}: {DOCUMENT} is missing: it is no program that tuner has exported"
+        line = f"{folder}: {DOCUMENT} is missing: it is not a program that tuner has exported"
         raise UsageError(line, similar_file_hint(folder))
     with _named(path):
         document = dict(json.loads(_read(path)))

@@ -207,7 +207,7 @@ class WeightPlan:
 
 
 def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPlan:
-    """Returns a place for each weight in each packing. Raises ValueError for views that are no matrices."""
+    """Returns a place for each weight in each packing. Raises ValueError for views that are not matrices."""
     places: dict[Key, WeightPlace] = {}
     offset_bytes = 0
     for fusion, code in zip(program.fusions, codes, strict=True):
@@ -224,7 +224,7 @@ def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPla
 
 
 def packed_bytes(view: View, packing: WeightPacking) -> int:
-    """Returns the bytes of a packed weight. Raises ValueError for a view that is no matrix."""
+    """Returns the bytes of a packed weight. Raises ValueError for a view that is not a matrix."""
     return prod(packed_shape(view.type.shape, packing)) * number_type(view.type.element).bytes
 
 

@@ -267,7 +267,7 @@ def _rewrite(op: Op, stream: Value, argument: Value) -> bool:
 
 
 def _attributes(op: Op) -> dict[str, Attribute]:
-    """Returns the attributes of the GPUX operation; its first two segments are no token and one stream."""
+    """Returns the attributes of the GPUX operation; its first two segments: zero tokens and one stream."""
     attributes = attributes_of(op)
     if SEGMENTS not in attributes:
         return attributes

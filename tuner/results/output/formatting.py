@@ -51,7 +51,7 @@ def table_lines(
         parts = textwrap.wrap(printable(text), (columns or sys.maxsize) - len(BELOW), break_on_hyphens=False)
         lines += [*_lines(row, widths, is_right), *(f"{BELOW}{part}" for part in parts)]
     if left_out:
-        lines.append(f"not shown for want of width: {', '.join(left_out)} (--json prints all)")
+        lines.append(f"(columns hidden: {', '.join(left_out)}; widen the terminal, or --json)")
     return lines
 
 
@@ -189,19 +189,19 @@ def count_text(count: int, noun: str) -> str:
 
 WORDS = {  # origin -> text of a count
     SHIPPED: "{} of shipped results",
-    SPACE_FILE: "{} of the space file",
-    SEED: "{} seed configurations",
+    SPACE_FILE: "{} of the search-space file",
+    SEED: "{} of the cost model",
 }
 
 
 def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str:
-    """Returns the origins of the first configurations of a run, which were tried before the sampler's."""
+    """Returns the origins of the initial configurations of a run, which were tried before the sampler's."""
     counts = Counter(point.origin for point in points)
     others = ", then ".join(text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin])
     sources = tuple(dict.fromkeys(point.source for point in points if point.origin == WARM_START))
     if not sources:
         return others
-    warm = f"warm start from {', '.join(sources)}: {count_text(counts[WARM_START], 'point')}"
+    warm = f"warm start from {', '.join(sources)}: {count_text(counts[WARM_START], 'configuration')}"
     return f"{warm}, interleaved with {others}" if others else warm
 
 

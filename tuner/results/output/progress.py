@@ -96,8 +96,8 @@ class _SlowLines:
 
 
 LEAST_BAR = 5  # columns of a bar next to a long line, with the space after it
-STARTING = "timing the baseline, compiling the first configurations"
-COMPILING = "compiling the first configurations"
+STARTING = "timing the baseline, compiling the initial configurations"
+COMPILING = "compiling the initial configurations"
 DOING: Mapping[type, str] = {  # event -> what a run does after it, until its next trial ends
     events.BaselineMeasured: COMPILING,
     events.BaselineFailed: COMPILING,
@@ -189,7 +189,8 @@ def _run_line(event: events.RunStarted) -> str:
     text = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
     text += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
     text += f"{event.feasible} of {event.cartesian} combinations are feasible"
-    first = initial_configurations_text(event.settings.first or ())
+    origins = initial_configurations_text(event.settings.first or ())
+    first = f"initial configurations: {origins}" if origins else ""
     if event.proposed_before:
         first = f"going on after {event.proposed_before} trials"
     notes = "".join(f"\nnote: {note}" for note in event.notes)

@@ -204,7 +204,7 @@ def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[st
         return []
     counted = [trial for trial in promising if trial.predicted_cycles is not None]
     shown = ", ".join(str(trial.id) for trial in (counted or promising)[:TIED_SHOWN])
-    why = "predicted cycles, which are no times" if counted else "static facts"
+    why = "predicted cycles, which are not times" if counted else "occupancy and bytes read per flop"
     of_first = f"; {promising[0].id}: {facts}" if facts and not counted else ""
     return [f"order     trials {shown} first, by {why}{of_first}"]
 

@@ -197,7 +197,7 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
         f"target    {settings.target}, {count_text(settings.threads, 'thread')} on {run.machine.name}{load}",
         f"search    {settings.sampler}, seed {settings.seed}, budget {' or '.join(budget)}, {workers}",
         f"compiler  {run.compiler.mlir}",
-        *([f"first     {initial_configurations_text(settings.first)}"] if settings.first else []),
+        *([f"initial   {initial_configurations_text(settings.first)}"] if settings.first else []),
         *([f"remote    {remote_text(run.elsewhere)}"] if run.elsewhere else []),
     ]
     if tuned.selected is None:

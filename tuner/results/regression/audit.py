@@ -49,7 +49,7 @@ def known_code(record: Record) -> Recall:
 
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
         is_same = bool(artifact_sha256) and artifact_sha256 == record.artifact_sha256
-        return replace(record, reused_from=0) if is_same else None  # 0 is no id: it marks known code
+        return replace(record, reused_from=0) if is_same else None  # 0 is not an id: it marks known code
 
     return recall
 

@@ -30,9 +30,9 @@ class Speed:
 
 @dataclass(frozen=True)
 class Phase:
-    """A range of consecutive trials with the same origin: first configurations, or the sampler."""
+    """A range of consecutive trials with the same origin: initial configurations, or the sampler."""
 
-    name: str  # origin of the first configurations, or the sampler
+    name: str  # origin of the initial configurations, or the sampler
     first: int  # trial numbers; ``last`` is included
     last: int
 
@@ -156,7 +156,7 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
 
 def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
     """Returns the phases of a run's search, in order: ranges of trial numbers with the same origin."""
-    # First configurations come before any other; those of two origins are interleaved and are one phase
+    # Initial configurations come before any other; those of two origins are interleaved and are one phase
     points = run.settings.first or ()
     origins = {point.candidate: point.origin for point in points}
     first = ", ".join(dict.fromkeys(origins.values()))

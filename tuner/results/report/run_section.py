@@ -34,7 +34,7 @@ class Card:
     trust: ShownReliability
     ratio: str  # to the baseline; "" if no ratio may be printed
     objection: str  # why no ratio may be printed, although the time is reliable; "" where there is one
-    is_doubted: bool  # the time is not reliable: it is no headline, ``trust`` has the reason
+    is_doubted: bool  # the time is not reliable: it is not a headline, ``trust`` has the reason
     speeds: tuple[Bar, ...]  # of the best trial and of the baseline, to the same scale; () if doubted
 
 

@@ -115,7 +115,7 @@ SPIN_LIMIT = 20_000  # pauses, some 0.2 to 1 ms, before a thread without work sl
 
 
 def checked_threads(threads: object, most: int = THREADS_LIMIT) -> int:
-    """Returns a number of threads of a program. Raises UsageError for what is none of 1 to ``most``."""
+    """Returns a number of threads of a program. Raises UsageError for a number outside of 1 to ``most``."""
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= most:
         raise UsageError(f"threads: found {threads!r}, allowed {'1' if most == 1 else f'1 to {most}'}")
     return threads

@@ -180,7 +180,7 @@ class HostWatch:
     def __init__(self, team: ThreadTeam, processors: Collection[int] | None = None) -> None:
         """Takes the ``processors`` that this process may use; None: those of this unpinned thread.
 
-        Load elsewhere on the machine is no disturbance: a container's neighbours have cores of their own.
+        Load elsewhere on the machine is not a disturbance: a container's neighbours have cores of their own.
         """
         self._processors = with_siblings(os.sched_getaffinity(0) if processors is None else processors)
         self._threads = team.size

@@ -270,13 +270,13 @@ def _gpu_costs(
     return gpu.cycles(tiles, problem, chip_of(model.machine.chip), model.machine.physical_cores)
 
 
-# Seed configurations of a search: what the cost model ranks first, before anything was measured.
+# Initial configurations of a search: what the cost model ranks first, before anything was measured.
 # Processors: register tiles that keep the FMA units busy, packed panels that fit the caches
 # (``tuner.search.cost_model.cpu``). GPUs: grids that fill whole waves of multiprocessors with enough warps,
 # and the roofline of one multiprocessor (``tuner.search.cost_model.gpu``).
 
 SEEDS = 4  # per strategy, all of different shapes
-WORTH = 1.5  # times the minimum cost: a configuration above is no seed
+WORTH = 1.5  # times the minimum cost: a configuration above is not a seed
 BLOCK_ROWS = 1 << 18  # configurations evaluated per batch
 KEPT_ROWS = 1 << 12  # cheapest configurations kept per batch
 

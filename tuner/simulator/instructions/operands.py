@@ -156,9 +156,9 @@ class Operands:
         return tuple(self.register(item) for item in self.items(number))
 
     def register(self, operand: Operand) -> str:
-        """Returns the name of an operand. Raises UnsupportedInstruction where it is no declared register."""
+        """Returns the name of an operand. Raises UnsupportedInstruction unless it is a declared register."""
         if not isinstance(operand, Register):
-            raise self.unsupported("an operand that is no register there")
+            raise self.unsupported("an operand that is not a register there")
         self.width(operand.name)
         return operand.name
 
@@ -171,7 +171,7 @@ class Operands:
         """Returns the integer constant at position ``number``; for a float, its IEEE 754 bits."""
         operand = self.operand(number)
         if not isinstance(operand, Immediate):
-            raise self.unsupported("an operand that is no number there")
+            raise self.unsupported("an operand that is not a number there")
         return operand.bits
 
     def width(self, name: str) -> "np.dtype[np.generic]":
@@ -241,7 +241,7 @@ class Operands:
     def writer(self, operand: Operand, type_: PtxType) -> Writer:
         """Returns a function that writes ``type_`` to a register, at least as wide, in the active lanes."""
         if not isinstance(operand, Register):
-            raise self.unsupported("a result that is no register")
+            raise self.unsupported("a result that is not a register")
         name, width = operand.name, self.width(operand.name)
         if name == "_":
             return lambda _resident, _values: None
@@ -257,7 +257,7 @@ class Operands:
         """Returns a function that reads the int64 address, such as [%rd1 + 16], at position ``number``."""
         operand = self.operand(number)
         if not isinstance(operand, Address):
-            raise self.unsupported("an operand that is no address there")
+            raise self.unsupported("an operand that is not an address there")
         return self.address_reader(operand)
 
     def address_reader(self, operand: Address) -> Reader:

@@ -271,7 +271,7 @@ class TensorMap:
     """A CUtensorMap in tiled mode over a numpy array; its dimensions and strides are those of the array.
 
     Raises UsageError for a swizzle other than 0, 32, 64 or 128 bytes, a box that lacks a size from 1 to 256
-    per dimension or is wider than the swizzle (0: any), and outer strides that are no multiples of 16 bytes.
+    per dimension or is wider than the swizzle (0: any), and outer strides that are not multiples of 16 bytes.
     """
 
     array: Array

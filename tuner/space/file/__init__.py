@@ -1,1 +1,1 @@
-"""The search space file: reading, validation, and search spaces for a problem."""
+"""The search-space file: reading, validation, and search spaces for a problem."""

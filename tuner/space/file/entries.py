@@ -1,4 +1,4 @@
-"""A strategy of the search space file, with its knobs and derived names, before the problem is known."""
+"""A strategy of the search-space file, with its knobs and derived names, before the problem is known."""
 
 import ast
 import dataclasses
@@ -22,7 +22,7 @@ Derived = Mapping[str, Expression]  # derived name -> its expression, in whose t
 
 @dataclass(frozen=True)
 class DerivedName:
-    """A derived name of a strategy (``let:`` of the search space file), and the expression it stands for."""
+    """A derived name of a strategy (``let:`` of the search-space file), and the expression it stands for."""
 
     name: str
     expression: Expression  # over knobs, variables and other derived names
@@ -124,7 +124,7 @@ class Divisors:
 
 @dataclass(frozen=True)
 class KnobEntry:
-    """A knob as the search space file gives it; its choices may depend on problem and machine."""
+    """A knob as the search-space file gives it; its choices may depend on problem and machine."""
 
     name: str
     where: str  # file and key path, for messages
@@ -144,7 +144,7 @@ class KnobEntry:
 
 @dataclass(frozen=True)
 class StrategyEntry:
-    """A strategy as the search space file gives it: supported problems, knobs, constraints, preferences."""
+    """A strategy as the search-space file gives it: supported problems, knobs, constraints, preferences."""
 
     name: str
     operations: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Reads a search space file by its schema, merged with the shipped file if it extends it; makes spaces."""
+"""Reads a search-space file by its schema, merged with the shipped file if it extends it; makes spaces."""
 
 import functools
 import re
@@ -40,7 +40,7 @@ from tuner.space.file.entries import (
 from tuner.space.file.yaml import default_space_file
 from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 
-# The schema of the search space file, validated by pydantic, and its conversion to values.
+# The schema of the search-space file, validated by pydantic, and its conversion to values.
 #
 # The bounds of ``range`` and ``powers`` are inclusive: {range: [16, 64], step: 16} is 16, 32, 48, 64 and
 # {powers: [16, 64], base: 2} is 16, 32, 64.
@@ -235,7 +235,7 @@ def _knob(name: str, form: list[Value] | _Range | _Powers | _Divisors, where: st
 
 
 def _projection(given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> tuple[tuple[str, Value], ...]:
-    # where only the script declares knobs, unchecked. A value that is no choice is allowed: a file that
+    # where only the script declares knobs, unchecked. A value that is not a choice is allowed: a file that
     # extends another may have narrowed the knob.
     for name, value in given.projection.items():
         entry = next((each for each in knobs if each.name == name), None)
@@ -309,8 +309,8 @@ def extended(own: dict[str, Any], default: dict[str, Any], name: str) -> dict[st
     """Returns the shipped document ``default`` merged with ``own``, a file's: its new strategies come first.
 
     A strategy that both have stays in its place: each key that the file gives replaces the shipped one; in
-    ``knobs``, ``let`` and ``projection`` each name. A document that has not the form of a space file is
-    returned as it is, without ``extends``, for the schema to refuse.
+    ``knobs``, ``let`` and ``projection`` each name. A document that has not the form of a search-space file
+    is returned as it is, without ``extends``, for the schema to refuse.
 
     Raises UsageError, beginning with the file's ``name``, for a misspelt name: a strategy that is not shipped
     and has no ``ops``, or a knob that the shipped strategy lacks, unless the file gives it another template.
@@ -358,12 +358,12 @@ BYTES_LIMIT = 4_000_000  # of a file that is read at all
 
 @dataclass(frozen=True)
 class SpaceFile:
-    """A validated search space file: its strategies, with knobs, constraints and preferences."""
+    """A validated search-space file: its strategies, with knobs, constraints and preferences."""
 
     name: str  # for messages
     text: str  # with the file that it extends merged: a resumed run parses it again
     strategies: tuple[StrategyEntry, ...]
-    folder: Path | None = None  # where the file lies; None for text that is no file
+    folder: Path | None = None  # where the file lies; None for text that is not a file
 
     def strategy(self, name: str) -> StrategyEntry:
         """Returns the strategy ``name`` of the file. Raises UsageError, with all names, for another name."""
@@ -379,7 +379,7 @@ class SpaceFile:
 
 
 def load_space_file(path: Path) -> SpaceFile:
-    """Reads a search space file, merged with the shipped one if it extends that, or raises UsageError."""
+    """Reads a search-space file, merged with the shipped one if it extends that, or raises UsageError."""
     text = read_text(path, "a YAML file", BYTES_LIMIT)
     # most files do not extend the shipped one, and are parsed only once
     if any(KEY in line for line in text.splitlines() if not line.lstrip().startswith("#")):
@@ -393,7 +393,7 @@ def load_space_file(path: Path) -> SpaceFile:
 
 @functools.lru_cache(maxsize=8)
 def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
-    """Parses the text of a search space file, which must not extend another file.
+    """Parses the text of a search-space file, which must not extend another file.
 
     ``name``: for messages; ``folder``: of scripts' paths. Raises UsageError, with line or key path, also for
     ``extends: default``.

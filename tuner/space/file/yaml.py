@@ -1,4 +1,4 @@
-"""The shipped search space file, and a strict YAML reader: no repeated keys, aliases or tags."""
+"""The shipped search-space file, and a strict YAML reader: no repeated keys, aliases or tags."""
 
 import importlib.resources
 from pathlib import Path
@@ -10,7 +10,7 @@ from tuner.core.errors import UsageError
 
 
 def default_space_file() -> Path:
-    """Returns the path of the search space file that is shipped with tuner."""
+    """Returns the path of the search-space file that is shipped with tuner."""
     return Path(str(importlib.resources.files("tuner") / "search_space.yaml"))
 
 

@@ -296,7 +296,7 @@ def is_time(value: object) -> TypeGuard[int | float]:
 
 
 def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
-    """Returns times as seconds, by the unit's length; () where one of them is no valid time."""
+    """Returns times as seconds, by the unit's length; () where one of them is not a valid time."""
     try:
         # three passes in C: a file may hold millions
         are_times = (

@@ -31,7 +31,7 @@ PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 def choose(
     options: tuple[str, ...], space_file: SpaceFile, *, reopens: bool = False
 ) -> tuple[ChosenStrategy, ...]:
-    """Returns the strategies that the values of --strategy name; () means all of the search space file.
+    """Returns the strategies that the values of --strategy name; () means all of the search-space file.
 
     A value is a name in the file, or the path of a script. ``reopens``: knobs whose value a script selects
     are open again. Raises UsageError for a value that is neither, for a script that cannot be read, for a
@@ -206,7 +206,7 @@ def first_configuration(
 
 
 def why_no_strategy(problem: Problem, machine: Machine) -> str:
-    """Returns the reason why a fusion has no first configuration on a machine."""
+    """Returns the reason why a fusion has no initial configuration on a machine."""
     what = f"{problem.operation} of {problem.dtype} of these sizes"
     return f"no strategy is for {what} on {machine.processor}"
 

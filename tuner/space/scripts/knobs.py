@@ -18,7 +18,7 @@ from tuner.space.search_space import Knob
 # lists the values. A dictionary describes integers, or lists values as ``options``: MLIR does not verify a
 # dictionary, so this module does.
 
-OPTIONS_LIMIT = 4096  # values of one knob, as in a search space file
+OPTIONS_LIMIT = 4096  # values of one knob, as in a search-space file
 RANGE_LIMIT = 1 << 20  # integers enumerated to find the values
 ALLOWED_KEYS = (
     "{min, max, step, divisible_by, divides} (lower_bound and upper_bound mean min and max) or {options}"
@@ -196,7 +196,7 @@ def conditions(op: ir.Operation) -> tuple[str | None, ...]:
 
 
 def is_word(name: str) -> bool:
-    """Returns whether a name can be used in expressions: an identifier that is no Python keyword."""
+    """Returns whether a name can be used in expressions: an identifier that is not a Python keyword."""
     return name.isidentifier() and not keyword.iskeyword(name)
 
 

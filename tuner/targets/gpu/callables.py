@@ -51,7 +51,7 @@ class GpuCallable(LoadedCode):
         work is enqueued on ``stream`` (a handle, or an object that has one), and the call does not wait for
         the work. Returns ``out``, or a new numpy array. Raises UsageError for a wrong number, shape, dtype or
         element order and for an ``out`` that is read-only; on the device also for an ``out`` that overlaps an
-        input, and for memory whose address is no multiple of 16.
+        input, and for memory whose address is not a multiple of 16.
         """
         arrays.require_inputs(self.problem, len(inputs))
         handle = 0 if stream is None else stream_handle(stream)

@@ -249,7 +249,7 @@ def changed(strategy: str, knobs: Knobs) -> GpuPoint:
 @pytest.mark.parametrize(
     ("strategy", "knobs", "why"),
     [
-        (SIMT, {"split_m": 4, "block_m": 96, "thread_m": 8}, "a block that is no whole tiles"),
+        (SIMT, {"split_m": 4, "block_m": 96, "thread_m": 8}, "a block that is not whole tiles"),
         (SIMT, {"block_m": 256, "block_n": 256, "split_m": 1}, "more than 1024 threads"),
         (SIMT, {"split_m": 4, "split_n": 8}, "a body of 8192 multiply-adds"),
         (SIMT, {"block_k": 8, "block_m": 192, "block_n": 128}, "vectors that do not go round the threads"),
@@ -325,7 +325,7 @@ def test_too_much_shared_memory_is_refused_by_the_constraint_and_by_the_compiler
 
 def test_other_chips_and_layouts_that_wgmma_refuses_have_no_point() -> None:
     for problem, chip, why in (
-        (Matmul(64, 64, 64, "f16"), "sm_90", "has_wgmma == 1"),
+        (Matmul(64, 64, 64, "f16"), "sm_90", "matmul_gpu_wgmma: the GPU has no wgmma"),
         (Matmul(64, 64, 64, "tf32"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
         (Matmul(64, 64, 64, "e4m3"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
     ):
