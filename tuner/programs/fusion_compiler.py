@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -409,9 +410,18 @@ def _as_loops(fusion: Fusion, reason: str, threads: int) -> ScheduledFusion:
     return ScheduledFusion(code, replace(summary, is_divided=code.is_divided))
 
 
+# a name of linalg or tensor in printed MLIR
+OPERATION = re.compile(r"\b(?:linalg|tensor)\.(?!yield|index|empty)[a-z_0-9.]+")
+
+
 def _compiled(text: str, script: str | None, threads: int) -> FusionCode:
     with transform.new_context(), ir.Location.unknown():
-        code = compile_fusion(text, script, threads)
+        try:
+            code = compile_fusion(text, script, threads)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            names = dict.fromkeys(OPERATION.findall(text))
+            error.add_note(f"a fusion of {', '.join(names)}")  # a defect: said with what it was at
+            raise
     library = ctypes.CDLL(None)
     called = sorted(set(DECLARATION.findall(code.llvm_text)))
     missing = [name for name in called if not hasattr(library, name)]

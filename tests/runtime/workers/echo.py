@@ -17,6 +17,12 @@ class Echo:
     def __init__(self, announce: Callable[[str], None]) -> None:
         self._announce = announce
 
+    def stumble(self, what: str) -> None:
+        """Raises an error that says what the call was at."""
+        error = IndexError("index out of range")
+        error.add_note(f"a fusion of {what}")
+        raise error
+
     def echo(self, value: object) -> object:
         return value
 

@@ -16,7 +16,7 @@ from tests.runtime.workers.echo import spec_of
 from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
 from tuner.runtime.workers.processes import LONGEST_STEP_S, state_of
 from tuner.runtime.workers.protocol import CALL, Event, Factory, Reply, ServiceSpec
-from tuner.runtime.workers.worker import Worker
+from tuner.runtime.workers.worker import ChildTraceback, Worker
 
 
 @pytest.fixture
@@ -88,6 +88,17 @@ def test_a_call_lets_the_service_go_on_and_returns_what_it_did_or_raises_its_fai
     with pytest.raises(CandidateError, match=r"^killed by SIGFPE$") as caught:
         worker.call("die", signal.SIGFPE, stage=Stage.LOAD, timeout_s=HANG_S)
     assert caught.value.stage is Stage.LOAD
+
+
+def test_an_error_in_the_child_says_what_it_was_at_and_its_traceback_is_the_cause(worker: Worker) -> None:
+    message = r"^a fusion of linalg\.pack: IndexError: index out of range$"
+    with pytest.raises(CandidateError, match=message) as caught:
+        worker.call("stumble", "linalg.pack", stage=Stage.COMPILE, timeout_s=HANG_S)
+    assert isinstance(caught.value.__cause__, ChildTraceback)
+    assert "in stumble\n" in str(caught.value.__cause__)
+    with pytest.raises(CandidateError, match=r"^too many registers$") as caught:
+        worker.call("refuse", stage=Stage.COMPILE, timeout_s=HANG_S)
+    assert caught.value.__cause__ is None
 
 
 def test_an_interrupted_call_leaves_no_child(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
 from tuner.programs.lowering.miscompiled import avoid_miscompilations
+from tuner.programs.lowering.packing import decompose_packing
 from tuner.programs.lowering.resources import array_of
 
 INLINE = "builtin.module(inline,symbol-dce)"
@@ -65,6 +66,7 @@ def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
     name = entry_of(module, entry)
     hide_others(module, name)
     avoid_miscompilations(module)
+    decompose_packing(module)
     run_passes(module, INLINE)
     function = function_named(module, name)
     reason = _why_not(module, function)

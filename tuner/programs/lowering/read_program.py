@@ -27,6 +27,7 @@ from tuner.programs.lowering.entry import (
     require_resources,
 )
 from tuner.programs.lowering.miscompiled import avoid_miscompilations
+from tuner.programs.lowering.packing import decompose_packing
 from tuner.programs.streams.async_ops import inline_async_regions
 from tuner.programs.streams.gpux import take_stream_from_caller
 from tuner.programs.streams.gpux_ops import inline_stream_functions, parse_with_gpux
@@ -146,6 +147,7 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
         require_few_operations(module, limit, is_whole=True)
     require_resources(module, text)
     avoid_miscompilations(module)
+    decompose_packing(module)
     name_memory_spaces(module)
     inline_device_functions(module)
     declare_launch_memory(module)

@@ -100,6 +100,7 @@ def _defect(error: BaseException) -> protocol.ServiceDefect:
         line = defect_line(error)
     if isinstance(error, TunerError):  # raised on purpose: the message is for users, the class is not
         line = str(error)
+    line = ": ".join([*getattr(error, "__notes__", ()), line])  # what was worked on, by ``add_note``
     is_machines = isinstance(error, MachineError) or (isinstance(error, OSError) and error.errno in DISK_FULL)
     return protocol.ServiceDefect(line, "".join(traceback.format_exception(error)), is_machines)
 

@@ -74,6 +74,10 @@ class _Call:
     timeout_s: float
 
 
+class ChildTraceback(Exception):  # noqa: N818 - the cause of an error: a text to print after it
+    """The traceback of an error in a child process, as text; ``--debug`` prints it with the parent's."""
+
+
 class Worker:
     """Serves one call at a time in a long-lived child process; a child that had to be killed is replaced.
 
@@ -101,6 +105,7 @@ class Worker:
         self._attempts = 0  # at the call, by children that were killed or stopped from outside
         self._stopped_s: float | None = None  # when another process stopped the child, by the clock
         self._served = 0  # calls that this child has finished
+        self._trace = ""  # of the error, other than CandidateError, with which the last call ended
         self._began_s = 0.0  # when start or call began, by the clock; shifted by pauses
         self._paused_s: float | None = None  # when the pause began, by the clock
 
@@ -134,6 +139,7 @@ class Worker:
         self.start()
         assert self._child is not None
         self._attempts = 0
+        self._trace = ""
         self._begin(_Call(CallRequest(method, args), stage, timeout_s))
 
     def ask(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Reply:
@@ -151,7 +157,8 @@ class Worker:
         """Calls and returns the value; raises CandidateError for a Failure, else as ``ask`` does."""
         reply = self.ask(method, *args, stage=stage, timeout_s=timeout_s)
         if isinstance(reply.value, Failure):
-            raise CandidateError(reply.value.stage, reply.value.reason)
+            cause = ChildTraceback(f"in the child process\n{self._trace}") if self._trace else None
+            raise CandidateError(reply.value.stage, reply.value.reason) from cause
         return reply.value
 
     def go_ahead(self) -> None:
@@ -223,6 +230,7 @@ class Worker:
                 raise MachineError(f"{self._spec.name} worker: {line}")
             case ServiceDefect(line, trace) if self._call is not None and self._is_ready:
                 log.debug("%s worker: %s", self._spec.name, trace)
+                self._trace = trace
                 return self._done(Reply(Failure(self._call.stage, line)))
             case ServiceDefect(line, trace):
                 log.debug("%s worker: %s", self._spec.name, trace)
