@@ -214,3 +214,19 @@ def test_where_nothing_is_preferred_everything_is_tried() -> None:
     nothing = FeasibleSet.of((space("s", 3, 3, FEW, "a > 9"),))
     rows = run(make_sampler("tpe", nothing, seed=0), range(nothing.rows), OUTCOMES["ties"])
     assert sorted(rows) == list(range(nothing.rows))
+
+
+@every_sampler
+@pytest.mark.drawn(100)
+def test_integers_of_any_size_are_proposed(name: str) -> None:
+    limits = (-(2**63), -(2**53) - 1, -1, 2**53, 2**53 + 1, 2**63 - 2, 2**63 - 1, 2**64 - 1)
+    spaces = [
+        SearchSpace("s", (Knob("large", limits), Knob("order", ("mn", "nm"))), ()),
+        SearchSpace("t", (Knob("large", (2**63 - 1, 8)),), ()),
+    ]
+    feasible = FeasibleSet.of(tuple(spaces))
+    sampler = make_sampler(name, feasible, 0)
+    rows = run(sampler, range(feasible.rows), OUTCOMES["some failures"])
+    assert sorted(rows) == list(range(feasible.rows))
+    found = {feasible.candidate(row) for row in rows}
+    assert {dict(each.choices)["large"] for each in found} == {*limits, 8}

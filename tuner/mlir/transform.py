@@ -32,6 +32,7 @@ from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
 from tuner.mlir.gpu_ops.unroll_inner_loops import UnrollInnerLoopsOp
 from tuner.mlir.ir.memrefs import NESTED
 from tuner.mlir.ir.reading import any_where, walk_ops
+from tuner.mlir.script_text import APPLY_REGISTERED, sort_pass_options
 from tuner.mlir.wgmma.pipeline import WgmmaPipelineOp
 
 LENGTH_LIMIT = 500  # characters of a reason
@@ -41,7 +42,7 @@ UNNAMED = "-"  # file name that MLIR gives to parsed text
 ADDED = re.compile(r'TransformOpInterfaceFallbackModel: silenceable failure|see current operation: "tuner\.')
 NOT_VECTORIZED = "Attempted to vectorize, but failed"
 DYNAMIC_SIZES = (
-    "its sizes are dynamic, because a tile size does not divide: give vectorize vector_sizes, or pad or peel"
+    "its sizes are dynamic: a tile size does not divide (pad, peel, or give large enough vector_sizes)"
 )
 LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
 
@@ -252,10 +253,13 @@ def parse(text: str, what: str) -> ir.Module:
     Raises CandidateError(BIND) with ``what`` the text is, such as "script", and MLIR's first error.
     """
     try:
-        return ir.Module.parse(with_current_spellings(text))
+        module = ir.Module.parse(with_current_spellings(text))
     except (ir.MLIRError, ValueError) as error:
         said = UNREGISTERED.sub(lambda match: _unregistered(match, text), first_diagnostic(error))
         raise CandidateError(Stage.BIND, f"{what}: {said}") from error
+    if APPLY_REGISTERED in text:
+        sort_pass_options(module)
+    return module
 
 
 def _unregistered(match: re.Match[str], text: str) -> str:
@@ -309,7 +313,7 @@ def schedules_of(script: ir.Module) -> list[ir.Module]:
     nested = [op.operation for op in script.body.operations if _is_schedule(op.operation)]
     if not nested or any(op.operation.name == SEQUENCE for op in script.body.operations):
         return [script]
-    return [ir.Module.parse(op.get_asm(enable_debug_info=True)) for op in nested]
+    return [ir.Module.parse(op.get_asm(enable_debug_info=True, print_generic_op_form=True)) for op in nested]
 
 
 def without_schedules(payload: ir.Module) -> ir.Module:

@@ -30,6 +30,7 @@ from tuner.space.feasible_set import FeasibleSet
 STRATEGY = "strategy"  # a parameter in addition to the knobs; a trial has the knobs of its strategy
 
 Distributions = dict[str, BaseDistribution]  # by parameter, over all strategies
+EXACT_LIMIT = 1 << 53  # Optuna computes with the bounds of a range as floats
 
 
 def parameters(candidate: Candidate) -> dict[str, Value]:
@@ -38,7 +39,7 @@ def parameters(candidate: Candidate) -> dict[str, Value]:
 
 
 def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
-    """Returns each parameter's distribution: a range for an integer knob, else a list of values."""
+    """Returns each parameter's distribution: a range for a knob of exact integers, else a list of values."""
     pairs: list[tuple[str, Value]] = []
     for space, index in zip(feasible.spaces, feasible.index, strict=True):
         pairs.append((STRATEGY, space.strategy))
@@ -59,7 +60,7 @@ def _distributions(pairs: Iterable[tuple[str, Value]]) -> Distributions:
         values_of.setdefault(name, set()).add(value)
     distributions: Distributions = {}
     for name, values in values_of.items():
-        numbers = [value for value in values if isinstance(value, int)]
+        numbers = [value for value in values if isinstance(value, int) and abs(value) <= EXACT_LIMIT]
         if len(numbers) == len(values):
             distributions[name] = IntDistribution(min(numbers), max(numbers))
         else:

@@ -79,6 +79,10 @@ def test_one_selection_decides_for_all_ops_of_the_name(places: tuple[str, str]) 
         (('transform.tune.alternatives<"order">',), r"own.mlir:5:5: alternatives 'order': has no regions"),
         ((knob("size", "[16 : i32]"),), "knob 'size': found option 16 : i32, allowed i64"),
         ((knob("size", '["sixteen"]'),), "knob 'size': found option \"sixteen\", allowed i64"),
+        (
+            (knob("size", "{min = -9223372036854775808, max = 9223372036854775807}"),),
+            r"knob 'size': options: found 18446744073709551616 integers, allowed 1048576",
+        ),
         ((knob("size", "[]"),), r"own.mlir:5:13: knob 'size': options: found 0 values"),
     ],
 )

@@ -20,6 +20,7 @@ from tuner.core.interfaces import AbstractCompiler, Effort
 from tuner.core.problem import Matmul, Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
+from tuner.mlir.transform import DYNAMIC_SIZES
 from tuner.payload.cpu import PARTITIONS_COMMENT
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.scripts.schedule import Schedule
@@ -203,7 +204,7 @@ def test_an_illegal_transform_or_a_tile_that_does_not_divide_fails_to_compile_wi
     compiler, binder, problem = cpu(text)
     compiler.compile(problem, binder.bind(Candidate.of("own", VALUES | {"unroll": 0})))
     unrolling = "transform.loop.unroll at script:7:7: failed to unroll, incorrect type of payload"
-    vectorizing = "linalg.fill at payload:7:16: Attempted to vectorize, but failed"
+    vectorizing = f"linalg.fill at payload:7:16: Attempted to vectorize, but failed; {DYNAMIC_SIZES}"
     of_any_size = EXAMPLE.read_text().replace("divides = 16", "step = 1")
     for example, name, value, reason in (
         (text, "unroll", 1, unrolling),

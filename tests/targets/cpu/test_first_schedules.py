@@ -33,9 +33,7 @@ ZEROS = {  # of A, B and C
     "bf16": ("0.0 : bf16", "0.0 : bf16", "0.0 : f32"),
     "i8": ("0 : i8", "0 : i8", "0 : i32"),
 }
-WHY = (
-    "its sizes are dynamic, because a tile size does not divide: give vectorize vector_sizes, or pad or peel"
-)
+WHY = "its sizes are dynamic: a tile size does not divide (pad, peel, or give large enough vector_sizes)"
 SECONDS = 120
 
 

@@ -94,13 +94,13 @@ def _integers(given: dict[str, int], where: str) -> list[int]:
         raise UsageError(f"{where}: options: the key max is missing")
     factor = given.get("divisible_by", 1)
     start, step = (low, given["step"]) if "step" in given else (-(-low // factor) * factor, factor)
-    numbers = range(start, high + 1, step)
-    if len(numbers) > RANGE_LIMIT:
-        raise UsageError(f"{where}: options: found {len(numbers)} integers, allowed {RANGE_LIMIT}")
+    count = (high - start) // step + 1
+    if count > RANGE_LIMIT:
+        raise UsageError(f"{where}: options: found {count} integers, allowed {RANGE_LIMIT}")
     multiple = given.get("divides")
     return [
         number
-        for number in numbers
+        for number in range(start, high + 1, step)
         if number % factor == 0 and (multiple is None or (number != 0 and multiple % number == 0))
     ]
 

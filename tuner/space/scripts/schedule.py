@@ -12,6 +12,7 @@ from itertools import combinations
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.mlir.bindings import ir, transform
+from tuner.mlir.script_text import text_of
 from tuner.mlir.transform import new_context
 from tuner.mlir.transform import parse as parse_mlir
 from tuner.payload.cpu import PARTITIONS_COMMENT
@@ -318,7 +319,13 @@ class Schedule:
             for tunable, op in zip(self._tunable_ops, tunable_ops_in(root), strict=True):
                 op.attributes[tunable.attribute] = tunable.option(values[tunable.name])
             fold(root, self._constrained, values)
-            return str(root)
+            return text_of(root) if self._is_printed_differently else str(root)
+
+    @cached_property
+    def _is_printed_differently(self) -> bool:
+        """True where MLIR does not read the script that it prints back as the same script."""
+        root = self._module.operation
+        return text_of(root) != str(root)
 
     def _require(self, values: dict[str, Value]) -> None:
         for knob in self.knobs:
