@@ -1,8 +1,11 @@
 """What the distribution ships, checked in the working tree; CI installs the real wheel outside it."""
 
 import importlib.metadata
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -77,6 +80,40 @@ def test_every_package_that_is_imported_is_declared_with_its_reason() -> None:
     reasons = (ROOT / "docs" / "reference" / "dependencies.md").read_text()
     rows = set(re.findall(r"^\| (?:`([\w-]+)` \| )?`([\w-]+)` \| \S", reasons, re.MULTILINE))
     assert rows == REQUIRED
+
+
+# A clone is called tuner as well, and so is a folder in which others look for a module of that name.
+
+IGNORED = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "results")
+NO_INDEX = re.compile("No matching distribution|Could not find a version|Connection|Temporary failure")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [("-e", "."), (".",)], ids=["editable", "wheel"])
+def test_the_folder_above_a_clone_called_tuner_does_not_hide_the_package(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """README's command and the Makefile's: an import hook of setuptools came after that folder."""
+    for page in ("README.md", "Makefile"):
+        assert "pip install -e ." in (ROOT / page).read_text()
+    clone, environment = tmp_path / "tuner", tmp_path / "environment"
+    shutil.copytree(ROOT, clone, symlinks=True, ignore=IGNORED)
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    python = environment / "bin" / "python"
+    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", *options]
+    done = subprocess.run(install, cwd=clone, capture_output=True, text=True, check=False)
+    if NO_INDEX.search(done.stderr):
+        pytest.skip(f"no index to install setuptools from: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    if options == (".",):
+        shutil.rmtree(clone / "tuner")
+    program = "import tuner; print(tuner.Matmul(8, 16, 32).key)"
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    for folder in (tmp_path, Path("/")):
+        done = subprocess.run(
+            [python, "-c", program], cwd=folder, env=variables, capture_output=True, text=True, check=False
+        )
+        assert (done.stdout, done.stderr) == ("matmul 8x16x32 f32 nn none\n", "")
 
 
 def _normal(name: str) -> str:
