@@ -96,6 +96,17 @@ def test_a_strategy_of_ones_own_space_without_a_configuration_is_warned_of(
     assert f"note: {warned[0].message}\n" in capsys.readouterr().err
 
 
+@pytest.mark.mlir
+def test_a_kernel_is_loaded_untuned_until_the_database_of_the_environment_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUNER_DB", str(tmp_path / "later" / "results.db"))
+    kernel = tuner.load_best(tuner.Matmul(64, 64, 64), target="cpu")
+    ones = np.ones((64, 64), np.float32)
+    np.testing.assert_array_equal(kernel(ones, ones), 64 * ones)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["history", "runs", "export", "load_best", "report", "resume"])
 def test_a_question_creates_no_database(name: str, tmp_path: Path) -> None:
     missing = tmp_path / "none" / "missing.db"

@@ -100,7 +100,7 @@ def test_the_folder_above_a_clone_called_tuner_does_not_hide_the_package(
     shutil.copytree(ROOT, clone, symlinks=True, ignore=IGNORED)
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     python = environment / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", *options]
+    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", *options]
     done = subprocess.run(install, cwd=clone, capture_output=True, text=True, check=False)
     if NO_INDEX.search(done.stderr):
         pytest.skip(f"no index to install setuptools from: {done.stderr.strip().splitlines()[-1]}")

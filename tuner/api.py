@@ -18,7 +18,7 @@ from tuner.core.typed_arguments import typed_arguments
 from tuner.library.dispatch.portfolio import CampaignPortfolio, measured_portfolio
 from tuner.library.untuned import shipped_kernel
 from tuner.results.best_trials import NotTunedError, best_here, best_known, best_stock
-from tuner.results.database import open_existing, open_known, open_or_create
+from tuner.results.database import open_existing, open_known, open_or_create, open_or_empty
 from tuner.results.database_name import database_text, naming_database
 from tuner.results.exported_trial import FORMS, exported, exported_files
 from tuner.results.output.files import write_atomically
@@ -531,7 +531,7 @@ def load_best(
     """
     backends = registry.real_backends()
     try:
-        with naming_database(db), open_known(db) as store:
+        with naming_database(db), open_or_empty(db) as store:
             best = best_here(store, backends, problem, target, threads).best
             return backends.kind(best.record.target).load(problem, best, store.program(best.id))
     except NotTunedError:

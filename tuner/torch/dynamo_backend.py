@@ -110,7 +110,7 @@ def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any)
         ...     module(torch.ones(3, 4)).shape
         torch.Size([3, 2])
     """
-    known_url(None)  # a wrong name would leave every graph
+    known_url(None)  # a malformed name would leave every graph
     try:
         compiled = _BoundGraph(graph, tuple(inputs))
     except TunerError as error:
