@@ -392,7 +392,8 @@ def history(*, db: str | Path | None = None, **conditions: Any) -> Trials:
             ``machine``, ``threads``. Of the trial: ``strategy``, ``status`` ("measured", "verified",
             "failed"), ``run``, ``since`` (a datetime, UTC where it has no zone, or a text such as
             "2026-01-31"), ``best`` (only the best trial per problem, target, threads and machine), ``limit``,
-            ``sort`` ("created", "median", "number"; "-" in front reverses).
+            ``sort`` ("created", "median", "number"; "-" in front reverses). Of trials by "created" a limit
+            leaves the latest.
 
     Returns:
         A tuple of trials, with ``rows()`` and ``to_frame()`` for tables.

@@ -154,7 +154,11 @@ def test_a_call_that_a_program_refuses_is_computed_in_eager_mode() -> None:
     [
         (nn.Conv2d(8, 8, 3, groups=8), (1, 8, 9, 9), ""),  # depthwise: a schedule is for it
         (nn.Conv3d(2, 3, 2), (1, 2, 4, 4, 4), ""),  # as images
-        (nn.MaxPool2d(17), (1, 64, 40, 40), "100% of the time (estimated) is scalar loops, as no schedule fits"),
+        (
+            nn.MaxPool2d(17),
+            (1, 64, 40, 40),
+            "100% of the time (estimated) is scalar loops, as no schedule fits",
+        ),
     ],
     ids=["depthwise", "3d", "pooling"],
 )

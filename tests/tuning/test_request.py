@@ -268,6 +268,16 @@ OPTIONS = f"--dtype f16 --layout nt --epilogue bias_relu --output-dtype f16 {ON_
             None,
             f"{OF_BATCHES} 2x4x8x16 {OPTIONS}",
         ),
+        (
+            TaskQuery.of(Matmul(1, 64, 64, weights="i4", group_size=32, zero_points=True)),
+            None,
+            "tuner tune matmul 1x64x64 --weights i4-g32-f16-zp",
+        ),
+        (
+            TaskQuery.of(Matmul(4, 64, 32, "bf16", "nt", weights="constant"), target="cpu"),
+            None,
+            "tuner tune matmul 4x64x32 --constant b --dtype bf16 --layout nt --target cpu",
+        ),
         (TaskQuery("batch_matmul"), "my tiles", f"{OF_BATCHES} 8x512x512x512 --strategy 'my tiles'"),
     ],
 )

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
+from tuner.core.fusions import facts_of
 from tuner.core.machine import Machine
-from tuner.core.problem import BATCH_MATMUL, NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.problem import BATCH_MATMUL, MATMUL, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.programs import ProgramResult, ProgramSource
+from tuner.core.quantization import CONSTANT
 from tuner.core.runs import DatabaseInfo, Proposal, Run, RunSettings, TaskQuery
 
 
@@ -81,15 +83,20 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
 
     Fields that are None or have their default give no option; a missing operation or shape is replaced by
     an example. For a fusion: ``tuner tune PROGRAM.mlir``, where the user puts in the name of the program.
+    For a matmul with constant weights: ``tuner tune matmul 1x64x64 --weights i4-g32-f16``.
     """
-    if task.fusion:
+    weights = facts_of(task.fusion).weights_format if task.fusion else ""
+    if task.fusion and not weights:
         return "tuner tune PROGRAM.mlir"  # a fusion is tuned with the program that it is a part of
-    operation = task.operation or "matmul"
+    operation = MATMUL if weights else task.operation or MATMUL
     example = "8x512x512x512" if operation == BATCH_MATMUL else "512x512x512"
     options = ["tuner", "tune", operation, task.shape or example]
+    if weights:
+        options += ["--constant", "b"] if weights == CONSTANT else ["--weights", weights]
     for name, plain in PLAIN.items():
         value = getattr(task, name)
-        if value is not None and value != plain:
+        is_implied = name == "layout" and weights not in ("", CONSTANT)
+        if value is not None and value != plain and not is_implied:
             options += [FLAGS.get(name, f"--{name}"), str(value)]
     if strategy is not None:
         options += ["--strategy", strategy]

@@ -173,14 +173,19 @@ def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
 def past_trials(store: "Store", query: TrialQuery) -> Trials:
     """Returns the stored trials with outcomes that match a query, sorted and limited as the query says.
 
-    ``query.best``: the best per problem, target, threads, machine. Raises UsageError for a bad run or status.
+    Of trials sorted by creation a limit leaves the latest, the earliest of these first. ``query.best``: the
+    best per problem, target, threads, machine. Raises UsageError for a bad run or status.
     """
     if query.run is not None:
         store.run(query.run)  # raises for a run that does not exist
-    if not query.best:
-        return Trials(store.trials(query))
-    best = best_results(store, query)
-    return Trials(store.named_trials([each.best.id for each in best.values()], query))
+    is_latest = query.limit is not None and query.sort == TrialQuery.sort
+    stored = replace(query, sort=f"-{query.sort}") if is_latest else query
+    if query.best:
+        best = best_results(store, query)
+        trials = store.named_trials([each.best.id for each in best.values()], stored)
+    else:
+        trials = store.trials(stored)
+    return Trials(reversed(trials) if is_latest else trials)
 
 
 def best_results_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:

@@ -128,6 +128,8 @@ def test_a_prefix_of_names_in_c_is_checked_before_anything_is_written(tmp_path: 
     message = "--prefix: found 'No', allowed a lower-case letter, then up to 30 of a-z, 0-9 and _\n"
     folder = tmp_path / "out"
     assert message in tuner.refused("export --format c --prefix No -o", str(folder))
+    reserved = "error: --prefix: 'int' is a reserved word of C or C++\nhint: --prefix int_kernels\n"
+    assert reserved in tuner.refused("export --format c --prefix int -o", str(folder))
     assert not folder.exists()
 
 

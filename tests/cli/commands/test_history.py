@@ -30,7 +30,7 @@ def test_every_trial_is_in_the_table_in_json_and_in_csv(tuned: Tuner) -> None:
     header, *rows, shared, marks = done.out.splitlines()
     assert (len(rows), "GFLOP/s" in header) == (20, True)
     assert marks == f"{BEST_MARK}; {STOPPED_MARK}"
-    unmarked = tuned("history --limit 1").out
+    unmarked = tuned("history --sort number --limit 1").out
     assert BEST_MARK not in unmarked
     assert STOPPED_MARK not in unmarked
     assert shared == "in every row: run 1, problem matmul 8x8x8 f32, target fake, threads 1"
@@ -60,6 +60,22 @@ def test_a_table_has_the_latest_20_trials_or_runs_and_says_of_how_many(tuned: Tu
     for phrase in ("history --runs --json", "history --runs --limit 0 --json"):
         assert len(tuned.done(phrase).json) == 21
     assert "limit: found -1, allowed 1 or more" in tuned.refused("history --limit -1")
+
+
+@pytest.mark.parametrize(
+    ("options", "trials"),
+    [
+        ("--limit 2", [19, 20]),  # the latest, in the order of a table
+        ("--limit 2 --sort created", [19, 20]),
+        ("--limit 2 --sort -created", [20, 19]),
+        ("--limit 2 --shape 8x8x8", [19, 20]),
+        ("--limit 30", [*range(1, 21)]),
+    ],
+)
+def test_a_limit_leaves_the_latest_trials(tuned: Tuner, options: str, trials: list[int]) -> None:
+    assert [each["trial"] for each in tuned(f"history --json {options}").json] == trials
+    table = tuned.done(f"history {options}").out
+    assert [int(number) for number in re.findall(r"^ *(\d+) ", table, re.MULTILINE)] == trials
 
 
 def test_conditions_choose(tuned: Tuner) -> None:

@@ -43,7 +43,11 @@ LISTED = 20  # trials or runs in a table, unless --limit is given
 @click.option("--run", type=int, help="Only the trials of this run.")
 @click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
 @click.option("--best", is_flag=True, help="Only the best per problem, target, threads and machine.")
-@click.option("--limit", type=int, help="At most so many; 0: all. Default: all, but 20 in a table.")
+@click.option(
+    "--limit",
+    type=int,
+    help="At most so many, the latest unless sorted by median; 0: all. Default: all, 20 in a table.",
+)
 @click.option(
     "--sort",
     default="created",
@@ -74,7 +78,8 @@ def history(
 ) -> None:
     """Lists past trials, or runs, filtered by problem, machine, strategy, status, run and date.
 
-    --strategy, --run, --best, --sort and --format are of trials only, not of --runs.
+    --strategy, --run, --best, --sort and --format are of trials only, not of --runs. Sorted by median or
+    number, --limit leaves the first.
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """

@@ -181,6 +181,9 @@ def tune(
 ) -> None:
     """Tunes one operation at one size, or each matmul of a program or file; every trial is stored.
 
+    OPERATION is matmul, of the shape MxNxK (C = A B, A of M x K), or batch_matmul, of BxMxNxK; or the path
+    of a program, without a shape. --weights and --constant are of matmul.
+
     Ctrl-C ends the run without loss; a second one kills at once. A program is a .mlir file: its matmuls are
     tuned one after another, then it runs as a whole. With --shapes, many problems share one budget: those of
     a file, or all contractions of a model.

@@ -281,14 +281,34 @@ def _compiled(entry: LibraryEntry) -> KernelProgram:
 
 DEFAULT_PREFIX = "tuner"
 PREFIX = re.compile(r"[a-z][a-z0-9_]{0,30}")
+# Keywords of C23 and C++23 that PREFIX allows, and names that a compiler or a C library defines as macros
+WORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
+co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
+default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline
+int long main mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
+register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast std
+struct switch template this thread_local throw true try typedef typeid typename typeof typeof_unqual union
+unsigned using virtual void volatile wchar_t while xor xor_eq errno linux unix stdin stdout stderr
+"""
+RESERVED = frozenset(WORDS.split())
+
+
+def require_prefix(prefix: str) -> None:
+    """Raises UsageError for a prefix that begins no names of C and C++, with one that does in its hint."""
+    if not PREFIX.fullmatch(prefix):
+        usable = re.sub(r"[^a-z0-9_]+", "_", prefix.lower()).lstrip("_0123456789")[:31]
+        raise UsageError(
+            f"--prefix: found {prefix!r}, allowed a lower-case letter, then up to 30 of a-z, 0-9 and _",
+            f"--prefix {usable or DEFAULT_PREFIX}",
+        )
+    if prefix in RESERVED:
+        raise UsageError(f"--prefix: {prefix!r} is a reserved word of C or C++", f"--prefix {prefix}_kernels")
 
 
 def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> tuple[LibraryFile, ...]:
     """Returns headers, C source, kernels, a check, CMake, with ``prefix``; raises UsageError, TunerError."""
-    if not PREFIX.fullmatch(prefix):
-        raise UsageError(
-            f"--prefix: found {prefix!r}, allowed a lower-case letter, then up to 30 of a-z, 0-9 and _"
-        )
+    require_prefix(prefix)
     on_gpu = tuple(entry for entry in entries if entry.machine.chip)
     on_cpu = tuple(entry for entry in entries if not entry.machine.chip)
     files = (*(cpu_files(on_cpu, prefix) if on_cpu else ()), *(gpu_files(on_gpu, prefix) if on_gpu else ()))
