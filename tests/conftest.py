@@ -14,7 +14,7 @@ from tests.default_suite import left_out
 from tests.postgres_server import server_or_skip
 from tests.statement_cache import share_schema, share_statements
 from tuner.db.store import Store
-from tuner.runtime.workers.processes import FOLDER_VARIABLE
+from tuner.runtime.timing_lock import FOLDER_VARIABLE
 
 # The same examples in each run; the nightly workflow draws others: pytest --hypothesis-profile=random
 hypothesis.settings.register_profile("same", deadline=None, max_examples=25, derandomize=True, database=None)

@@ -19,7 +19,7 @@ PRINTERS = {
 }
 # Who may read the environment, beside the command line.
 ENVIRONMENT_READERS = {
-    "runtime.workers.processes",  # TUNER_LOCK_FOLDER: processes of tests share no lock
+    "runtime.timing_lock",  # TUNER_LOCK_FOLDER: processes of tests share no lock
     "runtime.workers.child_process",  # a child gets its parent's environment, changed
     "results.database_name",  # TUNER_DB means the same on the command line and in the Python API
 }
@@ -200,6 +200,7 @@ def test_what_is_planted_is_found(check: Check, source: str, count: int) -> None
 
 # Cache -> what it is keyed by, and the test that changes one component at a time where results depend on it.
 CACHES = {
+    "runtime.timing_lock.cores_of_mask": "the affinity mask",
     "library.dispatch.matmul.dispatched_matmul": "one: tests/library/dispatch/test_dispatched_matmul.py",
     "tuning.pretuned._rule": "the file, which is part of the package",
     "core.serialization._hints": "the class",

@@ -33,6 +33,7 @@ from tuner.programs.request import ProgramRequest
 from tuner.programs.speedup import TimedPair
 from tuner.programs.tuning import child_fusion_steps
 from tuner.runtime import timing
+from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import LocalRunner
 from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport
@@ -145,12 +146,12 @@ class DisturbedPrograms(Programs):
 def parts(disturbance: Disturbance) -> Backends:
     """Returns backends whose measurements are disturbed; stock mlir-opt does not run its best script."""
 
-    def baseline(problem: Problem, threads: int, seed: int) -> Baseline:
+    def baseline(problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
         if disturbance.interrupted_at == "baseline":
             raise KeyboardInterrupt
-        return fakes.baseline(problem, threads, seed)
+        return fakes.baseline(problem, threads, seed, wait)
 
-    def roofline(problem: Problem, threads: int) -> Roofline:
+    def roofline(problem: Problem, threads: int, wait: LockWait) -> Roofline:
         if disturbance.interrupted_at == "roofline":
             raise KeyboardInterrupt
         return Roofline(2e6, 1e9)  # of which the best reaches half

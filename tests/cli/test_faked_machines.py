@@ -98,7 +98,7 @@ def backends() -> Backends:
         KIND,
         runner=runner,
         baseline=fakes.no_baseline,
-        roofline=lambda _problem, _threads: Roofline(1e12, 1e11),
+        roofline=lambda _problem, _threads, _wait: Roofline(1e12, 1e11),
         times_processors=False,
     )
     return dataclasses.replace(fakes.backends(), kinds={"cpu": kind}, machine=host_machine)

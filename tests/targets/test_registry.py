@@ -5,6 +5,7 @@ import re
 import site
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from tuner.core.processors import PROCESSORS
 from tuner.mlir.fingerprint import GPU_SOURCES, SIMULATOR_SOURCES, Sources, sources_sha256
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.probe import GpuHere
+from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.worker import call_in_child
 from tuner.space.scripts.strategy import Binder, load_strategy
@@ -86,11 +88,12 @@ def test_the_compiler_reports_its_packages_without_importing_them() -> None:
 @pytest.mark.slow
 @pytest.mark.mlir
 def test_the_baseline_is_measured_in_a_clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = cpu.KIND.measurement.baseline(PROBLEM, 1, 0)
+    plain = cpu.KIND.measurement.baseline(PROBLEM, 1, 0, LockWait())
     assert (plain.threads, plain.measurement.median_s > 0) == (1, True)
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
-    assert replace(cpu.KIND.measurement.baseline(PROBLEM, 1, 0), measurement=plain.measurement) == plain
+    again = cpu.KIND.measurement.baseline(PROBLEM, 1, 0, LockWait())
+    assert replace(again, measurement=plain.measurement) == plain
 
 
 @pytest.mark.slow
@@ -103,13 +106,13 @@ def test_a_library_that_crashes_fails_alone(tmp_path: Path, monkeypatch: pytest.
     build_library(tmp_path / "lib" / "libblis.so.4", tmp_path / "crash.c")
     monkeypatch.setattr(site, "USER_BASE", str(tmp_path))
     monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path))
-    baseline = cpu.KIND.measurement_with("best").baseline(PROBLEM, 1, 0)
+    baseline = cpu.KIND.measurement_with("best").baseline(PROBLEM, 1, 0, LockWait())
     failed = {each.library: each.failure for each in baseline.libraries if each.failure}
     assert failed.keys() == {"blis"}
     assert "SIGILL" in failed["blis"]
     assert {each.library for each in baseline.libraries} >= {"openblas", "blis"}
     with pytest.raises(TunerError, match="SIGILL"):
-        cpu.KIND.measurement_with("blis").baseline(PROBLEM, 1, 0)
+        cpu.KIND.measurement_with("blis").baseline(PROBLEM, 1, 0, LockWait())
 
 
 def test_processors_take_their_types_and_what_only_gpus_take_is_refused() -> None:
@@ -129,7 +132,11 @@ def test_the_simulator_is_always_there_and_gives_no_times() -> None:
     assert machine.name == "simulator sm_90"
     assert dict(machine.limits())["max_shared_bytes"] == chip_of("sm_90").max_shared_bytes
     measurement = simulator.KIND.measurement
-    for time in (partial(measurement.baseline, PROBLEM, 1, 0), partial(measurement.roofline, PROBLEM, 1)):
+    wait = LockWait()
+    for time in (
+        partial(measurement.baseline, PROBLEM, 1, 0, wait),
+        partial(measurement.roofline, PROBLEM, 1, wait),
+    ):
         with pytest.raises(TunerError, match="the simulator has no clock"):
             time()
 
@@ -215,8 +222,12 @@ def test_without_a_gpu_nothing_of_it_is_measured(work: str) -> None:
         pytest.skip(f"there is a GPU here: {probe.describe_gpu()}")
     outcomes, problem = cuda.KIND.measurement, Matmul(64, 64, 64, "f16")
     name = "" if work == "baseline" else f"{work}: "
+    measure: dict[str, Callable[[], object]] = {
+        "baseline": partial(outcomes.baseline, problem, 1, 0, LockWait()),
+        "roofline": partial(outcomes.roofline, problem, 1, LockWait()),
+    }
     with pytest.raises(TunerError, match=f"^{name}no (CUDA|cuBLAS)"):
-        outcomes.baseline(problem, 1, 0) if work == "baseline" else outcomes.roofline(problem, 1)
+        measure[work]()
 
 
 # Work in child processes.

@@ -16,6 +16,7 @@ from tuner.core.processors import PresentLoad, Processors
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline, RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
+from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
@@ -83,13 +84,13 @@ def worker_runner(target: Factory) -> Callable[[RunnerOrder, interface.RunnerSet
     return build
 
 
-def baseline(problem: Problem, threads: int, seed: int) -> Baseline:
+def baseline(problem: Problem, threads: int, seed: int, wait: LockWait | None = None) -> Baseline:
     return Baseline(
         "FakeBLAS 1.0", threads, Measurement((BASELINE_S,) * 5, 1, BASELINE_S, (BASELINE_S, BASELINE_S))
     )
 
 
-def no_baseline(problem: Problem, threads: int, seed: int) -> Baseline:
+def no_baseline(problem: Problem, threads: int, seed: int, wait: LockWait | None = None) -> Baseline:
     raise TunerError("openblas: exited with status 3")
 
 
@@ -126,7 +127,7 @@ FAKE: interface.TargetBackend = interface.TargetBackend(
         bind=lambda *_: bind,
         runner=local_runner,
         baseline=baseline,
-        roofline=lambda _problem, _threads: ROOFLINE,
+        roofline=lambda _problem, _threads, _wait: ROOFLINE,
         times_processors=True,
     ),
     source=lambda problem, script: f"// source of {problem.shape}\n",
@@ -193,7 +194,7 @@ def untimed_runner(order: RunnerOrder, how: interface.RunnerSettings) -> Abstrac
 def untimed_backends() -> Backends:
     """Returns backends of one target, the simulator, that gives no times and no baseline."""
 
-    def unwanted(problem: Problem, threads: int, seed: int) -> Baseline:
+    def unwanted(problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
         raise AssertionError("asked for the baseline's time")
 
     untimed = interface.TargetStatus("simulator", True, "no clock", is_timed=False)

@@ -20,6 +20,7 @@ from tuner.core.runs import Baseline, DatabaseInfo, LibraryTime, RunSettings, Ta
 from tuner.db.store import Store
 from tuner.fleet.runner import fleet_kind
 from tuner.results.differences import differences
+from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import SAMPLERS
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.backends import Backends, named_target, require_runs_here, resolve_target
@@ -312,8 +313,8 @@ def parts_with_a_choice(*installed: str) -> Backends:
             raise UsageError(f"baseline {choice}: not installed", f"pip install {choice}")
 
     def outcomes(choice: str) -> MeasurementBackend:
-        def chosen(problem: Problem, threads: int, seed: int) -> Baseline:
-            found = fakes.baseline(problem, threads, seed)
+        def chosen(problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
+            found = fakes.baseline(problem, threads, seed, wait)
             return dataclasses.replace(found, name=f"{choice} of the user", libraries=LIBRARIES)
 
         kind = fakes.changed_kind(fakes.FAKE, baseline=chosen, runner=fakes.runner_without_baseline)

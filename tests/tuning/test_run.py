@@ -17,14 +17,15 @@ from tests.tuning.fakes import candidates_of, present, trials_of
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Effort, Script
-from tuner.core.machine import Machine, processor_class
+from tuner.core.machine import Machine, Roofline, processor_class
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Verdict
-from tuner.core.runs import Baseline, Run, RunSettings, TrialQuery
+from tuner.core.runs import Run, RunSettings, TrialQuery
 from tuner.db.store import Store
 from tuner.results.best_trials import best_here, best_known
 from tuner.results.differences import differences
 from tuner.results.regression.gate import recorded_entry
+from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.backends import Backends
 from tuner.targets.interface import Plan, RunnerSettings
@@ -193,12 +194,12 @@ def test_ctrl_c_stores_what_was_measured_and_what_was_in_flight_is_run_first(sto
 def test_the_runner_is_closed_when_something_breaks(store: Store) -> None:
     closed = []
 
-    def broken(problem: Problem, threads: int, seed: int) -> Baseline:
+    def broken(problem: Problem, threads: int, wait: LockWait) -> Roofline:
         raise RuntimeError("a defect")
 
     watched = runner_with(close=lambda close: lambda: closed.append(close))
     with pytest.raises(RuntimeError, match="a defect"):
-        fakes.tune(store, fakes.backends(runner=watched, baseline=broken))
+        fakes.tune(store, fakes.backends(runner=watched, roofline=broken))
     assert (len(closed), store.runs(1)[0].status) == (1, "interrupted")
 
 

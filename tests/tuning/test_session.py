@@ -30,6 +30,7 @@ from tuner.core.processors import PresentLoad, Processors
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.db.store import Store
+from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
 from tuner.targets.interface import RunnerSettings
@@ -48,9 +49,9 @@ class SlowCompiler(FakeTarget):
 def test_the_baseline_library_that_is_timed_interleaved_with_the_top_trials_is_kept(store: Store) -> None:
     calls = []
 
-    def alone(problem: Problem, threads: int, seed: int) -> Baseline:
+    def alone(problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
         calls.append(problem)
-        return fakes.baseline(problem, threads, seed)
+        return fakes.baseline(problem, threads, seed, wait)
 
     events: list[Event] = []
     backends = fakes.backends(baseline=alone)
@@ -226,9 +227,9 @@ def test_children_start_next_to_the_baseline_only_where_each_has_a_core(
         began.append("runner")
         return fakes.local_runner(of, how)
 
-    def baseline(problem: Problem, threads: int, seed: int) -> Baseline:
+    def baseline(problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
         began.append("baseline")
-        return fakes.baseline(problem, threads, seed)
+        return fakes.baseline(problem, threads, seed, wait)
 
     machine = dataclasses.replace(fakes.MACHINE, physical_cores=cores, logical_cores=cores)
     parts = fakes.backends(runner=runner, baseline=baseline, machine=lambda _target: machine)

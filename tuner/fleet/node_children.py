@@ -20,9 +20,10 @@ from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.fleet.tables import Interval
 from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, ROOFLINE, FleetWork, unpacked
+from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.runtime.workers.child_process import sleep_until_news
 from tuner.runtime.workers.pool import CompilePool, LockContext, MeasurementWorker
-from tuner.runtime.workers.processes import TICK_S, TimingLock, holder_text
+from tuner.runtime.workers.processes import TICK_S
 from tuner.runtime.workers.services import Evaluation, Group, compile_spec, evaluation_spec
 from tuner.targets.interface import MeasurementBackend, RunnerChildren
 
@@ -315,9 +316,9 @@ class NodeChildren:
         with self._quiet(), self._interval(order):
             try:
                 if work.stage == BASELINE:
-                    value = self._source.baseline(work.problem, work.threads, work.seed)
+                    value = self._source.baseline(work.problem, work.threads, work.seed, LockWait())
                 else:
-                    value = self._source.roofline(work.problem, work.threads)
+                    value = self._source.roofline(work.problem, work.threads, LockWait())
             except TunerError as error:  # a run continues without this number
                 value = Failure(Stage.RUN, str(error))
         assert order.timed is not None

@@ -15,7 +15,7 @@ from tuner.analysis.slowdown import InterleavedSession, PairedSlowdown, paired_s
 from tuner.core.errors import TunerError, UsageError
 from tuner.fleet.tables import FleetNode, QueueLoad
 from tuner.runtime.cpu.host import processors
-from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.timing_lock import TimingLock
 
 if TYPE_CHECKING:
     import numpy as np

@@ -28,6 +28,7 @@ from tuner.fleet.work import (
     hash_of,
     packed,
 )
+from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder, Ticket
 from tuner.runtime.workers.services import Evaluation, Group, RemeasurementRounds, work_seed
 from tuner.targets.backends import AUTO, Backends
@@ -238,12 +239,12 @@ class FleetRun:
             runners.append(FleetRunner(order, driver, work_template))
         return tuple(runners)
 
-    def baseline(self, problem: Problem, _threads: int, _seed: int) -> Baseline:
+    def baseline(self, problem: Problem, _threads: int, _seed: int, _wait: LockWait) -> Baseline:
         baseline = self._outcome_of_run(problem, BASELINE)
         assert isinstance(baseline, Baseline)
         return baseline
 
-    def roofline(self, problem: Problem, _threads: int) -> Roofline:
+    def roofline(self, problem: Problem, _threads: int, _wait: LockWait) -> Roofline:
         roofline = self._outcome_of_run(problem, ROOFLINE)
         assert isinstance(roofline, Roofline)
         return roofline

@@ -14,7 +14,7 @@ from tuner.mlir.cpu.lowering import lower_to_llvm, reject_unjittable
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.passes import run_passes
 from tuner.payload.cpu import maps_attribute, tensor_program
-from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.runtime.timing_lock import TimingLock, holder_text
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.space.scripts.matchers import contractions_of
 from tuner.targets.cpu.compiler import CpuCompiler

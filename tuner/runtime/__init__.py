@@ -1,4 +1,14 @@
 """Runs and times compiled code on this machine's processor and GPU."""
 
 # What other packages may import; the rest is inside.
-__all__ = ["arrays", "compiled_files", "cpu", "cuda", "process_state", "quantized_files", "timing", "workers"]
+__all__ = [
+    "arrays",
+    "compiled_files",
+    "cpu",
+    "cuda",
+    "process_state",
+    "quantized_files",
+    "timing",
+    "timing_lock",
+    "workers",
+]

@@ -10,7 +10,7 @@ from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.runtime.cuda.probe import describe_gpu, gpu_roofline
-from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.runtime.timing_lock import TimingLock, holder_text
 from tuner.runtime.workers.runner import RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.targets.interface import MeasurementBackend, RunnerChildren, RunnerSettings, RunnersFactory
@@ -48,7 +48,7 @@ def child_runners(children: Children) -> RunnersFactory:
         # the runners share one measurement worker: it gets the largest team and environment, of which smaller
         # runs use a part
         most, _ = max(zip(made, how, strict=True), key=lambda pair: pair[1].threads)
-        exclusive = TimingLock(made[0].device, holder_text(orders[0].problem), how[0].report_waiting)
+        exclusive = TimingLock(made[0].device, holder_text(orders[0].problem), how[0].wait)
         processes = RunnerProcesses(
             compile_spec(made[0].compiler),
             evaluation_spec(most.evaluator, most.environment),

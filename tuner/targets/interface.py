@@ -1,7 +1,7 @@
 """The interface of targets: everything that differs between them, and the source of a run's outcomes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
@@ -11,6 +11,7 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline, RunSettings, StoredTrial
+from tuner.runtime.timing_lock import LockWait
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
@@ -52,7 +53,7 @@ class RunnerSettings:
     threads: int
     workers: int  # candidates compiled at once
     seed: int
-    report_waiting: Callable[[str], None] = ignore_report  # called with the name of the tuner that times
+    wait: LockWait = field(default_factory=LockWait)  # for other tuners that time
     run: str = ""  # uuid of the run that the runner is for; "": not in a database
     report_fleet: Callable[[str], None] = ignore_report  # called with why the runner waits for nodes
 
@@ -78,8 +79,9 @@ class MeasurementBackend:
     # (strategies, problem, threads, machine) -> binder; raises UsageError for an unreadable strategy
     bind: Callable[[tuple[ChosenStrategy, ...], Problem, int, Machine], Bind]
     runner: "Callable[[RunnerOrder, RunnerSettings], AbstractRunner]"
-    baseline: Callable[[Problem, int, int], Baseline]  # (problem, threads, seed); raises TunerError
-    roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError
+    # (problem, threads, seed, wait); raises TunerError
+    baseline: Callable[[Problem, int, int, LockWait], Baseline]
+    roofline: Callable[[Problem, int, LockWait], Roofline]  # (problem, threads, wait); raises TunerError
     # (target, problem, threads) -> child processes of the runner; None: the runner has none
     children: Callable[[TargetName, Problem, int], RunnerChildren] | None = None
     # runners of several problems, each with its settings, that share child processes or a connection to a

@@ -16,6 +16,7 @@ from tuner.core.records import Measurement, Verdict
 from tuner.core.requests import TIMED_SAMPLER, RunRequest
 from tuner.core.runs import Baseline, RunSettings
 from tuner.runtime.timing import summarize
+from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.runner import LocalRunner
 from tuner.space.recorded.reading import read_recorded
@@ -164,7 +165,7 @@ def replaying_source(space: RecordedSpace) -> MeasurementBackend:
         # without child processes: a lookup neither crashes nor hangs
         return LocalRunner(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
 
-    def baseline(_problem: Problem, _threads: int, _seed: int) -> Baseline:
+    def baseline(_problem: Problem, _threads: int, _seed: int, _wait: LockWait) -> Baseline:
         if space.baseline is None:
             raise TunerError(f"recording {space.name} has no time of a baseline")
         return replace(space.baseline, is_interleaved=False)  # nothing runs here: no ratio to it is printed
@@ -188,7 +189,7 @@ def replaying_source(space: RecordedSpace) -> MeasurementBackend:
     )
 
 
-def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
+def _no_roofline(_problem: Problem, _threads: int, _wait: LockWait) -> Roofline:
     raise TunerError("a replay has no machine to measure")
 
 

@@ -13,6 +13,7 @@ from tuner.core.interfaces import AbstractRunner, Effort
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import NamedProblem, Problem, distinct_problems
 from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings, RunRequest
+from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
@@ -75,7 +76,7 @@ def begin_campaign(
             require_memory(each.settings.problem, backends.machine())
     machine = machine_of_run(common, source, backends)
     plans = _plans(members, source, machine)
-    floors_s = _floors_s(members, source, machine, interruption)
+    floors_s = _floors_s(members, source, machine, interruption, LockWait(limit_s=settings.budget_s))
     columns = [
         plan.feasible.candidate(row) for plan in plans for row in (*plan.first, *plan.seeds({}))
     ]  # what the search-space file and the cost model would try first on any of the problems
@@ -199,6 +200,7 @@ def _floors_s(
     source: MeasurementBackend,
     machine: Machine,
     interruption: events.Interruption,
+    wait: LockWait,
 ) -> tuple[float, ...]:
     if not all(each.settings.problem.fusion for each in members):
         return ()  # times of other problems are far from their roofline, all alike
@@ -209,7 +211,7 @@ def _floors_s(
         try:
             if (problem.multiplied_dtype, threads) not in rooflines:
                 with interruption.waiting():
-                    rooflines[problem.multiplied_dtype, threads] = source.roofline(problem, threads)
+                    rooflines[problem.multiplied_dtype, threads] = source.roofline(problem, threads, wait)
         except TunerError:
             return ()
         roofline = rooflines[problem.multiplied_dtype, threads]
@@ -304,7 +306,7 @@ def measure_cells(
 
         steps = RunSteps(run, store.proposals(run.id), source, store, interruption, report)
         asked = run.settings
-        how = RunnerSettings(asked.threads, asked.workers, asked.seed, run=run.uuid)
+        how = RunnerSettings(asked.threads, asked.workers, asked.seed, steps.lock_wait, run=run.uuid)
         runner = steps.replaying(source.runner(steps.order, how))
         try:
             measured = _measure(steps, runner, feasible, wanted, number, interruption)

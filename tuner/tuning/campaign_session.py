@@ -103,6 +103,7 @@ class CampaignSession:
         """Works to the end; an interruption is a status. Raises UsageError if another process runs it."""
         runners = self._runners()
         status = "interrupted"
+        self._end_waiting(self._reserved_s)
         try:
             status = self._work(runners)
         except KeyboardInterrupt:
@@ -134,6 +135,7 @@ class CampaignSession:
         self._search_ended_s = time.monotonic()
         if self._interruption.is_asked:
             return "interrupted"
+        self._end_waiting(self._before_s)
         rooflines: dict[tuple[str, int], Roofline] = {}  # by dtype and number of threads
         for place, (steps, runner) in enumerate(zip(self._steps, runners, strict=True)):
             effort = self._final_effort(place)
@@ -142,7 +144,18 @@ class CampaignSession:
             self._charge(place)
             # from now on the run can be resumed, extended and timed again as a run of its own
             self._store.extend_run(steps.run.id, self._taken[place], None)
+        for steps in self._steps:
+            steps.report_waited(time.monotonic() - self._started_s)
         return "done"
+
+    def _end_waiting(self, kept_s: float) -> None:
+        """Lets the budget, less ``kept_s`` seconds, end the wait for other tuners."""
+        budget_s = self._campaign.settings.budget_s
+        if budget_s is None:
+            return
+        used_s = self._campaign.search_s + time.monotonic() - self._started_s
+        for steps in self._steps:
+            steps.lock_wait.end_in(budget_s - kept_s - used_s)
 
     def _final_effort(self, place: int) -> Effort:
         budget_s, problems = self._campaign.settings.budget_s, len(self._campaign.runs)

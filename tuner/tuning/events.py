@@ -69,6 +69,22 @@ class WaitsForLock:
     """Event: another tuner is timing on the same device, and this run waits for it to finish."""
 
     who: str  # the other tuner's description of itself
+    has_budget: bool = False  # the time that is waited counts: the budget ends the wait
+
+
+@dataclass(frozen=True)
+class LockWaitEnded:
+    """Event: the budget ends while another tuner is timing; this run goes on without waiting for it."""
+
+    who: str  # the other tuner's description of itself
+
+
+@dataclass(frozen=True)
+class WaitedForLock:
+    """Event: a session has ended which waited for other tuners for a large part of its time."""
+
+    waited_s: float
+    elapsed_s: float  # of the session
 
 
 @dataclass(frozen=True)
@@ -128,6 +144,8 @@ Event = (
     | TrialRefuted
     | RoundLost
     | WaitsForLock
+    | LockWaitEnded
+    | WaitedForLock
     | WaitsForNode
 )
 Observer = Callable[[Event], None]

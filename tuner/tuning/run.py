@@ -141,6 +141,7 @@ class TuningSession:
     def run(self) -> TunedRun:
         """Works until the end; an interruption is a status. Returns the run with its result."""
         status = "interrupted"
+        self._end_waiting(self._reserved_s)
         try:
             with self._opened_runner() as runner:
                 status = self._work(runner)
@@ -164,6 +165,12 @@ class TuningSession:
         finally:
             runner.close()
 
+    def _end_waiting(self, kept_s: float) -> None:
+        """Lets the budget, less ``kept_s`` seconds, end the wait for other tuners."""
+        budget_s = self._settings.budget_s
+        if budget_s is not None and not self._is_retimed:
+            self._steps.lock_wait.end_in(budget_s - kept_s - self._searched_s())
+
     def _measure_baseline(self) -> None:
         if self._must_time_baseline:
             self._must_time_baseline = False
@@ -174,16 +181,20 @@ class TuningSession:
         self._search(runner)
         if self._interruption.is_asked:
             return "interrupted"
+        self._end_waiting(self._before_s)
         must_time = self._must_time or not self._steps.has_round()
         if must_time and self._source.is_timed():
             self._steps.measure_roofline()
         effort = FINAL_EFFORT if self._is_retimed else self._final_effort()
         if must_time and self._steps.remeasure_top_trials(runner, effort):
             self._steps.store_roofline()
+        self._steps.report_waited(time.monotonic() - self._started_s)
         return "done"
 
     def _search(self, runner: AbstractRunner) -> None:
-        started_s, tried = time.monotonic(), set()
+        started_s = time.monotonic()
+        before_s = self._steps.lock_wait.waited_s
+        tried: set[int] = set()
         try:
             for trial in search(
                 ReplayingSampler(self._sampler, tuple(each.row for each in self._stored)),
@@ -201,7 +212,8 @@ class TuningSession:
                     self._stored_s = elapsed_s
         finally:
             search_s = time.monotonic() - started_s
-            idle_s = max(0.0, search_s - self._steps.progress.evaluated_s)
+            waited_s = self._steps.lock_wait.waited_s - before_s
+            idle_s = max(0.0, search_s - self._steps.progress.evaluated_s - waited_s)
             self._store.add_search(self._run.id, search_s, idle_s)
         if len(tried) == self._feasible.rows:
             self._observe(SpaceExhausted(len(tried), self._feasible.is_sample))

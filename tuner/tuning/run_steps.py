@@ -28,6 +28,7 @@ from tuner.core.round_quality import (
     round_quality,
 )
 from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Proposal, Run, StoredTrial, TrialQuery
+from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.interface import MeasurementBackend, RunnerSettings
 from tuner.tuning import events
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 
 IN_THE_FINAL = "in the final re-measurement"  # how the reason begins of a trial that failed there
+WAIT_SHOWN_S, WAIT_SHOWN = 1.0, 0.05  # a wait for other tuners that a run reports: seconds, share of it
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,7 @@ class RunSteps:
         self._known = KnownOutcomes(store, run)
         self._has_measured_roofline = False  # with or without success
         self._baseline_failure = ""  # as it was last said
+        self.lock_wait = LockWait(self._report_waiting, lambda who: observe(events.LockWaitEnded(who)))
         settings = run.settings
         self._bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
 
@@ -209,10 +212,19 @@ class RunSteps:
             settings.threads,
             settings.workers,
             settings.seed,
-            lambda who: observe(events.WaitsForLock(who)),
+            self.lock_wait,
             self.run.uuid,
             lambda why: observe(events.WaitsForNode(why)),
         )
+
+    def _report_waiting(self, who: str) -> None:
+        self._observe(events.WaitsForLock(who, has_budget=self.lock_wait.ends_s is not None))
+
+    def report_waited(self, elapsed_s: float) -> None:
+        """Reports a wait for other tuners that took much of a session of ``elapsed_s`` seconds."""
+        waited_s = self.lock_wait.waited_s
+        if waited_s >= max(WAIT_SHOWN_S, WAIT_SHOWN * elapsed_s):
+            self._observe(events.WaitedForLock(waited_s, elapsed_s))
 
     def replaying(self, runner: AbstractRunner) -> ReplayingRunner:
         """Returns a runner that gives stored trials their stored outcome, and other trials to ``runner``."""
@@ -362,7 +374,7 @@ class RunSteps:
         settings = self.run.settings
         try:
             with self._interruption.waiting():
-                return self._source.roofline(settings.problem, settings.threads)
+                return self._source.roofline(settings.problem, settings.threads, self.lock_wait)
         except TunerError:
             return None
 
@@ -381,7 +393,9 @@ class RunSteps:
             return None  # no library computes a fusion
         try:
             with self._interruption.waiting():
-                baseline = self._source.baseline(settings.problem, settings.threads, settings.seed)
+                baseline = self._source.baseline(
+                    settings.problem, settings.threads, settings.seed, self.lock_wait
+                )
         except TunerError as error:
             if str(error) != self._baseline_failure:  # it is tried again with the final re-measurement
                 self._observe(events.BaselineFailed(str(error)))

@@ -162,7 +162,7 @@ def test_a_run_goes_on_on_its_own_class_of_machine(store: Store, tmp_path: Path)
 
 @pytest.mark.slow
 def test_a_roofline_below_what_the_best_trial_reached_is_raised_where_it_is_stored(tuner: Tuner) -> None:
-    tuner.backends = fakes.backends(roofline=lambda _problem, _threads: Roofline(1.0, 1e9))
+    tuner.backends = fakes.backends(roofline=lambda _problem, _threads, _wait: Roofline(1.0, 1e9))
     tuner.done("tune matmul 8x8x8 --trials 6")
     (run,) = tuner("history --runs --json").json
     best_s = min(trial["median_s"] for trial in tuner("history --json").json if trial["median_s"])

@@ -9,7 +9,7 @@ from tuner.core.problem import Problem
 from tuner.library.bundle.session import Gpu as Here
 from tuner.payload.reference import compare_sampled
 from tuner.runtime.cuda.probe import describe_gpu
-from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.timing_lock import LockWait, TimingLock
 from tuner.runtime.workers.protocol import Factory
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu
@@ -39,7 +39,8 @@ def here(baseline: Any) -> Here:
     facts = describe_gpu(library).facts
 
     def timing_lock(problem: Problem, report: Callable[[str], None]) -> TimingLock:
-        return TimingLock("stub", "a test", report, Path("/nowhere"))  # a folder that takes no file: no lock
+        # a folder that takes no file: no lock
+        return TimingLock("stub", "a test", LockWait(report), Path("/nowhere"))
 
     def factory(chip: str) -> Factory:
         return Factory("tests.library.bundle.simulated_gpu:evaluator", (chip, library))

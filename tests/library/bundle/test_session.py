@@ -26,7 +26,7 @@ from tuner.library.bundle import gpu_child, session
 from tuner.library.bundle.archive import Bundle, Line, ResultsFile, pack, read_bundle
 from tuner.library.bundle.command import MeasuringRequest, main, measure
 from tuner.library.bundle.gpu_child import MeasuringService, artifact_of, hang_limit_s
-from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.timing_lock import LockWait, TimingLock
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import Evaluation, Group
 
@@ -98,7 +98,8 @@ def order(
 
 
 def alone(problem: Problem, report: Callable[[str], None]) -> TimingLock:
-    return TimingLock("test", "a test", report, Path("/nowhere"))  # a folder that takes no file locks nothing
+    # a folder that takes no file locks nothing
+    return TimingLock("test", "a test", LockWait(report), Path("/nowhere"))
 
 
 HERE = session.Gpu(FACTS, alone, lambda chip: None, fakes.no_baseline)  # type: ignore[arg-type, return-value]
@@ -164,7 +165,7 @@ def test_a_gpu_that_another_tuner_times_on_is_waited_for(world: World, tmp_path:
             report(who)
             told_of.set()
 
-        return TimingLock("gpu", "me", told, tmp_path)
+        return TimingLock("gpu", "me", LockWait(told), tmp_path)
 
     with ThreadPoolExecutor(1) as thread:
         thread.submit(other)

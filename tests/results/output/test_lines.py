@@ -300,6 +300,12 @@ TIMED = "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"
         (NoiseMeasured(16.81), "noise floor: none, times of the same code differ by more than 5%"),
         (DONE, "trial 104: measured"),
         (events.WaitsForLock("process 7"), "waiting for process 7: it times on the same device"),
+        (events.WaitsForLock("process 7", True), "same device; the budget goes by"),
+        (events.LockWaitEnded("process 7"), "the budget is spent: times next to process 7"),
+        (
+            events.WaitedForLock(44.1, 60.2),
+            "note: 44 of 60 s went by waiting for other tuners\nhint: ",
+        ),
         (events.WaitsForNode("no node compiles cpu"), "waiting for the fleet: no node compiles cpu"),
     ],
 )

@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,82 +137,6 @@ def test_a_process_that_is_no_more_has_no_state_and_one_without_children_has_non
     parent = f"import subprocess, sys; c = subprocess.Popen([sys.executable, '-c', '']); {code}; c.wait()"
     for program, number in ((code, "0\n"), (parent, "1\n")):
         assert subprocess.check_output([sys.executable, "-c", program], text=True) == number
-
-
-# The lock of timing, between processes as between tuners.
-
-HOLD = """
-import sys
-from pathlib import Path
-from tuner.runtime.workers.processes import TimingLock
-with TimingLock("cpu", "tuner 7: matmul 8x8x8", folder=Path(sys.argv[1])).held():
-    print("held", flush=True)
-    sys.stdin.readline()
-"""
-
-
-def holder(folder: Path) -> "subprocess.Popen[str]":
-    options, pipe = [sys.executable, "-c", HOLD, str(folder)], subprocess.PIPE
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(options, stdin=pipe, stdout=pipe, text=True, env=environment)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    return process
-
-
-def test_a_second_tuner_waits_and_says_once_for_whom(tmp_path: Path) -> None:
-    other = holder(tmp_path)
-    given: list[str] = []
-    waits, asked = threading.Event(), threading.Event()
-
-    def tell(who: str) -> None:
-        given.append(who)
-        waits.set()
-
-    def release() -> None:
-        waits.wait()
-        asked.set()
-        other.communicate("go on\n")
-
-    releasing = threading.Thread(target=release)
-    releasing.start()
-    with processes.TimingLock("cpu", "tuner 8: matmul 9x9x9", tell, tmp_path).held():
-        assert asked.is_set()  # the other let go only after that
-        assert next(tmp_path.iterdir()).read_text() == "tuner 8: matmul 9x9x9"
-    releasing.join()
-    assert given == ["tuner 7: matmul 8x8x8"]
-
-
-def test_each_gpu_has_a_lock_of_its_own_and_a_folder_that_takes_no_file_none(tmp_path: Path) -> None:
-    given: list[str] = []
-    with (
-        processes.TimingLock("0000:01:00.0", "one", given.append, tmp_path).held(),
-        processes.TimingLock("0000:02:00.0", "two", given.append, tmp_path).held(),
-        processes.TimingLock("cpu", "me", given.append, tmp_path / "missing").held(),
-    ):
-        assert given == []
-        assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_a_killed_tuner_holds_nothing_and_one_that_waits_long_enough_goes_on(tmp_path: Path) -> None:
-    other, given = holder(tmp_path), list[str]()
-    other.kill()
-    other.communicate()
-    with processes.TimingLock("cpu", "me", given.append, tmp_path).held():
-        assert given == []
-    other = holder(tmp_path)
-    with processes.TimingLock("cpu", "a call of a user", folder=tmp_path, limit_s=0.05).held():
-        assert other.poll() is None  # which still holds the lock
-        assert next(tmp_path.iterdir()).read_text() == "tuner 7: matmul 8x8x8"
-    other.communicate("go on\n")
-
-
-def test_the_environment_may_name_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(processes.FOLDER_VARIABLE, str(tmp_path))
-    with processes.TimingLock("cpu", "me").held():
-        assert [path.name for path in tmp_path.iterdir()] == ["tuner-timing-cpu.lock"]
-    monkeypatch.delenv(processes.FOLDER_VARIABLE)
-    assert processes.lock_path("cpu") == Path(processes.FOLDER, "tuner-timing-cpu.lock")
 
 
 # Messages, factories and limits.

@@ -23,7 +23,7 @@ from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage, TunerError
 from tuner.core.interfaces import AbstractRunner, Effort, FinalTimes
 from tuner.core.records import Measurement, Record, Verdict
-from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.timing_lock import LockWait, TimingLock
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
@@ -331,7 +331,7 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
     holding = threading.Thread(target=hold_longer_than_a_candidate_may_take)
     holding.start()
     holds.wait()
-    exclusive = TimingLock("cpu", "me", given.append, tmp_path)
+    exclusive = TimingLock("cpu", "me", LockWait(given.append), tmp_path)
     limits = Limits(evaluation_timeout_s=HURRIED.evaluation_timeout_s)
     (record,) = run_and_close(runner_of(workers=1, limits=limits, exclusive=exclusive.held), candidate(3))
     holding.join()

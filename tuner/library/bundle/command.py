@@ -32,7 +32,7 @@ from tuner.library.bundle.session import (
     summary_document,
 )
 from tuner.runtime.cuda.probe import describe_gpu, machine_of
-from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.version import __version__
 
 DEFAULT_SECONDS = 300.0
@@ -111,7 +111,7 @@ def gpu_here() -> Gpu:
     here = describe_gpu()
 
     def timing_lock(problem: Problem, report: Callable[[str], None]) -> TimingLock:
-        return TimingLock(here.bus, holder_text(problem), report)
+        return TimingLock(here.bus, holder_text(problem), LockWait(report))
 
     return Gpu(here.facts, timing_lock, gpu_evaluator_factory, _baseline)
 

@@ -38,7 +38,7 @@ from tuner.library.bundle.archive import Bundle, Line
 from tuner.library.bundle.gpu_child import EvaluatedCode, GpuChild, artifact_of
 from tuner.runtime.cuda.driver import CudaFacts
 from tuner.runtime.cuda.probe import require_chip
-from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.timing_lock import TimingLock
 from tuner.runtime.workers.protocol import Factory
 from tuner.tuning.progress import TOP_TRIALS
 from tuner.tuning.run import EARLY_STOPPED

@@ -24,7 +24,7 @@ from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.payload.cpu import MAPS, tensor_program
 from tuner.payload.reference import Inputs, compare, draw, draw_base
 from tuner.runtime import timing
-from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.runtime.timing_lock import TimingLock, holder_text
 from tuner.tuning.run_steps import noise_of
 from tuner.version import __version__
 

@@ -161,9 +161,9 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
             return _noise_line(noise)
         case events.TrialRefuted() | events.RoundLost():
             return _lost_line(event)
-        case events.WaitsForLock() | events.WaitsForNode():
-            return _waiting_line(event)
-    return f"trial {event.trial}: {event.record.status}"
+        case events.TrialDone():
+            return f"trial {event.trial}: {event.record.status}"
+    return _waiting_line(event)
 
 
 def _noise_line(noise: float) -> str:
@@ -179,10 +179,22 @@ def _lost_line(event: events.TrialRefuted | events.RoundLost) -> str:
     return "final re-measurement: lost, no times"  # the result has the reason
 
 
-def _waiting_line(event: events.WaitsForLock | events.WaitsForNode) -> str:
-    if isinstance(event, events.WaitsForLock):
-        return f"waiting for {event.who}: it times on the same device"
-    return f"waiting for the fleet: {event.why}"
+PINNED_HINT = "on cores of their own they do not wait for one another: taskset -c 0 tuner tune ..."
+
+
+def _waiting_line(
+    event: events.WaitsForNode | events.WaitsForLock | events.LockWaitEnded | events.WaitedForLock,
+) -> str:
+    match event:
+        case events.WaitsForNode(why):
+            return f"waiting for the fleet: {why}"
+        case events.WaitsForLock(who, has_budget):
+            goes_by = "; the budget goes by" if has_budget else ""
+            return f"waiting for {who}: it times on the same device{goes_by}"
+        case events.LockWaitEnded(who):
+            return f"the budget is spent: times next to {who}"
+    line = f"note: {event.waited_s:.0f} of {event.elapsed_s:.0f} s went by waiting for other tuners"
+    return f"{line}\n{error_lines('', PINNED_HINT)}"
 
 
 def _run_line(event: events.RunStarted) -> str:

@@ -1,16 +1,15 @@
-"""Processes of a machine: one timing at a time, time limits, environments, and what a child has started."""
+"""Processes of a machine: time limits, environments, locks of files, and what a child has started."""
 
 import contextlib
 import fcntl
 import os
 import signal
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import final
-
-from tuner.core.problem import Problem
 
 # A clock of the time in which this process could run, for time limits of child processes.
 #
@@ -135,6 +134,8 @@ def run_command(
 # hold it as long as it lives, and wait for itself.
 
 
+# struct flock of fcntl(2): the whole file
+ALL_BYTES_UNLOCKED = struct.pack("hhqqi4x", fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0)
 # process-wide on purpose: what os.fork() copies is all of the process
 FILES: dict[object, int] = {}
 
@@ -149,7 +150,9 @@ def owned_lock_file(descriptor: int) -> Iterator[None]:
     finally:
         if FILES.pop(token, None) is not None:  # else this process was forked since, and has closed its copy
             with contextlib.suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process forked outside of Python has a copy, too
+                # a process forked outside of Python has a copy, too
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, ALL_BYTES_UNLOCKED)
             os.close(descriptor)
 
 
@@ -160,76 +163,3 @@ def _close_copies() -> None:
 
 
 os.register_at_fork(after_in_child=_close_copies)
-
-
-FOLDER = "/tmp"  # noqa: S108 - the same folder for all users of a machine, whatever their TMPDIR
-FOLDER_VARIABLE = "TUNER_LOCK_FOLDER"  # of the environment: another folder, for tests that share no lock
-LOOK_AGAIN_S = 0.02
-LINE_LIMIT = 200  # bytes of the text that describes the holder
-
-
-def holder_text(problem: Problem) -> str:
-    """Returns text with this process's id and its problem, for tuners that wait for the timing lock."""
-    return f"process {os.getpid()}, {problem.key}"
-
-
-def lock_path(device: str, folder: Path | None = None) -> Path:
-    """Returns a device's lock file, in ``folder``, TUNER_LOCK_FOLDER or the machine's."""
-    folder = folder or Path(os.environ.get(FOLDER_VARIABLE) or FOLDER)
-    return folder / f"tuner-timing-{device.replace(':', '-').replace('/', '-')}.lock"
-
-
-@final
-class TimingLock:
-    """A file lock for one measuring process per device; the file names the holder, whose end frees it."""
-
-    def __init__(
-        self,
-        device: str,  # "cpu", or the bus address of a GPU
-        who: str,  # shown to waiting tuners: "process 4711, matmul 512x512x512 f32 nn none"
-        tell: Callable[[str], None] = lambda _who: None,  # called with the holder that is waited for
-        folder: Path | None = None,  # None: the machine's, see lock_path
-        # of waiting, after which the body runs without the lock; None: no limit
-        limit_s: float | None = None,
-    ) -> None:
-        self._path = lock_path(device, folder)
-        self._who = who
-        self._tell = tell
-        self._limit_s = limit_s
-        self._reported_holder = ""  # the holder last reported
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Holds the lock while the body runs; the body runs without it after the limit or without a file."""
-        descriptor = self._opened()
-        if descriptor is None:
-            yield
-            return
-        with owned_lock_file(descriptor):
-            if self._is_locked(descriptor):
-                with contextlib.suppress(OSError):  # another user's file
-                    os.ftruncate(descriptor, 0)
-                    os.pwrite(descriptor, self._who.encode()[:LINE_LIMIT], 0)
-            yield
-
-    def _opened(self) -> int | None:
-        for flags in (os.O_RDWR | os.O_CREAT, os.O_RDWR, os.O_RDONLY):  # O_CREAT: not for others' files
-            with contextlib.suppress(OSError):
-                return os.open(self._path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        return None
-
-    def _is_locked(self, descriptor: int) -> bool:
-        started_s = time.monotonic()
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except BlockingIOError:
-                pass
-            if self._limit_s is not None and time.monotonic() - started_s >= self._limit_s:
-                return False
-            holder = os.pread(descriptor, LINE_LIMIT, 0).decode(errors="replace")
-            if holder and holder != self._reported_holder:  # not twice in a row for one holder
-                self._reported_holder = holder
-                self._tell("".join(c if c.isprintable() else "?" for c in holder))
-            time.sleep(LOOK_AGAIN_S)

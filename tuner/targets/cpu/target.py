@@ -16,7 +16,7 @@ from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
 from tuner.payload.cpu import partitions_in, payload_mlir
 from tuner.runtime.cpu.host import describe_machine, has_refused_tiles, processors
-from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, Limits
 from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
@@ -113,7 +113,7 @@ def _children(choice: str, _target: TargetName, problem: Problem, threads: int) 
     )
 
 
-def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baseline:
+def _baseline(choice: str, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
     # each library alone, in a process of its own
     libraries = chosen_libraries(choice, problem)
     if not libraries:
@@ -122,7 +122,7 @@ def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baselin
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     timed: list[tuple[str, Baseline]] = []
     failed: list[LibraryTime] = []
-    with TimingLock("cpu", holder_text(problem)).held():
+    with TimingLock(CPU, holder_text(problem), wait).held():
         for library in libraries:
             work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
             environment = baseline_environment(library, threads)
@@ -137,9 +137,9 @@ def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baselin
     return fastest
 
 
-def _roofline(problem: Problem, threads: int) -> Roofline:
+def _roofline(problem: Problem, threads: int, wait: LockWait) -> Roofline:
     work = partial(measure_cpu_roofline, problem.multiplied_dtype, threads, host_machine())
-    with TimingLock("cpu", holder_text(problem)).held():
+    with TimingLock(CPU, holder_text(problem), wait).held():
         return call_in_child("roofline", work, BASELINE_TIMEOUT_S)
 
 

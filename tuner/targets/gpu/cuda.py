@@ -19,7 +19,7 @@ from tuner.mlir.fingerprint import GPU_SOURCES, Sources
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.probe import GpuSensors, SensorsError, machine_for, open_device
-from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.runtime.workers.protocol import GPU_CALLS, Factory, Limits
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
@@ -141,13 +141,13 @@ def _bus() -> str:
         return CUDA  # without a GPU, where nothing is timed
 
 
-def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
-    with TimingLock(_bus(), holder_text(problem)).held():
+def _baseline(problem: Problem, _threads: int, seed: int, wait: LockWait) -> Baseline:
+    with TimingLock(_bus(), holder_text(problem), wait).held():
         return time_cublas_in_child(problem, FINAL_EFFORT, seed)
 
 
-def _roofline(problem: Problem, _threads: int) -> Roofline:
-    with TimingLock(_bus(), holder_text(problem)).held():
+def _roofline(problem: Problem, _threads: int, wait: LockWait) -> Roofline:
+    with TimingLock(_bus(), holder_text(problem), wait).held():
         return call_in_child("roofline", partial(measure_gpu_roofline, problem.dtype), BASELINE_TIMEOUT_S)
 
 
