@@ -278,7 +278,7 @@ def sink_undefined_values(module: ir.Module) -> None:
 
 
 def expand_warp_ids(module: ir.Module) -> int:
-    """Replaces ``gpu.subgroup_id`` and ``gpu.num_subgroups`` by arithmetic on thread ids, in place.
+    """Replaces ``gpu.subgroup_id``, ``num_subgroups`` and ``subgroup_size`` by arithmetic, in place.
 
     Returns how many ops; upstream does not lower them. The hardware's register %warpid may change while a
     block runs (PTX ISA), so it is not used.
@@ -298,7 +298,12 @@ def expand_warp_ids(module: ir.Module) -> int:
         with op.location, ir.InsertionPoint(op):
             op.results[0].replace_all_uses_with(_arith("ceildivui", threads_of_block(), index(WARP_THREADS)))
         op.erase()
-    return len(ids) + len(counts)
+    sizes = walk(module, "gpu.subgroup_size")
+    for op in sizes:
+        with op.location, ir.InsertionPoint(op):
+            op.results[0].replace_all_uses_with(index(WARP_THREADS))
+        op.erase()
+    return len(ids) + len(counts) + len(sizes)
 
 
 def linear_thread() -> Value:

@@ -14,6 +14,7 @@ from tuner.core.gpu import CHIPS, Chip
 from tuner.core.gpu_code import KernelBuffer, KernelProgram
 from tuner.mlir.bindings import Op, WalkResult, gpu, ir
 from tuner.mlir.gpu import kernel_memory, kernel_passes, modules, tensor_maps
+from tuner.mlir.gpu.lane_moves import expand_lane_moves
 from tuner.mlir.gpu.reductions import expand_reductions
 from tuner.mlir.gpu.shared_memory import (
     make_shared_memory_external,
@@ -116,6 +117,7 @@ def outline_kernels(module: ir.Module, chip: Chip) -> int:
     """
     outline_launches(module)
     expand_reductions(module)
+    expand_lane_moves(module)
     kernel_passes.widen_narrow_shuffles(module)
     kernel_passes.widen_printed_integers(module)
     kernel_passes.expand_composed_ops(module)

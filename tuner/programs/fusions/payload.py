@@ -13,6 +13,7 @@ from tuner.mlir.ir.building import create, filled, value
 from tuner.mlir.ir.reading import function_type, walk
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
+from tuner.programs.lowering.composed_math import expand_composed_math
 from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
 from tuner.programs.lowering.miscompiled import avoid_miscompilations
 from tuner.programs.lowering.packing import decompose_packing
@@ -67,6 +68,7 @@ def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
     hide_others(module, name)
     avoid_miscompilations(module)
     decompose_packing(module)
+    expand_composed_math(module)
     run_passes(module, INLINE)
     function = function_named(module, name)
     reason = _why_not(module, function)

@@ -90,6 +90,8 @@ def with_prefixed_c_functions(text: str) -> str:
     return text
 
 
+# counts of bits, which are intrinsics of LLVM -> whether they have a case for zero
+BIT_COUNTS = {"ctlz": True, "cttz": True, "ctpop": False}
 MISSING = ("math.rsqrt", "math.fpowi", *TESTS)
 
 
@@ -107,6 +109,13 @@ def lower_missing_math(module: ir.Module) -> None:
     expand_remainders(module.operation)
     for op in [op for name in MISSING for op in walk(module, name)]:
         replace_by_formula(op)
+    for name, has_zero in BIT_COUNTS.items():
+        for op in walk(module, f"math.{name}"):
+            with op.location, ir.InsertionPoint(op):
+                zero = {"is_zero_poison": ir.BoolAttr.get(False)} if has_zero else {}
+                count = value(f"llvm.intr.{name}", op.results[0].type, op.operands[0], **zero)
+                op.results[0].replace_all_uses_with(count)
+            op.erase()
     for op in walk(module, "math.absi"):
         with op.location, ir.InsertionPoint(op):
             x = Term(op.operands[0])

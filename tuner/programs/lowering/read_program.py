@@ -14,6 +14,7 @@ from tuner.mlir.ir.memrefs import copy_buffer, is_workgroup, name_memory_spaces
 from tuner.mlir.ir.reading import callee_of, constant_of, location_of, op_of, unsupported, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.bufferize import bufferized, has_tensors
+from tuner.programs.lowering.composed_math import expand_composed_math
 from tuner.programs.lowering.deallocation import free_memory
 from tuner.programs.lowering.entry import (
     WHOLE_LIMIT,
@@ -148,6 +149,7 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
     require_resources(module, text)
     avoid_miscompilations(module)
     decompose_packing(module)
+    expand_composed_math(module)
     name_memory_spaces(module)
     inline_device_functions(module)
     declare_launch_memory(module)

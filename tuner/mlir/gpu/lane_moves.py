@@ -1,0 +1,69 @@
+"""Replaces ``gpu.rotate`` and ``gpu.subgroup_broadcast``, which upstream does not lower, by shuffles."""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import compared, create, value
+from tuner.mlir.ir.reading import unsupported, walk
+
+WARP_THREADS = 32  # lanes of a subgroup; PTX ISA
+KERNELS = ("gpu.func", "gpu.launch")
+FIRST = "first_active_lane"
+
+
+def expand_lane_moves(module: ir.Module) -> None:
+    """Replaces moves of values between the lanes of a subgroup by ``gpu.shuffle``, in place.
+
+    Raises CandidateError(COMPILE) for a broadcast of the first active lane where lanes may have parted.
+
+        %y, %valid = gpu.rotate %x, 3, 16 : f32
+      becomes, with %lane as an i32
+        %further = arith.addi %lane, %c3 : i32
+        %inside = arith.andi %further, %c15 : i32
+        %cluster = arith.andi %lane, %c-16 : i32
+        %source = arith.addi %cluster, %inside : i32
+        %y, %0 = gpu.shuffle idx %x, %source, %c32 : f32
+        %valid = arith.cmpi ult, %lane, %c16 : i32
+    """
+    for op in walk(module, "gpu.rotate"):
+        with op.location, ir.InsertionPoint(op):
+            moved, is_valid = _rotated(op)
+        op.results[0].replace_all_uses_with(moved)
+        op.results[1].replace_all_uses_with(is_valid)
+        op.erase()
+    for op in walk(module, "gpu.subgroup_broadcast"):
+        with op.location, ir.InsertionPoint(op):
+            moved = _from_lane(op.operands[0], _source_of_broadcast(op))
+        op.results[0].replace_all_uses_with(moved)
+        op.erase()
+
+
+def _rotated(op: Op) -> tuple[Value, Value]:
+    offset, width = (ir.IntegerAttr(op.attributes[name]).value for name in ("offset", "width"))
+    kind = ir.IntegerType.get_signless(32)
+    lane = value("arith.index_cast", kind, value("gpu.lane_id", ir.IndexType.get()))
+    further = value("arith.addi", kind, lane, _number(offset))
+    inside = value("arith.andi", kind, further, _number(width - 1))
+    cluster = value("arith.andi", kind, lane, _number(-width))
+    source = value("arith.addi", kind, cluster, inside)
+    return _from_lane(op.operands[0], source), compared("ult", lane, _number(width))
+
+
+def _source_of_broadcast(op: Op) -> Value:
+    lanes = list(op.operands)[1:]
+    if lanes:
+        return lanes[0]
+    holder = op.parent
+    if holder.name not in KERNELS or len(holder.regions[0].blocks) > 1:
+        raise unsupported(op, f"{FIRST} in a loop or a branch", "one that all lanes of a kernel reach")
+    return _number(0)  # all lanes are active
+
+
+def _from_lane(moved: Value, lane: Value) -> Value:
+    mode = ir.Attribute.parse("#gpu<shuffle_mode idx>")
+    bit = ir.IntegerType.get_signless(1)
+    operands = [moved, lane, _number(WARP_THREADS)]
+    return create("gpu.shuffle", [moved.type, bit], operands, mode=mode).results[0]
+
+
+def _number(number: int) -> Value:
+    kind = ir.IntegerType.get_signless(32)
+    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))

@@ -1,0 +1,118 @@
+"""Expands operations of math that no lowering knows: ranges, integer powers, sine with cosine, a test."""
+
+from collections.abc import Callable
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ir.building import value
+from tuner.mlir.ir.reading import walk
+
+OGE, OLT = 3, 4  # predicates of arith.cmpf: ordered and at least, ordered and less
+SMALLEST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}  # IEEE 754
+
+
+def expand_composed_math(module: ir.Module) -> None:
+    """Replaces math.clampf, isnormal, ipowi and sincos by operations that every target has, in place.
+
+        %y = math.clampf %x to [%low, %high] : f32
+        %s, %c = math.sincos %x : f32
+      becomes
+        %0 = arith.maximumf %x, %low : f32
+        %y = arith.minimumf %0, %high : f32
+        %s = math.sin %x : f32
+        %c = math.cos %x : f32
+
+    math.isnormal becomes two comparisons of the magnitude, math.ipowi squares and products, one of each per
+    bit of the exponent; of a negative exponent it is 1 / power, rounded towards zero.
+    """
+    for name, expand in EXPANSIONS.items():
+        for op in walk(module, name):
+            with op.location, ir.InsertionPoint(op):
+                results = expand(op)
+            for old, new in zip(op.results, results, strict=True):
+                old.replace_all_uses_with(new)
+            op.erase()
+
+
+def _clamped(op: Op) -> list[Value]:
+    number, low, high = op.operands
+    return [value("arith.minimumf", number.type, value("arith.maximumf", number.type, number, low), high)]
+
+
+def _sine_and_cosine(op: Op) -> list[Value]:
+    kept = {name: op.attributes[name] for name in op.attributes}
+    return [value(name, op.operands[0].type, op.operands[0], **kept) for name in ("math.sin", "math.cos")]
+
+
+def _is_normal(op: Op) -> list[Value]:
+    kind, result = op.operands[0].type, op.results[0].type
+    size = value("math.absf", kind, op.operands[0])
+    element = str(_element(kind))
+    bounds = ((OGE, SMALLEST_NORMAL[element]), (OLT, float("inf")))
+    tests = [
+        value("arith.cmpf", result, size, _splat(kind, bound), predicate=_predicate(number))
+        for number, bound in bounds
+    ]
+    return [value("arith.andi", result, *tests)]
+
+
+def _predicate(number: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+
+
+def _power(op: Op) -> list[Value]:
+    base, exponent = op.operands
+    kind = base.type
+    bits = _element(kind).width
+    one, zero = _splat(kind, 1), _splat(kind, 0)
+    power, square = one, base
+    for bit in range(bits - 1):
+        is_set = _differs(value("arith.andi", kind, exponent, _splat(kind, 1 << bit)), zero)
+        power = value("arith.select", kind, is_set, value("arith.muli", kind, power, square), power)
+        square = value("arith.muli", kind, square, square)
+    # 1 / base is base itself for 1 and -1, else 0
+    is_odd = _differs(value("arith.andi", kind, exponent, one), zero)
+    of_minus_one = value("arith.select", kind, is_odd, base, one)
+    is_unit = _compared(5, base, _splat(kind, -1))  # sge
+    is_small = _compared(3, base, one)  # sle
+    is_zero = _compared(0, base, zero)  # eq
+    inside = value("arith.andi", is_unit.type, is_unit, is_small)
+    inverse = value("arith.select", kind, inside, of_minus_one, zero)
+    inverse = value("arith.select", kind, is_zero, zero, inverse)
+    is_negative = _compared(2, exponent, zero)  # slt
+    return [value("arith.select", kind, is_negative, inverse, power)]
+
+
+def _compared(predicate: int, left: Value, right: Value) -> Value:
+    return value("arith.cmpi", _bits_like(left.type), left, right, predicate=_predicate(predicate))
+
+
+def _differs(left: Value, right: Value) -> Value:
+    return _compared(1, left, right)  # ne
+
+
+def _element(kind: Type) -> Type:
+    is_shaped = isinstance(kind, ir.VectorType | ir.RankedTensorType)
+    return kind.element_type if is_shaped else kind
+
+
+def _bits_like(kind: Type) -> Type:
+    bit = ir.IntegerType.get_signless(1)
+    if isinstance(kind, ir.VectorType):
+        return ir.VectorType.get(kind.shape, bit)
+    return ir.RankedTensorType.get(kind.shape, bit) if isinstance(kind, ir.RankedTensorType) else bit
+
+
+def _splat(kind: Type, number: float) -> Value:
+    element = _element(kind)
+    is_float = isinstance(element, ir.FloatType)
+    scalar = ir.FloatAttr.get(element, number) if is_float else ir.IntegerAttr.get(element, int(number))
+    attribute = scalar if element == kind else ir.DenseElementsAttr.get_splat(kind, scalar)
+    return value("arith.constant", kind, value=attribute)
+
+
+EXPANSIONS: dict[str, Callable[[Op], list[Value]]] = {
+    "math.clampf": _clamped,
+    "math.sincos": _sine_and_cosine,
+    "math.isnormal": _is_normal,
+    "math.ipowi": _power,
+}
