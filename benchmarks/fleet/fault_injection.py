@@ -81,7 +81,7 @@ class FaultInjection:
         with self._driver_stopped():
             full = self._with_full_disk()
             self._nodes.ask_to_end(self._compiling)
-        self._wait_until(lambda: self._nodes.has_ended(full), f"end of {full} for want of room")
+        self._wait_until(lambda: self._nodes.has_ended(full), f"end of {full} as the disk is full")
         self._compiling = self._started("--compile", "1")
 
     def kill_compiling_node(self) -> None:

@@ -173,7 +173,7 @@ def test_a_machine_tunes_what_it_has_and_takes_its_results_back(faked: Faked, ma
 
 
 def is_refused(words: tuple[str, ...], tuner: Tuner, needs: tuple[str, ...]) -> bool:
-    """Returns whether a command is refused for want of ``needs``, in one line and a hint."""
+    """Returns whether a command is refused because ``needs`` is missing, in one line and a hint."""
     if not needs:
         return False
     return f"needs {' and '.join(needs)}, which " in tuner.refused(*words)

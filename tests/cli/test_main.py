@@ -27,7 +27,7 @@ from tests.db.conftest import empty_schema
 from tests.db.test_groups import RESULT, begin_campaign
 from tests.tuning import fakes
 from tuner.cli import main
-from tuner.cli.commands.report import HOST, listening, serve
+from tuner.cli.commands.report import HOST, listening, report, serve
 from tuner.cli.main import HELP_COLUMNS, USUAL_COLUMNS, Commands, example_lines, screen_columns
 from tuner.cli.options import parse_candidate, parse_share
 from tuner.cli.session import ended_by_signals
@@ -255,6 +255,15 @@ def terminal(columns: int) -> Iterator[list[bytes]]:
         yield shown
     reader.join()
     os.close(ours)
+
+
+def test_a_page_is_not_written_to_a_terminal(tmp_path: Path) -> None:
+    with (
+        terminal(80) as shown,
+        pytest.raises(UsageError, match="report: refusing to write HTML to a terminal"),
+    ):
+        report.main(["--db", str(tmp_path / "results.db")], standalone_mode=False)
+    assert shown == []
 
 
 def test_a_terminal_reports_its_width_and_a_pipe_has_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ def steps(x: Any) -> Any:
 
 
 def unaligned(x: Any) -> Any:
-    """Returns the same numbers at an address that is no multiple of 16 bytes."""
+    """Returns the same numbers at an address that is not a multiple of 16 bytes."""
     memory = torch.empty(x.numel() + 1)
     memory[1:] = x.flatten()
     return memory[1:].view(x.shape)

@@ -4,6 +4,7 @@ A model is ``model.pt2``, or ``model.py:function``, whose function returns a mod
 ``return module, (x,)``. That is the user's own code, so it runs in a child process.
 """
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,6 +115,7 @@ def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:
 
 
 SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
+FUNCTION = re.compile(r"^[^/\n]*\b(?:func|llvm)\.func\b", re.MULTILINE)
 
 
 def read_payload_text(payload: Path) -> str:
@@ -122,4 +124,9 @@ def read_payload_text(payload: Path) -> str:
     if is_model(name):
         return model_text_in_child(name)
     text = read_text_or_stdin(payload, "MLIR text")
-    return real_backends().apply(text, text) if SCHEDULE in text else text
+    if SCHEDULE not in text:
+        return text
+    if not FUNCTION.search(text):
+        line = f"{name}: is a transform script, not a program: it has no function"
+        raise UsageError(line, f"tuner apply {name} PROGRAM.mlir")
+    return real_backends().apply(text, text)

@@ -289,7 +289,13 @@ def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) 
     if options["operation"] is None or options["shape"] is None:
         batch = options["operation"] == BATCH_MATMUL
         example = f"{context.command_path} {BATCH_MATMUL if batch else MATMUL} {'8x' * batch}{sizes}"
-        line = f"{context.info_name}: the operation and the shape are missing"
+        missing = "the shape is"
+        if options["operation"] is None:
+            missing = "the operation and the shape are"
+        elif re.fullmatch(r"\d+(?:x\d+)+", options["operation"]):
+            missing = "the operation is"
+            example = f"{context.command_path} {MATMUL} {options['operation']}"
+        line = f"{context.info_name}: {missing} missing"
         raise UsageError(line, f"{example}{typed_options(context)}")
     return taken_problem(options)
 

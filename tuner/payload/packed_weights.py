@@ -27,7 +27,7 @@ NIBBLE_SIGN = 8  # the highest bit of 4
 def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, int, int, int]:
     """Returns (panels, steps of k, columns, rows of a step) of a weight. Raises ValueError for no matrix."""
     if len(packing.order or (0, 1)) != len(shape):
-        raise ValueError(f"a weight of shape {shape} cannot be packed: it is no matrix")
+        raise ValueError(f"a weight of shape {shape} cannot be packed: it is not a matrix")
     rows, columns = packing.matrix_shape(shape)
     steps = -(-packing.padded_rows(rows) // packing.interleave)
     panels = -(-columns // packing.columns)

@@ -9,7 +9,7 @@ from tuner.analysis.selected_result import timed
 from tuner.core.candidate import Value
 from tuner.core.runs import Run, StoredTrial
 from tuner.core.serialization import interval_text
-from tuner.results.output.formatting import count_text, table_lines, trial_time_text
+from tuner.results.output.formatting import count_text, table_lines, trial_time_text, wrapped
 from tuner.results.output.json_documents import Document, history_document, slowdown_document
 from tuner.results.output.tables import resources_lines
 from tuner.targets.gpu.sass import assembly_mix, instruction_mix
@@ -159,7 +159,7 @@ def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: in
     rows += [(name, ours, theirs) for name, ours, theirs in knobs]
     lines = table_lines(("", *names), rows, columns)
     lines += [] if found.knobs else ["knobs     the same"]
-    lines.append(f"change    {_change_text(found)}")
+    lines += wrapped([f"change    {_change_text(found)}"], columns)
     if found.stages:
         phrase = "at no stage" if found.first_stage is None else f"first at stage {found.first_stage}"
         lines.append(f"differ    {phrase}")

@@ -2,7 +2,7 @@
 
 torch-mlir 20261001 exports GELU by tanh with 0.797724 for the square root of 2 / pi, which is 0.797885;
 clamp, hardtanh, hardsigmoid, minimum, maximum and isclose lose NaN; comparisons with a Python number are in
-float64; one_hot of a number that is no class is zeros; a reciprocal asserts that no element is zero;
+float64; one_hot of a number that is not a class is zeros; a reciprocal asserts that no element is zero;
 cumulative sums become operations of a dialect that MLIR does not have; convolutions of volumes, pooling, and
 sums over dimensions that are not adjacent have no schedule; transposed convolutions multiply zeros. Sums,
 means, norms and average pools of bf16 and f16 are computed in that type, where sums of 512 numbers lose most

@@ -172,7 +172,7 @@ class _BoundGraph:
             if exported.shared:  # a write into one of the two tensors would have to change the other
                 raise UsageError(exported.shared)
             if not all(each.result == number for number, each in enumerate(exported.outputs)):
-                raise UsageError("the graph returns what is no tensor")
+                raise UsageError("the graph returns what is not a tensor")
             function: Any = compile_on_host(exported.payload)
         _require_schedules(function)
         return TensorProgram(function, exported), state

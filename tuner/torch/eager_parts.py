@@ -359,7 +359,7 @@ def split_program(
     levels: dict[Node, int] = {}  # odd: in PyTorch; a part reads what parts of lower levels return
     for node in graph.nodes:
         own = node
-        while own.target is operator.getitem:  # several results of an operator are no tensor
+        while own.target is operator.getitem:  # several results of an operator are not a tensor
             own = own.all_input_nodes[0]
         least = max((levels[each] for each in node.all_input_nodes if each in levels), default=0)
         levels[node] = least + (least % 2 != (own in in_torch))

@@ -44,7 +44,7 @@ class ExportedModule:
     outputs: tuple["Output", ...]
     types: tuple[torch.dtype, ...]  # of the function's arguments: MLIR's have no sign
     result_types: tuple[torch.dtype, ...]  # of its results
-    constants: tuple[tuple[int, object], ...] = ()  # leaves of the arguments that are no tensors
+    constants: tuple[tuple[int, object], ...] = ()  # leaves of the arguments that are not tensors
     shared: str = ""  # which result shares memory with an input or another result, in eager mode
 
     @property
@@ -136,7 +136,7 @@ class LoweredProgram:
 
     text: str  # names constants, whose data are not in it
     names: tuple[tuple[str, str], ...]  # of a constant in the text, and of the program's weight
-    data: tuple[tuple[str, bytes], ...]  # of constants that are no weights
+    data: tuple[tuple[str, bytes], ...]  # of constants that are not weights
     inputs: tuple[int, ...]  # numbers of the leaves of the arguments that are tensors
     outputs: tuple["Output", ...]  # the leaves of what the module returns
     types: tuple[torch.dtype, ...]  # of the function's arguments
@@ -152,7 +152,7 @@ class LoweredProgram:
     def has_weights_of(self, program: torch.export.ExportedProgram, weights: Mapping[str, bytes]) -> bool:
         """Returns whether ``weights_of`` gives ``weights``, for equal programs with other weights, too.
 
-        Decompositions may rename weights. What is no weight, by its memory, must be a constant, whose
+        Decompositions may rename weights. What is not a weight, by its memory, must be a constant, whose
         contents are in the key: torch-mlir converts booleans, so those of weights have other memory.
         """
         names, constants = {*program.constants, *program.state_dict}, program.constants.values()

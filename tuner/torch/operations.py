@@ -290,7 +290,7 @@ def _require_one_device(name: str, *tensors: torch.Tensor) -> None:
 
 
 def _require_tensors(operation: str, **operands: Any) -> None:
-    """Raises UsageError for an operand that is no dense tensor, where torch's own error has several lines."""
+    """Raises UsageError for an operand that is not a dense tensor; torch's own error has several lines."""
     for name, given in operands.items():
         if not isinstance(given, torch.Tensor):
             raise UsageError(f"tuner::{operation}: {name}: found {shown(given)}, allowed a torch.Tensor")

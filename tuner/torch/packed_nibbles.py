@@ -21,7 +21,7 @@ TILES = 1  # an argument that the CPU does not use
 def with_unpacked_weights(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Returns a program whose products by packed nibbles take i8 from -8 to 7, of the shape n x k.
 
-    The given program stays as it is. Raises UsageError where such a weight is no buffer or parameter that
+    The given program stays as it is. Raises UsageError where such a weight is not a buffer or parameter that
     these products alone read, or is packed in an unknown order.
     """
     nodes = [node for node in program.graph.nodes if node.target is INT4_PRODUCT]

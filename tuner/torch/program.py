@@ -157,7 +157,7 @@ class TensorProgram:
             for each in tensors:  # in 20 ns each; a generator takes 300 more
                 if each.is_nested:
                     is_nested = True
-        except AttributeError:  # of what is no tensor, which ``checked`` names
+        except AttributeError:  # of what is not a tensor, which ``checked`` names
             pass
         if (
             is_nested

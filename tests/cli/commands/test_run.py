@@ -31,6 +31,13 @@ def on(run: Tuner, target: str, name: str, *options: str, stdin: str = "") -> Do
     return run.done("run", path, "--target", target, *options, stdin=stdin)
 
 
+def test_a_script_is_not_run_as_a_program(run: Tuner, tmp_path: Path) -> None:
+    script = tmp_path / "schedule.mlir"
+    script.write_text("// func.func @none\nmodule attributes {transform.with_named_sequence} {}\n")
+    line = f"error: {script}: is a transform script, not a program: it has no function\n"
+    assert run.refused("run", str(script)) == f"{line}hint: tuner apply {script} PROGRAM.mlir\n"
+
+
 def test_a_program_on_the_simulator_is_traced_checked_and_compared(run: Tuner) -> None:
     lines = on(run, "simulator", "gpux_own_streams", "--trace", "--compare").out.splitlines()
     assert sum(line.startswith("call    launch scale grid 4x1x1 block 32x1x1") for line in lines) == 2

@@ -268,7 +268,7 @@ def test_what_is_read_alike_is_stored_once_and_what_is_not_packed_in_its_buffer(
 
 def test_only_a_matrix_is_packed() -> None:
     view = View(0, 0, TensorType((2, 3, 4), "f32"), (12, 4, 1))
-    with pytest.raises(ValueError, match=r"shape \(2, 3, 4\) cannot be packed: it is no matrix"):
+    with pytest.raises(ValueError, match=r"shape \(2, 3, 4\) cannot be packed: it is not a matrix"):
         plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS))
 
 

@@ -290,7 +290,7 @@ def test_phases_are_named_by_the_origins_of_first_points_and_then_by_the_sampler
     origins = zip(SIX, (WARM_START, SEED, WARM_START), strict=False)
     first = tuple(InitialConfiguration(of.record.candidate, origin) for of, origin in origins)
     begun = replace(run(), settings=replace(run().settings, first=first))
-    assert phases_of(begun, SIX) == (Phase("warm start, seed", 0, 2), Phase("random", 3, 5))
+    assert phases_of(begun, SIX) == (Phase("warm start, cost model", 0, 2), Phase("random", 3, 5))
     assert phases_of(run(), SIX[::-1]) == (Phase("random", 0, 5),)
     assert phases_of(run(), ()) == ()
 

@@ -1,5 +1,6 @@
 """``tuner report``, which writes one HTML page, and ``tuner dashboard``, which serves runs to a browser."""
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -98,6 +99,8 @@ def report(
     """
     if as_json and output is None:
         raise UsageError("report: --json describes the file written, so it needs -o FILE")
+    if output is None and sys.stdout.isatty():
+        raise UsageError("report: refusing to write HTML to a terminal", "-o report.html")
     if run_id is not None and campaign_id is not None:
         raise UsageError("report: --run and --campaign cannot be combined")
     with open_known_store(database) as store:

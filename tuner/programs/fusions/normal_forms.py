@@ -148,7 +148,7 @@ def single_pixels_as_matmuls(payload: TensorPayload) -> None:
         %c = linalg.matmul ins(%a, %t) ... -> tensor<2x672xf32>
         %r = tensor.expand_shape %c [[0], [1, 2, 3]] ... into tensor<2x672x1x1xf32>
 
-    Not changed: groups, padded inputs, and types that are no product of a matmul's schedule.
+    Not changed: groups, padded inputs, and types that no schedule of matmuls takes.
     """
     for op in payload.ops:
         if op.name in operations.CONVOLUTIONS and _is_single_pixel(op):

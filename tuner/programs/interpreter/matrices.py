@@ -125,7 +125,7 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
     kinds = [scope.element(op, each.type) for each in op.operands]
     is_tf32 = "tf32Enabled" in op.attributes
     if any(len(kind.shape) != 2 for kind in kinds):
-        raise unsupported(op, "fragments that are no vectors of registers", "two dimensions")
+        raise unsupported(op, "fragments that are not vectors of registers", "two dimensions")
     (of_a, of_b, of_c), shapes = kinds, ((m, k), (k, n), (m, n))
     halves = m // TILE_ROWS  # number of row halves per column block; the next registers hold the next columns
     register, item = _within(of_a)

@@ -82,7 +82,7 @@ def element_addresses(
     require(_is_inside(view, addresses, kind.size_bytes), frame, where, OUTSIDE)
     if align_bytes > 1:
         is_aligned = addresses % align_bytes == 0
-        require(is_aligned, frame, where, f"found an address that is no multiple of {align_bytes}")
+        require(is_aligned, frame, where, f"found an address that is not a multiple of {align_bytes}")
     return addresses
 
 

@@ -8,7 +8,7 @@ from tuner.analysis.importance import Ablation
 from tuner.analysis.ratios import distrust
 from tuner.analysis.selected_result import timed
 from tuner.core.machine import Roofline
-from tuner.core.runs import Run, StoredTrial
+from tuner.core.runs import SEED, SPACE_FILE, Run, StoredTrial
 from tuner.results.explanations import GAIN_HEADER, held_row, strategy_row, without_row
 from tuner.results.output.formatting import gflop_per_s
 from tuner.results.report.content import HEIGHT, WIDTH, Bar, Ticks, line, number, powers_of_ten, round_numbers
@@ -154,12 +154,15 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
     )
 
 
+ORIGIN_NAMES = {SPACE_FILE: "search-space file", SEED: "cost model"}  # origin as stored -> in the plot
+
+
 def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
     """Returns the phases of a run's search, in order: ranges of trial numbers with the same origin."""
     # Initial configurations come before any other; those of two origins are interleaved and are one phase
     points = run.settings.first or ()
     origins = {point.candidate: point.origin for point in points}
-    first = ", ".join(dict.fromkeys(origins.values()))
+    first = ", ".join(dict.fromkeys(ORIGIN_NAMES.get(each, each) for each in origins.values()))
     named = [
         (each.number, first if each.number < len(points) and each.record.candidate in origins else "")
         for each in sorted(trials, key=lambda each: each.number)

@@ -13,7 +13,7 @@ from typing import final
 
 # A clock of the time in which this process could run, for time limits of child processes.
 #
-# A pause of all processes (SIGSTOP, Ctrl-Z, a suspended virtual machine) is no failure of a candidate. A
+# A pause of all processes (SIGSTOP, Ctrl-Z, a suspended virtual machine) is not a failure of a candidate. A
 # waiting process reads the clock in short steps; a step that took far longer than asked was a pause of this
 # process, and usually of its children as well. Reasons: docs/decisions/verification-and-workers.md.
 
