@@ -194,3 +194,16 @@ func.func @main(%t: tensor<4xf32>, %i: index) -> f32 {
   %x = tensor.extract %t[%i] : tensor<4xf32>
   return %x : f32
 }
+// ----- RESOURCES
+func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %w = arith.constant dense_resource<weights> : tensor<2x2xf32>
+  %r = arith.addf %x, %w : tensor<2x2xf32>
+  return %r : tensor<2x2xf32>
+}
+{-#
+  dialect_resources: {
+    builtin: {
+      weights: "0x080000000000803F0000004000004040000080C0"
+    }
+  }
+#-}

@@ -68,6 +68,11 @@ def test_a_program_with_more_work_than_allowed_is_not_interpreted() -> None:
         interpreted("ENDLESS", 10**9, limit=1000)
 
 
+def test_constants_whose_data_follow_the_module_are_read() -> None:
+    (found,) = interpreted("RESOURCES", np.zeros((2, 2), np.float32))
+    np.testing.assert_array_equal(found, [[1, 2], [3, -4]])
+
+
 def test_an_unknown_operation_is_not_interpreted_and_named() -> None:
     text = "func.func @main(%z: complex<f32>) -> f32 { %r = complex.re %z : complex<f32> return %r : f32 }"
     with pytest.raises(NotInterpretedError, match=r"complex\.re"):

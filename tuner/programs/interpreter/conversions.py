@@ -31,6 +31,8 @@ def constant_of(op: Op, scope: FunctionScope) -> Array:
     if isinstance(attribute, ir.DenseElementsAttr):
         type_ = attribute.type
         return dense(attribute, scope.element(op, type_.element_type).dtype, tuple(type_.shape))[None, None]
+    if (array := scope.resource(attribute)) is not None:
+        return array[None, None]
     if not isinstance(attribute, ir.IntegerAttr | ir.BoolAttr | ir.FloatAttr):
         raise unsupported(op, str(attribute)[:80], "numbers and dense<...>")
     dtype = scope.element(op, attribute.type).dtype

@@ -281,6 +281,8 @@ class Decoders:
     nothing: frozenset[str]  # operations without an effect that a lane can observe
     ends: frozenset[str]  # terminators that leave a region with their operands
     dialects: Mapping[str, Decode] = field(default_factory=dict)  # for all other operations of a dialect
+    # the array of a constant whose data follow the module; takes the attribute; None for another attribute
+    resource: Callable[[ir.Attribute], lanes.Array | None] = lambda _: None
 
     def of(self, op: Op) -> "Decode | None":
         """Returns the decoder of an operation; None where there is none."""
@@ -336,6 +338,10 @@ class FunctionScope:
             raise self.unknown(ops[-1])
         arguments = self.slots(blocks[0].arguments)
         return StraightBody(arguments, self.steps(ops[:-1]), self.slots(ops[-1].operands) if ops else ())
+
+    def resource(self, attribute: ir.Attribute) -> lanes.Array | None:
+        """Returns the array of a constant whose data follow the module; None for another attribute."""
+        return self._decoders.resource(attribute)
 
     def unknown(self, op: Op) -> CandidateError:
         """Returns, does not raise, the CandidateError(COMPILE) for an unsupported operation."""

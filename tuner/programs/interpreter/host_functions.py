@@ -3,8 +3,9 @@
 The reference of ``--compare``: it shares with compiled code the parser of MLIR alone.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from tuner.programs.interpreter.decoding import (
     decode_function,
 )
 from tuner.programs.interpreter.lanes import (
+    Array,
     BufferView,
     ElementType,
     LaneGrid,
@@ -31,6 +33,7 @@ from tuner.programs.interpreter.lanes import (
     element_type,
     uniform,
 )
+from tuner.programs.lowering.resources import RESOURCE, array_of, split_payload
 
 # Operations that a program may execute, where one on up to 256 elements counts once: about two seconds.
 OPERATIONS_LIMIT = 400_000
@@ -121,12 +124,14 @@ def read_function(text: str, entry: str) -> InterpretedFunction:
     """Decodes the function ``entry`` of MLIR text. Raises NotInterpretedError for an unknown operation."""
     with new_context(), ir.Location.unknown():
         try:
-            module = parse(text, "payload")
+            split = split_payload(text)
+            module = parse(split.text, "payload")
+            decoders = replace(DECODERS, resource=partial(_resource, split.resources))
             symbols = {name_of(op.operation): op.operation for op in module.body.operations if _is_named(op)}
             function = symbols[entry]
             kind = function_type(function)
             return InterpretedFunction(
-                decode_function(function, DECODERS, symbols),
+                decode_function(function, decoders, symbols),
                 tuple(_value_of(function, each) for each in kind.inputs),
                 tuple(_value_of(function, each) for each in kind.results),
             )
@@ -136,6 +141,14 @@ def read_function(text: str, entry: str) -> InterpretedFunction:
             raise NotInterpretedError(why) from error
         except UNEXPECTED as error:
             raise NotInterpretedError(f"the interpreter failed: {type(error).__name__}: {error}") from error
+
+
+def _resource(resources: Mapping[str, bytes], attribute: ir.Attribute) -> Array | None:
+    named = RESOURCE.match(str(attribute))
+    if named is None or named[1] not in resources:
+        return None
+    kind = ir.ShapedType(attribute.type)
+    return array_of(resources[named[1]], tuple(kind.shape), str(kind.element_type))
 
 
 def _is_named(op: Op) -> bool:
