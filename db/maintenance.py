@@ -32,7 +32,15 @@ from tuner.db.models import (
     TrialRow,
 )
 from tuner.db.queries import in_parts, is_ranked, rank, run_select
-from tuner.db.rows import artifact_row, interned, machine_of, measurement_of, problem_of, stored_programs
+from tuner.db.rows import (
+    artifact_row,
+    interned,
+    machine_of,
+    measurement_of,
+    problem_of,
+    script_sha256,
+    stored_programs,
+)
 from tuner.db.writes import select_round
 
 # Copies one database's runs and trials into another: ids change, uuids of runs do not.
@@ -170,7 +178,10 @@ class Merge:
         self, trial: TrialRow, their_trial: TrialRow, their_run: RunRow, rounds: dict[int, int]
     ) -> None:
         if their_trial.script is not None:
-            interned(self._ours, ScriptRow(sha256=their_trial.script.sha256, text=their_trial.script.text))
+            script = their_trial.script
+            if script_sha256(script.text) != script.sha256:
+                raise UsageError(f"trial {their_trial.id} of the other database: its script was altered")
+            interned(self._ours, ScriptRow(sha256=script.sha256, text=script.text))
         # only a GPU program is stored; CPU code is in no database
         for sha256, program in stored_programs(self._theirs, [their_trial.artifact_sha256]).items():
             interned(self._ours, artifact_row(str(sha256), program))
@@ -206,9 +217,12 @@ def _progress(row: RunRow | CampaignRow, columns: tuple[str, ...]) -> tuple[floa
     return row.seconds or 0.0, repr([getattr(row, name) for name in columns])  # the columns break ties
 
 
-def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, str]:
+def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, bool, str]:
     """Returns the sort key of copies of a trial: the smallest copy is kept."""
-    return trial.status is None, trial.finished or trial.proposed, f"{trial.strategy} {trial.knobs}"
+    # of a trial that was found wrong since, one copy may still have its times
+    is_right = trial.status != "failed"
+    moment = trial.finished or trial.proposed
+    return trial.status is None, moment, is_right, f"{trial.strategy} {trial.knobs}"
 
 
 def _why_impossible_trial(trial: TrialRow, run: RunRow) -> str:

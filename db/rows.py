@@ -275,6 +275,7 @@ def trial_of(
     final_time = None if final is None else time_of(final)
     counted = final_time if isinstance(final_time, Measurement) else None
     record = _record_of(row, first)
+    text = "" if row.script is None else row.script.text
     return StoredTrial(
         id=row.id,
         run=row.run_id,
@@ -282,14 +283,20 @@ def trial_of(
         row=row.row,
         record=record,
         final=counted,
-        script_text="" if row.script is None else row.script.text,
+        stored_script=text,
         created=row.proposed,
         machine=machine_of(row.run.machine),
         threads=row.run.threads,
         stale=row.stale or "",
         reliability=_reliability(row, record, counted, quietest_reference_s),
         compile_seconds=json_value(CompileSeconds, row.compile_s),
+        is_altered=record.script_sha256 != ("" if row.script is None else script_sha256(text)),
     )
+
+
+def script_sha256(text: str) -> str:
+    """Returns the hash under which a script is stored."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _reliability(

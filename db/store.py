@@ -1,7 +1,6 @@
 """The results database of the tuner: values in, values out, one short transaction per call."""
 
 import datetime
-import hashlib
 import uuid
 from collections.abc import Collection
 from itertools import islice
@@ -264,7 +263,7 @@ class Store:
         already, ValueError for a record of another candidate or script.
         """
         is_bound = bool(record.script_sha256 or script_text)
-        sha256 = hashlib.sha256(script_text.encode("utf-8", "surrogatepass")).hexdigest() if is_bound else ""
+        sha256 = rows.script_sha256(script_text) if is_bound else ""
         if record.script_sha256 != sha256:
             raise ValueError(
                 f"script: found hash {record.script_sha256!r}, allowed that of its text, {sha256!r}"

@@ -47,7 +47,7 @@ def trial(
         row=number,
         record=record,
         final=final,
-        script_text=script,
+        stored_script=script,
         created=CREATED,
         machine=MACHINE,
         threads=1,

@@ -9,13 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.payload.test_reference import finish, inputs_of, operands
+from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
 from tuner.core.fusions import FLOAT8S
-from tuner.core.numpy_types import FLOAT8_STEPS
+from tuner.core.numpy_types import FLOAT8_STEPS, widened
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.payload import reference
 from tuner.payload.inputs import draw_extremes
-from tuner.payload.reference import Array, Inputs, compare, compare_sampled, draw, draw_base, sampled_rows
+from tuner.payload.reference import (
+    Array,
+    Inputs,
+    compare,
+    compare_sampled,
+    draw,
+    draw_base,
+    has_narrow_bias,
+    sampled_rows,
+    with_special_bias,
+    with_special_numbers,
+)
 from tuner.payload.special_numbers import COLUMN_KINDS, UNIT
 
 SIZES = st.integers(1, 9)
@@ -110,6 +122,41 @@ def test_nan_and_infinities_of_either_sign_count_in_either_operand(operand: str,
     with np.errstate(invalid="ignore", over="ignore"):
         result = np.einsum("mk,kn->mn", a, b).astype(np.float32)
     assert compare(inputs, result)[0].max_error == np.inf
+
+
+def test_long_sums_of_bytes_are_no_numbers_of_f32_and_beyond_its_integers() -> None:
+    for k in (1025, 4096):
+        result = product(drawn(Matmul(3, 4, k, dtype="i8"), 1))
+        assert result.max() > 2**24
+        assert result.min() < -0.99 * 2**24
+        assert np.any(result.astype(np.float32).astype(np.int64) != result)
+    result = product(drawn(Matmul(1, 2, 131_071, dtype="i8"), 1))  # the largest K
+    assert 2**30 < result.max() < 2**31
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16", "i8"])
+def test_a_special_bias_has_numbers_of_any_size_and_nan_and_infinity(dtype: str) -> None:
+    problem = Matmul(2, 64, 3, dtype=dtype, epilogue="bias_relu")
+    plain = draw(problem, draw_base(problem, np.random.default_rng(0)), np.random.default_rng(1))
+    special = with_special_numbers(plain, np.random.default_rng(2))
+    assert plain.bias is not None
+    assert special.bias is not None
+    numbers = widened(special.bias).astype(np.float64)
+    finite = np.abs(numbers[np.isfinite(numbers)])
+    assert finite.max() > 1e3
+    if dtype == "i8":
+        return
+    assert np.count_nonzero(np.isnan(numbers)) == 1
+    assert {float("inf"), float("-inf")} <= set(numbers.tolist())
+    assert 0 < finite[finite > 0].min() < 1e-5
+    assert np.any((numbers == 0) & np.signbit(numbers))
+    expected = special.expected
+    assert np.isnan(expected[:, np.isnan(numbers)]).all()
+    few = replace(problem, sizes=(2, 2, 3))
+    assert has_narrow_bias(few)
+    plain = draw(few, draw_base(few, np.random.default_rng(0)), np.random.default_rng(1))
+    assert np.isfinite(widened(present(with_special_numbers(plain, np.random.default_rng(2)).bias))).all()
+    assert np.isnan(widened(present(with_special_bias(plain, np.random.default_rng(2)).bias))).any()
 
 
 @settings(max_examples=25)

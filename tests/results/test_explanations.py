@@ -52,7 +52,7 @@ def tried(tmp_path: Path) -> Iterator[tuple[Store, StoredTrial]]:
 def test_a_replay_is_refused_what_cannot_be_stored_reported(tried: tuple[Store, StoredTrial]) -> None:
     store, trial = tried
     with pytest.raises(UsageError, match="does not compile"):
-        pass_seconds(fakes.backends(), store, replace(trial, script_text=""))
+        pass_seconds(fakes.backends(), store, replace(trial, stored_script=""))
     with pytest.raises(UsageError, match="does not compile any more: target fake: compiles nothing"):
         pass_seconds(fakes.backends(), store, trial)
     compiling = replace(fakes.FAKE, code=lambda _target, _problem, _script: "")

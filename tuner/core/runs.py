@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
+from tuner.core.errors import UsageError
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.records import CompileSeconds, Measurement, Record
@@ -162,13 +163,14 @@ class StoredTrial:
     row: int  # index of the candidate in the run's feasible set
     record: Record
     final: Measurement | None  # of the final re-measurement, interleaved with other trials
-    script_text: str
+    stored_script: str  # as stored, altered or not: ``script_text`` is what may be run
     created: datetime.datetime  # UTC, when it was proposed
     machine: Machine
     threads: int
     stale: str = ""  # why the time no longer holds, from an audit; "" where it holds
     reliability: Reliability = NOT_TIMED  # of the time that counts
     compile_seconds: CompileSeconds | None = None  # seconds per pass; None: not measured
+    is_altered: bool = False  # the stored script is not the one that the trial ran
 
     def __repr__(self) -> str:
         """Returns one line without script and samples: problem, target, candidate, status and time."""
@@ -199,6 +201,21 @@ class StoredTrial:
     def knobs(self) -> dict[str, Value]:
         """Returns the values of the candidate's knobs by the names of the knobs."""
         return dict(self.record.candidate.choices)
+
+    @property
+    def script_text(self) -> str:
+        """Returns the bound script; '' where binding failed. Raises UsageError for one altered since."""
+        self.require_unaltered()
+        return self.stored_script
+
+    def require_unaltered(self) -> None:
+        """Raises UsageError if the stored script is not the one that the trial ran."""
+        if self.is_altered:
+            raise UsageError(
+                f"trial {self.id}: its stored script was altered: the text does not match its hash "
+                f"{self.record.script_sha256[:12]}",
+                "restore the database from a backup, or tune the problem again",
+            )
 
     @property
     def script(self) -> str:

@@ -28,8 +28,16 @@ from tuner.core.numpy_types import (
 )
 from tuner.core.problem import INPUT_DTYPES, Problem
 from tuner.core.records import Verdict
+from tuner.payload.special_numbers import (
+    BIAS_KINDS,
+    FEW,
+    SPECIAL,
+    SpecialNumbers,
+    put_extreme_bytes,
+    put_special_numbers,
+    special_bias,
+)
 from tuner.payload.special_numbers import DTYPES as SPECIAL_DTYPES
-from tuner.payload.special_numbers import SPECIAL, SpecialNumbers, put_least_bytes, put_special_numbers
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
@@ -90,6 +98,12 @@ class BaseDraw:
     def hard_to_scale(self) -> tuple[Places, Places]:
         """Returns the places of numbers of A and of B, both of bf16, that exponents alone do not scale."""
         return hard_to_scale(self.a), hard_to_scale(self.b)
+
+    @cached_property
+    def sums(self) -> tuple[Float64, Float64]:
+        """Returns the sums of the rows of A, (batch, m), and of the columns of B, (batch, n)."""
+        a, b = self.without_layout
+        return a.sum(axis=2, dtype=np.float64), b.sum(axis=1, dtype=np.float64)
 
     @cached_property
     def product(self) -> Float64:
@@ -190,12 +204,13 @@ class Inputs:
         if self.bias is not None:
             bias = widened(self.bias[columns]).astype(np.float64)
             tolerance += (np.abs(expected) + np.abs(bias)) * ERROR_FACTOR * rounding(self.problem.accumulator)
-            expected = np.maximum(expected + bias, 0.0)
+            with np.errstate(invalid="ignore"):  # the sum of infinities
+                expected = np.maximum(expected + bias, 0.0)
         if self.problem.output:
             # the last rounding, of a sum that may itself be off by the tolerance so far
             tolerance += (np.abs(expected) + tolerance) * rounding(self.problem.output)
             tolerance += SMALLEST[self.problem.output] / 2
-        if self.special is not None:
+        if self.special is not None or self.bias is not None:
             tolerance[~np.isfinite(tolerance)] = 0.0  # where infinity or NaN, or 0 by a ReLU, is expected
         return expected, tolerance
 
@@ -289,14 +304,35 @@ def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
 
 
 def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
-    """Puts NaN, infinity, unit vectors or -128 into A and B, in place, where their type has them."""
+    """Puts NaN, infinity, unit vectors or extreme bytes into A and B, in place, where their type has them.
+
+    The bias gets numbers of any size, and from FEW (4) columns on NaN and infinity.
+    """
+    problem, n = inputs.problem, inputs.problem.sizes[1]
+    inputs = with_special_bias(inputs, rng, 0 if n < FEW else min(len(BIAS_KINDS), n // 2))
     stored = replace(inputs.base, a=inputs.a, b=inputs.b)
-    if inputs.problem.dtype == "i8":
-        return replace(inputs, special=put_least_bytes(*stored.without_layout, rng))
-    if inputs.problem.dtype not in SPECIAL_DTYPES:
+    if problem.dtype == "i8":
+        m = problem.sizes[0]
+        of_rows, of_columns = inputs.base.sums
+        sums = of_rows * inputs.rows.reshape(-1, m), of_columns * inputs.columns.reshape(-1, n)
+        return replace(inputs, special=put_extreme_bytes(*stored.without_layout, sums, rng))
+    if problem.dtype not in SPECIAL_DTYPES:
         return inputs
-    special = as_stored(np.array(SPECIAL, np.float32), inputs.problem.dtype)
+    special = as_stored(np.array(SPECIAL, np.float32), problem.dtype)
     return replace(inputs, special=put_special_numbers(*stored.without_layout, special, rng))
+
+
+def has_narrow_bias(problem: Problem) -> bool:
+    """Returns whether a bias has so few columns that NaN in it would hide what A and B show."""
+    return problem.epilogue == "bias_relu" and problem.sizes[1] < FEW
+
+
+def with_special_bias(inputs: Inputs, rng: np.random.Generator, kinds: int = len(BIAS_KINDS)) -> Inputs:
+    """Returns inputs with a bias of numbers of any size, ``kinds`` of them NaN, infinite or zero."""
+    if inputs.bias is None:
+        return inputs
+    dtype = inputs.problem.result_dtype
+    return replace(inputs, bias=as_stored(special_bias(inputs.bias, dtype, kinds, rng), dtype))
 
 
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:

@@ -7,8 +7,9 @@ another one does. They find kernels that
 - read NaN or infinity in A or in B as other numbers: either operand has NaN and infinity of both signs;
 - read A or B with fewer bits, which rounding hides where many products are added up: the product with a unit
   vector is a row of B or a column of A, to the last bit;
-- multiply bytes as if none were -128, or add such products up in fewer than 32 bits: a row of A and a column
-  of B have a run of -128.
+- multiply bytes as if none were -128, or add such products up in fewer than 32 bits, or as f32: a row of A
+  and a column of B are -128 but for some 127, another column is 127 but for some -128, over all of K;
+- read NaN, infinity, large or tiny numbers in the bias as others.
 """
 
 from dataclasses import dataclass
@@ -29,8 +30,12 @@ UNIT, INFINITE, NAN = range(3)  # kinds of rows and columns: a unit vector, one 
 # In this order, a single row is a unit vector, whose zeros meet the NaN of a single column.
 ROW_KINDS, COLUMN_KINDS = (UNIT, INFINITE, NAN), (NAN, INFINITE, UNIT)
 SPECIAL = (0.0, 1.0, np.inf, -np.inf, np.nan)  # as ``put_special_numbers`` takes them, in the type of A and B
-LEAST_BYTE = -128
-RUN = 1024  # at most so many bytes are -128: the sum of their products is 2**24
+LEAST_BYTE, GREATEST_BYTE = -128, 127
+LONG_RUN = 1024  # longer ones have sums above 2**24, the largest number up to which f32 has all integers
+OTHERS = 3  # of a long run: bytes of the other extreme, so that such sums are odd, and no number of f32
+BIAS_KINDS = (np.nan, np.inf, -np.inf, -0.0, 0.0)
+BIAS_EXPONENTS = {"f32": (-149, 100), "f64": (-1074, 900), "bf16": (-133, 100), "f16": (-24, 13)}
+WIDE_SHARE = 0.5  # of a special bias: numbers of any size; the others are as drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,20 +127,69 @@ def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers_at: Places) -
     return found
 
 
-def put_least_bytes(a: Array, b: Array, rng: np.random.Generator) -> SpecialNumbers:
-    """Makes a row of A and a column of B -128 in one run, 0 elsewhere, in place; returns what C then is."""
+def put_extreme_bytes(
+    a: Array, b: Array, sums: tuple[Float64, Float64], rng: np.random.Generator
+) -> SpecialNumbers:
+    """Makes a row of A and two columns of B extreme bytes, in place; returns what C then is.
+
+    ``sums``: of each row of A, (batch, m), and of each column of B, (batch, n). ``Problem`` allows no K whose
+    sum of extreme products exceeds an i32.
+    """
     matrix = int(rng.integers(len(a)))
     a, b = a[matrix], b[matrix]
     (m, k), n = a.shape, b.shape[1]
-    length = min(RUN, k)
-    first = int(rng.integers(k - length + 1))
-    run = slice(first, first + length)
-    row, column = int(rng.integers(m)), int(rng.integers(n))
-    a[row], b[:, column] = 0, 0
-    a[row, run], b[run, column] = LEAST_BYTE, LEAST_BYTE
-    of_column = LEAST_BYTE * a[:, run].sum(axis=1, dtype=np.int32).astype(np.float64)
-    of_row = LEAST_BYTE * b[run].sum(axis=0, dtype=np.int32).astype(np.float64)
-    return SpecialNumbers(matrix, columns=((column, of_column),), rows=((row, of_row),))
+    row, columns = int(rng.integers(m)), rng.permutation(n)[:2].tolist()
+    places = rng.permutation(k)[:OTHERS].tolist() if k > LONG_RUN else []
+    least, greatest = (_ExtremeRun.of(k, places, usual) for usual in (LEAST_BYTE, GREATEST_BYTE))
+    of_row = _products_of_run(sums[1][matrix], b.T, least)
+    of_columns = [_products_of_run(sums[0][matrix], a, run) for run in (least, greatest)]
+    a[row] = least.bytes
+    for column, run, values in zip(columns, (least, greatest), of_columns, strict=False):
+        b[:, column] = run.bytes
+        values[row] = of_row[column] = float(_wide(least.bytes) @ _wide(run.bytes))
+    return SpecialNumbers(
+        matrix,
+        columns=tuple(zip(columns, of_columns, strict=False)),
+        rows=((row, of_row),),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _ExtremeRun:
+    bytes: Array  # ``usual`` but at ``places``
+    usual: int
+    other: int
+    places: list[int]
+
+    @classmethod
+    def of(cls, length: int, places: list[int], usual: int) -> "_ExtremeRun":
+        other = GREATEST_BYTE if usual == LEAST_BYTE else LEAST_BYTE
+        numbers = np.full(length, usual, np.int8)
+        numbers[places] = other
+        return cls(numbers, usual, other, places)
+
+
+def _products_of_run(sums: Float64, lines: Array, run: _ExtremeRun) -> Float64:
+    """Returns the products of ``lines`` (count, k), whose ``sums`` are known, with an extreme run."""
+    others = _wide(lines[:, run.places]).sum(axis=1)
+    products: Float64 = run.usual * sums + (run.other - run.usual) * others
+    return products
+
+
+def special_bias(bias: Array, dtype: str, kinds: int, rng: np.random.Generator) -> Float64:
+    """Returns numbers in place of ``bias``: half of them of any size, ``kinds`` NaN, infinite or zero."""
+    numbers = _wide(bias)
+    n = len(numbers)
+    is_wide = rng.random(n) < WIDE_SHARE
+    if dtype == "i32":
+        numbers[is_wide] = rng.integers(-(2**29), 2**29, n)[is_wide]
+        return numbers
+    low, high = BIAS_EXPONENTS[dtype]
+    wide = rng.choice((-1.0, 1.0), n) * np.ldexp(1.0 + rng.random(n) / 2, rng.integers(low, high, n))
+    numbers[is_wide] = wide[is_wide]
+    columns = rng.permutation(n)[:kinds]
+    numbers[columns] = BIAS_KINDS[: len(columns)]
+    return numbers
 
 
 def _wide(numbers: Array) -> Float64:

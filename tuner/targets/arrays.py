@@ -25,11 +25,14 @@ from tuner.payload.reference import (
     compare_tile,
     draw,
     draw_base,
+    has_narrow_bias,
     negated,
     not_finite,
     output_dtype,
+    with_special_bias,
     with_special_numbers,
 )
+from tuner.runtime.cpu.memory import ALIGNMENT_BYTES as CACHE_LINE_BYTES
 from tuner.runtime.cpu.memory import FaultingMemory, GuardedArray, placed_empty
 
 LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
@@ -135,7 +138,14 @@ class KernelArrays(Protocol):
     def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
         """Within a ``with`` block, uses arrays that end (``at_end``) or begin at a page that faults."""
 
-    def add_special_numbers(self, rng: np.random.Generator) -> None:
+    def unevenly_placed(self, rng: np.random.Generator) -> AbstractContextManager[None]:
+        """Within a ``with`` block, uses arrays of which no two lie at the same offset in a page."""
+
+    @property
+    def special_draws(self) -> int:
+        """Returns how many draws ``add_special_numbers`` has: what hides other numbers has its own."""
+
+    def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
         """Puts NaN and infinity into the inputs; from then on NaN and infinity are expected in C, too."""
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
@@ -166,6 +176,9 @@ class KernelArrays(Protocol):
 MARKS = 256  # random places of single-element changes, used cyclically; a power of two
 A_SHARE = 0.5  # of the numbers that change; the rest are in B
 COMPARED_ROWS = 64  # random rows of C that ``check_rows`` compares, some of each kind of extreme inputs
+PLACES = 4  # arrays: A, B, bias, C
+BEGINS, ENDS = (0,) * PLACES, (-1,) * PLACES  # of their memory
+SLACK_BYTES = 256  # of an array's memory: offsets of up to four alignments of 64 bytes
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
 Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element
@@ -221,25 +234,51 @@ class ProblemArrays:
         finally:
             self._at = timed
 
+    @contextlib.contextmanager
+    def unevenly_placed(self, rng: np.random.Generator) -> Iterator[None]:
+        steps = max(PLACES, CACHE_LINE_BYTES // self._alignment(self._at.a))
+        timed, self._at = self._at, self._placed_at(tuple(rng.permutation(steps)[:PLACES].tolist()))
+        try:
+            yield
+        finally:
+            self._at = timed
+
     @functools.cached_property
     def _guarded(self) -> tuple[PlacedArrays, PlacedArrays]:
-        inputs, c = (self._at.a, self._at.b, self._at.bias), self._at.output.array
-        memories = [FaultingMemory(each.nbytes, is_read_only=True) for each in inputs]
-        of_output = FaultingMemory(c.nbytes, is_read_only=False)
+        return self._placed_at(BEGINS), self._placed_at(ENDS)
 
-        def placed(*, at_end: bool) -> PlacedArrays:
-            def view(memory: FaultingMemory, of: Array, like: Array) -> Array:
-                least = like.itemsize if self.problem.align == "any" else int(self.problem.align)
-                start = memory.start(like.nbytes, least, at_end=at_end)
-                return of[start : start + like.nbytes].view(like.dtype).reshape(like.shape)
+    @functools.cached_property
+    def _memories(self) -> tuple[FaultingMemory, ...]:
+        """Returns the memory of A, B, bias and C, with a page for other offsets than those of its ends."""
+        *inputs, c = self._like
+        return (
+            *(FaultingMemory(each.nbytes + SLACK_BYTES, is_read_only=True) for each in inputs),
+            FaultingMemory(c.nbytes + SLACK_BYTES, is_read_only=False),
+        )
 
-            pairs = list(zip(memories, inputs, strict=True))
-            a, b, bias = (view(memory, memory.written, like) for memory, like in pairs)
-            seen = tuple(view(memory, memory.seen, like) for memory, like in pairs)
-            output = GuardedArray(of_output.seen, view(of_output, of_output.seen, c))
-            return PlacedArrays(a, b, bias, output, seen, is_read_only=True)
+    @property
+    def _like(self) -> tuple[Array, Array, Array, Array]:
+        return self._at.a, self._at.b, self._at.bias, self._at.output.array
 
-        return placed(at_end=False), placed(at_end=True)
+    def _alignment(self, array: Array) -> int:
+        return array.itemsize if self.problem.align == "any" else int(self.problem.align)
+
+    def _placed_at(self, steps: tuple[int, ...]) -> PlacedArrays:
+        """Returns arrays each so many times its alignment after the begin of its memory; ENDS: at its end."""
+        starts = []
+        for memory, like, step in zip(self._memories, self._like, steps, strict=True):
+            alignment = self._alignment(like)
+            at_end = memory.start(like.nbytes, alignment, at_end=True)
+            starts.append(at_end if step < 0 else step * alignment)
+
+        def view(of: Array, like: Array, start: int) -> Array:
+            return of[start : start + like.nbytes].view(like.dtype).reshape(like.shape)
+
+        *inputs, (of_output, c, at_output) = zip(self._memories, self._like, starts, strict=True)
+        a, b, bias = (view(memory.written, like, start) for memory, like, start in inputs)
+        seen = tuple(view(memory.seen, like, start) for memory, like, start in inputs)
+        output = GuardedArray(of_output.seen, view(of_output.seen, c, at_output))
+        return PlacedArrays(a, b, bias, output, seen, is_read_only=True)
 
     def fill(self, rng: np.random.Generator) -> None:
         self._inputs = draw(self.problem, self._base, rng, (self._at.a, self._at.b))
@@ -272,8 +311,15 @@ class ProblemArrays:
             self._at.bias[...] = self._inputs.bias
         self._at.output.fill_with(1)
 
-    def add_special_numbers(self, rng: np.random.Generator) -> None:
-        self._inputs = with_special_numbers(self._inputs, rng)
+    @property
+    def special_draws(self) -> int:
+        return 2 if has_narrow_bias(self.problem) else 1
+
+    def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
+        add = with_special_bias if draw else with_special_numbers
+        self._inputs = add(self._inputs, rng)
+        if self._inputs.bias is not None:
+            self._at.bias[...] = self._inputs.bias
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
         """Returns (256, 2) addresses for ``ThreadTeam.watch``: per call an element of A or B, one of C."""

@@ -94,10 +94,10 @@ class ForkedVerification:
             if is_timed:
                 evaluator.measure(problem, loaded, EFFORT, rng)
 
-        return _in_fork(work)
+        return in_fork(work)
 
 
-def _in_fork(work: Callable[[], object]) -> str:
+def in_fork(work: Callable[[], object]) -> str:
     reader, writer = os.pipe()
     process = os.fork()
     if process == 0:

@@ -132,6 +132,7 @@ def _fitted(
 
 def trial_lines(trial: StoredTrial) -> list[str]:
     """Returns the main facts about one trial, as lines for ``tuner show ID``."""
+    trial.require_unaltered()
     record, source = trial.record, trial.record.reused_from
     reused = "" if source is None else f", reused from trial {source}: same script or same code"
     lines = [

@@ -46,8 +46,8 @@ from tuner.targets.cpu.timing_checks import (
 )
 
 DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows
-LEAST_DRAWS = 2  # the second has the signs of the first flipped
-SPECIAL_DRAW = 1  # the one with NaN and infinity, of bytes with -128
+# The first, and those with special numbers, are drawn always; each second one has flipped signs.
+UNEVEN_DRAW, UNEVEN_EVERY = 2, 4  # draws in which no two operands lie at the same offset in a page
 VERIFY_S = 0.03
 KEPT_ARRAYS = 16  # of fusions: a program's fusions are tuned in any order
 KEPT_BYTES = 2**28  # of their operands: above, all are dropped before others are allocated
@@ -125,20 +125,23 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         worst = Verdict(0.0, 0)
         give_up = time.perf_counter() + VERIFY_S
         for draw in range(DRAWS):
-            if draw >= LEAST_DRAWS and time.perf_counter() > give_up:
+            if draw > arrays.special_draws and time.perf_counter() > give_up:
                 break
-            at_end = draw % 2 == 0
-            with arrays.guarded(at_end=at_end):
-                if at_end:
+            is_new, is_uneven = draw % 2 == 0, draw % UNEVEN_EVERY == UNEVEN_DRAW
+            with arrays.unevenly_placed(rng) if is_uneven else arrays.guarded(at_end=is_new):
+                if is_new:
                     arrays.fill(rng)
                 else:
                     arrays.flip_signs()
-                if draw == SPECIAL_DRAW:
-                    arrays.add_special_numbers(rng)
-                if at_end not in prepared:
-                    prepared[at_end] = _calls(loaded, arrays)
+                if 0 < draw <= arrays.special_draws:
+                    arrays.add_special_numbers(rng, draw - 1)
+                calls = None if is_uneven else prepared.get(is_new)
+                if calls is None:
+                    calls = _calls(loaded, arrays)
+                    if not is_uneven:
+                        prepared[is_new] = calls
                 with no_thread_started(), same_float_mode():
-                    team.repeat(prepared[at_end].calls, 1)
+                    team.repeat(calls.calls, 1)
                 verdict = arrays.evaluate()
             worst = max(worst, verdict, key=lambda verdict: (verdict.elements, verdict.max_error))
         if isinstance(arrays, FusionArrays):
@@ -223,15 +226,16 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         """Verifies kernels on numbers that ``verify`` does not draw; raises GroupMemberError."""
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
         for _ in range(EXTREME_DRAWS):
-            arrays.fill_with_extremes(rng)
-            for index, kernel in enumerate(loaded):
-                if isinstance(kernel, LoadedKernel):
-                    arrays.overwrite_output(rng)
-                    prepared = _calls(kernel, arrays)
-                    with failing_as_member(index):
-                        with no_thread_started(), same_float_mode():
-                            team.repeat(prepared.calls, 1)
-                        arrays.check_rows(rng)
+            with arrays.unevenly_placed(rng):
+                arrays.fill_with_extremes(rng)
+                for index, kernel in enumerate(loaded):
+                    if isinstance(kernel, LoadedKernel):
+                        arrays.overwrite_output(rng)
+                        prepared = _calls(kernel, arrays)
+                        with failing_as_member(index):
+                            with no_thread_started(), same_float_mode():
+                                team.repeat(prepared.calls, 1)
+                            arrays.check_rows(rng)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
         if problem.fusion and not problem.weights:

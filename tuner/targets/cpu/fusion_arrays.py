@@ -168,7 +168,16 @@ class FusionArrays:
         """Works on the same arrays: kernels of fusions may read some elements past their inputs."""
         yield
 
-    def add_special_numbers(self, rng: np.random.Generator) -> None:
+    @contextlib.contextmanager
+    def unevenly_placed(self, rng: np.random.Generator) -> Iterator[None]:
+        """Works on the same arrays: a program places the buffers of its fusions at cache lines."""
+        yield
+
+    @property
+    def special_draws(self) -> int:
+        return 1
+
+    def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
         """Leaves the inputs as they are: what is expected of NaN is not known for each operation."""
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:

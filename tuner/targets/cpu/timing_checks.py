@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -143,6 +144,9 @@ def _reached(problem: Problem, measurement: Measurement) -> float:
 
 TASKS = "/proc/self/task"  # proc(5): a folder of each thread
 DEFAULT = ctypes.c_void_p(-1)  # FE_DFL_ENV of <fenv.h>
+LIBC = ctypes.CDLL(None)
+# fenv_t of glibc on x86-64: 28 bytes of fnstenv, which begin with the control word, then MXCSR
+FENV_BYTES, MXCSR_AT, MXCSR_FLAGS = 32, 28, 0x3F
 ONE, LEAST = 1.0, 2.0**-1074  # names, so that the products are not computed when the file is compiled
 A_QUARTER, THREE_QUARTERS = 2.0**-54, 3 * 2.0**-54  # of the step from 1.0 to the next number
 
@@ -163,7 +167,7 @@ def same_float_mode() -> Iterator[None]:
     before = _mode()
     yield
     if _mode() != before:
-        ctypes.CDLL(None).fesetenv(DEFAULT)
+        LIBC.fesetenv(DEFAULT)
         raise CandidateError(
             Stage.RUN, "changed how its thread rounds, or whether it has subnormal numbers, after it returned"
         )
@@ -173,8 +177,18 @@ def _threads() -> set[str]:
     return set(os.listdir(TASKS))  # noqa: PTH208 - around each call of a kernel: pathlib takes 20 us more
 
 
-def _mode() -> tuple[bool, bool, bool]:
-    return ONE + THREE_QUARTERS > ONE, ONE + A_QUARTER > ONE, LEAST * ONE > 0.0
+def _mode() -> tuple[bool | bytes, ...]:
+    arithmetic = ONE + THREE_QUARTERS > ONE, ONE + A_QUARTER > ONE, LEAST * ONE > 0.0
+    return arithmetic if platform.machine() != "x86_64" else (*arithmetic, *_control_words())
+
+
+def _control_words() -> tuple[bytes, bytes]:
+    """Returns the x87 control word, and MXCSR without its flags, which any arithmetic sets."""
+    environment = ctypes.create_string_buffer(FENV_BYTES)
+    LIBC.fegetenv(environment)
+    words = environment.raw
+    mxcsr = int.from_bytes(words[MXCSR_AT : MXCSR_AT + 4], "little") & ~MXCSR_FLAGS
+    return words[:2], mxcsr.to_bytes(4, "little")
 
 
 # Samples of a kernel that time its work only, while inputs and C change in ways no kernel can predict.
