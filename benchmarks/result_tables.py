@@ -275,15 +275,15 @@ def _range(means: list[float]) -> str:
     return f"{min(means):.3g} to {max(means):.3g} (geometric mean {statistics.geometric_mean(means):.1f})"
 
 
-def gpu_sentence() -> str:
-    """Returns the README's sentence on GPUs: what tuned kernels of one shape reached on an H200."""
+def gpu_sentences() -> str:
+    """Returns the README's sentences on GPUs: how kernels are verified, and what some reached on an H200."""
     rows = json.loads((RESULTS / "gpu_check_sm_90a.json").read_text())["rows"]
     tuned = [each for each in rows if each["part"] == "tuning" and "ratio" in each]
     shape = tuned[0]["problem"].split()[1]
     of_type = {each["problem"].split()[2]: each["ratio"] for each in tuned if shape in each["problem"]}
     reached = ", ".join(f"{dtype} {ratio:.2f}" for dtype, ratio in of_type.items())
     return (
-        "Kernels for NVIDIA GPUs are verified as PTX in a simulator; on an H200, "
+        "Kernels for NVIDIA GPUs are verified as PTX in a simulator. On an H200, "
         f"{shape} reached {reached} of cuBLAS."
     )
 

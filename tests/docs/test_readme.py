@@ -1,12 +1,14 @@
 """The README is short, begins with its limits, and types no number of a result by hand."""
 
+import json
 import re
 from xml.etree import ElementTree
 
+from benchmarks import first_page
 from benchmarks.model_tables import models_sentence
 from benchmarks.ratio_picture import svg
 from benchmarks.ratios import F32_1_THREAD, coverage, f32_pairs, ratios_in
-from benchmarks.result_tables import TEXTS, gpu_sentence, headline_table
+from benchmarks.result_tables import TEXTS, gpu_sentences, headline_table
 from benchmarks.terminal_recording import STILL_FORMAT
 from tests.cli.conftest import require
 from tests.docs.guide import BLOCK, ROOT, blocks_of
@@ -20,7 +22,7 @@ VERSIONS = {"2.28", "3.11", "3.12", "3.13", "3.14", "2.0"}  # of glibc, Python, 
 LIMITS = (  # what each of the first sentences must say
     ("matrix multiplication", "knobs", "MLIR transform script", "Optuna study", "with float64", "in SQL"),
     ("x86-64 CPUs",),
-    (gpu_sentence(),),
+    *((sentence,) for sentence in gpu_sentences().split(". ")),
     ("Nothing is released",),
 )
 
@@ -36,11 +38,20 @@ def test_the_readme_is_short_its_first_sentences_hold_the_limits_and_every_numbe
     for sentence, wanted in zip(sentences, LIMITS, strict=False):
         assert all(phrase in sentence for phrase in wanted), sentence
     text = " ".join(prose(README).split())
-    for computed in (headline_table(), models_sentence(), gpu_sentence()):
+    schedule = first_page.part(json.loads(first_page.FILE.read_text()))
+    assert first_page.with_part(README, schedule) == README, "run: python -m benchmarks.first_page"
+    for computed in (headline_table(), models_sentence(), gpu_sentences(), prose(schedule)):
         words = " ".join(computed.split())
         assert words in text
         text = text.replace(words, "")
     assert set(NUMBER.findall(text)) <= VERSIONS
+
+
+def test_commands_fit_a_terminal_of_80_columns() -> None:
+    lines = [
+        line for block in blocks_of(README) if block.language == "sh" for line in block.text.splitlines()
+    ]
+    assert [line for line in lines if len(line) > 80] == []
 
 
 # Its picture shows what the commands of its quick start print.

@@ -1,7 +1,9 @@
 """The pages on exported scripts and on names of templates show what their strategies write and see today."""
 
+import json
 import re
 
+from benchmarks import first_page
 from benchmarks.golden_hashes.machines import AVX512
 from tests.docs.guide import ROOT, blocks_of
 from tuner.cli.options import parse_candidate
@@ -47,15 +49,17 @@ def test_the_page_has_every_line_of_scripts_for_cpus_and_gpus() -> None:
 
 def test_the_lines_of_the_readme_are_of_one_script_before_and_after_its_tuning() -> None:
     readme = blocks_of((ROOT / "README.md").read_text())
-    before, after = (block.text.splitlines() for block in readme if block.language == "mlir")
-    script, problem = ROOT / "examples" / "matmul_knobs.mlir", Matmul(128, 128, 128)
-    assert set(before) <= set(script.read_text().splitlines())
-    candidate = parse_candidate("matmul_knobs(outer_loop=1, tile_m=4, tile_n=32, unroll_k=2)")
-    strategy, variables = load_strategy(candidate.strategy, script), variables_of(problem, AVX512, 1)
-    bound = Binder((strategy,), problem, variables, 1).bind(candidate).text
-    assert set(after) <= set(bound.splitlines())
-    names = [re.findall(r'knob<"(\w+)">', "\n".join(lines)) for lines in (before, after)]
+    before, after = (joined(block.text) for block in readme if block.language == "mlir")
+    assert before <= joined(first_page.SCRIPT.read_text())
+    _, best = json.loads(first_page.FILE.read_text())["rows"]
+    assert after <= joined(first_page.bound(best["knobs"]))
+    names = [sorted(re.findall(r'knob<"(\w+)">', " ".join(lines))) for lines in (before, after)]
     assert names == [["tile_m", "tile_n"]] * 2
+
+
+def joined(text: str) -> set[str]:
+    """Returns the lines of a text without indents, those that go on in the next line joined with it."""
+    return {line.strip() for line in text.replace("\n  from options", " from options").splitlines()}
 
 
 # What templates see, no more and no less.

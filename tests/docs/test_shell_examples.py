@@ -169,7 +169,7 @@ def test_what_export_and_the_pages_print_runs_the_script_that_was_exported(here:
     )
     with brief_remeasurement():
         tuner.done("tune matmul 512x512x512 --trials 3")
-    _, by_apply, *_ = lines_of("README.md", line)
+    by_apply, *_ = lines_of("README.md", "tuner apply best.mlir best.source.mlir")
     export, same, of_stock, by_mlir_opt, *_ = lines_of("docs/guides/tuning.md", line)
 
     def applied(command: str) -> str:
