@@ -79,7 +79,7 @@ def custom_ops(script: str) -> tuple[str, ...]:
 
 
 THREADS_LIMIT = 4096  # more than any machine of today has
-COLUMNS = 120  # of a line of the header
+COLUMNS = 120  # of a line of a script, and of its header, where a break is allowed
 RUN = "// Run it by:"  # the last line of the header but for the command, whose lines begin with CONTINUED
 CONTINUED = "//   "  # begins the rest of a line that was broken
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(knobs.items()))
@@ -190,6 +190,38 @@ def provenance_text(provenance: ScriptProvenance) -> str:
 def provenance_file(script_file: Path) -> Path:
     """Returns the path of the file with a script's provenance: ``best.provenance.json`` for ``best.mlir``."""
     return script_file.with_name(f"{script_file.stem}.provenance.json")
+
+
+QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+# Before the types of an op, a location, a target, attributes, one of them, an element of a list of maps
+BREAK = re.compile(
+    r" (?=: [(!]|loc\(|(?:in|to|into) %|\{|attributes\{|\w+ = |with "
+    r"|transform\.|tile_sizes |interchange |affine_map)"
+)
+
+
+def within_columns(script: str) -> str:
+    """Returns a script whose long lines are broken where MLIR allows it; indented comments are filled anew.
+
+    Comments at the beginning of a line stay: programs read them.
+    """
+    return "\n".join(part for line in script.split("\n") for part in _broken(line, "  "))
+
+
+def _broken(line: str, more: str) -> list[str]:
+    """Returns the parts of a line; those after the first are indented by ``more`` than the line."""
+    if len(line) <= COLUMNS:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    if line.startswith(f"{indent}//"):
+        return textwrap.wrap(line, COLUMNS, subsequent_indent=f"{indent}// ") if indent else [line]
+    code = QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line).partition("//")[0]
+    places = [match.start() for match in BREAK.finditer(code, len(indent) + 1)]
+    fitting = [place for place in places if place <= COLUMNS] or places[:1]
+    if not fitting:
+        return [line]
+    rest = f"{indent}{more}{line[fitting[-1] + 1 :]}"
+    return [line[: fitting[-1]], *_broken(rest, "")]
 
 
 def run_command(script_file: str, source_file: str, *, is_stock: bool, mlir_opt: str = "mlir-opt") -> str:

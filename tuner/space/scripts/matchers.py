@@ -128,7 +128,7 @@ def guard(problem: Problem, partition: Partition, has_second_kernel: bool = Fals
     ops, expected, number = '["linalg.matmul"]', "", "%one"
     alone = "this schedule is for a function with one linalg.matmul"
     if has_epilogue(problem) and not has_second_kernel:
-        alone += f" and one linalg.generic after it ({problem.epilogue} to {problem.result_dtype})"
+        alone += f" and one linalg.generic ({problem.epilogue} to {problem.result_dtype})"
         ops, number = '["linalg.matmul", "linalg.generic"]', "%two"
         expected = "    %two = transform.param.constant 2 : i64 -> !size\n"
     return f"""  // Finds the matmul that the steps are for; where a payload has none, its line says so.

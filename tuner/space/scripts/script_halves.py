@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tuner.core.interfaces import Partition
 from tuner.core.problem import Problem
 from tuner.payload.cpu import ENTRY
-from tuner.space.scripts.header import code_lines
+from tuner.space.scripts.header import code_lines, within_columns
 from tuner.space.scripts.matchers import guard
 
 # What is around the halves, a copy of what strategies/_matmul_cpu.mlir.j2 prints; that they are equal is
@@ -32,6 +32,7 @@ BUFFERIZE = """    transform.annotate %function "tuned" : !op
       {bufferize_function_boundaries = true, memcpy_op = "linalg.copy"} : (!op) -> !op
     %on_buffers = transform.structured.match ops{["func.func"]} attributes{tuned} in %buffers : (!op) -> !op
 """
+WITHOUT_COPIES = BUFFERIZE.replace(', memcpy_op = "linalg.copy"', "")  # of a script that makes none
 SIMPLIFY = """  transform.named_sequence @simplify(%function: !op {transform.readonly}) {
     transform.apply_patterns to %function {
       transform.apply_patterns.canonicalization
@@ -55,12 +56,21 @@ class ScriptHalves:
     function: str = "%function"
     buffers_function: str = "%on_buffers"
 
+    @property
+    def _has_copies(self) -> bool:
+        """True where bufferization makes copies: of panels, of what fills them up, of padded tiles."""
+        of_panels = '["linalg.copy"]' in self.buffers or '["tensor.pad"]' in self.tensors
+        return of_panels or "buffer_loop_hoisting" in self.buffers
+
     def script(self, problem: Problem) -> str:
         """Returns the script that the halves are of, so that a schedule can be taken out of a library."""
         whole = Partition(ENTRY, 0, 0, *problem.sizes[:2])
-        find, bufferize = (text.replace("%function", self.function) for text in (FIND, BUFFERIZE))
+        find = FIND.replace("%function", self.function)
+        bufferize = BUFFERIZE if self._has_copies else WITHOUT_COPIES
+        bufferize = bufferize.replace("%function", self.function)
         bufferize = bufferize.replace("%on_buffers", self.buffers_function)
-        return f"{HEAD}{find}{self.tensors}{bufferize}{self.buffers}{END}\n{guard(problem, whole)}}}\n"
+        body = f"{self.tensors}{bufferize}{self.buffers}"
+        return f"{HEAD}{find}{body}{END}\n{within_columns(guard(problem, whole))}}}\n"
 
 
 def halves_of(script: str, problem: Problem) -> ScriptHalves | str:
@@ -70,7 +80,8 @@ def halves_of(script: str, problem: Problem) -> ScriptHalves | str:
     """
     if "include @the_matmul_" in script:
         return "it is for several partitions of C, one for each thread"
-    tensors, bufferize, buffers = script.partition(FIND)[2].partition(BUFFERIZE)
+    found = BUFFERIZE if BUFFERIZE in script else WITHOUT_COPIES
+    tensors, bufferize, buffers = script.partition(FIND)[2].partition(found)
     halves = ScriptHalves(tensors, buffers.partition(END)[0])
     if not bufferize or _code(halves.script(problem)) != _code(script):
         return "its steps are not those of a shipped strategy: one matmul, one bufferization"

@@ -19,6 +19,7 @@ from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem
 from tuner.core.serialization import read_text
 from tuner.payload.cpu import has_epilogue, partition, partitions_comment, zero
+from tuner.space.scripts.header import within_columns
 from tuner.space.scripts.matchers import guard, guard_name
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Binder:
             reason = said or type(error).__name__
             raise CandidateError(Stage.BIND, f"{strategy.path.name}: {reason}") from error
         header = partitions_comment(partitions) + "\n" if len(partitions) > 1 else ""
-        return header + body.strip() + "\n"
+        return header + within_columns(body.strip()) + "\n"
 
 
 def _join(parts: Iterator[str]) -> str:

@@ -1,0 +1,122 @@
+"""The sample: random feasible candidates of every strategy, with all kinds of problems round-robin."""
+
+import itertools
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.fuzzing import gpu_points
+from benchmarks.fuzzing.cpu_points import CpuPoints, KernelKind
+from benchmarks.golden_hashes.candidates import golden_candidates
+from benchmarks.golden_hashes.machines import PROCESSORS
+from benchmarks.gpu_check.points import gpu_strategies
+from tuner.core.candidate import Candidate
+from tuner.core.gpu import chip_of
+from tuner.core.interfaces import Script
+from tuner.core.machine import Machine, gpu_machine, variables_of
+from tuner.core.problem import Problem
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file, spaces_for
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, load_strategy, strategy_folder
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.gpu.compiler import GpuCompiler
+
+THREADS = (1, 2)
+MACHINES = {  # with all instructions that a strategy asks for
+    isa: replace(machine, has_vnni=True, has_amx_bf16=isa == "avx512", has_amx_int8=isa == "avx512")
+    for isa, machine in PROCESSORS.items()
+}
+LARGEST = 280  # size of a dimension: blocks of 256 columns are cut
+
+
+@dataclass(frozen=True)
+class SampledCandidate:
+    """A candidate, and for what it is compiled."""
+
+    problem: Problem
+    candidate: Candidate
+    threads: int
+    machine: str  # a key of MACHINES, or a chip
+
+    @property
+    def text(self) -> str:
+        """Returns one line that identifies it."""
+        return f"{self.problem.key} {self.machine} threads={self.threads} {self.candidate.text}"
+
+    def script(self, templates: Path) -> Script:
+        """Returns the script of the templates in a folder. Raises CandidateError."""
+        name = self.candidate.strategy
+        strategy = load_strategy(name, templates / f"{name}{TEMPLATE_SUFFIX}")
+        variables = variables_of(self.problem, _machine(self.machine), self.threads)
+        return Binder((strategy,), self.problem, variables, self.threads).bind(self.candidate)
+
+    def code(self, script: Script) -> str:
+        """Returns the LLVM dialect or the PTX that a script gives. Raises CandidateError."""
+        if self.machine in MACHINES:
+            return CpuCompiler().compile(self.problem, script).code
+        return GpuCompiler(chip_of(self.machine), lambda: None).compile(self.problem, script).code
+
+
+def sampled(count: int, seed: int, strategy: str = "") -> Iterator[SampledCandidate]:
+    """Yields ``count`` candidates of each strategy whose name begins with ``strategy``, "" for all."""
+    names = sorted(file.name.removesuffix(TEMPLATE_SUFFIX) for file in strategy_folder().iterdir())
+    for name in names:
+        if name.startswith(strategy) and not name.startswith("_"):
+            rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
+            yield from itertools.islice(_of_strategy(name, rng), count)
+
+
+def _of_strategy(name: str, rng: np.random.Generator) -> Iterator[SampledCandidate]:
+    if "_gpu_" in name:
+        return _gpu_candidates(name, rng)
+    fusions = _fusions(name)
+    return _fusion_candidates(name, fusions, rng) if fusions else _cpu_candidates(name, rng)
+
+
+def _cpu_candidates(name: str, rng: np.random.Generator) -> Iterator[SampledCandidate]:
+    kinds: list[tuple[str, CpuPoints, KernelKind]] = []
+    for isa, machine in MACHINES.items():
+        points = CpuPoints(machine)
+        for threads in THREADS:
+            kinds += [(isa, points, kind) for kind in points.kinds(threads) if kind.strategy == name]
+    order = [kinds[index] for index in rng.permutation(len(kinds))]
+    for isa, points, kind in itertools.cycle(order):
+        point = points.draw(kind, rng, LARGEST)
+        yield SampledCandidate(point.problem, point.candidate, point.threads, isa)
+
+
+def _gpu_candidates(name: str, rng: np.random.Generator) -> Iterator[SampledCandidate]:
+    assert any(entry.name == name for entry in gpu_strategies())
+    kinds = gpu_points.kinds(name)
+    for kind in itertools.cycle([kinds[index] for index in rng.permutation(len(kinds))]):
+        point = gpu_points.draw(kind, rng)
+        yield SampledCandidate(point.problem, point.candidate, 1, point.chip)
+
+
+def _fusions(name: str) -> list[tuple[Problem, int, str]]:
+    """Returns (problem, threads, instruction set) of the golden candidates of fusions of a strategy."""
+    return [
+        (golden.problem, golden.threads, golden.isa)
+        for golden in golden_candidates()
+        if golden.candidate.strategy == name and golden.problem.fusion
+    ]
+
+
+def _fusion_candidates(
+    name: str, fusions: list[tuple[Problem, int, str]], rng: np.random.Generator
+) -> Iterator[SampledCandidate]:
+    space_file = load_space_file(default_space_file())
+    for problem, threads, isa in itertools.cycle(fusions):
+        variables = variables_of(problem, _machine(isa), threads)
+        feasible = FeasibleSet.of(spaces_for(space_file, problem, isa, variables, (name,)))
+        yield SampledCandidate(problem, feasible.candidate(int(rng.integers(feasible.rows))), threads, isa)
+
+
+def _machine(name: str) -> Machine:
+    if name in MACHINES:
+        return MACHINES[name]
+    return gpu_machine("simulator", chip_of(name), "PTX simulator")
