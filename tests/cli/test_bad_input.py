@@ -52,6 +52,8 @@ def test_words_of_tune(tuner: Tuner) -> None:
     for options, message in (
         ("tune payload.mlir", "target: found fake, allowed for programs:"),
         ("tune", "tune: the operation and the shape are missing"),
+        ("tune conv 8x8x8", "hint: other operations are tuned in a program: tuner tune PROGRAM.mlir\n"),
+        ("tune matmull 8x8x8", "hint: did you mean matmul?\n"),
         ("tune matmul", "tune: the shape is missing\nhint: tuner tune matmul 512x512x512\n"),
         ("tune 64x32x16", "tune: the operation is missing\nhint: tuner tune matmul 64x32x16\n"),
         ("tune matmul 8x8x8 --dtype f8", "dtype: found 'f8', allowed f32, f64, bf16"),

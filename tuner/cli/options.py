@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from tuner.core.candidate import CPU, Candidate, TargetName
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import QUANTIZED
 from tuner.core.problem import (
     BATCH_MATMUL,
@@ -20,6 +20,7 @@ from tuner.core.problem import (
     LAYOUTS,
     MATMUL,
     NUMPY_ALIGNMENT,
+    OPERATIONS,
     WARM,
     Matmul,
     Problem,
@@ -352,6 +353,10 @@ def problem_of(
         m, n, k = parse_shape(shape)
         of_weights = (weights, group_size, scale_dtype, zero_points, activations)
         return Matmul(m, n, k, name, layout, epilogue, output_dtype, align, cache, *of_weights)
+    if operation not in OPERATIONS:
+        error = unknown_value("operation", operation, OPERATIONS)
+        others = "other operations are tuned in a program: tuner tune PROGRAM.mlir"
+        raise UsageError(error.message, error.hint or others)
     output = narrow_output(name, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)
     return Problem(operation, sizes, name, layout, epilogue, output, batch, align, cache)
