@@ -30,6 +30,8 @@ STEPS = {
     "into panels": "transform.structured.hoist_pad",
     "fills it up": '"tensor.pad"',
     "a square of": "transform.structured.split ",
+    "both operands of a block are packed": "pack_a = 1",
+    "A is read where it lies": "pack_a = 0",
     "zeroed tile by tile": "transform.structured.fuse ",
     "in blocks of": "%block_m|tile_sizes",
     "per step along K": r"tile_sizes \[0, 0, |tuner.unroll_inner_loops",
@@ -78,6 +80,7 @@ def test_a_comment_stands_with_the_steps_that_it_is_about(
     for sample, script in scripts:
         for comment, steps in sections(script):
             assert steps.strip(), f"{sample.text}: {comment}"
+            assert comment.splitlines()[0] == comment.splitlines()[0].rstrip(), f"{sample.text}: {comment}"
             for words, step in STEPS.items():
                 assert words not in comment or re.search(step, steps), f"{sample.text}: {comment}"
 
