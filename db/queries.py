@@ -176,6 +176,13 @@ def trials_of_query(query: TrialQuery) -> "AnySelect":
     return _in_order(trial_select().where(*conditions), query)
 
 
+def count_of_query(query: TrialQuery) -> "Select[int]":
+    """Returns the SELECT of the number of trials with an outcome that match a query, without its limit."""
+    chosen = select(sa.func.count(TrialRow.id)).join(TrialRow.run).join(RunRow.problem).join(RunRow.machine)
+    conditions = (*_run_conditions(query), *_trial_conditions(query))
+    return chosen.where(TrialRow.status.is_not(None), *conditions)
+
+
 def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
     """Returns the SELECT of trials by their ids, sorted and limited as a query says."""
     return _in_order(trial_select().where(TrialRow.id.in_(ids)), query)

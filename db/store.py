@@ -352,6 +352,11 @@ class Store:
         with self._database.reading() as session:
             return _trials(session, queries.trials_of_query(query))
 
+    def count_of_trials(self, query: TrialQuery) -> int:
+        """Returns how many trials with an outcome match a query, without its limit, ``best`` and order."""
+        with self._database.reading() as session:
+            return session.scalars(queries.count_of_query(query)).one()
+
     def proposals(self, run_id: int) -> tuple[Proposal, ...]:
         """Returns all candidates that a run has proposed, by trial number, each with its outcome if any."""
         with self._database.reading() as session:

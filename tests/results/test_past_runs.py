@@ -5,17 +5,21 @@ import importlib.util
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.trials import measurement, run, top_trial, trial
+from tests.tuning import fakes
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.records import Verdict
-from tuner.core.runs import StoredTrial
+from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.db import rows
+from tuner.db.store import Store
 from tuner.results.database_name import database_text, naming_database, which_database
 from tuner.results.differences import differences, trial_difference
-from tuner.results.past_runs import Trials, trial_query
+from tuner.results.past_runs import Trials, page_of_trials, past_trials, trial_query
 
 NOON = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
 
@@ -158,3 +162,41 @@ def test_the_advice_of_an_error_names_it() -> None:
     ):
         with pytest.raises(UsageError, match=message), naming_database(name):
             raise UsageError("nothing", *advice)
+
+
+# A page of a long history: what it shows is read, and nothing else.
+
+
+@pytest.mark.parametrize("sort", ["created", "-created", "median", "-median", "number"])
+@pytest.mark.parametrize("conditions", [{}, {"strategy": "fake"}, {"status": "measured"}, {"run": 2}])
+def test_a_page_is_a_part_of_what_a_query_without_a_limit_gives(
+    store: Store, sort: str, conditions: dict[str, Any]
+) -> None:
+    for seed in range(3):
+        fakes.tune(store, trials=12, seed=seed)
+    query = TrialQuery(sort=sort, **conditions)
+    everything = past_trials(store, query)
+    page, count = page_of_trials(store, query, 5)
+    assert count == len(everything) > 5
+    assert page == (everything[-5:] if sort == "created" else everything[:5])
+    assert page_of_trials(store, query, 1000) == (everything, count)
+
+
+def test_of_a_long_history_only_the_trials_of_the_page_are_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20 lines of 200,000 trials took 1.9 GB: all of them were read."""
+    for seed in range(3):
+        fakes.tune(store, trials=12, seed=seed)
+    read: list[int] = []
+    trial_of = rows.trial_of
+
+    def counted(row: Any, *others: Any) -> StoredTrial:
+        read.append(row.id)
+        return trial_of(row, *others)
+
+    monkeypatch.setattr(rows, "trial_of", counted)
+    for sort in ("created", "median"):
+        read.clear()
+        page, _ = page_of_trials(store, TrialQuery(sort=sort), 4)
+        assert sorted(read) == sorted(each.id for each in page)

@@ -188,6 +188,21 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
     return Trials(reversed(trials) if is_latest else trials)
 
 
+def page_of_trials(store: "Store", query: TrialQuery, most: int) -> tuple[Trials, int]:
+    """Returns at most ``most`` trials of a query, and how many match it; reads no others.
+
+    In the order of time these are the latest, so that a table ends with what is new; else the first.
+    """
+    is_by_time = query.sort == TrialQuery.sort
+    if query.best:  # one trial of each problem, target, machine and number of threads
+        trials = past_trials(store, query)
+        return Trials(trials[-most:] if is_by_time else trials[:most]), len(trials)
+    if is_by_time:
+        latest = past_trials(store, replace(query, sort=f"-{query.sort}", limit=most))
+        return Trials(reversed(latest)), store.count_of_trials(query)
+    return past_trials(store, replace(query, limit=most)), store.count_of_trials(query)
+
+
 def best_results_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
     """Returns the best run's result of each problem, target, threads and machine that ``trials`` has.
 

@@ -14,12 +14,13 @@ from tuner.results.best_trials import why_first_is_not_best
 from tuner.results.database_name import database_text
 from tuner.results.output.json_documents import history_csv, listed_documents, listed_run_document
 from tuner.results.output.tables import history_table, runs_table
-from tuner.results.past_runs import best_results_among, past_trials, run_query, trial_query
+from tuner.results.past_runs import best_results_among, page_of_trials, past_trials, run_query, trial_query
 from tuner.tuning.tuned_run import tuned_run
 
 FORMATS = ("table", "json", "csv", "t4")
 BY_MEDIAN = "median"  # a value of --sort
 OF_TRIALS = ("strategy", "run", "best", "sort", "form")  # options that runs do not have
+DOCUMENTS = ("json", "csv", "t4")  # forms that list all trials
 LISTED = 20  # trials or runs in a table, unless --limit is given
 
 
@@ -100,7 +101,11 @@ def history(
 
 def _list_trials(query: TrialQuery, database: str | None, listed: int | None, form: str) -> None:
     with open_known_store(database) as store:
-        trials = past_trials(store, query)
+        if listed is None or form in DOCUMENTS:
+            trials = past_trials(store, query)
+            count = len(trials)
+        else:
+            trials, count = page_of_trials(store, query, listed)
         best_of_runs = best_results_among(store, query, trials)
         why = why_first_is_not_best(store, trials, best_of_runs) if query.sort == BY_MEDIAN else ""
         info = store.info()
@@ -120,10 +125,9 @@ def _list_trials(query: TrialQuery, database: str | None, listed: int | None, fo
             command = tune_command(query.task, query.strategy)
             print(f"{nothing_matches(command, 'trial', info)}{database_text(database)}")
         case _:
-            latest = query.sort == TrialQuery.sort  # the latest are the last: a table ends with what is new
-            shown = trials[-listed:] if listed and latest else trials[:listed]
-            print("\n".join(history_table(shown, screen_columns(), best, why)))
-            _print_more(len(shown), len(trials), "trials", "latest" if latest else "first")
+            print("\n".join(history_table(trials, screen_columns(), best, why)))
+            which = "latest" if query.sort == TrialQuery.sort else "first"
+            _print_more(len(trials), count, "trials", which)
 
 
 def _print_more(shown: int, count: int, what: str, which: str) -> None:
