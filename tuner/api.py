@@ -59,6 +59,7 @@ def tune(
     chip: str = "",
     threads: int = 1,
     strategy: Path | str | tuple[Path | str, ...] = (),
+    library: Path | str | tuple[Path | str, ...] = (),
     reopen: bool = False,
     space: Path | str | None = None,
     sampler: str | None = None,
@@ -88,6 +89,8 @@ def tune(
         threads: threads of a CPU kernel, 1 or more.
         strategy: names of strategies, or paths of ``.mlir`` and ``.mlir.j2`` scripts, one or several; all
             strategies of the search space where none is given.
+        library: paths of ``.mlir`` scripts, one or several, whose sequences the scripts of ``strategy`` use,
+            as files of mlir-opt's ``--transform-preload-library``.
         reopen: whether to open the knobs of a script again whose values it selects, as those of exported
             scripts do, so that all their options are searched.
         space: path of a search-space file; None: the shipped ``search_space.yaml``.
@@ -190,6 +193,7 @@ def tune_many(
     chip: str = "",
     threads: int = 1,
     strategy: Path | str | tuple[Path | str, ...] = (),
+    library: Path | str | tuple[Path | str, ...] = (),
     reopen: bool = False,
     space: Path | str | None = None,
     sampler: str | None = None,
@@ -220,6 +224,7 @@ def tune_many(
         chip: as for ``tune``, as are the arguments up to ``db``.
         threads: threads of a CPU kernel.
         strategy: names of strategies, or paths of scripts.
+        library: paths of ``.mlir`` scripts whose sequences the scripts of ``strategy`` use.
         reopen: whether to search over the options of knobs whose value a script selects.
         space: path of a search-space file.
         sampler: search method for what is tried beyond the common configurations.
@@ -335,6 +340,7 @@ def _request_fields(arguments: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name: arguments[name] for name in SAME_NAMED},
         "strategies": _several(arguments["strategy"]),
+        "libraries": _several(arguments["library"]),
         "budget_s": _seconds(arguments["budget"]),
     }
 

@@ -460,3 +460,13 @@ class RunOrCampaign(click.ParamType[int]):
 space_option = click.option(
     "--space", type=click.Path(path_type=Path), help="Search-space file. Default: the one shipped."
 )
+
+
+library_option = click.option(
+    "--library",
+    "libraries",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A script whose sequences the script uses, as mlir-opt's preloaded libraries; may be repeated.",
+)

@@ -33,6 +33,7 @@ class Candidate:
 
 PATH_FOLLOWS = "=/"  # in ``ChosenStrategy.text``; names of recorded strategies may have a "=" too
 REOPENED = ":reopened"
+LIBRARY = "&library="  # in ``ChosenStrategy.text``, before the path of each
 
 
 @dataclass(frozen=True)
@@ -42,19 +43,26 @@ class ChosenStrategy:
     name: str
     path: Path | None = None  # None: the shipped script
     reopens: bool = False  # knobs whose value the script selects are open again, with all their options
+    libraries: tuple[Path, ...] = ()  # scripts whose sequences the script uses
 
     @property
     def text(self) -> str:
-        """Returns the stored form: ``name``, ``name=/path/to/script``, ``name:reopened=/path/to/script``."""
+        """Returns the stored form: ``name``, ``name=/path/to/script``, ``name:reopened=/path/to/script``.
+
+        The paths of libraries follow: ``name=/path/to/script&library=/path/to/library``.
+        """
+        if self.path is None:
+            return self.name
         mark = REOPENED if self.reopens else ""
-        return self.name if self.path is None else f"{self.name}{mark}={self.path}"
+        return f"{self.name}{mark}={self.path}{''.join(f'{LIBRARY}{path}' for path in self.libraries)}"
 
     @classmethod
     def parse(cls, text: str) -> "ChosenStrategy":
         """Returns the strategy of its stored form; the inverse of ``text``."""
         name, has_path, rest = text.partition(PATH_FOLLOWS)
-        path = Path(f"/{rest}") if has_path else None
-        return cls(name.removesuffix(REOPENED), path, name.endswith(REOPENED))
+        script, *libraries = rest.split(LIBRARY)
+        path = Path(f"/{script}") if has_path else None
+        return cls(name.removesuffix(REOPENED), path, name.endswith(REOPENED), tuple(map(Path, libraries)))
 
 
 CPU = "cpu"

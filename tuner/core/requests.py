@@ -130,6 +130,7 @@ class RunRequest:
     # names of the search-space file, or paths of scripts; (): the whole file
     strategies: tuple[Path | str, ...] = ()
     reopen: bool = False  # knobs whose value a script selects are open again
+    libraries: tuple[Path | str, ...] = ()  # scripts whose sequences the scripts of strategies use
     space: Path | str | None = None  # None: the shipped file
     sampler: str | None = None  # None: the default of the target
     seed: int = 0
@@ -154,6 +155,10 @@ class RunRequest:
     @property
     def strategy_text(self) -> tuple[str, ...]:
         return tuple(str(strategy) for strategy in self.strategies)
+
+    @property
+    def library_paths(self) -> tuple[Path, ...]:
+        return tuple(Path(file).absolute() for file in self.libraries)
 
     @property
     def warm_paths(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ __all__ = [
     "math",
     "passes",
     "reference",
+    "script_linking",
     "script_text",
     "torch_dialect",
     "transform",

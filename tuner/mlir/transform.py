@@ -32,6 +32,7 @@ from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
 from tuner.mlir.gpu_ops.unroll_inner_loops import UnrollInnerLoopsOp
 from tuner.mlir.ir.memrefs import NESTED
 from tuner.mlir.ir.reading import any_where, walk_ops
+from tuner.mlir.script_linking import SCHEDULE, SEQUENCE, link_modules
 from tuner.mlir.script_text import APPLY_REGISTERED, sort_pass_options
 from tuner.mlir.wgmma.pipeline import WgmmaPipelineOp
 
@@ -40,6 +41,8 @@ PAYLOAD = "payload"  # file name in the locations of payload ops; locations of t
 UNNAMED = "-"  # file name that MLIR gives to parsed text
 # Lines that MLIR adds to the message of an op defined in Python.
 ADDED = re.compile(r'TransformOpInterfaceFallbackModel: silenceable failure|see current operation: "tuner\.')
+UNRESOLVED = "unresolved external"  # symbol, or named sequence
+WHICH_LIBRARY = "--library FILE names a script that defines it"
 NOT_VECTORIZED = "Attempted to vectorize, but failed"
 DYNAMIC_SIZES = (
     "its sizes are dynamic: a tile size does not divide (pad, peel, or give large enough vector_sizes)"
@@ -93,6 +96,8 @@ class OpLocations:
             for line in lines
         ]
         why = self._why_not_vectorized(lines)
+        if said and UNRESOLVED in said[0]:
+            why = [WHICH_LIBRARY]
         return "; ".join([*said[:2], *why])[:LENGTH_LIMIT] or type(error).__name__
 
     def _why_not_vectorized(self, lines: list[str]) -> list[str]:
@@ -270,9 +275,6 @@ def _unregistered(match: re.Match[str], text: str) -> str:
     return f"line {line}:{column}: found {found}, allowed dialects that MLIR or GPUX has"
 
 
-SEQUENCE = "transform.named_sequence"
-
-
 def apply_script(
     payload: ir.Module, script: ir.Module, *, allows_effects: bool = False, trailing: tuple[str, ...] = ()
 ) -> None:
@@ -286,6 +288,7 @@ def apply_script(
     """
     if not allows_effects:
         require_no_effects(script)
+    link_modules(script)
     for schedule in schedules_of(script):
         sequence = entry_sequence(schedule)
         bind_trailing_arguments(sequence, trailing)
@@ -303,9 +306,6 @@ def verify(payload: ir.Module) -> None:
         payload.operation.verify()
     except ir.MLIRError as error:
         raise CandidateError(Stage.COMPILE, f"after the script: {first_diagnostic(error)}") from error
-
-
-SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
 
 
 def schedules_of(script: ir.Module) -> list[ir.Module]:

@@ -15,7 +15,7 @@ from tuner.runtime.workers.protocol import CALL, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 from tuner.search.cost_model.configurations import initial_configurations
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.space.scripts.strategy import Binder, load_chosen
 from tuner.targets.interface import Bind, Plan
 
 TIMEOUT_S = 10.0  # to fill one custom template; a shipped template takes milliseconds
@@ -54,7 +54,7 @@ def bind(
 
     A user's templates may hang: they are filled in a child process, each within ``timeout_s``.
     """
-    loaded = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in strategies)
+    loaded = tuple(map(load_chosen, strategies))
     variables = variables_of(problem, machine, threads)
     here = Binder(loaded, problem, variables, threads)
     custom = tuple(

@@ -64,13 +64,13 @@ def require_offered(backends: Backends, target: TargetName, needs: Collection[st
 def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
     """Raises UsageError for a user's plain script that needs more than the machine of a run's target has."""
     from tuner.space.scripts.header import instructions_needed  # not at start-up
-    from tuner.space.scripts.strategy import load_strategy  # not at start-up
+    from tuner.space.scripts.strategy import load_chosen  # not at start-up
 
     if not settings.target.has_machine:
         return
     for chosen in settings.strategies:
         if chosen.path is not None and chosen.path.name.endswith(PLAIN_SUFFIX):
-            script = load_strategy(chosen.name, chosen.path).text
+            script = load_chosen(chosen).text
             needs = instructions_needed(script, settings.problem.multiplied_dtype)
             require_offered(backends, settings.target, needs, chosen.path.name)
 
@@ -187,7 +187,12 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
         problem=request.problem,
         target=target,
         threads=request.threads,
-        strategies=choose(request.strategy_text, space_file, reopens=request.reopen),
+        strategies=choose(
+            request.strategy_text,
+            space_file,
+            reopens=request.reopen,
+            libraries=request.library_paths,
+        ),
         space_yaml=space_file.text,
         space_name=space_file.name,
         sampler=_sampler(request.sampler, kind.status().is_timed, target),

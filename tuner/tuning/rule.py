@@ -26,7 +26,7 @@ from tuner.space.file.entries import StrategyEntry, Variables
 from tuner.space.file.reading import SpaceFile, load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.choice import choose, spaces
-from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.space.scripts.strategy import Binder, load_chosen
 from tuner.space.search_space import SearchSpace
 from tuner.tuning.pool import PoolProblem, projected_pool
 
@@ -177,7 +177,7 @@ class ProblemSpaces:
 
     def script(self, problem: Problem, candidate: Candidate) -> Script:
         """Returns the script of a configuration that is allowed for the problem. Raises CandidateError."""
-        strategies = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in self.strategies)
+        strategies = tuple(map(load_chosen, self.strategies))
         return Binder(strategies, problem, self._variables(problem), self.threads).bind(candidate)
 
     def sha256(self, strategies: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli.main import DONE, FAILED
-from tuner.cli.options import EXPORTED, backends_of, json_option, print_found
+from tuner.cli.options import EXPORTED, backends_of, json_option, library_option, print_found
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.processors import processor_of, require_instructions
 from tuner.core.serialization import encode, read_text_or_stdin
@@ -18,6 +18,7 @@ from tuner.library.header import is_library, read_document
 from tuner.results.exported_trial import source_file
 from tuner.runtime.workers.worker import call_in_child
 from tuner.space.scripts.header import instructions_needed, is_exported, provenance_file, read_provenance
+from tuner.space.scripts.strategy import linked_text
 
 if TYPE_CHECKING:
     from tuner.core.machine import Machine
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     metavar="LIST",
     help="Arguments of the entry after the first, as mlir-opt's option: linalg.matmul,^linalg.fill,#8;16.",
 )
+@library_option
 @json_option
 @click.pass_context
 def apply(
@@ -50,6 +52,7 @@ def apply(
     cpu: str,
     strict: bool,
     trailing: str,
+    libraries: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Applies a transform script of any origin to a payload and prints the result; - is stdin.
@@ -59,6 +62,8 @@ def apply(
     A script runs passes by name. Those that write files, start programs or print are refused unless
     --allow-effects says that the script is trusted. A script whose result needs instructions that this
     machine does not have is refused, unless --cpu or the script's header names another processor.
+
+    With --library, sequences that the script declares come from other files, as mlir-opt preloads them.
 
     Of a library of several schedules it lists each contraction of the payload on stderr: the entry that
     took it, or why none did.
@@ -82,6 +87,9 @@ def apply(
             f"{payload.name} has one",
             f"tuner apply {payload} {script}",
         )
+    if libraries:
+        link = partial(linked_text, script_text, script.name, libraries)
+        script_text = call_in_child("apply", link, TIMEOUT_S, is_named=False)
     backends = backends_of(context)
     needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
     if needs:

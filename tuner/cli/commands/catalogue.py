@@ -17,6 +17,7 @@ from tuner.cli.options import (
     database_option,
     is_typed,
     json_option,
+    library_option,
     open_known_store,
     print_found,
     problem_options,
@@ -89,6 +90,7 @@ def _strategy_document(entry: "StrategyEntry") -> dict[str, object]:
 @click.argument("shape", metavar="[Bx]MxNxK")
 @problem_options
 @click.option("--strategy", "strategies", multiple=True, help="Only this strategy; may be repeated.")
+@library_option
 @target_options
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
 @space_option

@@ -2,6 +2,7 @@
 
 import datetime
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from tuner.cli.options import (
     backends_of,
     database_option,
     json_option,
+    library_option,
     open_known_store,
     parse_number,
     parse_share,
@@ -40,7 +42,9 @@ from tuner.results.regression.gate import (
     recorded_entry,
 )
 from tuner.results.regression.script_check import CheckFinding, checked
+from tuner.runtime.workers.worker import call_in_child
 from tuner.space.scripts.header import read_provenance, without_header
+from tuner.space.scripts.strategy import linked_text
 from tuner.version import __version__
 
 if TYPE_CHECKING:
@@ -54,9 +58,11 @@ if TYPE_CHECKING:
 
 
 BEST = "best"  # in place of a trial's number: all best trials of this machine
+LINK_TIMEOUT_S = 60.0
 NEEDED = {  # option -> the one that it goes with
     **dict.fromkeys(("op", "shape", "dtype", "target"), "--best"),
     **dict.fromkeys(("record", "summary"), "--baseline"),
+    "library": "SCRIPT",
 }
 
 
@@ -89,6 +95,7 @@ NEEDED = {  # option -> the one that it goes with
 @click.option(
     "--summary", type=click.Path(path_type=Path), metavar="FILE", help="Of --baseline: write Markdown."
 )
+@library_option
 @seed_option("Of the random inputs.")
 @database_option
 @json_option
@@ -102,6 +109,7 @@ def check(
     record: tuple[str, ...],
     max_slowdown: str,
     summary: Path | None,
+    libraries: tuple[Path, ...],
     seed: int,
     database: str | None,
     as_json: bool,
@@ -131,7 +139,7 @@ def check(
     backends, limit = backends_of(context), parse_share(max_slowdown)
     limits = SlowdownLimits.up_to(limit)
     if script is not None:
-        code = _check_script(backends, script, limits, seed, as_json=as_json)
+        code = _check_script(backends, script, libraries, limits, seed, as_json=as_json)
     elif baseline is None:
         query = trial_query(operation=conditions.pop("op"), **conditions)
         code = _check_best(backends, query, limit, seed, database, as_json=as_json)
@@ -155,13 +163,23 @@ def _require_one_subject(
 
 
 def _check_script(
-    backends: "Backends", script: Path, limits: SlowdownLimits, seed: int, *, as_json: bool
+    backends: "Backends",
+    script: Path,
+    libraries: tuple[Path, ...],
+    limits: SlowdownLimits,
+    seed: int,
+    *,
+    as_json: bool,
 ) -> int:
     if str(script) == "-":
         raise UsageError("check: a script on standard input has no provenance", "tuner check best.mlir")
     text = read_text(script, "MLIR text", hint=EXPORTED)
     provenance = read_provenance(script, text)
-    result = checked(backends, provenance, without_header(text), limits, seed)
+    bound = without_header(text)
+    if libraries:
+        link = partial(linked_text, bound, script.name, libraries)
+        bound = call_in_child("check", link, LINK_TIMEOUT_S, is_named=False)
+    result = checked(backends, provenance, bound, limits, seed)
     lines = wrapped(check_lines(result, provenance.median_s), screen_columns())
     document = check_document(result, provenance.median_s, provenance.time_reliability)
     print_found(as_json, document, *lines)

@@ -21,6 +21,7 @@ from tuner.cli.options import (
     fleet_options,
     is_payload,
     json_option,
+    library_option,
     open_known_store,
     open_store,
     popped_fleet,
@@ -53,15 +54,26 @@ PREDICTED_LIMIT = 8  # trials whose cycles are predicted at the end of a run: ha
 REASONS_SHOWN = 3
 # parameters that an export without a search does not take
 SEARCH_OPTIONS = (
-    *("strategies", "reopen", "space", "sampler", "trials", "budget", "seed", "workers", "fresh"),
+    *(
+        "strategies",
+        "reopen",
+        "libraries",
+        "space",
+        "sampler",
+        "trials",
+        "budget",
+        "seed",
+        "workers",
+        "fresh",
+    ),
     *("warm_start", "warm_files", "baseline", "as_json"),
 )
 EXAMPLE_SIZES = "512x512x512"
 HEADINGS = {  # of the help -> options
     "Problem": "dtype layout epilogue output-dtype align cache weights constant group-size scale-dtype "
     "zero-points activations target chip cpu entry arg shapes",
-    "Search": "strategy reopen space sampler trials budget seed workers fresh no-warm-start warm-start "
-    "resume",
+    "Search": "strategy library reopen space sampler trials budget seed workers fresh no-warm-start "
+    "warm-start resume",
     "Measurement": "threads baseline retime",
     "Fleet": "fleet on machine devices priority",
     "Output": "db json debug help",
@@ -88,6 +100,7 @@ class UnderHeadings(click.Command):
 @click.option(
     "--strategy", "strategies", multiple=True, help="Strategy to try; may be repeated. Default: all that fit."
 )
+@library_option
 @click.option(
     "--reopen",
     is_flag=True,

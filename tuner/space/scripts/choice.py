@@ -16,7 +16,7 @@ from tuner.space.feasible_set import FeasibleSet, projected
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.header import is_exported, provenance_file, read_provenance
-from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, Strategy, load_strategy
+from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, Strategy, load_chosen
 from tuner.space.search_space import SearchSpace
 
 if TYPE_CHECKING:
@@ -29,18 +29,24 @@ PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 
 
 def choose(
-    options: tuple[str, ...], space_file: SpaceFile, *, reopens: bool = False
+    options: tuple[str, ...],
+    space_file: SpaceFile,
+    *,
+    reopens: bool = False,
+    libraries: tuple[Path, ...] = (),
 ) -> tuple[ChosenStrategy, ...]:
     """Returns the strategies that the values of --strategy name; () means all of the search-space file.
 
     A value is a name in the file, or the path of a script. ``reopens``: knobs whose value a script selects
-    are open again. Raises UsageError for a value that is neither, for a script that cannot be read, for a
-    template that the file does not describe, for two of one name, and for ``reopens`` without a script that
-    it could open.
+    are open again. ``libraries``: scripts whose sequences the scripts use. Raises UsageError for a value that
+    is neither, for a script that cannot be read, for a template that the file does not describe, for two of
+    one name, and for ``reopens`` and ``libraries`` without a script that they are for.
     """
+    if libraries and not any(given.endswith(PLAIN_SUFFIX) for given in options):
+        raise UsageError("--library: there is no script that uses it", "--strategy FILE.mlir")
     if not options:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
-    chosen = tuple(_of_name(given, space_file) for given in dict.fromkeys(options))
+    chosen = tuple(_of_name(given, space_file, libraries) for given in dict.fromkeys(options))
     names = [one.name for one in chosen]
     for name in names:
         if names.count(name) > 1:
@@ -122,10 +128,10 @@ def appended_bufferization(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...
 
 
 def _plain_scripts(chosen: tuple[ChosenStrategy, ...]) -> Iterator[Strategy]:
-    return (load_strategy(one.name, one.path) for one in chosen if _is_plain(one))
+    return (load_chosen(replace(one, reopens=False)) for one in chosen if _is_plain(one))
 
 
-def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
+def _of_name(given: str, space_file: SpaceFile, libraries: tuple[Path, ...]) -> ChosenStrategy:
     if any(entry.name == given for entry in space_file.strategies):
         return _named(given, space_file)
     if not given.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
@@ -139,7 +145,9 @@ def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
             f"strategy {given!r}: its knobs are missing in {space_file.name}",
             f"describe strategies.{name} there",
         )
-    text = load_strategy(name, path).text
+    if _is_plain(chosen):
+        chosen = replace(chosen, libraries=libraries)
+    text = load_chosen(chosen).text
     if not text.strip() or (_is_plain(chosen) and MAIN not in text):
         raise UsageError(
             f"strategy {given!r}: found no sequence @{MAIN}, which a transform script begins with",
@@ -170,7 +178,7 @@ def _is_plain(chosen: ChosenStrategy) -> bool:
 def _schedule(chosen: ChosenStrategy) -> "Schedule":
     from tuner.space.scripts.schedule import Schedule  # loads MLIR
 
-    strategy = load_strategy(chosen.name, chosen.path, reopens=chosen.reopens)
+    strategy = load_chosen(chosen)
     return Schedule(strategy.text, strategy.path.name)
 
 
@@ -201,7 +209,7 @@ def first_configuration(
     point = next(islice(_preferred(able, listed), skipped, None), None)
     if point is None:
         return None
-    strategies = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in chosen)
+    strategies = tuple(map(load_chosen, chosen))
     return point, Binder(strategies, problem, variables, threads=1).bind(point)
 
 
@@ -244,7 +252,7 @@ def projected_script(
         point = projected(candidate, space)
         if point is None:
             return None
-        strategies = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in chosen)
+        strategies = tuple(map(load_chosen, chosen))
         return point, Binder(strategies, problem, variables, threads=1).bind(point)
     except (UsageError, CandidateError):
         return None

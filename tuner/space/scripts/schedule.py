@@ -8,10 +8,13 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from pathlib import Path
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.serialization import read_text
 from tuner.mlir.bindings import ir, transform
+from tuner.mlir.script_linking import Library, linked
 from tuner.mlir.script_text import text_of
 from tuner.mlir.transform import new_context
 from tuner.mlir.transform import parse as parse_mlir
@@ -247,6 +250,29 @@ def _bare(text: str) -> str:
 # the script selects already has this one choice.
 
 
+def with_libraries(text: str, name: str, libraries: tuple[Path, ...]) -> str:
+    """Returns the script ``name`` with the sequences of the files ``libraries``, as text that needs no file.
+
+    Raises UsageError for a file that cannot be read or parsed, and for two sequences of one name.
+    """
+    partitions = _partitions_in(text)
+    with new_context(), ir.Location.unknown():
+        try:
+            script = parse_mlir(text, name)
+            read = [
+                (path.name, read_text(path, "MLIR text of a library"))
+                for path in dict.fromkeys(map(Path.resolve, libraries))
+            ]
+            modules = [(file, parse_mlir(own, file)) for file, own in read]
+            return partitions + linked(script, name, [Library(file, one.operation) for file, one in modules])
+        except CandidateError as error:
+            raise UsageError(error.reason) from error
+
+
+def _partitions_in(text: str) -> str:
+    return "".join(f"{line}\n" for line in text.splitlines() if line.startswith(PARTITIONS_COMMENT))
+
+
 OPEN_KNOB = re.compile(r'transform\.tune\.knob<"([^"]*)">(?= options)')
 
 
@@ -255,9 +281,7 @@ class Schedule:
 
     def __init__(self, text: str, name: str = "script") -> None:
         """Parses the script ``name``. Raises UsageError for invalid MLIR, options or constraints."""
-        self._partitions = "".join(
-            f"{line}\n" for line in text.splitlines() if line.startswith(PARTITIONS_COMMENT)
-        )
+        self._partitions = _partitions_in(text)
         self._context = new_context()
         with self._context, ir.Location.unknown():
             try:

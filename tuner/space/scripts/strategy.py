@@ -3,16 +3,17 @@
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 import jinja2.sandbox
 
-from tuner.core.candidate import Candidate, Value
+from tuner.core.candidate import Candidate, ChosenStrategy, Value
 from tuner.core.errors import CandidateError, Stage, defect_line, reason_of
 from tuner.core.fusions import facts_of, threads_comment
 from tuner.core.interfaces import Partition, Script
@@ -76,6 +77,26 @@ def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False)
     return Strategy(name, source, text)
 
 
+def load_chosen(chosen: ChosenStrategy) -> Strategy:
+    """Reads the script of a strategy that a run tries, linked with its libraries; raises UsageError."""
+    strategy = load_strategy(chosen.name, chosen.path, reopens=chosen.reopens)
+    return replace(strategy, text=linked_text(strategy.text, strategy.path.name, chosen.libraries))
+
+
+def linked_text(text: str, name: str, libraries: tuple[Path, ...]) -> str:
+    """Returns the script ``name`` linked with files, so that it needs none of them; raises UsageError."""
+    if not libraries:
+        return text
+    linked: str = _schedule_module().with_libraries(text, name, libraries)
+    return linked
+
+
+def _schedule_module() -> ModuleType:
+    from tuner.space.scripts import schedule  # loads MLIR
+
+    return schedule
+
+
 @dataclass(frozen=True)
 class Binder:
     """Fills the knob values of candidates into scripts, for one problem, machine and number of threads."""
@@ -102,10 +123,11 @@ class Binder:
 
     @cached_property
     def _schedules(self) -> "dict[str, Schedule]":
-        from tuner.space.scripts.schedule import Schedule  # loads MLIR
-
         plain = (strategy for strategy in self.strategies if not strategy.is_template)
-        return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}
+        return {
+            strategy.name: _schedule_module().Schedule(strategy.text, strategy.path.name)
+            for strategy in plain
+        }
 
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
         """Returns all variables that a template can use for a candidate: docs/reference/templates.md."""
