@@ -21,7 +21,10 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 import tuner.torch  # noqa: E402 - after the skip
 from tests.programs.exports.export import Function  # noqa: E402
+from tuner.core import fusions  # noqa: E402
+from tuner.mlir.fusions import fusion_problem  # noqa: E402
 from tuner.programs.execution import host_function  # noqa: E402
+from tuner.programs.fusions.pipeline import FormedText, form_text  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
 
 F = torch.nn.functional
@@ -143,6 +146,17 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     ),
     "batch norm": (torch.nn.BatchNorm1d(9).eval(), GRID),
 }
+
+
+def test_prefixes_are_summed_by_rows_of_vectors() -> None:
+    """Sums over the last dimension would add the lanes of a register for each prefix."""
+    exported = export_module(Function(lambda x: x.cumsum(1)), (torch.ones(48, 700),), None)
+    formed = form_text(exported.payload.text, None)
+    assert isinstance(formed, FormedText)
+    rows = [each for each in formed.program.fusions if each.kind == fusions.ROWS]
+    texts = [fusion_problem(each).fusion for each in rows]
+    assert texts
+    assert all("tuner.reduced" in text for text in texts)
 
 
 @pytest.mark.drawn(2)

@@ -327,7 +327,7 @@ def _reciprocal(x: torch.Tensor) -> Any:
     return ATEN.div.Tensor(_like(wide, 1.0), wide)
 
 
-PREFIX_BLOCK = 8  # so many elements are summed by a triangle of additions; 4, 16 and 32 are slower
+PREFIX_BLOCK = 16  # so many elements are summed by a triangle of additions: a vector of f32
 
 
 def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -363,9 +363,10 @@ def _prefix_sums(x: torch.Tensor) -> torch.Tensor:
         sums = inside + before.unsqueeze(-1)
         return sums.reshape(*x.shape[:-1], blocks * PREFIX_BLOCK)[..., :size]
     steps = torch.arange(size)
-    is_before = steps[None, :] <= steps[:, None]
+    is_before = steps[:, None] <= steps[None, :]
     zero = torch.zeros((), dtype=kind)
-    return torch.where(is_before, x.unsqueeze(-2), zero).sum(-1, dtype=kind)
+    # in order, a vector of prefixes at a time: the sums are of rows, not of the last dimension
+    return torch.where(is_before, x.unsqueeze(-1), zero).sum(-2, dtype=kind)
 
 
 def _rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:

@@ -1,0 +1,270 @@
+"""Compiles vision models of torchvision and timm as written.
+
+``python -m benchmarks.vision_survey --output FILE``. Each model has random weights, drawn from its name,
+and is compiled in a child process with a time limit. Its outcome is "right" (as near to eager mode as f32
+rounds), "wrong", "refused" with the reason, "stopped" (a crash, the compiler's or the child's limit) or
+"missing" (the library does not have it). The document has counts and reasons, no times.
+
+torchvision and timm are not among tuner's own requirements: ``pip install torchvision timm``.
+"""
+
+import argparse
+import importlib
+import json
+import multiprocessing
+import os
+import sys
+import time
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+LIMIT_S = 600.0  # of a model, in seconds of processor time of all its processes, about
+TOLERANCE = 1e-3  # of the greatest error, relative to the greatest number that eager mode returns
+RIGHT, WRONG, REFUSED, STOPPED, MISSING = OUTCOMES = ("right", "wrong", "refused", "stopped", "missing")
+
+# The side of the square images: the least that the model takes with all its stages, or near to it.
+TORCHVISION = {
+    "alexnet": 96,
+    "vgg11_bn": 64,
+    "resnet18": 64,
+    "resnet50": 64,
+    "resnext50_32x4d": 64,
+    "wide_resnet50_2": 64,
+    "squeezenet1_1": 64,
+    "densenet121": 64,
+    "inception_v3": 96,
+    "googlenet": 64,
+    "shufflenet_v2_x1_0": 64,
+    "mobilenet_v2": 64,
+    "mobilenet_v3_large": 64,
+    "mobilenet_v3_small": 64,
+    "mnasnet1_0": 64,
+    "efficientnet_b0": 64,
+    "efficientnet_v2_s": 64,
+    "regnet_y_400mf": 64,
+    "convnext_tiny": 64,
+    "vit_b_16": 224,
+    "swin_t": 64,
+    "swin_v2_t": 64,
+    "maxvit_t": 224,
+    "segmentation.deeplabv3_mobilenet_v3_large": 96,
+    "segmentation.lraspp_mobilenet_v3_large": 96,
+    "segmentation.fcn_resnet50": 64,
+    "optical_flow.raft_small": 128,
+    "video.r3d_18": 32,
+}
+TIMM = {
+    "swin_tiny_patch4_window7_224": 224,
+    "vit_tiny_patch16_224": 224,
+    "deit_tiny_patch16_224": 224,
+    "beit_base_patch16_224": 224,
+    "samvit_base_patch16_224": 224,
+    "mixer_s32_224": 224,
+    "resmlp_12_224": 224,
+    "gmlp_ti16_224": 224,
+    "convmixer_768_32": 64,
+    "poolformer_s12": 64,
+    "efficientformer_l1": 224,
+    "mobilevit_xxs": 64,
+    "mobilevitv2_050": 64,
+    "ghostnet_100": 64,
+    "hrnet_w18_small": 64,
+    "dla34": 64,
+    "coat_lite_tiny": 224,
+    "cait_xxs24_224": 224,
+    "pit_ti_224": 224,
+    "levit_128s": 224,
+    "crossvit_tiny_240": 240,
+    "xcit_nano_12_p16_224": 224,
+    "eva02_tiny_patch14_224": 224,
+    "pvt_v2_b0": 64,
+    "edgenext_xx_small": 64,
+    "fastvit_t8": 64,
+    "repvgg_a0": 64,
+    "nfnet_f0": 64,
+    "volo_d1_224": 224,
+    "focalnet_tiny_srf": 64,
+}
+
+
+@dataclass(frozen=True)
+class ModelOutcome:
+    """What became of a model."""
+
+    library: str
+    model: str
+    side: int  # of its images, in pixels
+    outcome: str  # one of OUTCOMES
+    reason: str = ""  # why it is not right
+    fusions: int = 0  # of its program; 0: it was compiled as a whole
+    loops: int = 0  # fusions without a schedule
+    warnings: tuple[str, ...] = ()  # that tuner.torch.compile gave
+
+
+def surveyed(
+    names: Callable[[str], bool], limit_s: float, show: Callable[[ModelOutcome, float], None]
+) -> None:
+    """Compiles each model whose name is wanted in a child, and shows its outcome and processor seconds."""
+    for library, models in (("torchvision", TORCHVISION), ("timm", TIMM)):
+        for name, side in models.items():
+            if names(name):
+                began = os.times()
+                outcome = _in_child(library, name, side, limit_s)
+                ended = os.times()
+                used = ended.children_user + ended.children_system
+                show(outcome, used - began.children_user - began.children_system)
+
+
+def _in_child(library: str, name: str, side: int, limit_s: float) -> ModelOutcome:
+    spawn = multiprocessing.get_context("spawn")
+    receiver, sender = spawn.Pipe(duplex=False)
+    child = spawn.Process(target=_send, args=(sender, library, name, side))
+    child.start()
+    sender.close()
+    try:
+        if receiver.poll(limit_s):
+            found: ModelOutcome = receiver.recv()
+            child.join()
+            return found
+        reason = f"timed out after {limit_s:g} s"
+    except EOFError:
+        child.join()
+        reason = f"its process ended with {child.exitcode}"
+    child.kill()
+    child.join()
+    return ModelOutcome(library, name, side, STOPPED, reason)
+
+
+def _send(sender: Connection, library: str, name: str, side: int) -> None:
+    sender.send(outcome_of(library, name, side))
+
+
+def outcome_of(library: str, name: str, side: int) -> ModelOutcome:
+    """Compiles a model and compares its program with eager mode, in this process."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(zlib.crc32(name.encode()))
+    try:
+        module = _module(library, name)
+    except (ImportError, AttributeError, RuntimeError) as error:
+        return ModelOutcome(library, name, side, MISSING, f"{type(error).__name__}: {error}")
+    return _compared(ModelOutcome(library, name, side, RIGHT), module, _inputs(name, side))
+
+
+def _module(library: str, name: str) -> Any:
+    package = importlib.import_module(library)
+    if library == "timm":
+        return package.create_model(name, pretrained=False).eval()
+    place, _, model = name.rpartition(".")
+    models = getattr(package.models, place) if place else package.models
+    options: dict[str, Any] = {}
+    if model in ("inception_v3", "googlenet"):
+        options = {"init_weights": True}  # else they warn
+    if place == "segmentation":
+        options = {"weights_backbone": None}
+    return getattr(models, model)(weights=None, **options).eval()
+
+
+def _inputs(name: str, side: int) -> tuple[Any, ...]:
+    import torch
+
+    image = torch.randn(1, 3, side, side)
+    if name.startswith("video."):
+        return (torch.randn(1, 3, 8, side, side),)
+    return (image, torch.randn_like(image)) if name.startswith("optical_flow.") else (image,)
+
+
+def _compared(start: ModelOutcome, module: Any, inputs: tuple[Any, ...]) -> ModelOutcome:
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    import tuner.torch
+    from tuner.core.errors import TunerError
+    from tuner.programs.run.fused_program import FusedFunction
+
+    with torch.no_grad():
+        expected = tree_leaves(module(*inputs))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            program = tuner.torch.compile(module, inputs)
+            results = tree_leaves(program(*inputs))
+        except TunerError as error:
+            # the hint of an error is in its text, on a line of its own
+            is_stopped = any(word in str(error) for word in ("timed out", "killed by", "exceeded"))
+            return _changed(start, STOPPED if is_stopped else REFUSED, str(error).splitlines()[0])
+    said = tuple(str(each.message) for each in caught if "scalar loops" in str(each.message))
+    function = program.function
+    fusions = function.code.fusions if isinstance(function, FusedFunction) else ()
+    worst = max(map(_error, results, expected))
+    return ModelOutcome(
+        start.library,
+        start.model,
+        start.side,
+        RIGHT if worst <= TOLERANCE else WRONG,
+        "" if worst <= TOLERANCE else f"an error of {worst:.2g} of the greatest number",
+        len(fusions),
+        sum(not each.strategy for each in fusions),
+        said,
+    )
+
+
+def _changed(start: ModelOutcome, outcome: str, reason: str) -> ModelOutcome:
+    return ModelOutcome(start.library, start.model, start.side, outcome, reason)
+
+
+def _error(found: Any, expected: Any) -> float:
+    """Returns the greatest error relative to the greatest number; infinite where the shapes differ."""
+    if not hasattr(expected, "shape"):
+        return 0.0 if found == expected else float("inf")
+    if found.shape != expected.shape or bool((found.isnan() != expected.isnan()).any()):
+        return float("inf")
+    difference = (found.double() - expected.double()).abs().nan_to_num(0.0)
+    return float(difference.max() / expected.double().abs().nan_to_num(0.0).max().clamp(min=1e-30))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Surveys the models, prints a line for each, and writes the outcomes as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.vision_survey", description=__doc__)
+    parser.add_argument("--model", nargs="*", default=[], help="only models whose name contains one of these")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of a model")
+    parser.add_argument("--output", type=Path, help="file for the outcomes")
+    options = parser.parse_args(arguments)
+    outcomes: list[ModelOutcome] = []
+
+    def show(outcome: ModelOutcome, seconds: float) -> None:
+        outcomes.append(outcome)
+        said = (
+            f"{outcome.fusions} fusions, {outcome.loops} as loops" if not outcome.reason else outcome.reason
+        )
+        print(f"{outcome.outcome:8} {outcome.model}: {said} ({seconds:.0f} s of processors)", flush=True)
+        if options.output is not None:
+            _write(options.output, outcomes)
+
+    began = time.monotonic()
+    surveyed(
+        lambda name: not options.model or any(each in name for each in options.model), options.limit, show
+    )
+    counts = Counter(each.outcome for each in outcomes)
+    print(", ".join(f"{counts[each]} {each}" for each in OUTCOMES), f"in {time.monotonic() - began:.0f} s")
+    return int(bool(counts[WRONG] or counts[STOPPED]))
+
+
+def _write(file: Path, outcomes: list[ModelOutcome]) -> None:
+    counts = Counter(each.outcome for each in outcomes)
+    document = {
+        "counts": {each: counts[each] for each in OUTCOMES},
+        "models": [asdict(each) for each in outcomes],
+    }
+    file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""What the survey of vision models says of a module: right, wrong, refused; or that a library is missing."""
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.mlir
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+from benchmarks import vision_survey  # noqa: E402 - after the skip
+
+START = vision_survey.ModelOutcome("none", "model", 4, vision_survey.RIGHT)
+
+
+class Counted(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Computes something else where it is exported: what a wrong compiler looks like."""
+
+    def forward(self, x: Any) -> Any:
+        return x * (1.0 if torch.compiler.is_exporting() else 2.0)
+
+
+def test_a_module_is_right_wrong_or_refused() -> None:
+    x = (torch.ones(2, 4),)
+    right = vision_survey._compared(START, torch.nn.Linear(4, 4).eval(), x)  # noqa: SLF001
+    assert (right.outcome, right.fusions, right.loops) == (vision_survey.RIGHT, 1, 0)
+    wrong = vision_survey._compared(START, Counted(), x)  # noqa: SLF001
+    assert (wrong.outcome, wrong.reason) == (vision_survey.WRONG, "an error of 0.5 of the greatest number")
+    refused = vision_survey._compared(START, torch.nn.Dropout(0.5).train(), x)  # noqa: SLF001
+    assert refused.outcome == vision_survey.REFUSED
+    assert "draws random numbers" in refused.reason
+
+
+def test_a_model_that_no_library_has_is_missing() -> None:
+    assert vision_survey.outcome_of("no_such_library", "model", 8).outcome == vision_survey.MISSING
