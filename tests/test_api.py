@@ -118,7 +118,7 @@ def test_a_question_creates_no_database(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_interrupted_run_raises_and_is_resumed(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(problem: object, threads: int, seed: int) -> None:
+    def interrupt(*_arguments: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: fakes.backends(baseline=interrupt))
@@ -228,7 +228,10 @@ def test_the_best_script_and_a_page_are_returned_and_written(database: str, tmp_
     assert tuner.export(PROBLEM, db=database, machine=fakes.MACHINE.name, stock=True) == script
     for options, message in (
         ({"machine": "another"}, "nothing measured on 'another', only on fake"),
-        ({"format": "json"}, r"format: found .json., allowed script, source, payload, ptx, cubin"),
+        (
+            {"format": "json"},
+            r"format: found .json., allowed script, provenance, source, payload, ptx, cubin",
+        ),
         ({"what": run.best, "format": "ptx"}, "has no GPU program"),
     ):
         with pytest.raises(UsageError, match=message):

@@ -288,7 +288,7 @@ TIMED = "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"
         (busy(1.0, 0.0, 1), f"note: 1.0 of 1 processor is {BUSY}"),
         (busy(0.1, 0.9, 2), "note: the hypervisor gives 0.9 of 2 away; times will"),
         (events.BaselineMeasured(BASELINE), TIMED),
-        (events.BaselineMeasured(BASELINE, unreliable("load")), f"{TIMED}, unreliable: load"),
+        (events.BaselineMeasured(BASELINE, unreliable("load")), f"{TIMED}, unreliable"),
         (events.BaselineFailed("no BLAS"), "baseline: not measured: no BLAS"),
         (events.SpaceExhausted(20, False), "search: all 20 feasible configurations have been tried"),
         (
@@ -300,7 +300,10 @@ TIMED = "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"
         (NoiseMeasured(16.81), "noise floor: none, times of the same code differ by more than 5%"),
         (DONE, "trial 104: measured"),
         (events.WaitsForLock("process 7"), "waiting for process 7: it times on the same device"),
-        (events.WaitsForLock("process 7", True), "same device; the budget goes by"),
+        (
+            events.WaitsForLock("process 7", True),
+            "waiting for process 7: it times on the same device; the budget goes by",
+        ),
         (events.LockWaitEnded("process 7"), "the budget is spent: times next to process 7"),
         (
             events.WaitedForLock(44.1, 60.2),
