@@ -103,6 +103,14 @@ class SpaceExhausted:
 
 
 @dataclass(frozen=True)
+class FailedAlike:
+    """Event: the search ends because all trials of the run's one script failed with the same reason."""
+
+    trials: int
+    failure: Failure
+
+
+@dataclass(frozen=True)
 class RemeasurementStarted:
     """Event: the final re-measurement begins, in which the best trials are timed again, interleaved."""
 
@@ -139,6 +147,7 @@ Event = (
     | BaselineFailed
     | TrialDone
     | SpaceExhausted
+    | FailedAlike
     | RemeasurementStarted
     | NoiseMeasured
     | TrialRefuted

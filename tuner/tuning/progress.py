@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tuner.core.errors import Stage
+from tuner.core.errors import Failure, Stage
 from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Record
@@ -22,6 +22,8 @@ class Progress:
         self.trial_ids = {each.number: each.id for each in stored}  # by trial number
         self.counts = Counts(proposed=len(stored))
         self.best: Record | None = None
+        self.first_outcome: object = None  # of the first trial that ended
+        self.alike = 0  # trials from the first on that ended with this outcome, a failure
         self.ended = 0  # trials that have ended in this session, or in earlier ones
         self.evaluated_s = 0.0  # of this session: the measuring worker's time for its trials
 
@@ -41,6 +43,10 @@ class Progress:
             self.best = record
         self.counts = with_outcome(self.counts, record)
         is_new = not self._known.get(number, False)
+        if self.ended == 0:
+            self.first_outcome = record.outcome
+        if self.alike == self.ended and isinstance(record.outcome, Failure):
+            self.alike += record.outcome == self.first_outcome
         self.ended += 1
         self.evaluated_s += evaluated_s(record) if is_new else 0.0
         return is_new

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from tuner.core import runs
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.errors import UsageError
+from tuner.core.errors import Failure, UsageError
 from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler, BoundRecord, Effort
 from tuner.core.machine import Machine
 from tuner.core.requests import tune_command
@@ -19,7 +19,15 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.interface import MeasurementBackend, Plan
 from tuner.tuning.earlier_results import planned, rows_of_first
-from tuner.tuning.events import Interruption, MachineBusy, Observer, RunStarted, SpaceExhausted, ignore
+from tuner.tuning.events import (
+    FailedAlike,
+    Interruption,
+    MachineBusy,
+    Observer,
+    RunStarted,
+    SpaceExhausted,
+    ignore,
+)
 from tuner.tuning.progress import (
     final_effort,
     in_flight_s,
@@ -50,6 +58,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
+ALIKE_LIMIT = 10  # equal failures, and nothing else, that end the search of one script of a user
 EARLY_STOPPED = 2.0  # a candidate slower than this many times the incumbent is early-stopped
 
 
@@ -215,12 +224,26 @@ class TuningSession:
             waited_s = self._steps.lock_wait.waited_s - before_s
             idle_s = max(0.0, search_s - self._steps.progress.evaluated_s - waited_s)
             self._store.add_search(self._run.id, search_s, idle_s)
-        if len(tried) == self._feasible.rows:
+        failure = self._same_failure
+        if failure is not None:
+            self._observe(FailedAlike(len(tried), failure))
+        elif len(tried) == self._feasible.rows:
             self._observe(SpaceExhausted(len(tried), self._feasible.is_sample))
+
+    @property
+    def _same_failure(self) -> Failure | None:
+        """Returns the failure of all trials so far, ALIKE_LIMIT or more, of a run of one script of a user."""
+        progress, strategies = self._steps.progress, self._settings.strategies
+        if len(strategies) != 1 or strategies[0].path is None or progress.alike < ALIKE_LIMIT:
+            return None
+        first = progress.first_outcome
+        return first if progress.alike == progress.ended and isinstance(first, Failure) else None
 
     def _is_over(self, proposed: int) -> bool:
         if proposed < len(self._stored):
             return False
+        if self._same_failure is not None:
+            return True
         spent_s = self._searched_s() + self._reserved_s + in_flight_s((self._steps.progress,))
         if self._source.is_timed():
             spent_s += long_calls_s(self._steps.progress.best_s, self._settings.budget_s)

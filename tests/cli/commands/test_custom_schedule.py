@@ -1,5 +1,6 @@
 """A user's own schedule through the commands: tuned, exported, applied, and refused when it is wrong."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -105,3 +106,14 @@ def test_a_misspelled_op_fails_each_trial_at_once_and_is_explained_with_its_line
     assert "did you mean linalg.matmul?" in " ".join(explained.split())
     line = '%1 = transform.structured.match ops{["linalg.matmull"]} in %0'
     require(explained, "script    line 4, column 10: transform.structured.match\n", line)
+
+
+def test_a_script_whose_candidates_all_fail_alike_ends_the_search_early(here: Path) -> None:
+    tuner = Tuner(here / "results.db", real_candidates())
+    Path("own.mlir").write_text(EXAMPLE.read_text().replace('["linalg.matmul"]}', '["linalg.matmull"]}'))
+    done = tuner.failed("tune matmul 64x64x64 --strategy own.mlir --trials 60 --workers 1")
+    ended = re.search(
+        r"search: ended: all (\d+) trials failed at compile: .*did you mean linalg.matmul\?", done.err
+    )
+    assert ended is not None
+    assert 10 <= int(ended[1]) <= 12  # some were in work when the tenth had failed

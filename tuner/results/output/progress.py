@@ -152,9 +152,8 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
             return f"baseline: {baseline.name} {reached}{doubt}"
         case events.BaselineFailed(reason):
             return f"baseline: not measured: {reason}"
-        case events.SpaceExhausted(feasible, is_sample):
-            of = " of the sample" * is_sample
-            return f"search: all {count_text(feasible, 'feasible configuration')}{of} have been tried"
+        case events.FailedAlike() | events.SpaceExhausted():
+            return _search_end_line(event)
         case events.RemeasurementStarted(trials):
             return f"final re-measurement: timing the best {trials} again, interleaved"
         case events.NoiseMeasured(noise):
@@ -171,6 +170,16 @@ def _noise_line(noise: float) -> str:
         return f"noise floor: {noise:.1%}"
     # how far they differ is the reason why the result is unreliable, which is printed with the result
     return f"noise floor: none, times of the same code differ by more than {NOISE_LIMIT:.0%}"
+
+
+def _search_end_line(event: events.FailedAlike | events.SpaceExhausted) -> str:
+    if isinstance(event, events.FailedAlike):
+        failure = event.failure
+        return f"search: ended: all {event.trials} trials failed at {failure.stage.value}: {failure.reason}"
+    of = ""
+    if event.is_sample:
+        of = " of the sample"
+    return f"search: all {count_text(event.feasible, 'feasible configuration')}{of} have been tried"
 
 
 def _lost_line(event: events.TrialRefuted | events.RoundLost) -> str:
