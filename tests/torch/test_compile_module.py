@@ -87,7 +87,7 @@ def test_results_share_memory_with_no_result_that_is_held(compiled: Compiled) ->
         ((X[:2],), "argument 0: found float32 of shape 2x16, allowed float32 of shape 4x16"),
         ((X.double(),), "argument 0: found float64 of shape 4x16, allowed float32 of shape 4x16"),
         ((X.numpy(),), "argument 0: found ndarray, allowed a tensor"),
-        ((X, X), "arguments: found another structure|found 2 arguments, allowed 1"),
+        ((X, X), "arguments: too many positional arguments; the module takes"),
         ((X.to("meta"),), "argument 0: found device meta, allowed cpu"),
         ((X.clone().requires_grad_(),), r"autograd is not supported: call the program under torch\.no_grad"),
     ],
@@ -134,8 +134,9 @@ def test_structures_go_in_and_come_out_and_bytes_of_weights_stay_here() -> None:
     assert torch.equal(found["both"][1], expected["both"][1])
     equal(found["sum"], expected["sum"])
     assert (found["number"], found["sum"].shape) == (3, ())
-    line = "arguments: found another structure than that of the example inputs"
-    with pytest.raises(UsageError, match=line):
+    with pytest.raises(
+        UsageError, match=r"arguments: too many positional arguments; the module takes \(pair, "
+    ):
         program(*pair, scale=scale)
     lowered = lower_in_process(WEIGHTED)
     assert "torch" not in lowered

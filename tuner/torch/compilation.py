@@ -22,6 +22,7 @@ from tuner.programs.tuning import store_result, tune_text
 from tuner.results.output.program_tables import losses
 from tuner.results.output.progress import campaign_progress
 from tuner.torch.baselines import example_of, timed_baselines
+from tuner.torch.call_binding import signature_of_tensors
 from tuner.torch.eager_parts import EagerComparison, compared_with_eager, with_fallback
 from tuner.torch.export import ExportedModule, Output, export_module
 from tuner.torch.guards import ModuleWeights
@@ -141,7 +142,16 @@ def _flat(function: FusedFunction) -> ExportedModule:
         tuple(torch_type(each.element) for each in kinds)
         for kinds in (function.code.arguments, function.code.results)
     )
-    return ExportedModule(SplitPayload("", {}), in_spec, out_spec, inputs, outputs, types, result_types)
+    return ExportedModule(
+        SplitPayload("", {}),
+        in_spec,
+        out_spec,
+        inputs,
+        outputs,
+        types,
+        result_types,
+        signature=signature_of_tensors(len(inputs)),
+    )
 
 
 def _empty(kind: TensorType) -> torch.Tensor:

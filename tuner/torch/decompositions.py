@@ -24,6 +24,7 @@ from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.convolutions import convolution
 from tuner.torch.interpolation import interpolations
 from tuner.torch.pooling import adaptive_average_pool, adaptive_max_pool, average_pool, max_pool
+from tuner.torch.products import sums_with_products
 from tuner.torch.rearrangements import block_diagonal, constant_pad, roll
 
 GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
@@ -71,6 +72,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
             for name, pool in POOLS.items()
             for dims in (1, 2, 3)
         },
+        ATEN._efficientzerotensor.default: _zeros,  # noqa: SLF001
+        **sums_with_products(table),
         ATEN.block_diag.default: block_diagonal,
         ATEN.constant_pad_nd.default: constant_pad,
         ATEN.roll.default: roll,
@@ -539,6 +542,10 @@ def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) ->
 def _with_index(extremum: Any, x: torch.Tensor, dim: int, keepdim: bool) -> Any:
     index = _index_of(extremum, x, dim, keepdim)
     return NotImplemented if index is NotImplemented else (extremum(x, dim, keepdim=keepdim), index)
+
+
+def _zeros(size: list[int], *, dtype: torch.dtype | None = None, **_: Any) -> torch.Tensor:
+    return torch.zeros(size, dtype=dtype or torch.get_default_dtype())
 
 
 def _like(x: torch.Tensor, number: float) -> torch.Tensor:

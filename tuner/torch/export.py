@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import inspect
 import operator
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from tuner.mlir.torch_dialect import first_line
 from tuner.programs.lowering.resources import SplitPayload, joined_payload
 from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.process_state import free_in_forks
+from tuner.torch.call_binding import CallBinding, require_constant, signature_of
 from tuner.torch.decompositions import composites, decompositions
 from tuner.torch.export_key import export_key
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
@@ -30,6 +32,7 @@ TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in 
 # holds this lock when it calls the backend
 TRACING = free_in_forks(compile_lock)
 INPUT = "USER_INPUT"  # the kind of an argument there: others are weights
+COPIES = (torch.ops.aten.alias.default, torch.ops.aten.clone.default, torch.ops.aten.detach.default)
 STATIC = "the module has dynamic sizes: only static ones are supported"
 
 
@@ -46,6 +49,7 @@ class ExportedModule:
     result_types: tuple[torch.dtype, ...]  # of its results
     constants: tuple[tuple[int, object], ...] = ()  # leaves of the arguments that are not tensors
     shared: str = ""  # which result shares memory with an input or another result, in eager mode
+    signature: inspect.Signature | None = None  # of the module's ``forward``, None where that is not known
 
     @property
     def text(self) -> str:
@@ -59,16 +63,9 @@ class ExportedModule:
 
     def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
         """Returns the arguments of a call that the function takes. Raises UsageError for other trees."""
-        leaves, found = _pytree.tree_flatten((arguments, dict(keywords)))
-        if found != self.in_spec:
-            raise UsageError("arguments: found another structure than that of the example inputs")
+        leaves = CallBinding(self.in_spec, self.signature).leaves_of(arguments, keywords)
         for at, constant in self.constants:
-            if type(leaves[at]) is not type(constant) or repr(leaves[at]) != repr(constant):
-                raise UsageError(
-                    f"argument {at}: found {_brief(leaves[at])}, allowed {_brief(constant)}, "
-                    "which the program was compiled for",
-                    "compile the module again for another value, or pass a tensor",
-                )
+            require_constant(f"argument {at}", leaves[at], constant)
         return tuple(leaves[at] for at in self.inputs)
 
 
@@ -124,6 +121,7 @@ def export_module(
         known.result_types,
         known.constants,
         shared,
+        signature_of(module),
     )
 
 
@@ -167,8 +165,10 @@ class LoweredProgram:
 def _imported(program: torch.export.ExportedProgram) -> tuple[LoweredProgram, dict[str, bytes]]:
     # of the operations that torch-mlir lowers; changes of buffers are then results
     table = decompositions() | composites(program.graph)
-    program = _unless_refused(partial(program.run_decompositions, table), raised=UsageError)
+    with _views_as_reshapes(program.graph):
+        program = _unless_refused(partial(program.run_decompositions, table), raised=UsageError)
     fold_uniform(program.graph)
+    _drop_unchanged_buffers(program)
     _require_pure(program)
     promote_unsigned(program)
     for weights in (program.state_dict, program.constants):
@@ -191,6 +191,25 @@ def _imported(program: torch.export.ExportedProgram) -> tuple[LoweredProgram, di
         tuple((at, each.arg.value) for at, each in enumerate(inputs) if not _is_tensor(each)),
     )
     return lowered, {name: each.data for name, each in imported.weights.items()}
+
+
+@contextlib.contextmanager
+def _views_as_reshapes(graph: torch.fx.Graph) -> Iterator[None]:
+    """Context manager: views are reshapes, which copy where a decomposition changed their input's strides.
+
+    torch.export drops ``contiguous()`` after an attention, whose result has the strides of PyTorch's kernel.
+    Where something is written in place, views stay: a copy would not be written.
+    """
+    nodes = [node for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload)]  # noqa: SLF001
+    is_pure = not any(node.target._schema.is_mutable for node in nodes)  # noqa: SLF001
+    views = [node for node in nodes if is_pure and node.target is torch.ops.aten.view.default]
+    for node in views:
+        node.target = torch.ops.aten.reshape.default
+    try:
+        yield
+    finally:
+        for node in views:
+            node.target = torch.ops.aten.view.default
 
 
 def exported_graph(
@@ -308,6 +327,26 @@ def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ..
     return tuple(named[name] for name in inputs), results
 
 
+def _drop_unchanged_buffers(program: torch.export.ExportedProgram) -> None:
+    """Drops new values of buffers that are the old ones, as of ``self.b = self.b.to(x.device)``; in place."""
+    signature, end = program.graph_signature, program.graph.output_node()
+    owners = signature.inputs_to_buffers
+    kept = []
+    for node, spec in zip(end.args[0], tuple(signature.output_specs), strict=True):
+        is_unchanged = isinstance(node, torch.fx.Node) and owners.get(_origin(node).name) == spec.target
+        if spec.kind.name == "BUFFER_MUTATION" and is_unchanged:
+            signature.output_specs.remove(spec)
+        else:
+            kept.append(node)
+    end.args = (tuple(kept),)
+
+
+def _origin(node: torch.fx.Node) -> torch.fx.Node:
+    while node.target in COPIES:
+        node = node.args[0]
+    return node
+
+
 def _require_pure(program: torch.export.ExportedProgram) -> None:
     for each in program.graph_signature.output_specs:
         if each.kind.name == "USER_INPUT_MUTATION":
@@ -361,7 +400,3 @@ def _outputs(program: torch.export.ExportedProgram) -> tuple[Output, ...]:
 def rebuilt(leaves: list[Any], spec: _pytree.TreeSpec) -> Any:
     """Returns what a module returns: ``leaves`` in the tuples, lists and dicts that ``spec`` describes."""
     return _pytree.tree_unflatten(leaves, spec)
-
-
-def _brief(value: object) -> str:
-    return value if isinstance(value, str) else "a tensor" if isinstance(value, torch.Tensor) else repr(value)

@@ -104,8 +104,16 @@ def plain(tensor: object, name: str) -> torch.Tensor:
         raise UsageError(f"{name}: found device {tensor.device}, allowed cpu")
     if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:  # noqa: SLF001
         raise UsageError(NO_TANGENTS)
-    require_memory(tensor, name)
-    return tensor.detach().as_subclass(torch.Tensor).resolve_conj().resolve_neg()
+    dense = materialized(tensor)
+    require_memory(dense, name)
+    return dense.detach().as_subclass(torch.Tensor).resolve_conj().resolve_neg()
+
+
+def materialized(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns a tensor with memory in place of one of zeros without any, which autograd makes."""
+    if torch._C._dispatch_keys(tensor).has(torch._C.DispatchKey.ZeroTensor):  # noqa: SLF001
+        return torch.zeros(tensor.shape, dtype=tensor.dtype)
+    return tensor
 
 
 def _is_passing(kind: type[torch.Tensor]) -> bool:
@@ -118,7 +126,8 @@ def _is_passing(kind: type[torch.Tensor]) -> bool:
 def require_memory(tensor: torch.Tensor, name: str) -> None:
     """Raises UsageError for a tensor whose storage was freed, or is smaller than the tensor."""
     needed = tensor.storage_offset() * tensor.element_size() + _span_bytes(tensor)
-    if tensor.numel() and tensor.untyped_storage().nbytes() < needed:
+    is_freed = tensor.untyped_storage().nbytes() < needed or not tensor.data_ptr()
+    if tensor.numel() and is_freed:
         raise UsageError(f"{name}: found a tensor without memory: its storage was freed")
 
 
@@ -168,11 +177,12 @@ class WeightContents:
         if content is not None and layouts == known:
             return kinds, content.value()
         kinds = tuple(each[1:] for each in layouts)
+        read = [materialized(each) for each in tensors]
         # all of the memory between the first and the last element is the tensor's
-        is_dense = [_span_bytes(each) <= int(each.numel()) * int(each.element_size()) for each in tensors]
+        is_dense = [_span_bytes(each) <= int(each.numel()) * int(each.element_size()) for each in read]
         dense = [
             each if is_kept else each.detach().contiguous()
-            for each, is_kept in zip(tensors, is_dense, strict=True)
+            for each, is_kept in zip(read, is_dense, strict=True)
         ]
         content = ContentHash([(each.data_ptr(), _span_bytes(each)) for each in dense])
         if all(one is other for one, other in zip(dense, tensors, strict=True)):
@@ -199,7 +209,7 @@ class ModuleWeights:
 
 def _states(module: torch.nn.Module | torch.export.ExportedProgram) -> Iterator[tuple[str, State]]:
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
-        resolved = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+        resolved = materialized(tensor.detach()).cpu().resolve_conj().resolve_neg().contiguous()
         yield name, WeightContents().of([resolved])
 
 

@@ -139,7 +139,7 @@ class TensorProgram:
                 index is out of range, such as that of an embedding.
         """
         tensors = arguments
-        if keywords or not self._is_flat:
+        if keywords or not self._is_flat or len(arguments) != self._count:
             tensors = self._exported.tensors_of(arguments, keywords)
         results = self.run(tensors)
         if self._is_single:

@@ -1,0 +1,73 @@
+"""Sums of a tensor and a product: what is multiplied by 0 is not read, where PyTorch does not read it.
+
+A NaN or an infinity in what is not read does not reach the result. PyTorch reads the tensor unless ``beta``
+is 0. Where ``alpha`` is 0, it reads the factors of narrow floats, and those of the smallest batches, which it
+multiplies by loops of its own; other factors go to a BLAS, which does not read them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._decomp import get_decompositions
+
+ATEN = torch.ops.aten
+BATCH_LOOPS_LIMIT = 400  # multiplications of one product: at::native::bmm_out_or_baddbmm_ of torch 2.13
+NARROW = (torch.float16, torch.bfloat16)
+Scalar = int | float
+
+
+def sums_with_products(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    """Returns decompositions of ``addmm``, ``addmv``, ``addbmm`` and ``baddbmm``; ``table`` has the usual."""
+    known = get_decompositions([ATEN.addmv]) | table
+    return {
+        ATEN.addmm.default: _by_blas(known[ATEN.addmm.default]),
+        ATEN.addmv.default: _by_blas(known[ATEN.addmv.default]),
+        ATEN.addbmm.default: _sum_of_batch,
+        ATEN.baddbmm.default: _of_batches(known[ATEN.baddbmm.default]),
+    }
+
+
+def _by_blas(decomposed: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns ``addmm`` or ``addmv``."""
+
+    def computed(
+        x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
+    ) -> torch.Tensor:
+        if alpha == 0 and rows.dtype not in NARROW:
+            return _scaled(x, beta, (rows.shape[0], *columns.shape[1:]))
+        result: torch.Tensor = decomposed(x, rows, columns, beta=beta, alpha=alpha)
+        return result
+
+    return computed
+
+
+def _sum_of_batch(
+    x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
+) -> Any:
+    """Returns ``addbmm``, the products of a batch and their sum as one product."""
+    batches, m, k = rows.shape
+    rows = rows.transpose(0, 1).reshape(m, batches * k)
+    columns = columns.reshape(batches * k, columns.shape[2])
+    return ATEN.addmm.default(x, rows, columns, beta=beta, alpha=alpha)
+
+
+def _of_batches(decomposed: Callable[..., Any]) -> Callable[..., Any]:
+
+    def computed(
+        x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
+    ) -> torch.Tensor:
+        batches, m, k = rows.shape
+        n = columns.shape[2]
+        if alpha == 0 and m * n * k >= BATCH_LOOPS_LIMIT:
+            return _scaled(x, beta, (batches, m, n))
+        result: torch.Tensor = decomposed(x, rows, columns, beta=beta, alpha=alpha)
+        return result
+
+    return computed
+
+
+def _scaled(x: torch.Tensor, beta: Scalar, shape: tuple[int, ...]) -> torch.Tensor:
+    if beta == 0:
+        return torch.zeros(shape, dtype=x.dtype)
+    return (x * beta).expand(shape).clone()
