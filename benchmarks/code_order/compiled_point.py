@@ -50,6 +50,7 @@ def predict(knobs: Mapping[str, int], chip: Chip, multiprocessors: int, nvrtc: N
         memory_cycles(kernel, _accesses(ptx, knobs), chip.capability),
         fma_per_cycle(PROBLEM, chip),
         chip.capability,
+        block_m * block_n / threads,
     )
     if not work.resident:
         raise ValueError(f"found no block that {chip.name} can launch")

@@ -16,7 +16,14 @@ from tuner.simulator.memory.access_log import Access
 from tuner.targets.gpu import cycle_model
 from tuner.targets.gpu import sass as module
 from tuner.targets.gpu.compiler import Tool, find_ptxas, locate
-from tuner.targets.gpu.cycle_model import BlockWork, KernelCounts, critical_path, executions, memory_cycles
+from tuner.targets.gpu.cycle_model import (
+    BlockWork,
+    KernelCounts,
+    critical_path,
+    executions,
+    memory_cycles,
+    register_reads,
+)
 from tuner.targets.gpu.sass import Kernel, MachineInstruction, read_kernels, sass
 
 # What ``nvdisasm -c -hex`` prints of kernels that are written by hand.
@@ -210,8 +217,11 @@ def test_what_a_turn_before_loaded_is_there() -> None:
 BLOCKS = BlockWork(blocks=200, warps=8, resident=2, fetched_bytes=2400.0, stored_bytes=0.0)
 
 
-def counts(kernel: Kernel, executed: float = 10.0, capability: int = 80, path: float = 0.0) -> KernelCounts:
-    return KernelCounts(kernel, (executed,) * len(kernel.code), {0: path} if path else {}, 1024.0, capability)
+def counts(
+    kernel: Kernel, executed: float = 10.0, capability: int = 80, path: float = 0.0, sums: float = 32.0
+) -> KernelCounts:
+    memory = {0: path} if path else {}
+    return KernelCounts(kernel, (executed,) * len(kernel.code), memory, 1024.0, capability, sums)
 
 
 def test_each_part_is_counted_for_the_warps_that_share_it() -> None:
@@ -237,6 +247,36 @@ def test_each_part_is_counted_for_the_warps_that_share_it() -> None:
 )
 def test_two_pipes_are_twice_as_fast_but_for_one_bank(line: Line, capability: int, cycles: int) -> None:
     assert counts(kernel_of(line), 1, capability).parts(BLOCKS, 2).products == 4 * cycles
+
+
+KEPT = Line("FFMA R0, R2.reuse, R5, R0")
+
+
+@pytest.mark.parametrize(
+    ("lines", "alone", "averaged"),
+    [
+        ((Line("FFMA R0, R2, R4, R6"),) * 2, 3, 3),
+        ((Line("FFMA R0, R2, R5, R7"), Line("FFMA R1, R2, R4, R7")), 2, 1.5),  # the banks even out
+        ((KEPT, Line("FFMA R1, R2, R7, R1")), 2, 1.5),  # R2 is in the operand cache
+        ((KEPT, Line("FFMA R1, R6, R2, R1")), 2, 2),  # of another operand
+        ((KEPT, LDS, Line("FFMA R1, R2, R7, R1")), 2, 1.5),
+        ((Line("FFMA R0, R2, c[0x0][0x10], R5"),), 1, 1),
+    ],
+)
+def test_reads_of_registers_are_counted_by_bank(
+    lines: tuple[Line, ...], alone: float, averaged: float
+) -> None:
+    reads = present(register_reads(kernel_of(*loop(".L_x_0", *lines))))
+    assert (reads.alone, reads.averaged) == (alone, averaged)
+    assert reads.cycles(1) == reads.cycles(2) == alone
+    assert reads.cycles(8) == averaged + (alone - averaged) / 4
+
+
+def test_ports_count_where_threads_hold_many_sums() -> None:
+    kernel = kernel_of(*loop(".L_x_0", Line("FFMA R0, R2, R4, R6"), LDS))
+    assert counts(kernel, sums=63.0).parts(BLOCKS, 2).ports == 0
+    assert counts(kernel, sums=64.0).parts(BLOCKS, 2).ports == 4 * 10 * (2 + 3) / cycle_model.PORT_SLACK
+    assert counts(kernel_of(LDS), sums=64.0).parts(BLOCKS, 2).ports == 0
 
 
 def test_waves_follow_one_another_the_last_takes_its_share_and_few_blocks_do_not_share() -> None:

@@ -4,7 +4,8 @@ A launch takes as long as its bottleneck on a multiprocessor. Counted are the in
 issues, the multiplications and integer operations of its pipes, accesses to shared memory and the L1 cache
 (one path), bytes from the L2 cache, and the critical path of one warp: stall counts, and the latency of loads
 that the warp waits for. How often an instruction is executed comes from the multiply-adds that the problem
-needs: the main loop runs until a thread has done its share.
+needs: the main loop runs until a thread has done its share. Where a thread holds 64 sums or more, the banks
+of registers are counted as well: there they explain what issue slots and shared memory leave unexplained.
 """
 
 import math
@@ -122,6 +123,7 @@ class BusyCycles:
 
     issue: float  # of instructions
     products: float  # arithmetic pipes
+    ports: float  # of registers, where threads hold many sums; else 0
     integers: float  # arithmetic pipes
     memory: float  # shared memory and L1
     second_level: float  # bytes from the L2
@@ -143,6 +145,7 @@ class KernelCounts:
     memory_cycles: Mapping[int, float]  # of an access, by its index in the code
     tensor_fma_per_cycle: float  # of a multiprocessor
     capability: int
+    sums: float  # that a thread holds at once
 
     @property
     def multiply_adds(self) -> float:
@@ -159,6 +162,7 @@ class KernelCounts:
         return BusyCycles(
             issue=partition_warps * sum(self.executed),
             products=partition_warps * sum(count * self._product_cycles(one) for one, count in each),
+            ports=self._port_cycles(partition_warps),
             integers=partition_warps * sum(count * _integer_cycles(one) for one, count in each),
             memory=warps * memory,
             second_level=blocks * work.fetched_bytes / gpu.L2_BYTES_PER_CYCLE,
@@ -177,6 +181,19 @@ class KernelCounts:
             last = max(self.parts(work, 1).bottleneck, wave * count / together) + ending
         return waves * (wave + ending) + last
 
+    def _port_cycles(self, partition_warps: int) -> float:
+        """Returns the cycles that issue takes where each FFMA waits for its operands; 0: few sums."""
+        reads = register_reads(self.kernel)
+        if self.sums < MANY_SUMS or reads is None:
+            return 0.0
+        products = sum(
+            count
+            for one, count in zip(self.kernel.code, self.executed, strict=True)
+            if one.mnemonic == "FFMA"
+        )
+        others = sum(self.executed) - products
+        return partition_warps * (others + products * reads.cycles(partition_warps)) / PORT_SLACK
+
     def _product_cycles(self, instruction: MachineInstruction) -> float:
         """Returns the cycles for which a warp's instruction occupies the multiplying pipes; 0: none."""
         name = instruction.mnemonic
@@ -189,6 +206,59 @@ class KernelCounts:
             return F32_CYCLES
         fma = multiply_adds(instruction)
         return fma * WARP_THREADS * PARTITIONS / self.tensor_fma_per_cycle if fma else 0.0
+
+
+MANY_SUMS = 64  # of a thread; with fewer, other parts of a multiprocessor are the bottleneck
+# 35 kernels on an H200 take 1.3 times the cycles of the other parts, and just those of the ports.
+PORT_SLACK = 1.3
+# Warps among which the reads of one bank even out: with two or fewer warps each waits for its own reads.
+EVEN_WARPS = 2
+
+
+@dataclass(frozen=True)
+class RegisterReads:
+    """Reads of a main loop's FFMA from two banks of registers, each of one register of a warp per cycle.
+
+    Registers of even and of odd number are in different banks; a read that the operand cache serves
+    (``.reuse``) is none. Banks: arXiv 2503.20481.
+    """
+
+    alone: float  # cycles of an FFMA: reads of the bank that it asks for most, on average
+    averaged: float  # cycles of an FFMA: reads of the bank that all together ask for most
+
+    def cycles(self, warps: int) -> float:
+        """Returns the cycles of an FFMA on a partition with ``warps`` warps."""
+        uneven = min(1.0, EVEN_WARPS / warps)
+        return self.averaged + (self.alone - self.averaged) * uneven
+
+
+def register_reads(kernel: Kernel) -> RegisterReads | None:
+    """Returns the reads of a main loop's FFMA; None without one."""
+    code = kernel.code[slice(*(main_loop(kernel) or (0, 0)))]
+    products = [index for index, one in enumerate(code) if one.mnemonic == "FFMA"]
+    if not products:
+        return None
+    before = (None, *code)
+    banks = [_bank_reads(code[index], before[index]) for index in products]
+    even = sum(reads[0] for reads in banks)
+    odd = sum(reads[1] for reads in banks)
+    alone = sum(max(*reads, 1) for reads in banks) / len(products)
+    return RegisterReads(alone, max(even, odd, len(products)) / len(products))
+
+
+def _bank_reads(instruction: MachineInstruction, before: MachineInstruction | None) -> tuple[int, int]:
+    """Returns an FFMA's reads of even and of odd registers, without what ``before`` kept in its slot."""
+    kept: tuple[tuple[int, bool] | None, ...] = ()
+    if before is not None and before.mnemonic == "FFMA":
+        kept = before.slots
+    cached = {(slot, source[0]) for slot, source in enumerate(kept) if source is not None and source[1]}
+    read = [
+        source[0]
+        for slot, source in enumerate(instruction.slots)
+        if source is not None and (slot, source[0]) not in cached
+    ]
+    odd = sum(number % 2 for number in read)
+    return len(read) - odd, odd
 
 
 def _integer_cycles(instruction: MachineInstruction) -> float:
@@ -299,11 +369,18 @@ def _predicted(problem: Problem, program: KernelProgram, kernels: Iterable[Kerne
             memory_cycles(kernel, accesses, chip.capability),
             gpu.fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0),
             chip.capability,
+            _sums(problem, launch, work),
         )
         cycles += counts.cycles(work, multiprocessors)
         if counts.multiply_adds > most:
             most, parts = counts.multiply_adds, counts.parts(work, work.together(multiprocessors))
     return PredictedCycles(cycles, parts)
+
+
+def _sums(problem: Problem, launch: Launch, work: BlockWork) -> float:
+    """Returns the elements of C that a multiplying thread computes at once."""
+    threads = work.blocks * work.warps * WARP_THREADS
+    return problem.rows * problem.sizes[1] / threads / launch.tiles_of((0, 0, 0))
 
 
 def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel) -> BlockWork:

@@ -93,6 +93,13 @@ class MachineInstruction:
         """Returns (register, whether from the operand cache, ``.reuse``) of each operand after the first."""
         return tuple((int(number), bool(reused)) for number, reused in REGISTER.findall(self.text)[1:])
 
+    @property
+    def slots(self) -> tuple[tuple[int, bool] | None, ...]:
+        """Returns ``sources`` by operand slot; None in the slot of an operand that is not a register."""
+        operands = self.text.partition(" ")[2].split(",")[1:]
+        matches = (REGISTER.search(operand) for operand in operands)
+        return tuple((int(match[1]), bool(match[2])) if match else None for match in matches)
+
 
 @dataclass(frozen=True)
 class Kernel:
