@@ -12,7 +12,13 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 import tuner.torch  # noqa: E402 - after the skip
 from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
-from tuner.torch.pooling import SLICES_LIMIT, adaptive_max_pool, average_pool, max_pool  # noqa: E402
+from tuner.torch.pooling import (  # noqa: E402
+    SLICES_LIMIT,
+    adaptive_average_pool,
+    adaptive_max_pool,
+    average_pool,
+    max_pool,
+)
 
 pytestmark = pytest.mark.mlir
 ATEN = torch.ops.aten
@@ -64,6 +70,29 @@ def test_integers_and_wide_windows_are_left_to_torch_mlir() -> None:
         assert adaptive_max_pool(2)(*several) is NotImplemented
 
 
+@pytest.mark.parametrize(
+    ("size", "counts"),
+    [
+        ((7,), [3]),
+        ((2, 2), [6, 6]),
+        ((1, 5), [7, 2]),
+        ((3, 4), [2, 4]),
+        ((16, 20), [16, 3]),
+        ((2, 3, 5), [3, 1, 4]),
+    ],
+)
+def test_windows_that_differ_or_overlap_are_averaged(size: tuple[int, ...], counts: list[int]) -> None:
+    x = numbers((2, 3, *size), torch.float64)
+    dims = len(size)
+    expected = getattr(ATEN, f"adaptive_avg_pool{dims}d").default(x, counts)
+    torch.testing.assert_close(adaptive_average_pool(dims)(x, counts), expected, equal_nan=True)
+
+
+def test_many_windows_that_differ_are_left_to_torch_mlir() -> None:
+    assert adaptive_average_pool(1)(torch.ones(1, 1, 50), [SLICES_LIMIT + 1]) is NotImplemented
+    assert adaptive_average_pool(1)(torch.ones(1, 1, 6).int(), [4]) is NotImplemented
+
+
 @pytest.mark.parametrize("dims", [1, 2, 3])
 def test_the_greatest_number_of_all_and_its_index_are_those_of_pytorch(dims: int) -> None:
     x = numbers((4, 3, 5, 7)[: dims + 1], torch.float64)
@@ -74,6 +103,7 @@ def test_the_greatest_number_of_all_and_its_index_are_those_of_pytorch(dims: int
 
 
 POOLS = {
+    "average of more windows than elements": (torch.nn.AdaptiveAvgPool2d(6), (1, 3, 2, 4)),
     "max 3x3 padded": (torch.nn.MaxPool2d(3, 2, 1), (1, 4, 15, 33)),
     "max dilated": (torch.nn.MaxPool2d(2, 1, 1, dilation=2), (1, 4, 9, 20)),
     "max of sequences": (torch.nn.MaxPool1d(2), (2, 4, 31)),

@@ -133,9 +133,10 @@ def average_pool(dims: int) -> Callable[..., Any]:
 
 
 def adaptive_average_pool(dims: int) -> Callable[..., Any]:
-    """Returns the decomposition of ``aten.adaptive_avg_pool1d``, ``2d`` or ``3d`` of equal windows.
+    """Returns the decomposition of ``aten.adaptive_avg_pool1d``, ``2d`` or ``3d``.
 
-    One window is a mean. The decomposition is NotImplemented where windows differ, and for integers.
+    One window is a mean; where windows differ, each is one, dimension by dimension. The decomposition is
+    NotImplemented for integers, and for more than SLICES_LIMIT windows along a dimension where they differ.
     """
     of_windows = average_pool(dims)
 
@@ -143,11 +144,29 @@ def adaptive_average_pool(dims: int) -> Callable[..., Any]:
         sizes = list(zip(x.shape[-dims:], output_size, strict=True))
         if x.is_floating_point() and math.prod(output_size) == 1:
             return x.mean(list(range(-dims, 0)), keepdim=True)
-        if math.prod(output_size) == 0 or any(size % count for size, count in sizes):
+        if math.prod(output_size) == 0 or not x.is_floating_point():
             return NotImplemented
+        if any(size % count for size, count in sizes):
+            return _means_of_windows(x, output_size)
         return of_windows(x, [size // count for size, count in sizes])
 
     return computed
+
+
+def _means_of_windows(x: torch.Tensor, counts: list[int]) -> Any:
+    """Returns means of windows that differ or overlap, such as 0-2, 2-4 and 3-6 of 6 elements in 4 windows.
+
+    Of n elements and c windows, window i is from i n / c, rounded down, to (i + 1) n / c, rounded up.
+    """
+    if max(counts) > SLICES_LIMIT:
+        return NotImplemented
+    means = x.float() if x.dtype in NARROW else x
+    for dim, count in enumerate(counts, x.dim() - len(counts)):
+        size = x.shape[dim]
+        bounds = [(index * size // count, -(-(index + 1) * size // count)) for index in range(count)]
+        windows = [ATEN.slice.Tensor(means, dim, start, end) for start, end in bounds]
+        means = torch.cat([window.mean(dim, keepdim=True) for window in windows], dim)
+    return means.to(x.dtype)
 
 
 def adaptive_max_pool(dims: int) -> Callable[..., Any]:
