@@ -18,7 +18,7 @@ import time
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -108,12 +108,18 @@ class ModelOutcome:
 
 
 def surveyed(
-    names: Callable[[str], bool], limit_s: float, show: Callable[[ModelOutcome, float], None]
+    names: Callable[[str], bool],
+    kept: Collection[tuple[str, str]],
+    limit_s: float,
+    show: Callable[[ModelOutcome, float], None],
 ) -> None:
-    """Compiles each model whose name is wanted in a child, and shows its outcome and processor seconds."""
+    """Compiles each model whose name is wanted in a child, and shows its outcome and processor seconds.
+
+    ``kept``: (library, model) of those whose outcome is known.
+    """
     for library, models in (("torchvision", TORCHVISION), ("timm", TIMM)):
         for name, side in models.items():
-            if names(name):
+            if names(name) and (library, name) not in kept:
                 began = os.times()
                 outcome = _in_child(library, name, side, limit_s)
                 ended = os.times()
@@ -235,9 +241,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.vision_survey", description=__doc__)
     parser.add_argument("--model", nargs="*", default=[], help="only models whose name contains one of these")
     parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of a model")
-    parser.add_argument("--output", type=Path, help="file for the outcomes")
+    parser.add_argument("--output", type=Path, help="file for the outcomes; models that it has are kept")
     options = parser.parse_args(arguments)
-    outcomes: list[ModelOutcome] = []
+    outcomes = _kept(options.output)
+    kept = {(outcome.library, outcome.model) for outcome in outcomes}
 
     def show(outcome: ModelOutcome, seconds: float) -> None:
         outcomes.append(outcome)
@@ -250,11 +257,21 @@ def main(arguments: list[str] | None = None) -> int:
 
     began = time.monotonic()
     surveyed(
-        lambda name: not options.model or any(each in name for each in options.model), options.limit, show
+        lambda name: not options.model or any(each in name for each in options.model),
+        kept,
+        options.limit,
+        show,
     )
     counts = Counter(each.outcome for each in outcomes)
     print(", ".join(f"{counts[each]} {each}" for each in OUTCOMES), f"in {time.monotonic() - began:.0f} s")
     return int(bool(counts[WRONG] or counts[STOPPED]))
+
+
+def _kept(file: Path | None) -> list[ModelOutcome]:
+    if file is None or not file.is_file():
+        return []
+    models = json.loads(file.read_text(encoding="utf-8"))["models"]
+    return [ModelOutcome(**{**model, "warnings": tuple(model["warnings"])}) for model in models]
 
 
 def _write(file: Path, outcomes: list[ModelOutcome]) -> None:
