@@ -44,3 +44,12 @@ func.func @main(%x: tensor<7x6xi32>, %e: tensor<4x6x2xi32>) -> tensor<4x6x2xi32>
   %r = linalg.pack %x inner_dims_pos = [0] inner_tiles = [2] into %e : tensor<7x6xi32> -> tensor<4x6x2xi32>
   return %r : tensor<4x6x2xi32>
 }
+// ----- BUFFERS
+func.func @main(%x: memref<10x13xf32>, %packed: memref<OUTERx8x4xf32>, %back: memref<10x13xf32>) {
+  %z = arith.constant 1.5 : f32
+  linalg.pack %x padding_value(%z : f32) ORDER inner_dims_pos = [1, 0] inner_tiles = [8, 4] into %packed
+    : memref<10x13xf32> -> memref<OUTERx8x4xf32>
+  linalg.unpack %packed ORDER inner_dims_pos = [1, 0] inner_tiles = [8, 4] into %back
+    : memref<OUTERx8x4xf32> -> memref<10x13xf32>
+  return
+}

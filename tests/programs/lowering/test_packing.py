@@ -53,3 +53,16 @@ def test_tiles_that_divide_need_no_padding_and_a_product_may_be_of_packed_matric
 def test_a_partial_tile_without_a_padding_value_is_refused() -> None:
     with pytest.raises((tuner.CandidateError, tuner.UsageError), match="padding"):
         tuner.compile_program(text_beside(__file__, "PARTIAL"), "cpu")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("target", ["cpu", pytest.param("simulator", marks=pytest.mark.slow)])
+def test_packs_of_buffers_become_loops(order: str, target: str) -> None:
+    expected = packed(order)
+    tiles = np.zeros(expected.shape, np.float32)
+    back = np.zeros_like(X)
+    tuner.compile_program(filled(__file__, "BUFFERS", order=order, outer=ORDERS[order]), target)(
+        X, tiles, back
+    )
+    np.testing.assert_array_equal(tiles, expected)
+    np.testing.assert_array_equal(back, X)

@@ -1,10 +1,11 @@
-"""Decomposes linalg.pack and linalg.unpack of tensors, for which upstream has neither loops nor buffers."""
+"""Decomposes linalg.pack and linalg.unpack, for which upstream has neither loops nor buffers."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.cpu.packs import packs_to_loops
 from tuner.mlir.ir.building import (
     PARALLEL,
     as_index,
@@ -82,10 +83,11 @@ class _Tiles:
 
 
 def decompose_packing(module: ir.Module) -> None:
-    """Replaces each linalg.pack and linalg.unpack of tensors, in place.
+    """Replaces each linalg.pack and linalg.unpack, in place.
 
-    Those of dynamic shapes become a ``linalg.generic`` over the result that extracts elements. Raises
-    CandidateError(COMPILE) for those of memrefs.
+    Those of memrefs become loops, those of tensors of dynamic shapes a ``linalg.generic`` over the result
+    that extracts elements. Raises CandidateError(COMPILE) for partial tiles of tensors without a padding
+    value.
 
         %r = linalg.pack %x padding_value(%z : f32) inner_dims_pos = [1] inner_tiles = [8] into %e
           : tensor<4x13xf32> -> tensor<4x2x8xf32>
@@ -96,9 +98,8 @@ def decompose_packing(module: ir.Module) -> None:
 
     An unpack is the transposition, a tensor.collapse_shape, and a tensor.extract_slice without the padding.
     """
+    packs_to_loops(module)
     for op in walk(module, PACK, UNPACK):
-        if not op.results:
-            raise unsupported(op, "memrefs", "tensors")
         tiles = _Tiles.of(op)
         with op.location, ir.InsertionPoint(op):
             if not tiles.is_static:
