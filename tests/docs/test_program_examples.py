@@ -27,7 +27,11 @@ SHOWN = {  # commands and what pages show of their output
     if asked.text.startswith("tuner ") and shown.language == "text"
 }
 ERROR = re.compile(r"error \S+,")  # differs between processors
-LOWERED = tuple(dict.fromkeys(each.words for each in EXAMPLES if each.words[0] == "lower"))
+LOWERED = tuple(  # programs; operations are in tests/cli/commands/test_run.py
+    dict.fromkeys(
+        each.words for each in EXAMPLES if each.words[0] == "lower" and each.words[1].endswith((".mlir", "-"))
+    )
+)
 
 
 def called(_name: str, work: Callable[[], Any], _timeout_s: float) -> Any:

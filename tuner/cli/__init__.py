@@ -48,8 +48,8 @@ SUMMARIES: Final = {
     "Programs": {
         "run:run": "Compiles and runs an MLIR program of one or more operations; '-' reads the program from "
         "stdin.",
-        "run:lower": "Prints an MLIR program after one step of its lowering for a GPU; '-' reads the program "
-        "from stdin.",
+        "lower:lower": "Prints an MLIR program, or an operation with its script, after a step of its "
+        "lowering; - is stdin.",
         "ptx:ptx": "Simulates a kernel of a PTX file; reports its instructions, shared-memory conflicts and "
         "races.",
     },

@@ -13,4 +13,5 @@ __all__ = [
     "past_runs",
     "regression",
     "report",
+    "script_stages",
 ]

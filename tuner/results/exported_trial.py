@@ -18,6 +18,7 @@ from tuner.core.machine import variables_of
 from tuner.core.records import Verdict
 from tuner.core.runs import Run, StoredTrial
 from tuner.core.serialization import utc_text
+from tuner.results.script_stages import CODE, lowered_stages
 from tuner.space.file.reading import parse_space, spaces_for
 from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.scripts.header import (
@@ -33,7 +34,6 @@ from tuner.space.scripts.header import (
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.backends import Backends
-from tuner.targets.interface import TargetBackend
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -223,8 +223,10 @@ def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iter
         program = store.program(trial.id)
         if program is None and record.status == "failed":  # the script may hang the compiler
             return
-        stages, compiled = _lowered(kind, trial)
-        yield from stages
+        script = Script(trial.script_text, record.script_sha256)
+        stages = lowered_stages(kind.code, record.target, record.problem, script).texts
+        compiled = stages.pop(CODE, "")
+        yield from stages.items()
         code = compiled if program is None else program.ptx
         texts = (("code", code), ("assembly", code and kind.assembly(code, program)))
     except CandidateError:
@@ -237,18 +239,6 @@ def _applied(backends: Backends, script: str, source: str) -> str:
         return backends.apply(script, source)
     except TunerError:  # which stage fails is in the trial's record
         return ""
-
-
-def _lowered(kind: TargetBackend, trial: StoredTrial) -> tuple[list[tuple[str, str]], str]:
-    from tuner.mlir.passes import kept_stages  # loads MLIR
-
-    record = trial.record
-    with kept_stages() as kept:
-        try:
-            script = Script(trial.script_text, record.script_sha256)
-            return kept, kind.code(record.target, record.problem, script)
-        except CandidateError:
-            return kept, ""
 
 
 # The knobs of an exported script: constants, or options, values that change nothing else in the script.

@@ -69,6 +69,8 @@ def test_strategies_are_listed_with_their_knobs(tuner: Tuner, space: str) -> Non
     (document,) = tuner("strategies --space", space, "--json").json
     require_fields(document, knobs=["tile_m", "tile_n"], dtypes=["f32"])
     assert "matmul_cpu_packed" in [one["name"] for one in tuner("strategies --json").json]
+    assert [one["name"] for one in tuner("strategies rows_cpu --json").json] == ["rows_cpu"]
+    assert "found 'rows_cp'" in tuner.refused("strategies rows_cp")
 
 
 def test_targets_report_what_works_and_why_not(tuner: Tuner) -> None:

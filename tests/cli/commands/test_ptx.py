@@ -68,6 +68,7 @@ def test_wrong_arguments_are_reported(tuner: Tuner, square: str) -> None:
 def test_a_file_without_ptx_and_several_kernels_without_a_name_are_refused(tuner: Tuner, square: str) -> None:
     path = Path(square)
     path.write_text("module {}")
-    assert tuner.refused("ptx", square) == "error: square.ptx:1: found 'module', allowed '.version'\n"
+    line = "error: square.ptx:1: found 'module', allowed '.version'\n"
+    assert tuner.refused("ptx", square) == f"{line}hint: tuner lower {square} --to ptx\n"
     path.write_text(SQUARE + SQUARE[SQUARE.index(".visible") :].replace("square", "again"))
     assert "kernels square, again\nhint: choose one with --kernel\n" in tuner.refused("ptx", square)

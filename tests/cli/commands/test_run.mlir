@@ -39,3 +39,13 @@ func.func @f(%a: memref<32x256xf32>, %b: memref<32x256xf32>) {
   linalg.exp ins(%a : memref<32x256xf32>) outs(%b : memref<32x256xf32>)
   return
 }
+// ----- ROWS
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %product = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %loops:3 = transform.structured.tile_using_for %product tile_sizes [4, 16, 4]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.structured.vectorize %tile : !transform.any_op
+    transform.yield
+  }
+}

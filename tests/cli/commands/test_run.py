@@ -186,3 +186,58 @@ def test_a_form_without_meaning_and_no_place_to_write_are_refused(run: Tuner, tm
     file = str(tmp_path / "none" / "out.mlir")
     refused = run.refused("lower - --to device-memory -o", file, stdin=COPY)
     assert "out.mlir: cannot be written: No such file or directory" in refused
+    script = tmp_path / "schedule.mlir"
+    script.write_text("module attributes {transform.with_named_sequence} {}")
+    assert "is a transform script, not a program" in run.refused("lower --to ptx", str(script))
+
+
+# ``tuner lower OPERATION``: the stages of an operation's script, untuned or of a trial.
+
+ROWS = text_beside(__file__, "ROWS")
+
+
+@pytest.mark.slow
+def test_an_untuned_operation_has_its_text_after_each_stage(run: Tuner) -> None:
+    done = run.done("lower matmul 16x32x8 --target cpu --json")
+    stages = done.json["stages"]
+    assert list(stages)[:5] == ["source", "script", "payload", "loops", "code"]
+    require(stages["source"], "linalg.matmul", "memref<16x8xf32>")
+    require(stages["payload"], "vector.", "memref<16x8xf32>")
+    require(stages["loops"], "scf.for")
+    require(stages["code"], "llvm.func @matmul")
+    assert "linalg.matmul" not in stages["payload"]
+    assert "matmul 16x32x8 f32 nn none: matmul_cpu_" in done.err
+    printed = run.done("lower matmul 16x32x8 --target cpu").out
+    assert re.findall(r"^// ----- (\w+)$", printed, re.MULTILINE) == list(stages)
+    assert run.done("lower matmul 16x32x8 --target cpu --to loops").out.strip() == stages["loops"].strip()
+
+
+@pytest.mark.slow
+def test_a_schedule_that_fails_shows_what_came_before(run: Tuner, tmp_path: Path) -> None:
+    script = tmp_path / "rows.mlir"
+    script.write_text(ROWS)
+    done = run.done("lower matmul 16x32x8 --target cpu --to payload --strategy", str(script))
+    assert "vector.transfer_read" in done.out
+    failing = tmp_path / "failing.mlir"
+    failing.write_text(ROWS.replace("[4, 16, 4]", "[5, 16, 4]"))
+    refused = run("lower matmul 16x32x8 --target cpu --strategy", str(failing))
+    assert refused.code == 1
+    assert re.findall(r"^// ----- (\w+)$", refused.out, re.MULTILINE) == ["source", "script"]
+    assert "error: apply: linalg.matmul at payload" in refused.err.splitlines()[-1]
+    refused = run("lower matmul 16x32x8 --target cpu --to loops --strategy", str(failing))
+    assert (refused.code, refused.out) == (1, "")
+    assert "error: --to loops: apply: linalg.matmul at payload" in refused.err
+
+
+def test_options_of_a_program_and_of_an_operation_are_not_mixed(run: Tuner) -> None:
+    for options, line in (
+        ("", "lower: the program or the operation is missing"),
+        ("matmul", "lower: the shape is missing"),
+        ("matmul 8x8x8 --pinned", "--pinned cannot be combined with an operation, matmul"),
+        ("matmul 8x8x8 --to gpux", "--to: found 'gpux', allowed here source, script, payload, loops"),
+        ("matmul 8x8x8 --trial 1", "--trial cannot be combined with matmul"),
+        ("p.mlir --dtype f64 --to ptx", "--dtype cannot be combined with a program, p.mlir"),
+        ("p.mlir", "lower: --to is missing"),
+        ("p.mlir --to loops", "--to: found 'loops', allowed here device-memory, async"),
+    ):
+        assert line in run.refused(f"lower {options}".strip())

@@ -27,7 +27,7 @@ from tuner.cli.options import (
     target_options,
 )
 from tuner.core.candidate import TargetName
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 from tuner.core.serialization import parse_moment
 from tuner.results.explanations import problem_and_target, suggestions
 from tuner.results.output.files import write_atomically
@@ -50,14 +50,23 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @space_option
 @json_option
-def strategies(space: Path | None, as_json: bool) -> None:
+def strategies(names: tuple[str, ...], space: Path | None, as_json: bool) -> None:
     """Lists the strategies of a search-space file: what each one supports, and its knobs.
 
-    Example: tuner strategies --json
+    With NAMEs, only those strategies.
+
+    Example: tuner strategies, or tuner strategies matmul_cpu_packed --json
     """
     entries = load_space_file(space or default_space_file()).strategies
+    known = {entry.name: entry for entry in entries}
+    for name in names:
+        if name not in known:
+            raise unknown_value("strategies", name, known)
+    if names:
+        entries = tuple(known[name] for name in dict.fromkeys(names))
     lines = []
     for entry in entries:
         uses = f"{', '.join(entry.operations)}: {', '.join(entry.dtypes)}; {', '.join(entry.layouts)}"

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 CONFLICTS_SHOWN = 8
+MLIR_TEXT = re.compile(r"^\s*(?:module|func\.func|gpu\.module)\b", re.MULTILINE)
+LOWER = "tuner lower {} --to ptx"  # prints the PTX of a program's kernels
 
 
 @click.command()
@@ -65,11 +67,12 @@ def ptx(
 
     Example: tuner ptx axpy.ptx --grid 8 --block 128 --arg f32[1024]=random --arg f32[1024]=zeros
     """
+    text = read_text_or_stdin(file, "PTX text")
     try:
-        module = parse(read_text_or_stdin(file, "PTX text"), file.name)
+        module = parse(text, file.name)
     except SimulationError as error:
         if error.kind is Defect.SYNTAX:
-            raise UsageError(str(error)) from error
+            raise UsageError(str(error), LOWER.format(file) if MLIR_TEXT.search(text) else "") from error
         raise
     rng = np.random.default_rng(seed)
     values = tuple(parse_argument(text, rng) for text in arguments)

@@ -1,4 +1,4 @@
-"""``tuner run``, which runs a whole MLIR function, and ``tuner lower``, which prints its lowered IR."""
+"""``tuner run``: runs a whole MLIR function."""
 
 import contextlib
 import shlex
@@ -24,12 +24,10 @@ from tuner.cli.options import (
 )
 from tuner.core.errors import UsageError
 from tuner.core.programs import LOOPS, TUNED, DeviceWork
-from tuner.core.serialization import read_text_or_stdin, seconds_text
+from tuner.core.serialization import seconds_text
 from tuner.programs.documents import run_document
 from tuner.programs.request import (
     FORMS,
-    STEPS,
-    WITH_FORM,
     DeviceOptions,
     KernelSample,
     ProgramOptions,
@@ -39,69 +37,18 @@ from tuner.programs.request import (
     named_in_errors,
     program_support,
 )
-from tuner.programs.service import lower_in_child, run_in_child
+from tuner.programs.service import run_in_child
 from tuner.results.database import known_url
 from tuner.results.database_name import database_text
-from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, wrapped
 from tuner.results.output.program_tables import fusion_lines, ops_text
-from tuner.targets.backends import named_target, resolve_target
+from tuner.targets.backends import resolve_target
 
 if TYPE_CHECKING:
     from tuner.core.candidate import TargetName
-    from tuner.programs.request import Form, LoweringStep
+    from tuner.programs.request import Form
 
-LOWERING_TARGET = "simulator"  # compiles for every chip and needs no GPU
-LOWER_TIMEOUT_S = 600.0
 FORM = shown_choices(FORMS)
-
-
-@click.command()
-@click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--to", "step", required=True, type=click.Choice(STEPS), help="The last step.")
-@click.option("--entry", metavar="NAME", help="Function to lower. Default: main, or the only public one.")
-@click.option("--form", metavar=FORM, help="Of --to llvm and --to ptx. Default: streams.")
-@click.option("--chip", default="", metavar="CHIP", help="sm_90 (default), sm_80, ...")
-@click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
-@json_option
-@click.pass_context
-def lower(
-    context: click.Context,
-    payload: Path,
-    step: "LoweringStep",
-    entry: str | None,
-    form: "Form | None",
-    chip: str,
-    pinned: bool,
-    output: Path | None,
-    as_json: bool,
-) -> None:
-    """Prints an MLIR program after one step of its lowering for a GPU; '-' reads the program from stdin.
-
-    Steps: device-memory: kernels, device memory and copies; async: with tokens; streams: with streams and
-    events; gpux: with one stream in the GPUX dialect, which 'tuner run' reads; llvm: the host's code; ptx:
-    the code of the kernels.
-
-    Example: tuner lower examples/two_matmuls.mlir --to device-memory
-    """
-    if form is not None and step not in WITH_FORM:
-        raise UsageError(f"--form cannot be combined with --to {step}, only with {', '.join(WITH_FORM)}")
-    options = ProgramOptions(DeviceOptions(form or "streams", pinned=pinned))
-    text = read_text_or_stdin(payload, "MLIR text")
-    target = named_target(LOWERING_TARGET, backends_of(context), chip)
-    with named_in_errors(str(payload), text):
-        lowered = lower_in_child(ProgramRequest(text, target, entry, options), step, LOWER_TIMEOUT_S)
-    content = lowered.text.rstrip("\n") + "\n"
-    if output is not None:
-        write_atomically(output, content.encode())
-    if as_json:
-        document = {"entry": lowered.entry, "chip": lowered.chip, "to": step}
-        print_json(document | ({"text": content} if output is None else {"file": str(output)}))
-    elif output is None:
-        print(content, end="")
-
-
 RUN_TIMEOUT_S = 600.0
 SLOW_S = 10.0  # after which a command says that it is still at work
 

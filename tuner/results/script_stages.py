@@ -1,0 +1,82 @@
+"""What a script makes of its problem, as text after each stage down to the assembly."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from tuner.core.candidate import TargetName
+from tuner.core.errors import CandidateError, TunerError
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import Script
+from tuner.core.problem import Problem
+from tuner.runtime.workers.worker import call_in_child
+from tuner.targets.backends import Backends
+
+SOURCE, SCRIPT, PAYLOAD, CODE, ASSEMBLY = "source", "script", "payload", "code", "assembly"
+SCRIPT_STAGES = (SOURCE, SCRIPT, PAYLOAD, "loops", "kernels", "nvvm", CODE, ASSEMBLY)
+TIMEOUT_S = 600.0  # LLVM takes minutes for a script that unrolls everything
+
+CodeOf = Callable[[TargetName, Problem, Script], str]
+AssemblyOf = Callable[[str, KernelProgram | None], str]
+
+
+@dataclass(frozen=True)
+class ScriptStages:
+    """The texts of the stages that were reached, in their order, and why the next one was not."""
+
+    texts: dict[str, str]  # by the stage's name
+    failure: str  # "" if all were reached
+
+
+def script_stages(
+    backends: Backends, target: TargetName, problem: Problem, script: Script, last: str = ASSEMBLY
+) -> ScriptStages:
+    """Returns the texts after each stage up to ``last``, of ``SCRIPT_STAGES``; compiles in child processes.
+
+    Source: the payload that the script is given; payload: after the script; on a CPU then loops; on a GPU
+    kernels (outlined) and nvvm (the LLVM dialect for GPUs); code: LLVM dialect, or PTX; assembly: the machine
+    code, where a disassembler is installed. A stage that fails is the ``failure`` of what is returned.
+    """
+    kind = backends.kind(target)
+    texts = {SOURCE: kind.source(problem, script.text), SCRIPT: script.text}
+    if last in texts:
+        return ScriptStages(texts, "")
+    try:
+        texts[PAYLOAD] = backends.apply(script.text, texts[SOURCE])
+        if last == PAYLOAD:
+            return ScriptStages(texts, "")
+        shown_code = kind.assembly if last == ASSEMBLY else _no_assembly
+        work = partial(_lowered_stages, kind.code, shown_code, target, problem, script)
+        found = call_in_child("lower", work, TIMEOUT_S, is_named=False)
+    except TunerError as error:
+        return ScriptStages(texts, str(error))
+    return ScriptStages(texts | found.texts, found.failure)
+
+
+def _no_assembly(_code: str, _program: KernelProgram | None) -> str:
+    return ""
+
+
+def _lowered_stages(
+    code_of: CodeOf, assembly_of: AssemblyOf, target: TargetName, problem: Problem, script: Script
+) -> ScriptStages:
+    found = lowered_stages(code_of, target, problem, script)
+    if found.failure:
+        return found
+    try:
+        disassembled = assembly_of(found.texts[CODE], None)
+    except CandidateError as error:
+        return ScriptStages(found.texts, error.reason)
+    return ScriptStages(found.texts | ({ASSEMBLY: disassembled} if disassembled else {}), "")
+
+
+def lowered_stages(code_of: CodeOf, target: TargetName, problem: Problem, script: Script) -> ScriptStages:
+    """Compiles a script in this process; returns the IR after each stage of the lowering, and the code."""
+    from tuner.mlir.passes import kept_stages  # loads MLIR
+
+    with kept_stages() as kept:
+        try:
+            code = code_of(target, problem, script)
+        except CandidateError as error:
+            return ScriptStages(dict(kept), error.reason)
+    return ScriptStages(dict(kept) | {CODE: code}, "")
