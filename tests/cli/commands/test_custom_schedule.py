@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import brief_remeasurement, real_candidates
+from tests.mlir import test_script_linking as linking
 
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
@@ -117,3 +118,23 @@ def test_a_script_whose_candidates_all_fail_alike_ends_the_search_early(here: Pa
     )
     assert ended is not None
     assert 10 <= int(ended[1]) <= 12  # some were in work when the tenth had failed
+
+
+def test_a_schedule_of_two_files_is_applied_counted_and_tuned(here: Path) -> None:
+    tuner = Tuner(here / "results.db", real_candidates())
+    texts = {
+        "main": linking.MAIN,
+        "library": linking.LIBRARY,
+        "payload": linking.PAYLOAD,
+        "knobs": linking.KNOBS,
+        "tiled": linking.TILED,
+    }
+    for name, text in texts.items():
+        Path(f"{name}.mlir").write_text(text)
+    assert "linalg.matmul {of_main}" in tuner.done("apply main.mlir payload.mlir --library library.mlir").out
+    assert "--library FILE names a script" in tuner.failed("apply main.mlir payload.mlir").err
+    own = "matmul 64x64x64 --strategy knobs.mlir --library tiled.mlir"
+    assert tuner.done(f"space {own} --json").json["cartesian"] == 4
+    with brief_remeasurement():
+        tuner.done(f"tune {own} --sampler exhaustive --trials 4 --workers 1")
+    assert {trial["status"] for trial in tuner("history --json").json} == {"measured"}
