@@ -386,10 +386,10 @@ func.func @main(%arg0: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<4x3xf32>, te
 // refused: argument 0: tensor<\?xf32> has a dynamic size
 func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }
 
-// refused: argument 0: memref<4xf32> is no tensor
+// refused: argument 0: memref<4xf32> is not a tensor
 func.func @main(%x: memref<4xf32>) { return }
 
-// refused: argument 0: f32 is no tensor
+// refused: argument 0: f32 is not a tensor
 func.func @main(%x: f32) -> f32 { return %x : f32 }
 
 // refused: returns nothing
