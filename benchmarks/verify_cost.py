@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tuner.core.problem import Matmul
+    from tuner.core.problem import Problem
 
 BUDGET_S = 20.0  # of a problem, loading included: five problems take less than two minutes
 MOST_TURNS = 200
@@ -38,7 +38,7 @@ HERE = Path(__file__).parents[1]
 Times = dict[str, float]  # processor seconds by step
 
 
-def works_of(problem: "Matmul") -> dict[str, Callable[[], object]]:
+def works_of(problem: "Problem") -> dict[str, Callable[[], object]]:
     """Returns what verifies the default kernel of a problem, by step, with the code that is imported."""
     import numpy as np
 

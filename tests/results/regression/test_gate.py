@@ -160,6 +160,16 @@ def test_an_entry_takes_the_place_of_one_of_its_problem_target_and_threads() -> 
     assert keys == ["cpu 2 threads", "cuda:sm_90"]
 
 
+def test_an_entry_whose_script_was_altered_is_refused_in_one_line(tmp_path: Path) -> None:
+    script = Script.of("// mine")
+    entry = replace(ON_CPU, script=script.text, script_sha256=script.sha256)
+    file = replace(FILE, entries=(ON_GPU, entry))
+    assert read_gate_file(written(tmp_path, gate_file_bytes(file))) == file
+    altered = replace(file, entries=(ON_GPU, replace(entry, script="// mine ")))
+    with pytest.raises(UsageError, match=r"entries\[1\]: its script was altered: the text does not match"):
+        read_gate_file(written(tmp_path, gate_file_bytes(altered)))
+
+
 def edited(folder: Path, place: tuple[Any, ...], value: Any) -> Path:
     document = json.loads(gate_file_bytes(FILE))
     inner = document

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,7 +139,8 @@ def correct(arrays: FusionArrays) -> None:
     x, w, y = arrays.operands
     for row in range(4):
         part = slice(16 * row, 16 * row + 8)
-        y[part] = 2 * x[part] + w
+        with np.errstate(invalid="ignore"):  # the sum of infinities
+            y[part] = 2 * x[part] + w
 
 
 def one_wrong(arrays: FusionArrays) -> None:
@@ -182,6 +184,68 @@ def test_a_dishonest_kernel_is_refused(kernel: Kernel, message: str) -> None:
     kernel(arrays)
     with pytest.raises(CandidateError, match=message):
         arrays.evaluate()
+
+
+BOTH = STRIDED.replace(" {tuner.weight}", "")  # w is drawn as x is
+
+
+def misread(array: int, change: Callable[[Any], Any]) -> Kernel:
+    """Computes y of an operand whose numbers it changes."""
+
+    def kernel(arrays: FusionArrays) -> None:
+        kept = arrays.operands[array].copy()
+        arrays.operands[array][...] = change(kept)
+        correct(arrays)
+        arrays.operands[array][...] = kept
+
+    return kernel
+
+
+def nan_as_zero(numbers: Any) -> Any:
+    return np.where(np.isnan(numbers), np.float32(0), numbers)
+
+
+def clipped(numbers: Any) -> Any:
+    return np.where(np.isinf(numbers), np.copysign(np.float32(1e38), numbers), numbers)
+
+
+def without_subnormals(numbers: Any) -> Any:
+    return np.where(np.abs(numbers) < np.float32(1e-38), np.float32(1), numbers)
+
+
+@pytest.mark.parametrize("array", [0, 1])
+@pytest.mark.parametrize("change", [nan_as_zero, clipped, without_subnormals])
+def test_special_numbers_in_each_operand_of_an_elementwise_fusion_show(
+    array: int, change: Callable[[Any], Any]
+) -> None:
+    arrays, kernel = arrays_of(replace(FUSION, fusion=BOTH)), misread(array, change)
+    kernel(arrays)
+    arrays.evaluate()  # usual numbers do not show it
+    arrays.flip_signs()
+    arrays.add_special_numbers(rng())
+    kernel(arrays)
+    with pytest.raises(CandidateError, match="output 0"):
+        arrays.evaluate()
+    correct(arrays)
+    assert arrays.evaluate().max_error <= 1.0
+
+
+def test_a_compiled_elementwise_fusion_is_right_on_special_numbers() -> None:
+    clamped = """%zero = arith.constant 0.0 : f32
+    %last = arith.maximumf %sum, %zero : f32
+    linalg.yield %last : f32"""
+    problem = replace(FUSION, fusion=BOTH.replace("linalg.yield %sum : f32", clamped))
+    loaded = CPU.load(problem, COMPILER.compile(problem, first_script(problem)))
+    assert CPU.verify(problem, loaded, rng()).elements == 32
+
+
+@pytest.mark.parametrize("op", ["math.exp %sum : f32", "arith.divf %sum, %b : f32"])
+def test_what_ieee_754_leaves_open_keeps_usual_numbers(op: str) -> None:
+    last = f"%last = {op}\n linalg.yield %last : f32"
+    arrays = arrays_of(replace(FUSION, fusion=BOTH.replace("linalg.yield %sum : f32", last)))
+    drawn = [each.copy() for each in arrays.operands[:2]]
+    arrays.add_special_numbers(rng())
+    assert all(map(np.array_equal, arrays.operands, drawn))
 
 
 def test_marks_are_elements_of_the_output() -> None:

@@ -85,6 +85,24 @@ EXTREMES = {
 }
 
 
+# of whose operations ``defines_special_numbers``: a tensor's, and an element's. Not division: the sign of a
+# zero is open, and so is that of the infinity that it gives.
+WHOLE = (
+    *COPIES,
+    "linalg.generic",
+    "tensor.empty",
+    "arith.constant",
+    "bufferization.to_tensor",
+    STORE,
+    "func.return",
+)
+EXACT = (
+    *("arith.addf", "arith.subf", "arith.mulf", "arith.negf", "math.absf"),
+    *("arith.maximumf", "arith.minimumf", "arith.cmpf", "arith.select"),
+    *("arith.extf", "arith.constant", "linalg.yield"),
+)
+
+
 @dataclass(frozen=True)
 class Expected:
     """An output in float64, and the error that is allowed for each element."""
@@ -104,6 +122,27 @@ def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
             c = fusion_function(module).regions[0].blocks[0].arguments[-1].type
             return (Expected(*quantized_product(text, inputs, str(c.element_type))),)
         return _Evaluation(fusion_function(module), inputs).outputs()
+
+
+def defines_special_numbers(text: str) -> bool:
+    """Returns whether IEEE 754 defines what a fusion makes of NaN, infinity and subnormal numbers.
+
+    So it is of elementwise fusions of EXACT operations, in any order that kernels may compute these in. Of
+    sums it is not: of infinities and large numbers, the order decides. Functions are approximated.
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = parse_fusion(text)  # owns the operations
+        function = fusion_function(module)
+        ops = [each.operation for each in function.regions[0].blocks[0].operations]
+        loops = [op for op in ops if op.name == "linalg.generic"]
+        if any(op.name not in WHOLE for op in ops) or any("reduction" in _iterators(op) for op in loops):
+            return False
+        bodies = [each.operation for op in loops for each in op.regions[0].blocks[0].operations]
+        return all(op.name in EXACT for op in bodies)
+
+
+def _iterators(op: Op) -> str:
+    return str(op.attributes["iterator_types"])
 
 
 def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...]:

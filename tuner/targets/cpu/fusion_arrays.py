@@ -14,7 +14,12 @@ from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.records import Verdict
 from tuner.mlir.fusions import FusionArgument, fusion_arguments
-from tuner.mlir.reference.fusion_reference import Expected, evaluate, worst_error
+from tuner.mlir.reference.fusion_reference import (
+    Expected,
+    defines_special_numbers,
+    evaluate,
+    worst_error,
+)
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.jit import PackedArguments
@@ -94,6 +99,8 @@ SOME_ELEMENTS = 2**14  # compared by ``compare_some_rows``
 SMALL, LARGE = EXTREME_SCALES = (0.01, 30.0)  # of inputs
 ZEROS = 0.05  # share of an input's elements that are zeros of either sign in extreme draws
 LEAST_POSITIVE = 0.1  # where an input has to be positive
+# among special numbers: their fourth powers, and those of their inverses, are in the range of the type
+LARGE_NUMBERS = {"f32": 2.0**30, "f64": 2.0**200, "f16": 8.0}
 OTHER_BYTES = 64  # that a kernel never reads
 MARK, MARK_BYTES = 0x7FFF, 2  # what ``ThreadTeam.watch`` writes into an element: of floats a NaN
 
@@ -178,7 +185,9 @@ class FusionArrays:
         return 1
 
     def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
-        """Leaves the inputs as they are: what is expected of NaN is not known for each operation."""
+        """Uses inputs with NaN, infinity, zeros and numbers of any size; as they are where C is unknown."""
+        if self._special is not None:
+            self._use(self._special)
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
         """Fills inputs with small and large numbers and signed zeros, if C is finite; overwrites C."""
@@ -243,7 +252,7 @@ class FusionArrays:
             elements += array.view.size
         pairs = zip(self._arrays, self._draw_now.inputs, strict=False)
         for number, (array, drawn) in enumerate(pairs):
-            if array.guard_bytes() or not np.array_equal(array.memory, drawn):
+            if array.guard_bytes() or not _are_same_bytes(array.memory, drawn):
                 raise CandidateError(Stage.VERIFY, f"changed its input {number}")
         return Verdict(worst, elements)
 
@@ -257,6 +266,21 @@ class FusionArrays:
     @property
     def _outputs(self) -> list[StridedArray]:
         return self._arrays[len(self._inputs) :]
+
+    @cached_property
+    def _special(self) -> Draw | None:
+        """Returns the draw with special numbers, drawn once; None: the reference does not define its result.
+
+        Weights keep their numbers: they are packed once for all draws.
+        """
+        if self._is_positive or not defines_special_numbers(self.problem.fusion):
+            return None
+        rng = np.random.default_rng(self._arguments[0].span)
+        inputs = tuple(
+            drawn if argument.is_weight else _with_special_numbers(argument, drawn, rng)
+            for argument, drawn in zip(self._inputs, self._draws[0].inputs, strict=True)
+        )
+        return Draw(inputs, self._expected(inputs))
 
     @cached_property
     def _number_places(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
@@ -345,6 +369,25 @@ def _copied(array: Array) -> Array:
 def _positive(memory: Array) -> Array:
     positive: Array = (np.abs(memory) + np.asarray(LEAST_POSITIVE, memory.dtype)).astype(memory.dtype)
     return positive
+
+
+def _are_same_bytes(a: Array, b: Array) -> bool:
+    return np.array_equal(a.view(np.uint8), b.view(np.uint8))  # NaN is equal, too
+
+
+def _with_special_numbers(argument: FusionArgument, memory: Array, rng: np.random.Generator) -> Array:
+    """Returns a copy of an input with special numbers in up to half of its elements, NaN first."""
+    if argument.element not in LARGE_NUMBERS:
+        return memory
+    copy = memory.copy()
+    view = np.atleast_1d(view_of(copy, argument))
+    large = LARGE_NUMBERS[argument.element]
+    least = np.nextafter(copy.dtype.type(0), copy.dtype.type(1))
+    numbers = (np.nan, np.inf, -np.inf, -0.0, 0.0, least, large, -1 / large)
+    places = rng.permutation(view.size)[: min(len(numbers), view.size // 2)]
+    for place, number in zip(places, numbers, strict=False):
+        view[np.unravel_index(place, view.shape)] = number
+    return copy
 
 
 def _extreme(memory: Array, rng: np.random.Generator) -> Array:
