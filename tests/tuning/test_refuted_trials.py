@@ -1,6 +1,8 @@
 """Trials that were timed and then found wrong, in the final re-measurement: nobody sees their time."""
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,3 +155,17 @@ def test_a_trial_that_only_no_longer_runs_keeps_its_time(store: Store) -> None:
 def test_refuting_an_unknown_trial_is_one_error(store: Store) -> None:
     with pytest.raises(Exception, match=r"^trial: found 5, allowed none: the database has no trial$"):
         store.refute(5, WRONG)
+
+
+def test_a_merge_with_a_copy_of_before_keeps_the_failure(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours.db", tmp_path / "theirs.db"
+    with Store.open(str(ours)) as store:
+        fakes.tune(store, fakes.backends())
+    shutil.copy(ours, theirs)
+    failure = Failure(Stage.VERIFY, "wrong after all")
+    with Store.open(str(ours)) as store:
+        best = store.trials(TrialQuery(status="measured", sort="median"))[0]
+        store.refute(best.id, failure)
+        store.merge(str(theirs))
+        refuted = store.trial(best.id)
+        assert (refuted.record.outcome, refuted.best_s) == (failure, None)
