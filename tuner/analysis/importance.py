@@ -114,7 +114,8 @@ class TooFew:
     def reason(self) -> str:
         """Returns the message: how many measured trials were found, and how many an ablation needs."""
         of = f" of {self.strategy}" if self.strategy else ""
-        return f"ablation: found {self.measured} measured trials{of}, it needs {MEASURED_MIN} or more"
+        trials = "measured trial" if self.measured == 1 else "measured trials"
+        return f"ablation: found {self.measured} {trials}{of}, it needs {MEASURED_MIN} or more"
 
 
 @dataclass(frozen=True)

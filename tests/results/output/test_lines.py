@@ -21,6 +21,7 @@ from tuner.core.machine import Conditions, GpuState, Span
 from tuner.core.processors import PresentLoad
 from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import unreliable
+from tuner.core.requests import Campaign, CampaignSettings
 from tuner.core.runs import Counts, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
 from tuner.results import explanations
@@ -282,6 +283,8 @@ TIMED = "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"
 @pytest.mark.parametrize(
     ("event", "text"),
     [
+        (RunStarted(3, settings(), MACHINE, 1, 1, 0, ()), "1 of 1 combination is feasible"),
+        (events.SpaceExhausted(1, False), "search: the one feasible configuration has been tried"),
         (LEAVES_NOTHING, f"{BEGUN} are feasible\nnote: 'x > 9' leaves f nothing"),
         (STARTED, BEGUN),
         (busy(1.84, 0.0, 2), f"note: 1.8 of 2 processors are {BUSY} will be unreliable\nhint: once"),
@@ -314,6 +317,13 @@ TIMED = "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"
 )
 def test_every_event_has_a_line(event: Event, text: str) -> None:
     assert progress.event_line(event, settings()).startswith(text)
+
+
+@pytest.mark.parametrize(("seconds", "end"), [(3.0, "; 3 of 4 s"), (6.0, "; 6 s, the budget is spent")])
+def test_a_campaign_that_outlasts_its_budget_says_so(seconds: float, end: str) -> None:
+    limits = CampaignSettings("", None, 4.0, 0, ())
+    campaign = Campaign(1, "", run().created, limits, "running", seconds, seconds, ())
+    assert progress.CampaignState(campaign).line.endswith(end)
 
 
 def test_plain_lines_are_rare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

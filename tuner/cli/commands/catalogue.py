@@ -31,7 +31,7 @@ from tuner.core.errors import UsageError, unknown_value
 from tuner.core.serialization import parse_moment
 from tuner.results.explanations import problem_and_target, suggestions
 from tuner.results.output.files import write_atomically
-from tuner.results.output.formatting import count_text, wrapped
+from tuner.results.output.formatting import count_text, feasible_text, wrapped
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.backends import resolve_target
@@ -144,7 +144,7 @@ def space(
         suggest_constraints(feasible.spaces, problem, resolved, database, min_support, since, as_json)
         return
     about = "about " if feasible.is_sample else ""
-    total = f"{about}{feasible.total} of {feasible.cartesian} combinations are feasible"
+    total = f"{about}{feasible_text(feasible.total, feasible.cartesian)}"
     lines = (f"{problem.key}: {total}", *_space_lines(feasible))
     print_found(as_json, _space_document(feasible), *wrapped(lines, screen_columns()))
 

@@ -187,6 +187,13 @@ def count_text(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def feasible_text(feasible: int, cartesian: int) -> str:
+    """Returns how many combinations of knobs are feasible: '4 of 6 combinations are feasible'."""
+    return (
+        f"{feasible} of {count_text(cartesian, 'combination')} {'is' if cartesian == 1 else 'are'} feasible"
+    )
+
+
 WORDS = {  # origin -> text of a count
     SHIPPED: "{} of shipped results",
     SPACE_FILE: "{} of the search-space file",

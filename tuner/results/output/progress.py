@@ -16,6 +16,7 @@ from tuner.core.runs import RunSettings
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import (
     count_text,
+    feasible_text,
     gflop_per_s,
     initial_configurations_text,
     one_line,
@@ -179,7 +180,9 @@ def _search_end_line(event: events.FailedAlike | events.SpaceExhausted) -> str:
     of = ""
     if event.is_sample:
         of = " of the sample"
-    return f"search: all {count_text(event.feasible, 'feasible configuration')}{of} have been tried"
+    if event.feasible == 1:
+        return f"search: the one feasible configuration{of} has been tried"
+    return f"search: all {event.feasible} feasible configurations{of} have been tried"
 
 
 def _lost_line(event: events.TrialRefuted | events.RoundLost) -> str:
@@ -209,7 +212,7 @@ def _waiting_line(
 def _run_line(event: events.RunStarted) -> str:
     text = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
     text += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
-    text += f"{event.feasible} of {event.cartesian} combinations are feasible"
+    text += feasible_text(event.feasible, event.cartesian)
     origins = initial_configurations_text(event.settings.first or ())
     first = f"initial configurations: {origins}" if origins else ""
     if event.proposed_before:
@@ -321,6 +324,8 @@ class CampaignState:
         text = f"{trials}: {timed} of {count_text(len(self.best), 'problem')} timed"
         if self.total_s is not None:
             text += f"; total {seconds_text(self.total_s)}"
+        if limits.budget_s is not None and self.elapsed_s > limits.budget_s:
+            return f"{text}; {self.elapsed_s:.0f} s, the budget is spent"
         of_budget = "" if limits.budget_s is None else f" of {limits.budget_s:.0f}"
         return f"{text}; {self.elapsed_s:.0f}{of_budget} s"
 
