@@ -100,6 +100,8 @@ def test_the_line_of_every_wrong_word(tuner: Tuner, options: str, line: str) -> 
         ("history matmul 64x64x64 --best", "tuner history --op matmul --shape 64x64x64 --best"),
         ("history --shape 64x64x64 matmul", "tuner history --shape 64x64x64 --op matmul"),
         ("history --budget 3s", "tuner tune has --budget"),
+        ("--db x.db history", "tuner history has --db"),
+        ("--before 2026-01-01 db prune", "tuner db prune has --before"),
         ("tune matmul 8x8x8 --sort median", "tuner history has --sort"),
         ("tune --before 2026-01-01", "tuner db prune has --before"),
         ("tune matmul 8x8x8 --budgt 3s", "did you mean --budget?"),
@@ -115,6 +117,22 @@ def test_a_line_as_a_newcomer_types_it_has_a_hint_with_what_to_type(
     tuner: Tuner, here: Path, line: str, hint: str
 ) -> None:
     assert refused(tuner, line).splitlines()[1:] == [f"hint: {hint}"]
+
+
+@pytest.mark.parametrize(
+    ("file", "hint"),
+    [
+        ("notes.md", "a program: tuner tune FILE.mlir"),
+        ("model.py", "name the function of a PyTorch model: tuner tune model.py:FUNCTION"),
+        ("shapes.yaml", "tuner tune --shapes shapes.yaml"),
+    ],
+)
+def test_a_file_that_is_no_program_is_named_as_one(tuner: Tuner, here: Path, file: str, hint: str) -> None:
+    (here / file).write_text("x")
+    line = f"error: operation: found the file {file}, allowed matmul, batch_matmul\n"
+    assert refused(tuner, f"tune {file}") == f"{line}hint: {hint}\n"
+    (here / "matmul").write_text("x")
+    assert "the shape is missing" in refused(tuner, "tune matmul")
 
 
 def test_an_exported_script_needs_its_payload(tuned: Tuner, here: Path) -> None:

@@ -87,7 +87,8 @@ def test_an_exported_program_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("missing", "model.py: has no function 'missing'"),
+        ("missing", "model.py: has no function 'missing'$"),
+        ("nothin", "model.py: has no function 'nothin'$"),
         ("nothing", r"model.py:nothing: must return \(module, example inputs\)"),
         ("fails", "model.py:fails: KeyError: 'no weights'"),
     ],

@@ -256,7 +256,7 @@ def _with_hint(group: Commands, error: Exception, arguments: Sequence[str]) -> E
         return error
     line, hint = error.message, ""  # type: ignore[attr-defined]  # of click.UsageError
     if isinstance(error, click.NoSuchOption):
-        line, hint = f"No such option '{error.option_name}'.", _option_hint(group, error)
+        line, hint = f"No such option '{error.option_name}'.", _option_hint(group, error, arguments)
     elif "unexpected extra argument" in line:
         hint = _arguments_hint(context.command, arguments) or _first_example(context.command)
     elif isinstance(error, click.MissingParameter):
@@ -264,12 +264,14 @@ def _with_hint(group: Commands, error: Exception, arguments: Sequence[str]) -> E
     return UsageError(line.rstrip("."), hint) if hint else error
 
 
-def _option_hint(group: Commands, error: click.NoSuchOption) -> str:
+def _option_hint(group: Commands, error: click.NoSuchOption, arguments: Sequence[str]) -> str:
     name = error.option_name
     similar = difflib.get_close_matches(name, error.possibilities or (), 1, TYPO)
     if similar:
         return f"did you mean {similar[0]}?"
-    return next((f"{words} has {name}" for words, each in _commands(group) if name in _flags(each)), "")
+    having = [words for words, each in _commands(group) if name in _flags(each)]
+    typed = [words for words in having if words.removeprefix("tuner ") in arguments]  # the option before it
+    return "".join(f"{words} has {name}" for words in (typed or having)[:1])
 
 
 def _commands(group: click.Group, words: str = "tuner") -> Iterator[tuple[str, click.Command]]:

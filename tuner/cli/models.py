@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.cli.options import MODEL_FUNCTION, is_model
-from tuner.core.errors import Stage, TunerError, UsageError, failing_at
+from tuner.core.errors import Stage, TunerError, UsageError, failing_at, nearest
 from tuner.core.programs import EAGER, ProgramBaseline
 from tuner.core.serialization import read_text_or_stdin, unreadable
 from tuner.programs.request import ProgramRequest
@@ -106,7 +106,9 @@ def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:
     sys.path.insert(0, str(path.parent.resolve()))  # as ``python model.py`` does
     names = runpy.run_path(str(path))
     if function not in names:
-        raise UsageError(f"{path}: has no function {function!r}")
+        own = [name for name, value in names.items() if callable(value) and not name.startswith("_")]
+        near = nearest(function, own)
+        raise UsageError(f"{path}: has no function {function!r}", f"did you mean {near}?" if near else "")
     returned = names[function]()
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise UsageError(f"{path}:{function}: must return (module, example inputs)")
@@ -123,6 +125,9 @@ def read_payload_text(payload: Path) -> str:
     name = str(payload)
     if is_model(name):
         return model_text_in_child(name)
+    if payload.suffix == ".py":
+        line = f"{name}: found a Python file, allowed MLIR text, or FILE.py:FUNCTION of a PyTorch model"
+        raise UsageError(line, f"{name}:FUNCTION, which returns (module, example inputs)")
     text = read_text_or_stdin(payload, "MLIR text")
     if SCHEDULE not in text:
         return text

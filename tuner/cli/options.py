@@ -296,9 +296,22 @@ def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) 
         elif re.fullmatch(r"\d+(?:x\d+)+", options["operation"]):
             missing = "the operation is"
             example = f"{context.command_path} {MATMUL} {options['operation']}"
+        elif options["operation"] not in OPERATIONS and Path(options["operation"]).is_file():
+            raise _not_a_program(context, options["operation"])
         line = f"{context.info_name}: {missing} missing"
         raise UsageError(line, f"{example}{typed_options(context)}")
     return taken_problem(options)
+
+
+def _not_a_program(context: click.Context, file: str) -> UsageError:
+    """Returns the UsageError for a file in place of an operation whose name is not that of a program."""
+    command, suffix = context.command_path, Path(file).suffix
+    hint = f"a program: {command} FILE.mlir" if context.info_name == "tune" else ""
+    if hint and suffix == ".py":
+        hint = f"name the function of a PyTorch model: {command} {file}:FUNCTION"
+    elif hint and suffix in (".yaml", ".yml"):
+        hint = f"{command} --shapes {file}"
+    return UsageError(f"operation: found the file {file}, allowed {', '.join(OPERATIONS)}", hint)
 
 
 def taken_problem(options: dict[str, Any]) -> Problem:

@@ -38,6 +38,12 @@ def test_a_script_is_not_run_as_a_program(run: Tuner, tmp_path: Path) -> None:
     assert run.refused("run", str(script)) == f"{line}hint: tuner apply {script} PROGRAM.mlir\n"
 
 
+def test_a_python_file_is_run_by_the_name_of_a_function(run: Tuner, tmp_path: Path) -> None:
+    model = tmp_path / "model.py"
+    model.write_text("# a model\n")
+    assert f"hint: {model}:FUNCTION, which returns" in run.refused("run", str(model))
+
+
 def test_a_program_on_the_simulator_is_traced_checked_and_compared(run: Tuner) -> None:
     lines = on(run, "simulator", "gpux_own_streams", "--trace", "--compare").out.splitlines()
     assert sum(line.startswith("call    launch scale grid 4x1x1 block 32x1x1") for line in lines) == 2
