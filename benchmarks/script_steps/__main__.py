@@ -5,7 +5,8 @@
 
 ``effects`` leaves out each step of each script, one at a time, and compares the code: LLVM dialect, or PTX.
 ``equal`` compares the code of the templates in a folder, of another commit for instance, with that of the
-shipped ones; it names each candidate whose code differs and exits with 1.
+shipped ones; it names each candidate whose code differs and exits with 1. Where a processor's LLVM dialect
+differs, in the order of constants for instance, the machine code is compared.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results_file import add_report_options, emit, report
-from benchmarks.script_steps.sample import SampledCandidate, sampled
+from benchmarks.script_steps.sample import MACHINES, SampledCandidate, machine_code, sampled
 from benchmarks.script_steps.steps import steps_of
 from tuner.core.errors import CandidateError
 from tuner.core.interfaces import Script
@@ -86,10 +87,10 @@ def _compare(candidates: Iterator[SampledCandidate], folder: Path) -> int:
     for sample in candidates:
         outcome = compared(sample, folder)
         found[outcome] += 1
-        if outcome not in ("equal script", "equal code"):
+        if not outcome.startswith("equal "):
             print(f"{outcome}: {sample.text}", flush=True)
     print(", ".join(f"{count} {outcome}" for outcome, count in sorted(found.items())))
-    return int(any(outcome not in ("equal script", "equal code", "neither compiles") for outcome in found))
+    return int(any(not outcome.startswith("equal ") for outcome in found if outcome != "neither compiles"))
 
 
 def compared(sample: SampledCandidate, folder: Path) -> str:
@@ -103,12 +104,16 @@ def compared(sample: SampledCandidate, folder: Path) -> str:
     codes = []
     for script in (then, now):
         try:
-            codes.append(_code(sample, script.text))
+            codes.append(sample.code(script))
         except CandidateError:
             codes.append("")
     if codes[0] == codes[1]:
         return "equal code" if codes[0] else "neither compiles"
-    return "other code" if all(codes) else "only one compiles"
+    if not all(codes):
+        return "only one compiles"
+    is_dialect = sample.machine in MACHINES
+    is_equal = is_dialect and machine_code(codes[0]) == machine_code(codes[1])
+    return "equal machine code" if is_equal else "other code"
 
 
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:

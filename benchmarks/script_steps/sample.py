@@ -1,6 +1,7 @@
 """The sample: random feasible candidates of every strategy, with all kinds of problems round-robin."""
 
 import itertools
+import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from benchmarks.golden_hashes.candidates import golden_candidates
 from benchmarks.golden_hashes.machines import PROCESSORS
 from benchmarks.gpu_check.points import gpu_strategies
 from tuner.core.candidate import Candidate
+from tuner.core.errors import Stage
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, gpu_machine, variables_of
@@ -22,7 +24,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, load_strategy, strategy_folder
-from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.compiler import CpuCompiler, write_object
 from tuner.targets.gpu.compiler import GpuCompiler
 
 THREADS = (1, 2)
@@ -59,6 +61,14 @@ class SampledCandidate:
         if self.machine in MACHINES:
             return CpuCompiler().compile(self.problem, script).code
         return GpuCompiler(chip_of(self.machine), lambda: None).compile(self.problem, script).code
+
+
+def machine_code(llvm_text: str) -> bytes:
+    """Returns the object file of LLVM dialect, in which the order of constants does not matter."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "code.o"
+        write_object(llvm_text, file, Stage.COMPILE)
+        return file.read_bytes()
 
 
 def sampled(count: int, seed: int, strategy: str = "") -> Iterator[SampledCandidate]:

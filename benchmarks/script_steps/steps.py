@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 SEQUENCE_END = re.compile(r"^    transform\.yield$", re.MULTILINE)
 BLOCK = re.compile(
-    r"^    transform\.apply_patterns to (%\w+) \{.*?\}(?: \{apply_cse\})? : \S+\n", re.MULTILINE | re.DOTALL
+    r"^ {4,6}transform\.apply_patterns to (%\w+) \{.*?\}(?: \{apply_cse\})? : \S+\n", re.MULTILINE | re.DOTALL
 )
-PATTERN = re.compile(r"^      transform\.apply_patterns\.(\S[^\n]*)\n", re.MULTILINE)
+PATTERN = re.compile(r"^ {6,8}transform\.apply_patterns\.(\S[^\n]*)\n", re.MULTILINE)
 ONLY_PATTERN = re.compile(r"\{ transform\.apply_patterns\.([^\n}]*?) \}")
 OPS = (
     "transform.include @simplify",
@@ -23,12 +23,12 @@ OPS = (
     "transform.memref.erase_dead_alloc_and_stores",
     "transform.loop.hoist_loop_invariant_subsets",
 )
-OP = re.compile(rf"^    (?:{'|'.join(map(re.escape, OPS))})\b[^\n]*\n", re.MULTILINE)
+OP = re.compile(rf"^ {{4,6}}(?:{'|'.join(map(re.escape, OPS))})\b[^\n]*\n", re.MULTILINE)
 OWN_OP = re.compile(r'^    "tuner\.(\w+)"[^\n]*\n(?:      [^\n]*\n)*', re.MULTILINE)
 CSE = re.compile(r" \{apply_cse\}")
 COPIES = re.compile(r',? ?memcpy_op = "linalg\.copy"')
 NO_ATTRIBUTES = re.compile(r" \{\}| \{ *\}(?= :)")
-COMMENT = re.compile(r"^    // (\D*?)(?: of\b| \d|[.,:;]|\n)", re.MULTILINE)
+COMMENT = re.compile(r"^ {4,6}// (\D*?)(?: of\b| \d|[.,:;]|\n)", re.MULTILINE)
 SPACE = re.compile(r"\s+")
 
 

@@ -18,7 +18,7 @@ LARGE_SPACES = (
 PARAMETERS = [pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE_SPACES)) for name in NAMES]
 DIVISION = re.compile(r"(\d+) = (\d+) x (\d+) \+ (\d+)")
 SECTION = re.compile(
-    r"((?:^    // .*\n)+)((?:^(?!    // ).*\n)*)", re.MULTILINE
+    r"((?:^ {4,6}// .*\n)+)((?:^(?! {4,6}// ).*\n)*)", re.MULTILINE
 )  # a comment, and the steps below it
 UNBREAKABLE = re.compile(r'^ *loc\("[^"]*"\)$|^// panels: |^// packings: ')  # one string, or read by programs
 # Words of a comment -> what the steps below it have
@@ -51,7 +51,7 @@ NEEDED = {
 
 def sections(script: str) -> list[tuple[str, str]]:
     """Returns (comment, steps) of each comment inside of a sequence, its lines joined."""
-    return [(comment.replace("\n    //", ""), steps) for comment, steps in SECTION.findall(script)]
+    return [(re.sub(r"\n +//", "", comment), steps) for comment, steps in SECTION.findall(script)]
 
 
 @pytest.fixture(scope="module", params=PARAMETERS)
