@@ -1,4 +1,4 @@
-"""Which of 60 language models tuner takes as they are written, right against eager; why others are refused.
+"""Which language models tuner takes as they are written, right against eager; why others are refused.
 
     python -m benchmarks.language_models --output benchmarks/results/language_models.json
 
@@ -41,7 +41,7 @@ LEAST_ERROR = 1e-6  # of the largest number
 
 
 @dataclass(frozen=True)
-class ModelOutcome:
+class LanguageOutcome:
     """What became of one model: one of the words above, why in one line, and why it has no fusions."""
 
     model: str
@@ -50,26 +50,32 @@ class ModelOutcome:
     why_no_fusions: str = ""
 
 
-def outcome_of(model: LanguageModel) -> ModelOutcome:
+def outcome_of(model: LanguageModel) -> LanguageOutcome:
     """Compiles a model, and compares its results with those of eager mode."""
     warnings.simplefilter("ignore")  # of torch and transformers, about their own code
     torch.set_num_threads(1)
     try:
         module, inputs = build(model)
+        wide = {name: each.double() if each.is_floating_point() else each for name, each in inputs.items()}
         with torch.no_grad():
             eager = _tensors(module(**inputs))
-            exact = _tensors(_in_float64(module)(**inputs))
+            exact = _tensors(_in_float64(module)(**wide))
     except Exception as error:  # noqa: BLE001 - of transformers, any
-        return ModelOutcome(model.name, UNBUILT, f"{type(error).__name__} {error}")
+        return LanguageOutcome(model.name, UNBUILT, f"{type(error).__name__} {error}")
     try:
         program = tuner.torch.compile(module, (), inputs)
         results = _tensors(program(**inputs))
     except TunerError as error:
-        return ModelOutcome(model.name, REFUSED, " ".join(str(error).split()))
+        reason = " ".join(str(error).split()).replace(f"{_folder_of_packages()}/", "")
+        return LanguageOutcome(model.name, REFUSED, reason)
     except Exception as error:  # noqa: BLE001 - what must not be
-        return ModelOutcome(model.name, TRACEBACK, f"{type(error).__name__} {error}")
+        return LanguageOutcome(model.name, TRACEBACK, f"{type(error).__name__} {error}")
     line = _difference(results, eager, exact)
-    return ModelOutcome(model.name, WRONG if line else RIGHT, line, program.why_no_fusions)
+    return LanguageOutcome(model.name, WRONG if line else RIGHT, line, program.why_no_fusions)
+
+
+def _folder_of_packages() -> Path:
+    return Path(str(importlib.import_module("transformers").__file__)).parents[1]
 
 
 def _tensors(results: Any) -> list[torch.Tensor]:
@@ -98,7 +104,7 @@ def _send(model: LanguageModel, end: Connection) -> None:
     end.send(outcome_of(model))
 
 
-def in_a_process(model: LanguageModel) -> ModelOutcome:
+def in_a_process(model: LanguageModel) -> LanguageOutcome:
     """Returns the outcome of a model in a process of its own."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["torch", "transformers", "tuner.torch"])
@@ -108,12 +114,12 @@ def in_a_process(model: LanguageModel) -> ModelOutcome:
     sender.close()
     try:
         if receiver.poll(LIMIT_S):
-            outcome: ModelOutcome = receiver.recv()
+            outcome: LanguageOutcome = receiver.recv()
             return outcome
-        return ModelOutcome(model.name, HANG, f"not done after {LIMIT_S:.0f} s")
+        return LanguageOutcome(model.name, HANG, f"not done after {LIMIT_S:.0f} s")
     except EOFError:
         process.join()
-        return ModelOutcome(model.name, CRASH, f"exit status {process.exitcode}")
+        return LanguageOutcome(model.name, CRASH, f"exit status {process.exitcode}")
     finally:
         process.kill()
         process.join()
@@ -144,10 +150,10 @@ def main() -> None:
     sys.exit(int(bool(bad)))
 
 
-def _kept(file: Path | None) -> dict[str, ModelOutcome]:
+def _kept(file: Path | None) -> dict[str, LanguageOutcome]:
     if file is None or not file.exists():
         return {}
-    outcomes = [ModelOutcome(**json.loads(line)) for line in file.read_text().splitlines()]
+    outcomes = [LanguageOutcome(**json.loads(line)) for line in file.read_text().splitlines()]
     return {each.model: each for each in outcomes}
 
 

@@ -216,7 +216,7 @@ def test_what_torch_computes_otherwise_or_not_at_all_is_refused(function: Any, m
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("function", [lambda x: x // (x + 1), lambda x: x % x, lambda x: x // 0])
 def test_a_divisor_that_may_be_0_is_refused(function: Any) -> None:
-    line = "torch-mlir refuses the module: integers are divided by what may be 0"
+    line = r"^operators that are not supported: .* \(integers are divided by what may be 0\)$"
     with pytest.raises(UsageError, match=line):
         export_module(Function(function), (torch.arange(4),))
 
@@ -250,8 +250,8 @@ def test_uint8_is_as_in_eager_mode(number: int) -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: x // 2, "aten.div.Tensor_mode of uint8 is not supported: convert to int32 before it"),
-        (lambda x: x.abs(), "aten.abs.default of uint8 is not supported"),
+        (lambda x: x // 2, r"aten\.\w+(\.\w+)? at .* of uint8 is not supported: convert to int32 before it"),
+        (lambda x: x.abs(), r"aten\.abs at .* of uint8 is not supported"),
         (lambda x: torch.nn.functional.pad(x, (1, 1), value=200), "aten.constant_pad_nd.default of uint8"),
         (lambda x: x.to(WIDE).view(16, 16), "uint16.* is not supported: of unsigned types, only uint8"),
     ],

@@ -5,15 +5,25 @@ that it comes from.
 """
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import torch_pass_bindings
 
-INTEGERS = "integers "  # begins the location of a node whose tensors all have integers; its operation follows
+# Begin the location of an operation; the operator and the line of the module follow that it comes from.
+MARK = "operator "
+INTEGERS = "integers "  # the same, where all its tensors have integers
+MARKED = re.compile(rf'"(?:{MARK}|{INTEGERS})([^"]*)"')
 TO_FLOATS = ("arith.sitofp", "arith.uitofp")
 DIVISIONS = ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi")
 EXACT_BITS = 16  # integers of so few bits are exact in f32, and so are their quotients' whole parts
+FOREIGN = ("tm_tensor.", "complex.")  # dialects that nothing after torch-mlir lowers
+FOLDING = "builtin.module(func.func(linalg-fuse-elementwise-ops, canonicalize))"  # of complex numbers
+KEPT = ("torch.constant.", "torch.prim.", "torch.vtensor.literal", "func.return")  # of refused operators
+UNLOWERED = "torch-mlir does not lower it"
+CONSTANT_LEFT = "failed to legalize operation 'torch.constant."  # when all other operations are lowered
+MOST_REFUSED = 12  # operators that one refusal names
 LINE_LIMIT = 300  # characters of an error of torch-mlir
 REASON = re.compile(r"error:\s")  # in the line of an error that says why
 PLACE = re.compile(r'(?<=error:) (callsite\(.*?\)|loc\(.*?\)|"[^"]*":\d+:\d+|unknown):')
@@ -38,13 +48,103 @@ def lower(text: str, *, has_locations: bool = False) -> str:
         bindings.torch.register_dialect(context)
         try:
             module = ir.Module.parse(text)
-            for pipeline in PIPELINES:
-                bindings.PassManager.parse(pipeline).run(module.operation)
-            _replace_scans(ir, module)
+            _run_pipelines(bindings, module)
         except ir.MLIRError as error:
             raise CandidateError(Stage.BIND, first_line(error)) from error
-        _require_exact_integers(ir, module)
+        problems = _problems(bindings, module)
+        if problems:
+            place, reason = problems[0]
+            raise CandidateError(Stage.BIND, f"{place}: {reason}" if place else reason)
         return str(module.operation.get_asm(enable_debug_info=has_locations))
+
+
+def refused_operators(text: str) -> tuple[tuple[str, str], ...]:
+    """Returns why each operator of a module is refused: ("aten.topk at m.py:7", "reason"), in order of lines.
+
+    Each time the module is refused, the results of the operators at fault become arguments of the function,
+    and the rest is lowered. A refusal that names no operator ends the search.
+    """
+    bindings = torch_pass_bindings()
+    ir = bindings.ir
+    refused: dict[str, str] = {}
+    with ir.Context() as context:
+        bindings.torch.register_dialect(context)
+        try:
+            module = ir.Module.parse(text)
+        except ir.MLIRError:
+            return ()
+        while len(refused) < MOST_REFUSED:
+            lowered = ir.Module.parse(str(module.operation.get_asm(enable_debug_info=True)))
+            found: dict[str, str] = {}
+            for place, reason in _why_refused(bindings, lowered):
+                if place and place not in refused:
+                    found.setdefault(place, reason)
+            refused |= found
+            if not found or not _drop_operators(ir, module, found):
+                break
+    return tuple(refused.items())
+
+
+def _why_refused(bindings: Any, module: Any) -> list[tuple[str, str]]:
+    try:
+        _run_pipelines(bindings, module)
+    except bindings.ir.MLIRError as error:
+        place = _place(error.error_diagnostics[0].location) if error.error_diagnostics else ""
+        reason = first_line(error)
+        if LACKING.search(str(error)):
+            reason = UNLOWERED
+        if CONSTANT_LEFT in str(error):  # by an operator that no pattern matched
+            return [(each, UNLOWERED) for each in _left_over(bindings.ir, module)]
+        return [(place, reason)]
+    return _problems(bindings, module)
+
+
+def _left_over(ir: Any, module: Any) -> list[str]:
+    places: list[str] = []
+
+    def collect(op: Any) -> Any:
+        if op.name.startswith(("torch.aten.", "torch.prims.", "torch.operator")):
+            places.append(_place(op.location))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(collect)
+    return places
+
+
+def _run_pipelines(bindings: Any, module: Any) -> None:
+    for pipeline in PIPELINES:
+        bindings.PassManager.parse(pipeline).run(module.operation)
+    _replace_scans(bindings.ir, module)
+
+
+def _place(location: Any) -> str:
+    """Returns the operator and the line in the mark of a location; "" where it has none."""
+    marked = MARKED.search(str(location))
+    return marked[1] if marked else ""
+
+
+def _drop_operators(ir: Any, module: Any, places: Collection[str]) -> bool:
+    """Makes arguments of what the operators at these places give, False where not all are tensors."""
+    function = module.body.operations[0]
+    block = function.regions[0].blocks[0]
+    dropped = [op for op in block.operations if _place(op.location) in places and not _is_kept(op)]
+    inputs = [each.type for each in block.arguments]
+    for op in dropped:
+        for result in op.results:
+            if not str(result.type).startswith("!torch.vtensor"):
+                return False
+            result.replace_all_uses_with(block.add_argument(result.type, op.location))
+            inputs.append(result.type)
+    for op in reversed(dropped):
+        op.operation.erase()
+    results = [each.type for each in block.operations[len(block.operations) - 1].operands]
+    type_ = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+    function.attributes["function_type"] = type_
+    return bool(dropped)
+
+
+def _is_kept(op: Any) -> bool:
+    return str(op.operation.name).startswith(KEPT)
 
 
 def _replace_scans(ir: Any, module: Any) -> None:
@@ -95,22 +195,35 @@ def _replace_scans(ir: Any, module: Any) -> None:
         scan.erase()
 
 
-def _require_exact_integers(ir: Any, module: Any) -> None:
-    """Raises CandidateError(BIND) for integers computed as floats, and for divisors that may be 0."""
-    problems: list[str] = []
+def _problems(bindings: Any, module: Any) -> list[tuple[str, str]]:
+    """Returns places and reasons: of what nothing lowers, and of integers that would be computed wrongly."""
+    ir = bindings.ir
+    problems: list[tuple[str, str]] = []
 
     def check(op: Any) -> Any:
-        place = str(op.location) if op.name in TO_FLOATS else ""
-        if INTEGERS in place and ir.IntegerType(op.operands[0].type).width > EXACT_BITS:
-            name = place.partition(INTEGERS)[2].partition('"')[0]
-            problems.append(f"{name} would compute integers as floats")
-        elif op.name.removeprefix("arith.") in DIVISIONS and not _constant(ir, op.operands[1]):
-            problems.append("integers are divided by what may be 0")
-        return ir.WalkResult.INTERRUPT if problems else ir.WalkResult.ADVANCE
+        reason = _problem(ir, op)
+        if reason:
+            problems.append((_place(op.location), reason))
+        return ir.WalkResult.ADVANCE
 
     module.operation.walk(check)
-    if problems:  # an exception of a walk's function is not passed on
-        raise CandidateError(Stage.BIND, problems[0])
+    if any(reason.startswith("it needs complex.") for _, reason in problems):
+        folded = ir.Module.parse(str(module.operation.get_asm(enable_debug_info=True)))
+        bindings.PassManager.parse(FOLDING).run(folded.operation)
+        problems.clear()
+        folded.operation.walk(check)
+    return problems
+
+
+def _problem(ir: Any, op: Any) -> str:
+    if op.name.startswith(FOREIGN) and not op.name.endswith(".yield"):
+        return f"it needs {op.name}, which is not lowered"
+    is_of_integers = op.name in TO_FLOATS and f'"{INTEGERS}' in str(op.location)
+    if is_of_integers and ir.IntegerType(op.operands[0].type).width > EXACT_BITS:
+        return "it would compute integers as floats"
+    if op.name.removeprefix("arith.") in DIVISIONS and not _constant(ir, op.operands[1]):
+        return "integers are divided by what may be 0"
+    return ""
 
 
 def _constant(ir: Any, value: Any) -> int | None:
@@ -138,5 +251,5 @@ def first_line(error: BaseException) -> str:
     line = PLACE.sub("", telling[0]) if telling else ""
     lacking = LACKING.search(line)
     if lacking:
-        return f"it does not lower {lacking['unknown'] or lacking['known']}"
+        return f"torch-mlir does not lower {lacking['unknown'] or lacking['known']}"
     return line[:LINE_LIMIT] if " " in line else f"{type(error).__name__} {line}".strip()

@@ -26,6 +26,7 @@ from tuner.torch.guards import default_dtype, plain, require_modes, require_no_t
 from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import fold_uniform, lower_in_child, lower_in_process, promote_unsigned
 from tuner.torch.packed_nibbles import with_unpacked_weights
+from tuner.torch.refusals import line_of, place_of
 
 TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
 # process-wide on purpose: torch.export keeps what it traces in variables of its modules, and torch.compile
@@ -265,7 +266,9 @@ def _unless_refused(
     except raised:
         raise
     except Exception as error:  # torch raises errors of many kinds for modules that it refuses
-        raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
+        line = line_of(error)
+        place = f", at {line}" if line else ""
+        raise UsageError(f"torch.export refuses the module: {first_line(error)}{place}") from error
 
 
 def _require_followed(program: torch.export.ExportedProgram) -> None:
@@ -274,16 +277,18 @@ def _require_followed(program: torch.export.ExportedProgram) -> None:
     graphs = [each for each in program.graph_module.modules() if isinstance(each, torch.fx.GraphModule)]
     for node in [each for graph in graphs for each in graph.graph.nodes if each.op == "call_function"]:
         if node.target is torch.ops.aten.as_strided.default:
-            raise UsageError("aten.as_strided is not supported: it reads memory by the strides of its input")
+            raise UsageError(
+                f"{place_of(node)} is not supported: it reads memory by the strides of its input"
+            )
         if "upsample_bi" in str(node.target) and not node.meta["val"].is_floating_point():
-            raise UsageError(f"{node.target} of uint8 is not supported: PyTorch computes it in fixed point")
+            raise UsageError(f"{place_of(node)} of uint8 is not supported: PyTorch computes in fixed point")
         is_operation = isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name
         schema = node.target._schema.arguments if is_operation else ()  # noqa: SLF001
         given = dict(zip((each.name for each in schema), node.args, strict=False)) | node.kwargs
         if given.get("train") is True and given.get("dropout"):  # of a recurrent network
-            raise _chance(node.target)
+            raise _chance([node])
         if given.get("per_sample_weights") is not None:  # dropped by torch-mlir, without a word
-            raise UsageError(f"{node.target} with per_sample_weights is not supported")
+            raise UsageError(f"{place_of(node)} with per_sample_weights is not supported")
 
 
 def _shared(program: torch.export.ExportedProgram) -> str:
@@ -360,21 +365,39 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
                 f"the module changes its {kind} {each.target or each.arg.name}: only results are supported",
                 "call module.eval(), or return the new value",
             )
-    shapes = [getattr(node.meta.get("val"), "shape", ()) for node in program.graph.nodes]
-    if not all(isinstance(size, int) for shape in shapes for size in shape):
-        raise UsageError(STATIC)
-    for node in program.graph.nodes:
-        # torch-mlir's generator is not PyTorch's, nor are its seeds
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
-            raise _chance(node.target)
+    _require_static(program)
+    # torch-mlir's generator is not PyTorch's, nor are its seeds
+    seeded = torch.Tag.nondeterministic_seeded
+    drawing = [node for node in program.graph.nodes if seeded in getattr(node.target, "tags", ())]
+    if drawing:
+        raise _chance(drawing)
     for node in program.graph.nodes:
         # torch-mlir gives -1 for a NaN, PyTorch the index of the NaN
         if node.target is operator.getitem and node.args[1] == 1 and "max_pool" in str(node.args[0].target):
-            raise UsageError("indices of a max_pool are not supported: those of NaN would be wrong")
+            place = place_of(node.args[0])
+            raise UsageError(f"indices of {place} are not supported: those of NaN would be wrong")
 
 
-def _chance(operation: object) -> UsageError:
-    return UsageError(f"the module draws random numbers, by {operation}", "call module.eval()")
+def _chance(nodes: list[torch.fx.Node]) -> UsageError:
+    places = "; ".join(dict.fromkeys(map(place_of, nodes)))
+    return UsageError(f"the module draws random numbers, by {places}", "call module.eval()")
+
+
+def _require_static(program: torch.export.ExportedProgram) -> None:
+    """Raises UsageError for sizes that are not static: of arguments, or of what operators give."""
+    nodes = [node for node in program.graph.nodes if not _is_static(node)]
+    causes = [node for node in nodes if all(map(_is_static, node.all_input_nodes))]
+    places = dict.fromkeys(place_of(node) for node in causes if node.op == "call_function")
+    if any(node.op == "placeholder" for node in causes):
+        raise UsageError(STATIC)
+    if places:
+        raise UsageError(f"{STATIC}; the numbers of a tensor decide sizes at {'; '.join(places)}")
+
+
+def _is_static(node: torch.fx.Node) -> bool:
+    values = _pytree.tree_leaves(node.meta.get("val"))
+    shapes = [each.shape for each in values if isinstance(each, torch.Tensor)]
+    return all(isinstance(size, int) for shape in shapes for size in shape)
 
 
 def _is_tensor(spec: Any) -> bool:

@@ -10,8 +10,9 @@ from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_importer, torch_importer_bindings
-from tuner.mlir.torch_dialect import INTEGERS, first_line
+from tuner.mlir.torch_dialect import first_line
 from tuner.torch.lowering import RESOURCES
+from tuner.torch.refusals import mark_nodes
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,7 @@ def import_program(program: torch.export.ExportedProgram) -> ImportedProgram:
     """Imports a program; raises UsageError for what torch-mlir has no form of."""
     importer = torch_importer()
     literals = _Literals({**program.constants, **program.state_dict})
-    for node in program.graph.nodes:
-        if _is_of_integers(node):  # torch-mlir takes this line as the location of the node's operations
-            trace = node.meta.get("stack_trace") or ""
-            node.meta["stack_trace"] = f'{trace}\nFile "{INTEGERS}{node.target}", line 1,'
+    mark_nodes(program.graph, filter(_is_of_integers, program.graph.nodes))
     try:
         module = importer.export_and_import(
             program,

@@ -14,33 +14,48 @@ import torch
 from torch.utils import _pytree
 
 from tuner.core.errors import CandidateError, UsageError
-from tuner.mlir.torch_dialect import first_line, lower
+from tuner.mlir.torch_dialect import first_line, lower, refused_operators
 from tuner.programs.compile import call_in_kept_child
+from tuner.torch.refusals import RefusedOperator, place_of, require_none
 
 RESOURCES = "\n{-#"  # begins the bytes of constants, after the module
 
 
 def lower_in_child(text: str) -> str:
     """Lowers torch-mlir's dialect to linalg in a child; raises UsageError for refusals and crashes."""
-    return _lowered(text, lambda module: call_in_kept_child(partial(lower, module)))
+    return _lowered(text, lower, call_in_kept_child)
 
 
 def lower_with_locations(text: str) -> str:
     """Lowers as ``lower_in_child``; the result has the locations of the nodes that operations come from."""
-    return _lowered(text, lambda module: call_in_kept_child(partial(lower, module, has_locations=True)))
+    return _lowered(text, partial(lower, has_locations=True), call_in_kept_child)
 
 
 def lower_in_process(text: str) -> str:
     """Returns a module lowered as ``lower_in_child`` does, in this process, which a crash would end."""
-    return _lowered(text, lower)
+    return _lowered(text, lower, _call)
 
 
-def _lowered(text: str, lower_module: Callable[[str], str]) -> str:
+def _call(work: Callable[[], Any]) -> Any:
+    return work()
+
+
+def _lowered(text: str, lower_module: Callable[[str], str], call: Callable[[Callable[[], Any]], Any]) -> str:
+    """Lowers a module by ``call``, here or in a child; a refusal names all operators that are refused."""
     module, mark, resources = text.partition(RESOURCES)
     try:
-        return lower_module(module) + mark + resources
+        return str(call(partial(lower_module, module))) + mark + resources
     except CandidateError as error:
+        refused = _refused_operators(module, call)
+        require_none(refused)
         raise UsageError(f"torch-mlir refuses the module: {error.reason}") from error
+
+
+def _refused_operators(module: str, call: Callable[[Callable[[], Any]], Any]) -> tuple[RefusedOperator, ...]:
+    try:
+        return tuple(RefusedOperator(*each) for each in call(partial(refused_operators, module)))
+    except CandidateError:  # torch-mlir crashes
+        return ()
 
 
 # Computes operations of constants whose elements are all equal by PyTorch itself.
@@ -74,7 +89,7 @@ def fold_uniform(graph: torch.fx.Graph) -> None:
             else:
                 result = node.target(*_values(node.args, known), **_values(node.kwargs, known))
         except RuntimeError as error:  # as in eager mode: a division by zero, a number out of range
-            raise UsageError(f"{node.target} of constants fails: {first_line(error)}") from error
+            raise UsageError(f"{place_of(node)} of constants fails: {first_line(error)}") from error
         if _is_uniform(result):
             number = result.reshape(-1)[0]
             known[node] = number.expand(shape)
@@ -151,7 +166,7 @@ def _promote(program: torch.export.ExportedProgram, node: torch.fx.Node) -> None
     elif torch.uint8 not in given and (torch.Tag.pointwise in target.tags or target in REDUCTIONS):
         _convert(program, node, *given)
     elif _base(target) != "getitem":
-        raise UsageError(f"{target} of uint8 is not supported: convert to int32 before it")
+        raise UsageError(f"{place_of(node)} of uint8 is not supported: convert to int32 before it")
 
 
 def _convert(program: torch.export.ExportedProgram, node: torch.fx.Node, dtype: torch.dtype) -> None:

@@ -1,0 +1,106 @@
+"""A refusal names each operator that is refused, and the line of the module that calls it."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+import tuner.torch  # noqa: E402
+from tuner.core.errors import UsageError  # noqa: E402
+from tuner.torch.refusals import line_in  # noqa: E402
+
+HERE = Path(__file__)
+ROWS = torch.arange(8.0).reshape(2, 4)
+POSITION = torch.tensor([1])
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
+def refusal(function: Callable[..., Any], *arguments: Any) -> str:
+    with pytest.raises(UsageError) as raised:
+        tuner.torch.compile(Function(function), arguments)
+    return str(raised.value)
+
+
+def line_with(code: str) -> int:
+    lines = HERE.read_text().splitlines()
+    return 1 + next(number for number, line in enumerate(lines) if code in line)
+
+
+class NotLowered(nn.Module):
+    """What torch-mlir never lowers, what becomes a scatter or a sort, complex numbers, and a division."""
+
+    def forward(self, x: Any, at: Any) -> Any:
+        for _ in range(3):
+            x = x.index_copy(0, at, x[:1])  # aten.index_copy
+        counts = torch.histc(x, 4)  # aten.histc
+        added = x.index_add(0, at, x[:1])  # aten.index_add
+        written = x.scatter(1, at[None], x)  # aten.scatter.src
+        places = torch.searchsorted(x.sin(), x)  # aten.searchsorted.Tensor
+        largest = (x * 2).topk(2)[0]  # aten.topk
+        sizes = torch.fft.fft(x + 1).abs()  # aten.fft_fft
+        return x, counts, added, written, places, largest, sizes, at // at  # aten.floor_divide
+
+
+def test_all_refused_operators_are_named_at_once_with_their_lines() -> None:
+    with pytest.raises(UsageError, match=r"^operators that are not supported: [^\n]+$") as raised:
+        tuner.torch.compile(NotLowered(), (ROWS, POSITION))
+    found = re.findall(rf"(aten\.[\w.]+) at [^ ]*{HERE.name}:(\d+) \(", str(raised.value))
+    lines = enumerate(HERE.read_text().splitlines(), 1)
+    marks = [(re.search(r"  # (aten\.[\w.]+)$", line), number) for number, line in lines]
+    expected = {(mark[1], str(number)) for mark, number in marks if mark}
+    assert len(expected) == 8
+    assert expected <= set(found)
+    assert len(found) == len(set(found))  # the three calls of index_copy are one
+    assert {name for name, _ in set(found) - expected} <= {"aten.abs"}  # of complex numbers
+
+
+# What tuner itself checks: reads by strides, random numbers, sizes that the numbers of a tensor decide.
+CHECKED: dict[str, tuple[Callable[..., Any], str]] = {
+    "strides": (lambda x: x.as_strided((3, 2), (2, 1)), "aten.as_strided"),
+    "random": (lambda x: torch.bernoulli(x * 0), "aten.bernoulli"),
+    "sizes": (lambda x: torch.nonzero(x), "aten.nonzero"),
+    "mask": (lambda x: x[x > 1], "aten.index.Tensor"),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_what_tuner_checks_is_refused_with_operator_and_line(name: str) -> None:
+    function, operator = CHECKED[name]
+    message = refusal(function, ROWS)
+    line = line_with("return self.function(")
+    assert re.search(rf"{re.escape(operator)} at [^ ]*{HERE.name}:{line}\b", message), message
+    assert "\n" not in message
+
+
+def test_a_condition_on_numbers_is_refused_with_its_line() -> None:
+    message = refusal(lambda x: x if x.sum() > 0 else -x, ROWS)
+    line = line_with("message = refusal(lambda x: x if")
+    assert re.search(rf"^torch\.export refuses the module: .*, at [^ ]*{HERE.name}:{line}$", message), message
+
+
+def test_whole_numbers_converted_to_floats_after_an_index_are_not_refused() -> None:
+    # the location of a node without a line was that of the node before it, which is of integers
+    module = Function(lambda x: torch.nn.functional.one_hot(x.argmax(-1), 4).float())
+    assert torch.equal(tuner.torch.compile(module, (ROWS,))(ROWS), module(ROWS))
+
+
+def test_the_line_is_the_innermost_one_that_is_not_of_pytorch() -> None:
+    inside = torch.__file__
+    frames = (("/m/a.py", 3), ("/m/b.py", 7), (inside, 1))
+    trace = "\n".join(f'File "{file}", line {line}, in forward' for file, line in frames)
+    assert line_in(trace) == "/m/b.py:7"
+    assert line_in(f'File "{inside}", line 1, in h') == ""
