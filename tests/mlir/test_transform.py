@@ -80,9 +80,9 @@ def test_a_script_without_a_main_sequence_says_which_it_has(found: str) -> None:
 @pytest.mark.parametrize(
     ("text", "diagnostic"),
     [
-        ("module {", r"^script: .*expected"),
-        ("module { transform.no_such_op }", r"^script: .*no_such_op"),
-        ('module { "tuner.no_such_op"() : () -> () }', r"^script: .*tuner\.no_such_op"),
+        ("module {", r"^script:.*expected"),
+        ("module { transform.no_such_op }", r"^script:.*no_such_op"),
+        ('module { "tuner.no_such_op"() : () -> () }', r"^script:.*tuner\.no_such_op"),
         (script(main(f"transform.loop.unroll %loop {{factor = 0}} : {ANY}")), r"transform\.loop\.unroll"),
     ],
 )

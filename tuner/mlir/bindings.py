@@ -6,8 +6,10 @@ replace them.
 
 import contextlib
 import importlib
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -61,6 +63,7 @@ __all__ = [
     "ir",
     "irdl",
     "jit_bindings",
+    "op_names",
     "passmanager",
     "pattern_rewrites",
     "torch_importer",
@@ -84,6 +87,16 @@ def indexing_maps_of(op: Op) -> list[Any] | None:
 
     found = _mlirDialectsLinalg.get_indexing_maps(op)
     return None if found is None else [ir.AffineMapAttr(each).value for each in found]
+
+
+def op_names(dialect: str) -> set[str]:
+    """Returns the names of a dialect's ops, without the dialect's: those that the wheel has classes for.
+
+    The classes are read as text: their import would change what MLIR's own functions return.
+    """
+    folder = Path(ext.__file__).parent
+    texts = [file.read_text() for file in folder.glob("_*_ops_gen.py") if dialect in file.stem.split("_")]
+    return {name for text in texts for name in re.findall(rf'OPERATION_NAME = "{dialect}\.([\w.]+)"', text)}
 
 
 def jit_bindings() -> tuple[Any, Any]:

@@ -3,8 +3,8 @@
 import re
 import sys
 
-from tuner.core.errors import SCRIPT, CandidateError, OpPlace, Stage
-from tuner.mlir.bindings import Op, WalkResult, ext, interpreter, ir
+from tuner.core.errors import SCRIPT, CandidateError, OpPlace, Stage, nearest
+from tuner.mlir.bindings import Op, WalkResult, ext, interpreter, ir, op_names
 from tuner.mlir.cpu_ops.amx_block import AmxBlockOp
 from tuner.mlir.cpu_ops.convolution_block import ConvolutionBlockOp
 from tuner.mlir.cpu_ops.convolution_tiles import ConvolutionTilesOp
@@ -43,6 +43,8 @@ UNNAMED = "-"  # file name that MLIR gives to parsed text
 ADDED = re.compile(r'TransformOpInterfaceFallbackModel: silenceable failure|see current operation: "tuner\.')
 UNRESOLVED = "unresolved external"  # symbol, or named sequence
 WHICH_LIBRARY = "--library FILE names a script that defines it"
+UNDECIDED = "non-deterministic choice"  # of a knob or of alternatives without a selection
+WHO_DECIDES = "tuner tune --strategy FILE selects one, and tuner export writes it"
 NOT_VECTORIZED = "Attempted to vectorize, but failed"
 DYNAMIC_SIZES = (
     "its sizes are dynamic: a tile size does not divide (pad, peel, or give large enough vector_sizes)"
@@ -98,6 +100,8 @@ class OpLocations:
         why = self._why_not_vectorized(lines)
         if said and UNRESOLVED in said[0]:
             why = [WHICH_LIBRARY]
+        if said and UNDECIDED in said[0]:
+            why = [WHO_DECIDES]
         return "; ".join([*said[:2], *why])[:LENGTH_LIMIT] or type(error).__name__
 
     def _why_not_vectorized(self, lines: list[str]) -> list[str]:
@@ -239,6 +243,8 @@ def load_custom_ops() -> None:
 
 # MLIR then lists all dialects that it knows, which is too long for a message.
 UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.]+)'.*")
+UNKNOWN_OP = re.compile(r"custom op '([\w.]+)' is unknown")
+AT_LINE = re.compile(r"(?:error|note): line (\d+:\d+: )")
 UNREGISTERED = re.compile(r"line (\d+):(\d+): operation being parsed with an unregistered dialect\..*")
 QUOTED = re.compile(r'"([^"\n]*)"')  # the name of an op in generic form
 
@@ -261,10 +267,19 @@ def parse(text: str, what: str) -> ir.Module:
         module = ir.Module.parse(with_current_spellings(text))
     except (ir.MLIRError, ValueError) as error:
         said = UNREGISTERED.sub(lambda match: _unregistered(match, text), first_diagnostic(error))
-        raise CandidateError(Stage.BIND, f"{what}: {said}") from error
+        said = f"{what}: {UNKNOWN_OP.sub(_with_similar_op, said)}"
+        if what != PAYLOAD:  # of which the caller knows the file: ``tuner.programs.request.in_file``
+            said = AT_LINE.sub(rf"{what}:\1", said.removeprefix(f"{what}: "), count=1)
+        raise CandidateError(Stage.BIND, said) from error
     if APPLY_REGISTERED in text:
         sort_pass_options(module)
     return module
+
+
+def _with_similar_op(match: re.Match[str]) -> str:
+    dialect, _, name = match[1].partition(".")
+    near = nearest(name, op_names(dialect))
+    return f"{match[0]}; did you mean {dialect}.{near}?" if near else match[0]
 
 
 def _unregistered(match: re.Match[str], text: str) -> str:

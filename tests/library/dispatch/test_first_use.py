@@ -39,7 +39,7 @@ def test_what_fails_is_left_out_with_its_reason_and_the_rest_is_timed() -> None:
     found, calls = first_use.time_first_use(PROBLEM, both, first_use.KernelLoader(1), refused)
     broken, direct = found.timed
     assert broken.median_s is None
-    assert broken.failure.startswith("bind: script: error")
+    assert broken.failure.startswith("bind: script:1:1: ")
     assert direct.median_s is not None
     assert found.baseline_s > 0
     assert [*calls] == [direct.configuration.candidate]

@@ -114,10 +114,19 @@ def test_what_is_no_choice_of_the_script_fails_to_bind(values: dict[str, Value],
 
 
 NO_MLIR = [
-    ("module {", "own.mlir: error: line 1:7: expected operation name in quotes"),
-    ("tile this", "own.mlir: error: .*custom op 'tile' is unknown"),
-    (script("%x = transform.bogus"), "own.mlir: error: line 5:10: custom op 'transform.bogus' is unknown"),
-    (script(SIZE.replace("]", "")), r"own.mlir: error: line 5:\d+: expected"),
+    (
+        script("%x = transform.structured.tile_using_fr"),
+        r"did you mean transform\.structured\.tile_using_for\?",
+    ),
+    (script("transform.loop.unrol"), r"did you mean transform\.loop\.unroll\?"),
+    (
+        script("%x = linalg.matmull"),
+        r"5:10: custom op 'linalg\.matmull' is unknown; did you mean linalg\.matmul\?",
+    ),
+    ("module {", "own.mlir:1:7: expected operation name in quotes"),
+    ("tile this", r"own.mlir:\d+:\d+: .*custom op 'tile' is unknown"),
+    (script("%x = transform.bogus"), "own.mlir:5:10: custom op 'transform.bogus' is unknown$"),
+    (script(SIZE.replace("]", "")), r"own.mlir:5:\d+: expected"),
 ]
 
 
