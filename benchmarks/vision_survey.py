@@ -94,7 +94,7 @@ TIMM = {
 
 
 @dataclass(frozen=True)
-class ModelOutcome:
+class VisionOutcome:
     """What became of a model."""
 
     library: str
@@ -111,7 +111,7 @@ def surveyed(
     names: Callable[[str], bool],
     kept: Collection[tuple[str, str]],
     limit_s: float,
-    show: Callable[[ModelOutcome, float], None],
+    show: Callable[[VisionOutcome, float], None],
 ) -> None:
     """Compiles each model whose name is wanted in a child, and shows its outcome and processor seconds.
 
@@ -127,7 +127,7 @@ def surveyed(
                 show(outcome, used - began.children_user - began.children_system)
 
 
-def _in_child(library: str, name: str, side: int, limit_s: float) -> ModelOutcome:
+def _in_child(library: str, name: str, side: int, limit_s: float) -> VisionOutcome:
     spawn = multiprocessing.get_context("spawn")
     receiver, sender = spawn.Pipe(duplex=False)
     child = spawn.Process(target=_send, args=(sender, library, name, side))
@@ -135,7 +135,7 @@ def _in_child(library: str, name: str, side: int, limit_s: float) -> ModelOutcom
     sender.close()
     try:
         if receiver.poll(limit_s):
-            found: ModelOutcome = receiver.recv()
+            found: VisionOutcome = receiver.recv()
             child.join()
             return found
         reason = f"timed out after {limit_s:g} s"
@@ -144,14 +144,14 @@ def _in_child(library: str, name: str, side: int, limit_s: float) -> ModelOutcom
         reason = f"its process ended with {child.exitcode}"
     child.kill()
     child.join()
-    return ModelOutcome(library, name, side, STOPPED, reason)
+    return VisionOutcome(library, name, side, STOPPED, reason)
 
 
 def _send(sender: Connection, library: str, name: str, side: int) -> None:
     sender.send(outcome_of(library, name, side))
 
 
-def outcome_of(library: str, name: str, side: int) -> ModelOutcome:
+def outcome_of(library: str, name: str, side: int) -> VisionOutcome:
     """Compiles a model and compares its program with eager mode, in this process."""
     import torch
 
@@ -160,8 +160,8 @@ def outcome_of(library: str, name: str, side: int) -> ModelOutcome:
     try:
         module = _module(library, name)
     except (ImportError, AttributeError, RuntimeError) as error:
-        return ModelOutcome(library, name, side, MISSING, f"{type(error).__name__}: {error}")
-    return _compared(ModelOutcome(library, name, side, RIGHT), module, _inputs(name, side))
+        return VisionOutcome(library, name, side, MISSING, f"{type(error).__name__}: {error}")
+    return _compared(VisionOutcome(library, name, side, RIGHT), module, _inputs(name, side))
 
 
 def _module(library: str, name: str) -> Any:
@@ -187,7 +187,7 @@ def _inputs(name: str, side: int) -> tuple[Any, ...]:
     return (image, torch.randn_like(image)) if name.startswith("optical_flow.") else (image,)
 
 
-def _compared(start: ModelOutcome, module: Any, inputs: tuple[Any, ...]) -> ModelOutcome:
+def _compared(start: VisionOutcome, module: Any, inputs: tuple[Any, ...]) -> VisionOutcome:
     import torch
     from torch.utils._pytree import tree_leaves
 
@@ -210,7 +210,7 @@ def _compared(start: ModelOutcome, module: Any, inputs: tuple[Any, ...]) -> Mode
     function = program.function
     fusions = function.code.fusions if isinstance(function, FusedFunction) else ()
     worst = max(map(_error, results, expected))
-    return ModelOutcome(
+    return VisionOutcome(
         start.library,
         start.model,
         start.side,
@@ -222,8 +222,8 @@ def _compared(start: ModelOutcome, module: Any, inputs: tuple[Any, ...]) -> Mode
     )
 
 
-def _changed(start: ModelOutcome, outcome: str, reason: str) -> ModelOutcome:
-    return ModelOutcome(start.library, start.model, start.side, outcome, reason)
+def _changed(start: VisionOutcome, outcome: str, reason: str) -> VisionOutcome:
+    return VisionOutcome(start.library, start.model, start.side, outcome, reason)
 
 
 def _error(found: Any, expected: Any) -> float:
@@ -246,7 +246,7 @@ def main(arguments: list[str] | None = None) -> int:
     outcomes = _kept(options.output)
     kept = {(outcome.library, outcome.model) for outcome in outcomes}
 
-    def show(outcome: ModelOutcome, seconds: float) -> None:
+    def show(outcome: VisionOutcome, seconds: float) -> None:
         outcomes.append(outcome)
         said = (
             f"{outcome.fusions} fusions, {outcome.loops} as loops" if not outcome.reason else outcome.reason
@@ -267,14 +267,14 @@ def main(arguments: list[str] | None = None) -> int:
     return int(bool(counts[WRONG] or counts[STOPPED]))
 
 
-def _kept(file: Path | None) -> list[ModelOutcome]:
+def _kept(file: Path | None) -> list[VisionOutcome]:
     if file is None or not file.is_file():
         return []
     models = json.loads(file.read_text(encoding="utf-8"))["models"]
-    return [ModelOutcome(**{**model, "warnings": tuple(model["warnings"])}) for model in models]
+    return [VisionOutcome(**{**model, "warnings": tuple(model["warnings"])}) for model in models]
 
 
-def _write(file: Path, outcomes: list[ModelOutcome]) -> None:
+def _write(file: Path, outcomes: list[VisionOutcome]) -> None:
     counts = Counter(each.outcome for each in outcomes)
     document = {
         "counts": {each: counts[each] for each in OUTCOMES},

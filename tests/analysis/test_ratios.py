@@ -92,7 +92,7 @@ def test_without_evidence_of_quiet_or_enough_samples_there_is_a_reason_and_no_ra
         (replace(QUIET, unreliable=f"{drifted}: load"), drifted),
         (replace(QUIET, is_interleaved=False), "not timed interleaved in one round"),
         (replace(QUIET, noise=None), "noise floor is not known"),
-        (replace(QUIET, noise=1.22), "two timings of the same code differ by 122%"),
+        (replace(QUIET, noise=1.22), "two timings of the same code differ by a factor of 2.2"),
     ):
         assert reason in instance(NotComparable, comparison(slower(0.5), REFERENCE, evidence)).reason
     few = LEAST_SAMPLES - 1

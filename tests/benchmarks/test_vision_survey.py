@@ -11,7 +11,7 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 from benchmarks import vision_survey  # noqa: E402 - after the skip
 
-START = vision_survey.ModelOutcome("none", "model", 4, vision_survey.RIGHT)
+START = vision_survey.VisionOutcome("none", "model", 4, vision_survey.RIGHT)
 
 
 class Counted(torch.nn.Module):  # type: ignore[misc, name-defined]

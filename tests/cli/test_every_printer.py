@@ -36,6 +36,7 @@ from tuner.mlir.fingerprint import PACKAGE
 from tuner.programs.request import ProgramReport
 from tuner.results.best_trials import best_results
 from tuner.results.past_runs import Trials
+from tuner.space.scripts.header import provenance_file
 from tuner.targets.interface import ProgramSupport, TargetStatus
 from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
@@ -228,7 +229,7 @@ TEXTS: Mapping[str, Callable[[Disturbed], str]] = {
     "report": Disturbed.page,
     "report of a campaign": lambda run: run.page("--campaign", "1"),
     "explain": lambda run: run.asked(f"explain {run.best}"),
-    "export": lambda run: run.script.read_text(),
+    "export": lambda run: run.script.read_text() + provenance_file(run.script).read_text(),
     "tune": lambda run: run.tuned.out + run.tuned.err,
     "check": lambda run: run.tuner("check", str(run.script)).out,
     "check --baseline": lambda run: _gate(run).out,

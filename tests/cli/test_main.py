@@ -112,7 +112,7 @@ def test_a_line_with_a_defect_or_without_json_is_found(tuner: Tuner, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(json, "dumps", lambda *_, **__: "none")
         assert "--json printed" in command_lines.complaint(("history", "--json"), tuner)
-    monkeypatch.setattr("tuner.cli.commands.history.past_trials", lambda *_: 1 / 0)
+    monkeypatch.setattr("tuner.cli.commands.history.page_of_trials", lambda *_: 1 / 0)
     assert "defect: ZeroDivisionError" in command_lines.complaint(("history",), tuner)
 
 

@@ -27,6 +27,8 @@ SHARED_SOURCES: Sources = (
     "mlir/ir",
     "mlir/math",
     "mlir/passes.py",
+    "mlir/script_linking.py",
+    "mlir/script_text.py",
     "mlir/transform.py",
     "mlir/wgmma",
     "payload",  # also has the reference that a result is compared with

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import final
 
-from tuner.core.candidate import CPU
 from tuner.core.problem import Problem
 from tuner.runtime.cpu.host import cores_of
 from tuner.runtime.workers.processes import owned_lock_file, state_of
@@ -164,6 +163,9 @@ def _set_lock(descriptor: int, kind: int, byte: int, count: int = 1) -> None:
     fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack(FLOCK, kind, os.SEEK_SET, byte, count, 0))
 
 
+BUS_SEPARATOR = ":"  # of a GPU's bus address, "0000:01:00.0"; a device without it is the processors
+
+
 @functools.cache
 def cores_of_mask(processors: frozenset[int]) -> tuple[int, ...]:
     """Returns the cores of an affinity mask: ``cores_of``, looked up in /sys once."""
@@ -198,7 +200,7 @@ class TimingLock:
             yield
             return
         slots: tuple[int, ...] = (0,)
-        if self._device == CPU:
+        if BUS_SEPARATOR not in self._device:
             slots = cores_of_mask(frozenset(os.sched_getaffinity(0)))
         with owned_lock_file(descriptor):
             is_locked = self._has_locked(descriptor, slots)

@@ -77,11 +77,13 @@ BYTES = {
     "memref<2xindex>": 16,
     "memref<2xvector<4xf16>>": 16,
     "memref<f32>": 4,
+    "memref<4xcomplex<f32>>": 32,
+    "memref<2xmemref<3x?xf32>>": 2 * 8 * 7,  # descriptors: two pointers, an offset, two sizes, two strides
     "memref<0x5xf32>": 0,
 }
 NO_BYTES = {
     "memref<?xf32>": r"^type: found memref<\?xf32>, allowed a static shape$",
-    "memref<4xcomplex<f32>>": r"^element type: found complex<f32>, allowed numbers and vectors of them$",
+    "memref<4xmemref<*xf32>>": r"^element type: found memref<\*xf32>, allowed numbers and vectors of them$",
 }
 SHARED = {"#gpu.address_space<workgroup>": True, "3": True, "#gpu.address_space<private>": False, "1": False}
 

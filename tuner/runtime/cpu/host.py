@@ -197,7 +197,7 @@ def processor_s(processors: Collection[int]) -> tuple[float, float]:
     names = {f"cpu{number}" for number in processors}
     lines = [line.split() for line in text_of(PROC / "stat").splitlines()]
     of_each = [line for line in lines if line and line[0] in names]
-    of_all = [line for line in lines if line and line[0] == "cpu"]
+    of_all = lines[:1]  # the first line sums up all processors
     counters = [[int(number) for number in line[1:9]] for line in of_each or of_all]
     busy = sum(numbers[field] for numbers in counters for field in BUSY)
     return busy * TICK_S, sum(numbers[STOLEN] for numbers in counters) * TICK_S

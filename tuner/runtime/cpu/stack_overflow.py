@@ -2,27 +2,20 @@
 
 Both are a SIGSEGV. Python code cannot run then, so the handler is compiled, stack_overflow.mlir. It needs a
 stack of its own: an alternate stack per thread, at whose start stands where the thread's stack ends.
-https://man7.org/linux/man-pages/man2/sigaltstack.2.html
 """
 
 import ctypes
 import signal
-import threading
 from typing import Any
 
+from tuner.runtime.cpu.alternate_stacks import watch_process
 from tuner.runtime.cpu.jit import CompiledFunction, PackedArguments, shipped_module
 
-ALTERNATE_BYTES = 64 << 10  # the kernel stores AVX-512's and AMX's registers there: 11 KiB
-HEADER_BYTES = 16
 # Flags of sigaction(2): the handler takes three arguments, runs on the alternate stack, and only once. The
 # faulting instruction then faults again, which ends the process by SIGSEGV.
 SA_SIGINFO, SA_ONSTACK, SA_RESETHAND = 0x4, 0x08000000, 0x80000000
-MIB = 1 << 20
-UNLIMITED_BYTES = 1 << 40  # of a stack
 
 _libc: Any = ctypes.CDLL(None, use_errno=True)
-_stacks: list[ctypes.Array[ctypes.c_char]] = []  # alternate stacks, used as long as their threads
-_is_installed = False
 
 
 class _Action(ctypes.Structure):
@@ -36,19 +29,12 @@ class _Action(ctypes.Structure):
     )
 
 
-class _AlternateStack(ctypes.Structure):
-    """``stack_t``."""
-
-    _fields_ = (("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("bytes", ctypes.c_size_t))
-
-
 def report_stack_overflows() -> None:
     """Makes this process print one line to stderr before a stack overflow of the calling thread ends it.
 
     Threads of teams that start afterwards report theirs too. Replaces the process's handler of SIGSEGV: for
     child processes only.
     """
-    global _is_installed
     code = shipped_module("stack_overflow", "fault_handler")
     returned = PackedArguments()
     CompiledFunction(code.addresses["fault_handler"])(returned)
@@ -56,39 +42,4 @@ def report_stack_overflows() -> None:
     action = _Action(handler=returned.result, flags=flags)
     if _libc.sigaction(int(signal.SIGSEGV), ctypes.byref(action), None) != 0:
         raise OSError(ctypes.get_errno(), "sigaction(SIGSEGV)")
-    _is_installed = True
-    watch_thread()
-
-
-def watch_thread() -> None:
-    """Gives the calling thread an alternate stack, if this process reports stack overflows."""
-    if not _is_installed:
-        return
-    lowest, size = _own_stack()
-    message = _message(size)
-    memory = ctypes.create_string_buffer(ALTERNATE_BYTES)
-    start = ctypes.addressof(memory)
-    ctypes.c_uint64.from_address(start).value = lowest
-    ctypes.c_uint64.from_address(start + 8).value = len(message)
-    ctypes.memmove(start + HEADER_BYTES, message, len(message))
-    stack = _AlternateStack(start=start, flags=0, bytes=ALTERNATE_BYTES)
-    if _libc.sigaltstack(ctypes.byref(stack), None) != 0:
-        raise OSError(ctypes.get_errno(), "sigaltstack")
-    _stacks.append(memory)
-
-
-def _own_stack() -> tuple[int, int]:
-    """Returns the lowest address of the calling thread's stack, and its bytes."""
-    attributes = (ctypes.c_uint64 * 8)()  # pthread_attr_t: 56 bytes
-    lowest = ctypes.c_void_p()
-    size = ctypes.c_size_t()
-    if _libc.pthread_getattr_np(ctypes.c_ulong(threading.get_ident()), attributes) != 0:
-        return 0, 0
-    _libc.pthread_attr_getstack(attributes, ctypes.byref(lowest), ctypes.byref(size))
-    _libc.pthread_attr_destroy(attributes)
-    return lowest.value or 0, size.value
-
-
-def _message(size: int) -> bytes:
-    limit = f"the {size / MIB:.2g} MiB" if 0 < size < UNLIMITED_BYTES else "all"
-    return f"stack overflow: the kernel needs more than {limit} of its thread's stack\n".encode()
+    watch_process()

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from tuner.core.errors import UsageError
-from tuner.runtime.cpu.stack_overflow import watch_thread
+from tuner.runtime.cpu.alternate_stacks import watch_thread
 from tuner.runtime.process_state import thread_lock
 
 SLOT_BYTES = 512  # of a thread: each word that threads share is in a separate cache line
