@@ -88,7 +88,7 @@ def test_an_exported_program_is_read(tmp_path: Path) -> None:
     ("function", "message"),
     [
         ("missing", "model.py: has no function 'missing'$"),
-        ("nothin", "model.py: has no function 'nothin'$"),
+        ("nothin", "model.py: has no function 'nothin'; did you mean nothing\\?"),
         ("nothing", r"model.py:nothing: must return \(module, example inputs\)"),
         ("fails", "model.py:fails: KeyError: 'no weights'"),
     ],
