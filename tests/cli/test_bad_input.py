@@ -173,10 +173,17 @@ def test_no_option_takes_the_next_one_for_its_value(tuner: Tuner) -> None:
 
 def test_a_script_without_a_sequence_is_refused(tuner: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "mine.mlir"
-    for script in ("", "\n", "module { }"):
+    sequence = "module {\n  // transform.named_sequence @no\n  transform.named_sequence @mine() {\n  }\n}"
+    for script, hint in (
+        ("", "tuner new-strategy NAME"),
+        ("\n", "tuner new-strategy NAME"),
+        ("module { }", "tuner new-strategy NAME"),
+        (sequence, "rename @mine, if the script begins there"),
+    ):
         path.write_text(script)
         line = tuner.refused("tune matmul 8x8x8 --strategy", str(path))
         assert f"strategy '{path}': found no sequence @__transform_main" in line
+        assert line.endswith(f"hint: {hint}\n")
         assert not tuner.database.exists()
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAIN = "__transform_main"  # the sequence that the interpreter runs
 COMMENT = re.compile("//.*")
 PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
+SEQUENCE = re.compile(r"^[^/\n]*\btransform\.named_sequence\s+@([\w$.]+)", re.MULTILINE)
 
 
 def choose(
@@ -148,10 +149,11 @@ def _of_name(given: str, space_file: SpaceFile, libraries: tuple[Path, ...]) -> 
     if _is_plain(chosen):
         chosen = replace(chosen, libraries=libraries)
     text = load_chosen(chosen).text
+    named = SEQUENCE.search(text)
     if not text.strip() or (_is_plain(chosen) and MAIN not in text):
         raise UsageError(
             f"strategy {given!r}: found no sequence @{MAIN}, which a transform script begins with",
-            "tuner new-strategy NAME",
+            f"rename @{named[1]}, if the script begins there" if named else "tuner new-strategy NAME",
         )
     return chosen
 
