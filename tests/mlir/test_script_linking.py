@@ -75,7 +75,7 @@ def test_what_no_file_defines_names_the_option() -> None:
             r"sequence @is_product: is .* -> !transform\.any_op in the script, but .* in other",
         ),
         (MAIN, "sequence @note: other.mlir defines it"),
-        ("module { bogus }", "other.mlir: error: "),
+        ("module { bogus }", "other.mlir:1:10: "),
         (MAIN + LIBRARY, "sequence @note: other.mlir defines it"),
     ],
 )

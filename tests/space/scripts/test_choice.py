@@ -102,7 +102,7 @@ def test_the_knobs_of_a_plain_script_are_read_from_it(space_file: SpaceFile, tmp
     found = spaces_of(choose((str(path), "first"), space_file), space_file)
     assert {space.strategy: space.names for space in found} == {"first": ("x",), "schedule": ("tile",)}
     assert found[1].knobs[0].choices == (4, 8, 16)
-    with pytest.raises(UsageError, match=r"broken\.mlir: "):
+    with pytest.raises(UsageError, match=r"broken\.mlir:1:30: "):
         spaces_of(choose((str(broken),), space_file), space_file)
 
 
