@@ -226,5 +226,5 @@ def test_an_entry_without_a_program_is_compiled_again_and_named_where_that_fails
     entry = entry_of(naive(SMALL), program=None)
     write(c_files((entry,)), tmp_path)
     cc(tmp_path, "-c", "tuner_matmul_gpu.c", "-o", "gpu.o")
-    with pytest.raises(TunerError, match=r"trial 9: matmul 5x33x7 f32 nn none: script: "):
+    with pytest.raises(TunerError, match=r"trial 9: matmul 5x33x7 f32 nn none: script:1:7: "):
         c_files((replace(entry, script="module {"),))

@@ -254,7 +254,7 @@ def test_a_prefix_that_begins_no_name_of_c_and_a_script_that_does_not_compile_ar
     for prefix in ("", "Tuner", "2nd", "a-b", "x" * 32):
         with pytest.raises(UsageError, match=rf"--prefix: found '{prefix}', allowed a lower-case letter"):
             c_files((entry,), prefix)
-    with pytest.raises(TunerError, match=r"trial 7: matmul 33x70x40 f32 nn none: script: "):
+    with pytest.raises(TunerError, match=r"trial 7: matmul 33x70x40 f32 nn none: script:1:7: "):
         c_files((entry,))
 
 
