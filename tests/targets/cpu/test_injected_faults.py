@@ -52,7 +52,7 @@ FAILURES = {  # deed: stage, reason
     "no_entry": (Stage.LOAD, r"function 'matmul' is not in the code"),
     "filled_is_done": (Stage.VERIFY, r"elements are wrong|unwritten in"),
     "starts_a_process": (Stage.RUN, r"^started 1 processes that go on after it returned$"),
-    "broken": (Stage.BIND, r"^script: .*expected"),
+    "broken": (Stage.BIND, r"^script:\d+:\d+: .*expected"),
     "no_loop": (Stage.COMPILE, r"transform\.loop\.unroll at script:5:"),
 }
 
