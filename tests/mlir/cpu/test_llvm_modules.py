@@ -32,7 +32,7 @@ def test_functions_and_data_of_each_module_get_its_prefix_and_its_processor() ->
 
 @pytest.mark.mlir
 def test_a_part_that_cannot_be_parsed_is_named() -> None:
-    with pytest.raises(CandidateError, match="k3_: "):
+    with pytest.raises(CandidateError, match="k3_:1:7: "):
         joined((ModulePart("module {", "k3_", "x86-64"),))
 
 

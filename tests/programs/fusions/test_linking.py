@@ -110,7 +110,7 @@ def test_equal_fusions_are_one_function_and_other_code_or_none_is_refused() -> N
     wrong = replace(codes[0], llvm_text=codes[0].llvm_text.replace("@group", "@other"))
     with pytest.raises(CandidateError, match="a fusion's code has no function 'group'"):
         text_of(program, (wrong, *codes[1:]))
-    with pytest.raises(CandidateError, match=r"^fusion: "):
+    with pytest.raises(CandidateError, match=r"^fusion:1:"):
         text_of(program, (FusionCode("module {", (None, None)), *codes[1:]))
 
 

@@ -118,7 +118,7 @@ memref.store %z, %0[%c0, %m] : memref<6x8xf32>
   : memref<6x8xf32> to memref<9xf32, strided<[1], offset: 40>>
 %x = memref.load %v[%c8] : memref<9xf32, strided<[1], offset: 40>>
 
-// fault: found an address that is no multiple of 4
+// fault: found an address that is not a multiple of 4
 %m = memref.alloca() : memref<16xi8>
 %v = memref.view %m[%c2][] : memref<16xi8> to memref<2xf32>
 memref.store %z, %v[%c0] : memref<2xf32>

@@ -142,7 +142,7 @@ gpu.barrier
 memref.store %x, %a[%c0, %tx] : memref<2x64xf32>
 
 // stage: RUN
-// fault: kernel f_kernel: memref.load at .*found an address that is no multiple of 4
+// fault: kernel f_kernel: memref.load at .*found an address that is not a multiple of 4
 %m = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
 %s = memref.view %m[%c1][]
   : memref<?xi8, #gpu.address_space<workgroup>> to memref<4xf32, #gpu.address_space<workgroup>>
