@@ -345,7 +345,7 @@ def test_a_script_is_applied_in_a_child() -> None:
     ("script", "payload"), [("module {", SOURCE), (RENAME, "nonsense"), (SOURCE, SOURCE), (BROKEN, SOURCE)]
 )
 def test_no_script_or_payload_is_the_users_mistake_a_failure_is_reported(script: str, payload: str) -> None:
-    error, place = (TunerError, "") if script == BROKEN else (UsageError, "(script|payload): ")
+    error, place = (TunerError, "") if script == BROKEN else (UsageError, "(script|payload):")
     with pytest.raises(error, match=f"apply: {place}"):
         real_backends().apply(script, payload)
 

@@ -205,17 +205,8 @@ class StoredTrial:
     @property
     def script_text(self) -> str:
         """Returns the bound script; '' where binding failed. Raises UsageError for one altered since."""
-        self.require_unaltered()
+        require_unaltered(self)
         return self.stored_script
-
-    def require_unaltered(self) -> None:
-        """Raises UsageError if the stored script is not the one that the trial ran."""
-        if self.is_altered:
-            raise UsageError(
-                f"trial {self.id}: its stored script was altered: the text does not match its hash "
-                f"{self.record.script_sha256[:12]}",
-                "restore the database from a backup, or tune the problem again",
-            )
 
     @property
     def script(self) -> str:
@@ -245,6 +236,16 @@ class StoredTrial:
         The median of the final re-measurement, else of the first measurement, which may be early-stopped.
         """
         return self.record.median_s if self.final is None else self.final.median_s
+
+
+def require_unaltered(trial: StoredTrial) -> None:
+    """Raises UsageError if the stored script of ``trial`` is not the one that the trial ran."""
+    if trial.is_altered:
+        raise UsageError(
+            f"trial {trial.id}: its stored script was altered: the text does not match its hash "
+            f"{trial.record.script_sha256[:12]}",
+            "restore the database from a backup, or tune the problem again",
+        )
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,9 @@ def test_every_feasible_choice_is_tried_and_timed_or_its_failing_op_reported(rea
     for trial in trials:
         status = "measured" if trial["knobs"]["tile_m"] == 8 else "failed"
         require_fields(trial, strategy="own", status=status)
-    why = "linalg.fill at payload:7:16: Attempted to vectorize, but failed"
+    way_out = "a tile size does not divide (pad, peel, or give large enough vector_sizes)"
+    failed = "linalg.fill at payload:7:16: Attempted to vectorize, but failed"
+    why = f"{failed}; its sizes are dynamic: {way_out}"
     for trial in real("history --status failed --json").json:
         require_fields(trial, stage="compile", reason=why)
 

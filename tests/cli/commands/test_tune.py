@@ -188,7 +188,7 @@ def test_a_second_problem_begins_with_the_best_of_the_first_and_says_so(tuner: T
     tuner.backends = known_strategy()
     tuner("tune matmul 8x8x8 --sampler exhaustive --trials 20")
     done = tuner("tune matmul 8x8x16 --trials 3 --json")
-    assert "; warm start from 8x8x8 (run 1): 8 configurations" in done.err
+    assert "; initial configurations: warm start from 8x8x8 (run 1): 8 configurations" in done.err
     sources = {(point["origin"], point["source"]) for point in done.json["first"]}
     assert sources == {("warm start", "8x8x8 (run 1)")}
     assert done.json["best"]["knobs"]["x"] == 7

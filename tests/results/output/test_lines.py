@@ -283,7 +283,10 @@ TIMED = "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (RunStarted(3, settings(), MACHINE, 1, 1, 0, ()), "1 of 1 combination is feasible"),
+        (
+            RunStarted(3, settings(), MACHINE, 1, 1, 0, ()),
+            "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 1 of 1 combination is",
+        ),
         (events.SpaceExhausted(1, False), "search: the one feasible configuration has been tried"),
         (LEAVES_NOTHING, f"{BEGUN} are feasible\nnote: 'x > 9' leaves f nothing"),
         (STARTED, BEGUN),

@@ -106,10 +106,11 @@ DATA_FORMATS = (
     "--format",
     "form",
     type=click.Choice(EXPORT_FORMATS),
+    metavar="FORMAT",
     help="script: the bound transform script (default); provenance: its problem and time; "
     "source: the payload before it; payload: after it; "
     "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
-    "t4: its result as autotuners share it; library: one transform module of all problems that fit.",
+    "t4: its result as autotuners share it; library, c, iree, lighthouse: a library of all that fit.",
 )
 @click.option(
     "--for",

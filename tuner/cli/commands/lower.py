@@ -61,8 +61,8 @@ OF_OPERATION = (*PROBLEM_OPTIONS, "target", "cpu", "strategies", "threads", "spa
 @click.option(
     "--to",
     "step",
-    metavar=shown_choices((*STEPS, *SCRIPT_STAGES)),
-    help="The last step. Needed for a program; of an operation, default: all are printed.",
+    metavar="STEP",
+    help="The last step, of those above. Needed for a program; of an operation, default: all are printed.",
 )
 @click.option("--trial", metavar="ID", help="Print the stages of this trial.")
 @problem_options

@@ -8,7 +8,7 @@ from tuner.core.errors import Failure
 from tuner.core.gpu_code import Resources
 from tuner.core.records import Measurement
 from tuner.core.round_quality import StoredRound
-from tuner.core.runs import RemoteMeasurement, StoredTrial
+from tuner.core.runs import RemoteMeasurement, StoredTrial, require_unaltered
 from tuner.core.serialization import interval_text, seconds_text, utc_text
 from tuner.results.output.formatting import (
     Row,
@@ -132,7 +132,7 @@ def _fitted(
 
 def trial_lines(trial: StoredTrial) -> list[str]:
     """Returns the main facts about one trial, as lines for ``tuner show ID``."""
-    trial.require_unaltered()
+    require_unaltered(trial)
     record, source = trial.record, trial.record.reused_from
     reused = "" if source is None else f", reused from trial {source}: same script or same code"
     lines = [
