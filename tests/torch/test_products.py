@@ -55,22 +55,23 @@ def require_equal(results: Any, expected: Any, tolerance: float) -> None:
         torch.testing.assert_close(found, wanted, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
+def require_as_eager(name: str, dtype: Any, tolerance: float) -> None:
+    function, shapes = SUMS[name]
+    inputs = inputs_with_nan(shapes, dtype)
+    program = tuner.torch.compile(Function(with_scales(function)), inputs)
+    require_equal(program(*inputs), with_scales(function)(*inputs), tolerance)
+
+
 @pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", SUMS)
 def test_what_is_multiplied_by_0_is_read_where_eager_mode_reads_it(name: str) -> None:
-    function, shapes = SUMS[name]
-    inputs = inputs_with_nan(shapes, torch.float32)
-    program = tuner.torch.compile(Function(with_scales(function)), inputs)
-    require_equal(program(*inputs), with_scales(function)(*inputs), 1e-5)
+    require_as_eager(name, torch.float32, 1e-5)
 
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", NARROW_SUMS)
 def test_narrow_floats_are_read_by_a_scale_of_0(name: str) -> None:
-    function, shapes = SUMS[name]
-    inputs = inputs_with_nan(shapes, torch.bfloat16)
-    program = tuner.torch.compile(Function(with_scales(function)), inputs)
-    require_equal(program(*inputs), with_scales(function)(*inputs), 3e-2)
+    require_as_eager(name, torch.bfloat16, 3e-2)
 
 
 @pytest.mark.slow

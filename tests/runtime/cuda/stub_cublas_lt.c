@@ -23,7 +23,6 @@ int cublasLtMatmulDescCreate(void **out, int compute, int scale) {
   *out = new;
   return 0;
 }
-int cublasLtMatmulDescDestroy(void *at) { return !at; }
 int cublasLtMatmulDescSetAttribute(Matmul *at, int attribute, const void *value, size_t bytes) {
   if (attribute == FAST_ACCUM && bytes == 1) at->fast = *(const int8_t *)value;
   else if (attribute == TRANSA && bytes == 4) at->op_a = *(const int *)value;
@@ -37,7 +36,6 @@ int cublasLtMatrixLayoutCreate(void **out, int type, uint64_t rows, uint64_t col
   *out = new;
   return (uint64_t)ld < rows;
 }
-int cublasLtMatrixLayoutDestroy(void *at) { return !at; }
 int cublasLtMatmulPreferenceCreate(void **out) { *out = &preference; return 0; }
 int cublasLtMatmulPreferenceDestroy(void *at) { return at != &preference; }
 int cublasLtMatmulPreferenceSetAttribute(void *at, int attribute, const void *value, size_t bytes) {

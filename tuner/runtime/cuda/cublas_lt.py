@@ -51,9 +51,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cublasLtDestroy": (c_void_p,),
     "cublasLtMatmulDescCreate": (POINTER(c_void_p), c_int, c_int),  # compute type, type of the scale
     "cublasLtMatmulDescSetAttribute": (c_void_p, c_int, c_void_p, c_size_t),
-    "cublasLtMatmulDescDestroy": (c_void_p,),
     "cublasLtMatrixLayoutCreate": (POINTER(c_void_p), c_int, c_uint64, c_uint64, c_int64),
-    "cublasLtMatrixLayoutDestroy": (c_void_p,),
     "cublasLtMatmulPreferenceCreate": (POINTER(c_void_p),),
     "cublasLtMatmulPreferenceSetAttribute": (c_void_p, c_int, c_void_p, c_size_t),
     "cublasLtMatmulPreferenceDestroy": (c_void_p,),
@@ -102,7 +100,7 @@ class CublasLt:
         except OSError as error:
             raise TunerError(f"cuBLASLt: {error}") from error
         self._device = device
-        self._handle = self._created("cublasLtCreate")
+        self.handle = self._created("cublasLtCreate")
         self.workspace = device.allocate(WORKSPACE_BYTES, 0)
         device.synchronize_stream(0)
         get_version = self._library.cublasLtGetVersion
@@ -121,7 +119,7 @@ class CublasLt:
         count = c_int()
         with self._preference() as preference:
             layouts = (operation.b, operation.a, operation.c, operation.c)
-            arguments = (self._handle, operation.descriptor, *layouts, preference)
+            arguments = (self.handle, operation.descriptor, *layouts, preference)
             self.call("cublasLtMatmulAlgoGetHeuristic", *arguments, ALGORITHMS, results, byref(count))
         usable = [result for result in results[: count.value] if result.status == 0]
         if not usable:
@@ -133,13 +131,8 @@ class CublasLt:
 
     def close(self) -> None:
         """Destroys the handle and frees the workspace; matmuls must not be called after it."""
-        self.call("cublasLtDestroy", self._handle)
+        self.call("cublasLtDestroy", self.handle)
         self._device.free(self.workspace, 0)
-
-    @property
-    def handle(self) -> c_void_p:
-        """Returns the library's handle."""
-        return self._handle
 
     def call(self, name: str, *arguments: object) -> None:
         """Calls a function of the library. Raises TunerError with the library's own words."""
