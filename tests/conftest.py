@@ -69,6 +69,14 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("caches"))
 
 
+@pytest.fixture(autouse=True)
+def _own_processors() -> Iterator[None]:
+    """A test that times in this process pins it: the next test has all processors again."""
+    allowed = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, allowed)
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Returns ``check(name, text)``: compares with the file ``golden/<name>`` next to the test."""

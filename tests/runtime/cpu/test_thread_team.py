@@ -81,13 +81,11 @@ def make(code: JittedModule) -> Iterator[Make]:
 
 
 @pytest.fixture
-def processors() -> Iterator[set[int]]:
-    """Gives the processors of this thread, which has them again after the test."""
+def processors() -> set[int]:
     allowed = os.sched_getaffinity(0)
     if len(allowed) < 2:
         pytest.skip("this process may use one processor only")
-    yield allowed
-    os.sched_setaffinity(0, allowed)
+    return allowed
 
 
 def member_processors(team: ThreadTeam | ProgramTeam) -> list[set[int]]:

@@ -1,8 +1,6 @@
 """The baseline beside: it answers right for every problem it is asked, and is timed for real."""
 
-import os
 import re
-from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 
@@ -25,13 +23,6 @@ SIZES = ((1, 1, 1), (1, 97, 33), (97, 1, 33), (5, 7, 1), (64, 64, 64), (33, 77, 
 ONEDNN = r"oneDNN 3\.\d+\.\d+ [\w:]+(, by a SYCL queue)?"
 TORCH = r"(oneDNN 3\.[\d.]+ [\w:]+ through )?torch [\w.+]+ \(called from Python{}\)"
 NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: no oneDNN")
-
-
-@pytest.fixture(autouse=True)
-def affinity() -> Iterator[None]:
-    allowed = os.sched_getaffinity(0)
-    yield
-    os.sched_setaffinity(0, allowed)
 
 
 def require_right(problem: Problem) -> CompiledLibraryMatmul:
