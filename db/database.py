@@ -276,9 +276,9 @@ def _identity_of(path: Path) -> tuple[int, int] | None:
 
 MIGRATIONS = files("tuner.db") / "migrations"
 # of migrations/versions, oldest first: listed here, since alembic is imported only to upgrade
-REVISIONS = tuple(f"{number:04}" for number in range(15, 27))
-BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 15))  # no migration leads from them any more
-LAST_TO_UPGRADE = "2ce3d7c"  # commit of the tuner that upgrades them
+REVISIONS = ("0026",)
+BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 26))  # no migration leads from them any more
+LAST_TO_UPGRADE = "3304e7c"  # commit of the tuner that upgrades them
 VERSION_TABLE = "alembic_version"
 VERSION = sa.Table(  # as alembic makes it
     VERSION_TABLE,

@@ -12,7 +12,7 @@ from tuner.db.run_process import present_status
 LISTED = 50  # largest number of ids offered
 BUSY_LIMIT_S = 0.2  # a shell waits while its user types
 RUNS = """
-    select run.*, problem.key as problem
+    select run.id, run.target, run.status, run.process, problem.key as problem
     from run join problem on problem.id = run.problem_id
     where cast(run.id as text) like ? || '%' order by run.id desc limit ?
 """
@@ -28,10 +28,8 @@ def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
     For shell completion: 50 (LISTED) at most; "" means every run. Raises sqlite3.Error for a bad file.
     """
     for run in _matching(file, RUNS, start):
-        columns = dict(run)
-        process = json.loads(columns.get("process") or "null")  # an older schema has no such column
-        status = present_status(columns["status"], process)
-        yield columns["id"], f"{columns['problem']}, {columns['target']}, {status}"
+        status = present_status(run["status"], json.loads(run["process"] or "null"))
+        yield run["id"], f"{run['problem']}, {run['target']}, {status}"
 
 
 def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:

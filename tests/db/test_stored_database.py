@@ -1,4 +1,4 @@
-"""A database of 0015, the last of fifteen migrations, which are one now: it opens, and goes on.
+"""A database of 0026, the migrations of developers, which are one now: it opens, and goes on.
 
 Filled by the tuner of that day: 3 trials on a processor, 3 in the simulator, and of a replay 3 of 6.
 """
@@ -6,22 +6,19 @@ Filled by the tuner of that day: 3 trials on a processor, 3 in the simulator, an
 import gzip
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
 
 from tests.cli.conftest import Tuner
-from tests.db.test_database import config, connected, make_empty
-from tests.db.values import COMPILER, MACHINE, SETTINGS, sha256
+from tests.db.test_database import connected, make_empty
+from tests.db.values import sha256
 from tests.fleet.recorded_runs import RECORDING
 from tests.results.regression.test_gate import changed
 from tests.tuning import fakes
-from tuner.core.machine import Machine, processor_class
-from tuner.core.runs import Counts, RunQuery, TaskQuery, TrialQuery
+from tuner.core.runs import Counts, TrialQuery
 from tuner.db.database import REVISIONS
 from tuner.db.models import MachineRow, ProblemRow
 from tuner.db.store import Store
@@ -34,7 +31,7 @@ CPU, SIMULATOR, REPLAY = 1, 2, 3  # runs
 def stored(url: str) -> str:
     make_empty(url)
     kind = "postgres" if "://" in url else "sqlite"
-    text = gzip.decompress((STORED / f"revision_0015.{kind}.sql.gz").read_bytes()).decode()
+    text = gzip.decompress((STORED / f"revision_0026.{kind}.sql.gz").read_bytes()).decode()
     statements = text.replace("RECORDING", str(RECORDING))
     if kind == "sqlite":
         with closing(sqlite3.connect(url)) as connection:
@@ -71,28 +68,6 @@ def test_it_opens_with_all_its_trials_and_a_new_run_shares_its_rows(stored: str)
     with connected(stored) as connection:
         counts = (sa.select(sa.func.count()).select_from(table) for table in (ProblemRow, MachineRow))
         assert [connection.scalar(count) for count in counts] == [3, 3]
-
-
-def problem_keys(url: str) -> list[str]:
-    with connected(url) as connection:
-        return sorted(connection.execute(sa.text("select key from problem")).scalars())
-
-
-def replay_columns(url: str) -> tuple[object, ...]:
-    with connected(url) as connection:
-        return tuple(connection.execute(sa.text(f"SELECT * FROM run WHERE id = {REPLAY}")).one())
-
-
-def test_it_goes_back_to_the_revision_that_it_is_of_and_its_cpu_was_timed_on_cache_lines(stored: str) -> None:
-    keys, replay = problem_keys(stored), replay_columns(stored)
-    with Store.open(stored) as store:
-        problems = {run: store.run(run).settings.problem for run in (CPU, SIMULATOR, REPLAY)}
-    aligned = {run: problem.align for run, problem in problems.items()}
-    assert aligned == {CPU: "64", SIMULATOR: "16", REPLAY: "16"}
-    assert problem_keys(stored) == sorted({problem.key for problem in problems.values()})
-    with connected(stored) as connection:
-        command.downgrade(config(connection), "0015")
-    assert (problem_keys(stored), replay_columns(stored)) == (keys, replay)
 
 
 @pytest.mark.slow
@@ -140,45 +115,3 @@ def test_a_run_is_tuned_asked_for_audited_gated_pruned_and_copied(url: str, tmp_
     assert tuner("db", "backup", str(copy)).code == 0
     assert tuner("db", "merge", str(copy), "--json").json == {"runs": 0, "trials": 0}
     assert commands_on(str(copy))("history", "--best", "--json").json[0]["median_s"] == best["median_s"]
-
-
-# Migration 0019: stored processors with AMX get its words in their names, and are found under them.
-
-
-def machine(*tiles: str, has_vnni: bool = True) -> Machine:
-    words = ("avx512", "bf16", *["vnni"] * has_vnni, *tiles)
-    return replace(
-        MACHINE,
-        name=processor_class("Xeon", "family 6 model 207", words, (48 << 10, 2 << 20, 105 << 20)),
-        has_vnni=has_vnni,
-        has_amx_bf16="amx_bf16" in tiles,
-        has_amx_int8="amx_int8" in tiles,
-    )
-
-
-MACHINES = (machine("amx_bf16", "amx_int8"), machine("amx_int8"), machine(), machine(has_vnni=False))
-
-
-@pytest.fixture
-def old(url: str) -> str:
-    with Store.open(url) as store:
-        for each in MACHINES:
-            store.begin_run(SETTINGS, each, COMPILER, "0.1.0", None)
-    with connected(url) as connection:
-        command.downgrade(config(connection), "0018")
-        names = connection.execute(sa.text("select name from machine order by id")).scalars().all()
-    assert names == [machine().name, machine().name, machine().name, machine(has_vnni=False).name]
-    return url
-
-
-@pytest.mark.slow
-def test_machines_with_tiles_are_found_under_their_names_and_new_runs_share_their_rows(old: str) -> None:
-    with Store.open(old) as store:
-        for run, each in enumerate(MACHINES, start=1):
-            assert store.run(run).machine == each
-            (found,) = store.matching_runs(RunQuery(TaskQuery(machine=each.name)))
-            assert found.id == run
-        for each in MACHINES:
-            store.begin_run(SETTINGS, each, COMPILER, "0.1.0", None)
-    with connected(old) as connection:
-        assert connection.execute(sa.text("select count(*) from machine")).scalar() == len(MACHINES)

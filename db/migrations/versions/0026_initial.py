@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0015"
+revision = "0026"
 down_revision = None
 
 ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up INTEGER keys only
@@ -57,6 +57,9 @@ sa.Table(
     required("layout", TEXT),
     required("epilogue", TEXT),
     required("output", TEXT, server_default=EMPTY),
+    required("align", TEXT, server_default="16"),
+    required("cache", TEXT, server_default="warm"),
+    required("group_text", TEXT, server_default=""),
 )
 sa.Table(
     "machine",
@@ -74,6 +77,9 @@ sa.Table(
     required("l3_bytes", INTEGER),
     required("memory_bytes", INTEGER),
     required("chip", TEXT, server_default=EMPTY),
+    required("has_vnni", BOOLEAN, server_default=sa.false()),
+    required("has_amx_bf16", BOOLEAN, server_default=sa.false()),
+    required("has_amx_int8", BOOLEAN, server_default=sa.false()),
 )
 sa.Table(
     "environment",
@@ -127,6 +133,8 @@ sa.Table(
     required("threads", INTEGER),
     required("strategies", JSON),
     required("space_yaml", TEXT),
+    required("recording", TEXT, server_default=EMPTY),
+    required("prior", TEXT, server_default=EMPTY),
     required("sampler", TEXT),
     required("seed", INTEGER),
     sa.Column("trials", INTEGER),
@@ -149,6 +157,34 @@ sa.Table(
     sa.Column("roofline", JSON),
     required("round", INTEGER, server_default=ZERO),
     required("unreliable", TEXT, server_default=EMPTY),
+    required("baseline_library", TEXT, server_default=EMPTY),
+    sa.Column(
+        "group_id", INTEGER
+    ),  # no foreign key: SQLite could neither add nor drop it without a copy of the table
+    sa.Column("group_place", INTEGER),
+    sa.Column("group_name", TEXT),
+    sa.Column("group_count", INTEGER),
+    sa.Column("process", JSON),
+    sa.Index("ix_run_group_id", "group_id"),
+)
+sa.Table(
+    "run_group",
+    TABLES,
+    key(),
+    required("uuid", TEXT, unique=True),
+    required("created", MOMENT, index=True),
+    required("source", TEXT),
+    sa.Column("trials", INTEGER),
+    sa.Column("budget_s", REAL),
+    required("seed", INTEGER),
+    required("columns", JSON),
+    required("status", TEXT),
+    required("seconds", REAL),
+    required("search_s", REAL),
+    sa.Column("floors_s", JSON),
+    sa.Column("program", JSON),
+    sa.Column("program_result", JSON),
+    sa.Column("process", JSON),
 )
 sa.Table(
     "trial",
@@ -174,6 +210,8 @@ sa.Table(
     sa.Column("ranked_s", REAL),
     sa.Column("stale", TEXT),
     sa.Column("compile_s", JSON),
+    sa.Column("group_number", INTEGER),
+    sa.Column("unprojected", JSON),
     sa.UniqueConstraint("run_id", "number"),
     sa.Index(None, "run_id", "ranked_s"),
 )
@@ -212,6 +250,8 @@ sa.Table(
     required("round", INTEGER, server_default=ZERO),
     required("is_interleaved", BOOLEAN, server_default=sa.false()),
     sa.Column("host", JSON),
+    sa.Column("offsets", JSON),
+    sa.Column("libraries", JSON),
     sa.UniqueConstraint("trial_id", "kind", "round"),
     sa.UniqueConstraint("run_id", "round"),
     sa.CheckConstraint("(trial_id IS NULL) <> (run_id IS NULL)", name="one_owner"),
