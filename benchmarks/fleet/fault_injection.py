@@ -10,7 +10,7 @@ from typing import Final, final
 
 from benchmarks.fleet.crashed_postgres import restart_after_crash
 from benchmarks.fleet.small_disk import fill_disk, small_disk
-from benchmarks.verify_resume import tune_arguments
+from benchmarks.resumed_runs import tune_arguments
 from tuner.core.errors import TunerError
 from tuner.core.runs import Run, RunSettings
 from tuner.db.store import Store

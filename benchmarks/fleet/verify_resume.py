@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.fleet.fault_check import LEASE_S, FleetCheck, check_fleet
-from benchmarks.verify_resume import uninterrupted_trials
+from benchmarks.resumed_runs import uninterrupted_trials
 from tuner.core.runs import RunSettings
 from tuner.fleet.install import install
 from tuner.fleet.local_fleet import server

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import verify_resume
+from benchmarks import resumed_runs, verify_resume
 from benchmarks.fleet import verify_resume as on_fleet
 from benchmarks.fleet.fault_check import FleetCheck
-from benchmarks.verify_resume import ResumeCheck
+from benchmarks.resumed_runs import ResumeCheck
 from tests.cli.conftest import Tuner, require
 from tests.fakes import children_of
 from tests.space.recorded import values
@@ -97,7 +97,7 @@ def test_a_child_that_fails_is_reported_with_its_last_words() -> None:
     options = ["sh", "-c", "echo tuner: disk is full >&2; exit 1"]
     child = subprocess.Popen(options, stderr=subprocess.PIPE, text=True)
     with pytest.raises(TunerError, match=r"exited with 1 after .* s: tuner: disk is full"):
-        verify_resume._finish(child)  # noqa: SLF001 - nothing else can make a child fail on purpose
+        resumed_runs._finish(child)  # noqa: SLF001 - nothing else can make a child fail on purpose
 
 
 def test_ctrl_c_leaves_no_child_behind(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_ctrl_c_leaves_no_child_behind(tuner: Tuner, monkeypatch: pytest.MonkeyP
         seen.append(set(children_of(os.getpid())) - before)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(verify_resume, "_proposed", interrupted)
+    monkeypatch.setattr(resumed_runs, "_proposed", interrupted)
     assert tuner("verify-resume --runs 1 --sampler random --trials 30").code == 130
     assert len(seen[0]) == 1
     assert set(children_of(os.getpid())) == before

@@ -80,12 +80,3 @@ COMMANDS: Final[Sections] = tuple(
 )
 
 main.add_sections(COMMANDS)
-main.gone = {
-    "audit": "tuner check --best",
-    "gate": "tuner check --baseline FILE",
-    "library": "tuner export --merge LIBRARY --merge LIBRARY -o FILE",
-    "distill": "tuner portfolio CAMPAIGN --configs K -o FILE",
-    "runs": "tuner history --runs",
-    "record-space": "python -m benchmarks record-space, in a clone of the repository",
-    "verify-resume": "python -m benchmarks verify-resume, in a clone of the repository",
-}

@@ -10,7 +10,7 @@ import shlex
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TextIO, cast, final
 
@@ -114,7 +114,6 @@ class Commands(click.Group):
     context_class = HelpContext
     program = "tuner"  # what a usage begins with
     sections: Sections = ()
-    gone: Mapping[str, str] = {}  # name of a removed command -> the command that replaces it
 
     def add_command(self, command: click.Command, name: str | None = None) -> None:
         """Adds a command to the group, with tuner's help format, shell completion and option --debug."""
@@ -134,16 +133,11 @@ class Commands(click.Group):
         return sorted({*self.commands, *(entry.name for entry in self._entries())})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Returns a command by its name, imported now if it was not; None for an unknown name.
-
-        Raises UsageError for the name of a removed command; the hint is the command that replaces it.
-        """
+        """Returns a command by its name, imported now if it was not; None for an unknown name."""
         entry = next((each for each in self._entries() if each.name == cmd_name), None)
         if entry is not None and cmd_name not in self.commands:
             module, _, function = entry.entry_point.partition(":")
             self.add_command(getattr(importlib.import_module(module), function), cmd_name)
-        if cmd_name in self.gone:
-            raise UsageError(f"there is no command {cmd_name!r} any more", self.gone[cmd_name])
         return self.commands.get(cmd_name)
 
     def resolve_command(

@@ -447,7 +447,7 @@ def is_payload(operation: object) -> bool:
     return operation.endswith(SUFFIX) or "/" in operation or is_model(operation)
 
 
-CAMPAIGN_WORDS = ("campaign", "group")  # before a colon and a number; "group" is the older name
+CAMPAIGN_PREFIX = "campaign:"  # before the number of a campaign where that of a run may stand
 
 
 class CampaignNumber(int):
@@ -462,9 +462,9 @@ class RunOrCampaign(click.ParamType[int]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | CampaignNumber:
-        word = str(value).partition(":")[0]
-        if word in CAMPAIGN_WORDS:
-            digits: Any = str(value).removeprefix(f"{word}:")
+        text = str(value)
+        if text.startswith(CAMPAIGN_PREFIX):
+            digits: Any = text.removeprefix(CAMPAIGN_PREFIX)
             return CampaignNumber(click.INT.convert(digits, param, ctx))
         number: int = click.INT.convert(value, param, ctx)
         return number

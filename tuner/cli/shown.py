@@ -9,7 +9,7 @@ from tuner.analysis.ratios import distrust
 from tuner.cli.commands.catalogue import plan_of
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
-    CAMPAIGN_WORDS,
+    CAMPAIGN_PREFIX,
     backends_of,
     open_known_store,
     parse_candidate,
@@ -96,10 +96,10 @@ def show_stored(
     as_json: bool,
 ) -> None:
     """Prints a trial, a run or a campaign: ``tuner show``."""
-    word, colon, number = (trial_or_run or "").partition(":")
-    if colon and word in CAMPAIGN_WORDS:
+    if trial_or_run is not None and trial_or_run.startswith(CAMPAIGN_PREFIX):
         if run is not None or ablation or passes:
             raise UsageError(f"{trial_or_run} cannot be combined with --run, --ablation or --passes")
+        number = trial_or_run.removeprefix(CAMPAIGN_PREFIX)
         show_campaign(parse_number(number, "campaign"), database, as_json)
         return
     if (trial_or_run is None) == (run is None):

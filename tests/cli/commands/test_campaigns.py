@@ -167,7 +167,6 @@ def test_the_printed_form_names_configurations_problems_and_both_figures(finishe
         ("portfolio 7 --configs 2", "campaign: found 7"),
         ("portfolio x --configs 2", "'x' is not a valid integer"),
         ("portfolio 1", "Missing option '--configs'"),
-        ("distill 1 --configs 2", "there is no command 'distill' any more\nhint: tuner portfolio CAMPAIGN"),
     ],
 )
 def test_wrong_arguments_are_refused(finished: Tuner, arguments: str, message: str) -> None:
