@@ -1,3 +1,4 @@
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -150,6 +151,19 @@ def test_one_at_a_time_holds_a_key(tmp_path: Path) -> None:
         order.append("first")
     thread.join()
     assert order == ["first", "second"]
+
+
+def test_who_holds_a_key_for_long_is_named_and_is_not_waited_for_without_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    waiting = first_use.FirstUseCache(tmp_path, wait_limit_s=0.1, reported_after_s=0.0)
+    entered = []
+    with first_use.FirstUseCache(tmp_path).held(KEY), waiting.held(KEY):
+        entered.append("after the limit")
+    assert entered == ["after the limit"]
+    (record,) = caplog.records
+    holder = f"waiting for process {os.getpid()}, at most 0.1 s: it times {KEY.problem.key} at its first use"
+    assert record.getMessage() == holder
 
 
 def test_the_fastest_is_a_configuration_asked_for_that_clearly_beats_the_baseline() -> None:

@@ -4,7 +4,9 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import logging
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +36,8 @@ from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.tuning.rule import Configuration
 from tuner.tuning.run_steps import noise_of
+
+log = logging.getLogger(__name__)
 
 MatmulCall = Callable[[Array, Array, Array | None], Array]  # (a, b, out or None) -> the product
 TUNED_DTYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
@@ -315,11 +319,24 @@ class _Stored:
     first_use: FirstUse
 
 
+WAIT_LIMIT_S = 60.0  # for another process's first use of a shape, which takes some seconds
+REPORTED_AFTER_S = 3.0
+LOOK_AGAIN_S = 0.02
+HOLDER_BYTES = 20  # of the decimal process id in a lock's file
+
+
 class FirstUseCache:
     """Files in a folder, which processes share: a file is written whole, then renamed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        wait_limit_s: float = WAIT_LIMIT_S,  # for the process that works on the same key
+        reported_after_s: float = REPORTED_AFTER_S,
+    ) -> None:
         self._folder = folder
+        self._wait_limit_s = wait_limit_s
+        self._reported_after_s = reported_after_s
 
     def read(self, key: FirstUseKey) -> FirstUse | None:
         """Returns what is stored for a key; None where nothing is, or where the file is damaged."""
@@ -340,17 +357,51 @@ class FirstUseCache:
 
     @contextlib.contextmanager
     def held(self, key: FirstUseKey) -> Iterator[None]:
-        """Context manager: one process at a time works on a key; without a lock where none can be made."""
+        """Context manager: one process at a time works on a key.
+
+        Runs the body without the lock where none can be made, and where another process holds it for longer
+        than the limit of this cache: results are files that are written whole.
+        """
         descriptor = None
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(
-                self._folder / f"{key.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666
+                self._folder / f"{key.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
         if descriptor is None:
             yield
             return
         with owned_lock_file(descriptor):
-            with contextlib.suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._wait_for(descriptor, key)
             yield
+
+    def _wait_for(self, descriptor: int, key: FirstUseKey) -> None:
+        """Takes the lock of a file; after the limit, or where files cannot be locked, returns without it."""
+        started_s = time.monotonic()
+        is_reported = False
+        while not _is_taken(descriptor):
+            waited_s = time.monotonic() - started_s
+            if waited_s > self._wait_limit_s:
+                return
+            if waited_s > self._reported_after_s and not is_reported:
+                is_reported = True
+                holder = os.pread(descriptor, HOLDER_BYTES, 0).decode(errors="replace").strip()
+                log.warning(
+                    "waiting for process %s, at most %g s: it times %s at its first use",
+                    holder,
+                    self._wait_limit_s,
+                    key.problem.key,
+                )
+            time.sleep(LOOK_AGAIN_S)
+
+
+def _is_taken(descriptor: int) -> bool:
+    """Returns whether this process has the lock of a file now, and writes its id to it, or needs none."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.pwrite(descriptor, f"{os.getpid()}".ljust(HOLDER_BYTES).encode(), 0)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks, or a full disk
+        return True
+    return True
