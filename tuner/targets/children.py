@@ -69,10 +69,11 @@ def apply_script(script: str, payload: str, allows_effects: bool, trailing: tupl
     Passes with side effects run only if ``allows_effects``. Raises CandidateError for a script that fails or
     leaves invalid MLIR.
     """
-    from tuner.mlir import bindings, transform  # loads MLIR
+    from tuner.mlir import bindings, miscompiled, transform  # loads MLIR
 
     with transform.new_context(), bindings.ir.Location.unknown():
         module = transform.without_schedules(transform.parse(payload, "payload"))
+        miscompiled.avoid_miscompilations_by_scripts(module)
         bound = transform.parse(script, "script")
         transform.apply_script(module, bound, allows_effects=allows_effects, trailing=trailing)
         transform.verify(module)

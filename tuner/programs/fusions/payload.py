@@ -11,11 +11,11 @@ from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Attribute, Block, Op, Type, Value, ir
 from tuner.mlir.ir.building import create, filled, value
 from tuner.mlir.ir.reading import function_type, walk
+from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.lowering.composed_math import expand_composed_math
 from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
-from tuner.programs.lowering.miscompiled import avoid_miscompilations
 from tuner.programs.lowering.packing import decompose_packing
 from tuner.programs.lowering.resources import array_of
 

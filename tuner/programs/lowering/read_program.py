@@ -12,6 +12,7 @@ from tuner.mlir.gpu.modules import inline_device_functions
 from tuner.mlir.ir.building import compared, create, for_each_element, index, store, value
 from tuner.mlir.ir.memrefs import copy_buffer, is_workgroup, name_memory_spaces
 from tuner.mlir.ir.reading import callee_of, constant_of, location_of, op_of, unsupported, walk
+from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.bufferize import bufferized, has_tensors
 from tuner.programs.lowering.composed_math import expand_composed_math
@@ -27,7 +28,6 @@ from tuner.programs.lowering.entry import (
     require_names,
     require_resources,
 )
-from tuner.programs.lowering.miscompiled import avoid_miscompilations
 from tuner.programs.lowering.packing import decompose_packing
 from tuner.programs.streams.async_ops import inline_async_regions
 from tuner.programs.streams.gpux import take_stream_from_caller

@@ -19,11 +19,12 @@ COMBINATIONS = {
 }
 
 
-def unroll_reductions(module: ir.Module) -> None:
+def unroll_reductions(module: ir.Module, *, of_no_dimension: bool = False) -> None:
     """Replaces each vector.multi_reduction, also one in a vector.mask, by operations on its rows, in place.
 
     Upstream replaces one that reduces no dimension by its source, so that the accumulator is lost
-    (https://github.com/llvm/llvm-project/issues/129415), and lowers no other to LLVM.
+    (https://github.com/llvm/llvm-project/issues/129415), and lowers no other to LLVM. With
+    ``of_no_dimension`` the others stay.
 
         %r = vector.mask %m { vector.multi_reduction <add>, %v, %acc [0] : vector<2x4xi32> to vector<4xi32> }
       becomes, with %row0 and %mask0 the first rows of %v and of %m
@@ -32,6 +33,8 @@ def unroll_reductions(module: ir.Module) -> None:
         ...                                                                     // the same of the second rows
     """
     for op in walk(module, REDUCTION):
+        if of_no_dimension and list(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"])):
+            continue
         holder = op.parent if op.parent.name == MASK else op
         mask = holder.operands[0] if holder != op else None
         with op.location, ir.InsertionPoint(holder):

@@ -5,17 +5,17 @@ Each rewrite names upstream's issue; ``tests/programs/upstream`` shows which of 
 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.aliases import last_of
-from tuner.mlir.ir.building import index, value
+from tuner.mlir.ir.building import compared, index, value
 from tuner.mlir.ir.reading import attributes_of, set_constraints, walk, walk_where
 from tuner.mlir.passes import run_passes
-from tuner.programs.lowering.vector_reductions import apply_masks, unroll_reductions
+from tuner.mlir.vector_reductions import apply_masks, unroll_reductions
 
 OPERATIONS = {  # expression of an affine map -> the op of arith
     ir.AffineAddExpr: "arith.addi",
     ir.AffineMulExpr: "arith.muli",
     ir.AffineFloorDivExpr: "arith.floordivsi",
-    ir.AffineCeilDivExpr: "arith.ceildivsi",
 }
+VALUES = ("affine.apply", "affine.min", "affine.max")
 
 
 def avoid_miscompilations(module: ir.Module) -> None:
@@ -24,6 +24,22 @@ def avoid_miscompilations(module: ir.Module) -> None:
     round_up_without_negation(module)
     apply_masks(module)
     unroll_reductions(module)
+
+
+def avoid_miscompilations_by_scripts(module: ir.Module) -> None:
+    """Rewrites, in place, what passes and patterns of a script would compile wrongly; before the script runs.
+
+    Less than ``avoid_miscompilations`` does for tuner's own pipelines: a script finds all else as written,
+    affine loops among it.
+    """
+    separate_branches_from_conditions(module)
+    _compute_index_quotients(module)
+    for op in walk(module, *VALUES):
+        users = [use.owner.operation for use in op.results[0].uses]
+        if _rounds_up(op) and not any(user.name.startswith("affine.") for user in users):
+            with op.location, ir.InsertionPoint(op):
+                _compute_results(op)
+    unroll_reductions(module, of_no_dimension=True)
 
 
 def separate_branches_from_conditions(module: ir.Module) -> None:
@@ -58,14 +74,11 @@ def round_up_without_negation(module: ir.Module) -> None:
         %q = index.ceildivs %a, %b
         %r = affine.apply affine_map<(d0) -> (d0 ceildiv 7)>(%a)
       becomes
-        %q = arith.ceildivsi %a, %b : index
-        %r = arith.ceildivsi %a, %c7 : index
+        %toward_zero = arith.divsi %a, %b : index
+        %rest = arith.remsi %a, %b : index
+        ...                                          // 1 more where %rest has the sign of %b and is not 0
     """
-    for op in walk(module, "index.ceildivs"):
-        with op.location, ir.InsertionPoint(op):
-            quotient = value("arith.ceildivsi", op.results[0].type, *op.operands)
-            op.results[0].replace_all_uses_with(quotient)
-        op.erase()
+    _compute_index_quotients(module)
     rounding = walk_where(module, _rounds_up)
     for op in rounding:
         with op.location, ir.InsertionPoint(op):
@@ -74,10 +87,29 @@ def round_up_without_negation(module: ir.Module) -> None:
         run_passes(module, "builtin.module(lower-affine)")
 
 
+def _compute_index_quotients(module: ir.Module) -> None:
+    for op in walk(module, "index.ceildivs"):
+        with op.location, ir.InsertionPoint(op):
+            op.results[0].replace_all_uses_with(_rounded_up(*op.operands))
+        op.erase()
+
+
 def _rounds_up(op: Op) -> bool:
     """Returns whether a map or set of ``op`` has ceildiv; an access by the least integer is out of bounds."""
     is_known = op.name in WITHOUT_CEILING
     return is_known and any("ceildiv" in str(attribute) for attribute in attributes_of(op).values())
+
+
+def _rounded_up(dividend: Value, divisor: Value) -> Value:
+    """Creates the signed quotient of two index values, rounded up, from ops that every lowering knows."""
+    kind = dividend.type
+    toward_zero = value("arith.divsi", kind, dividend, divisor)
+    rest = value("arith.remsi", kind, dividend, divisor)
+    zero = index(0)
+    signs_differ = compared("slt", value("arith.xori", kind, rest, divisor), zero)
+    above = value("arith.select", kind, signs_differ, zero, index(1))
+    added = value("arith.select", kind, compared("ne", rest, zero), above, zero)
+    return value("arith.addi", kind, toward_zero, added)
 
 
 def _compute_results(op: Op) -> None:
@@ -123,7 +155,7 @@ def _compute_condition(branch: Op) -> None:
 
 
 WITHOUT_CEILING = {
-    **dict.fromkeys(("affine.apply", "affine.min", "affine.max"), _compute_results),
+    **dict.fromkeys(VALUES, _compute_results),
     "affine.for": _compute_bounds,
     "affine.if": _compute_condition,
 }
@@ -159,6 +191,8 @@ def _value_of(expression: ir.AffineExpr, operands: list[Value], dimensions: int)
     left = _value_of(expression.lhs, operands, dimensions)
     right = _value_of(expression.rhs, operands, dimensions)
     kind = left.type
+    if isinstance(expression, ir.AffineCeilDivExpr):
+        return _rounded_up(left, right)
     if not isinstance(expression, ir.AffineModExpr):
         return value(OPERATIONS[type(expression)], kind, left, right)
     quotient = value("arith.floordivsi", kind, left, right)
