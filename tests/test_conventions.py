@@ -211,6 +211,7 @@ CACHES = {
     "db.queries.trial_select": "nothing: a select without values",
     "library.c.writer._templates": "nothing: files of the package",
     "runtime.compiled_files._compilers": "nothing: the sources and versions of the process",
+    "mlir.passes.single_passes": "the pipeline's text",
     "mlir.fingerprint.sources_sha256": "the list of files; they are read once in a process, as the code is",
     "runtime.cpu.host.may_use_tiles": "nothing: a permission that a forked process inherits",
     "results.report.page._templates": "nothing: files of the package",

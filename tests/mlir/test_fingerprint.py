@@ -24,6 +24,7 @@ NOT_COPIED = ("__pycache__", "cli", "db", "fleet", "library", "results", "strate
 MAKES_NO_CODE = {
     # outcomes and interfaces
     *("core/errors.py", "core/machine.py", "core/records.py", "core/interfaces.py"),
+    "core/progress.py",  # says what a process works on
     "core/serialization.py",  # keys under which a problem is stored
     "core/typed_arguments.py",  # checks arguments of the Python API
     "mlir/fingerprint.py",

@@ -7,7 +7,7 @@ from tuner.core.candidate import Candidate
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import walk_where
-from tuner.mlir.script_text import sort_pass_options, text_of
+from tuner.mlir.script_linking import sort_pass_options, text_of
 from tuner.space.scripts.schedule import Schedule
 
 pytestmark = pytest.mark.mlir

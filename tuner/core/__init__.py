@@ -13,6 +13,7 @@ __all__ = [
     "problem",
     "processors",
     "programs",
+    "progress",
     "quantization",
     "records",
     "reliability",

@@ -11,10 +11,10 @@ __all__ = [
     "hidden_keys",
     "ir",
     "math",
+    "miscompiled",
     "passes",
     "reference",
     "script_linking",
-    "script_text",
     "torch_dialect",
     "transform",
 ]

@@ -28,7 +28,7 @@ SHARED_SOURCES: Sources = (
     "mlir/math",
     "mlir/passes.py",
     "mlir/script_linking.py",
-    "mlir/script_text.py",
+    "mlir/script_steps.py",
     "mlir/transform.py",
     "mlir/wgmma",
     "payload",  # also has the reference that a result is compared with

@@ -7,8 +7,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.progress import step
 from tuner.core.records import PassSeconds
 from tuner.mlir.bindings import ir, passmanager
 from tuner.mlir.transform import first_diagnostic
@@ -85,10 +87,45 @@ def timed_passes() -> Iterator[PassTimes]:
         _times = None
 
 
+MODULE = "builtin.module"
+NESTED = re.compile(r"([\w.]+)\((.*)\)")  # a pipeline on the operations of one name
+OPENING, CLOSING = "({", ")}"
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Returns what commas separate outside of brackets: "a,f(b,c),d{e=1,2}" has three parts."""
+    starts, depth = [0], 0
+    for place, character in enumerate(text):
+        depth += (character in OPENING) - (character in CLOSING)
+        if character == "," and depth == 0:
+            starts.append(place + 1)
+    ends = [start - 1 for start in starts[1:]] + [len(text)]
+    return tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
+
+
+@cache
+def single_passes(pipeline: str) -> tuple[tuple[str, str], ...]:
+    """Returns (pass, pipeline of this pass alone) for the passes of a pipeline, which do the same in turn.
+
+    ``builtin.module(func.func(a,b{c=1}),d)`` has a, b{c=1} and d, of which the second is run by
+    ``builtin.module(func.func(b{c=1}))``.
+    """
+    nested = NESTED.fullmatch(pipeline)
+    if nested is None:
+        return ((pipeline, pipeline),)
+    inner = (each for part in _listed(nested[2]) for each in single_passes(part))
+    return tuple((name, f"{nested[1]}({alone})") for name, alone in inner)
+
+
 def run_pipeline(module: ir.Module, pipeline: str) -> None:
-    """Runs a pass pipeline on a module in place, timed in a ``timed_passes`` block; raises MLIR's errors."""
+    """Runs a pass pipeline on a module in place, timed in a ``timed_passes`` block; raises MLIR's errors.
+
+    Untimed, each pass is a step that the reason of a crash or a timeout names.
+    """
     if _times is None:
-        passmanager.PassManager.parse(pipeline).run(module.operation)
+        for name, alone in single_passes(pipeline):
+            with step(f"pass {name}"):
+                passmanager.PassManager.parse(alone).run(module.operation)
         return
     with _caught_stderr() as file:
         manager = passmanager.PassManager.parse(pipeline)

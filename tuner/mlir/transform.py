@@ -4,6 +4,7 @@ import re
 import sys
 
 from tuner.core.errors import SCRIPT, CandidateError, OpPlace, Stage, nearest
+from tuner.mlir import empty_matches, script_steps
 from tuner.mlir.bindings import Op, WalkResult, ext, interpreter, ir, op_names
 from tuner.mlir.cpu_ops.amx_block import AmxBlockOp
 from tuner.mlir.cpu_ops.convolution_block import ConvolutionBlockOp
@@ -17,7 +18,6 @@ from tuner.mlir.cpu_ops.skip_hidden_keys import SkipHiddenKeysOp
 from tuner.mlir.cpu_ops.tile_shapes import DropUnitBatchOp, OverlapTilesOp
 from tuner.mlir.cpu_ops.vnni_block import PairBlockOp, VnniBlockOp
 from tuner.mlir.dialect import DIALECT, ConsumingEffects, InPlaceEffects, InPlaceTransform, TunerDialect
-from tuner.mlir.empty_matches import attach_to_context, empty_matches_refused
 from tuner.mlir.gpu_ops.bound_loads import BoundLoadsOp
 from tuner.mlir.gpu_ops.count_stages import CountStagesOp
 from tuner.mlir.gpu_ops.element_types import ElementTypesOp, UseFp8Op, UseTf32Op
@@ -32,8 +32,7 @@ from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
 from tuner.mlir.gpu_ops.unroll_inner_loops import UnrollInnerLoopsOp
 from tuner.mlir.ir.memrefs import NESTED
 from tuner.mlir.ir.reading import any_where, walk_ops
-from tuner.mlir.script_linking import SCHEDULE, SEQUENCE, link_modules
-from tuner.mlir.script_text import APPLY_REGISTERED, sort_pass_options
+from tuner.mlir.script_linking import APPLY_REGISTERED, SCHEDULE, SEQUENCE, link_modules, sort_pass_options
 from tuner.mlir.wgmma.pipeline import WgmmaPipelineOp
 
 LENGTH_LIMIT = 500  # characters of a reason
@@ -238,7 +237,8 @@ def load_custom_ops() -> None:
         InPlaceTransform.attach(op.OPERATION_NAME)
         effects = ConsumingEffects if op in CONSUMING else InPlaceEffects
         effects.attach(op.OPERATION_NAME)
-    attach_to_context()
+    empty_matches.attach_to_context()
+    script_steps.attach_to_context()
 
 
 # MLIR then lists all dialects that it knows, which is too long for a message.
@@ -309,7 +309,7 @@ def apply_script(
         bind_trailing_arguments(sequence, trailing)
         locations = OpLocations(payload)
         try:
-            with empty_matches_refused(schedule):
+            with script_steps.ops_as_steps(schedule), empty_matches.empty_matches_refused(schedule):
                 interpreter.apply_named_sequence(payload, sequence, schedule)
         except (ir.MLIRError, ValueError, RuntimeError) as error:
             raise CandidateError(Stage.COMPILE, locations.diagnostic(error, schedule)) from error

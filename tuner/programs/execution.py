@@ -14,6 +14,7 @@ from tuner.core.gpu import AbstractDevice, KernelLaunch
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import FINAL_EFFORT
 from tuner.core.programs import DeviceWork, ExplainedFusion, KernelTime, ProgramTimes
+from tuner.core.progress import step
 from tuner.programs.comparison import outputs, samples_of
 from tuner.programs.request import KernelSample, ProgramOptions, ProgramRequest
 from tuner.programs.run.device_function import DeviceFunction
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from tuner.programs.compiler import CompiledProgram
     from tuner.programs.run.runner_functions import Write
     from tuner.programs.run.sampled_launches import LaunchSample
+
+PROGRAM = "the program"  # the step in which a program runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,8 @@ def run_on_device(
     own = copies(arguments)
     with closing(DeviceFunction(code, recorder, printed.append)) as program:
         loaded = recorder.work
-        found = outputs(code, program(*own), own)
+        with step(PROGRAM):
+            found = outputs(code, program(*own), own)
         work = recorder.work.since(loaded)
     times = None
     if request.is_timed and not support.is_simulated:
@@ -104,11 +108,14 @@ def run_on_host(
     code = compiled.code
     own = copies(arguments)
     function = host_function(compiled, printed.append)
-    found = outputs(code, function(*own), own)
+    with step(PROGRAM):
+        found = outputs(code, function(*own), own)
     leaks = function.allocations
     reports = (f"leak: {leaks} allocations on the host are never freed",) if leaks else ()
-    is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
-    times = host_times(compiled, arguments, request.options) if is_timed else None
+    times = None
+    if request.is_timed and not code.interpreted:  # the interpreter's speed is not the kernel's
+        with step("timing of the program"):
+            times = host_times(compiled, arguments, request.options)
     fusions: tuple[ExplainedFusion, ...] = ()
     if isinstance(function, FusedFunction):
         fusions = tuple(map(ExplainedFusion, function.code.fusions))

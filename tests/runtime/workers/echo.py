@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tuner.core import progress
 from tuner.core.errors import CandidateError, Stage
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
 
@@ -37,6 +38,11 @@ class Echo:
     def nap(self, seconds: float) -> float:
         time.sleep(seconds)
         return seconds
+
+    def work_on(self, name: str, method: str, *arguments: object) -> object:
+        """Calls a method of this service as the step ``name``."""
+        with progress.step(name):
+            return getattr(self, method)(*arguments)
 
     def refuse(self) -> None:
         raise CandidateError(Stage.RESOURCES, "too many registers")

@@ -125,17 +125,18 @@ def test_a_child_imports_nothing_heavy_before_its_service() -> None:
 
 def test_a_child_ends_where_its_parent_is_gone_or_closes_the_pipe() -> None:
     read_fd, write_fd = os.pipe()
-    arguments = [str(read_fd), str(write_fd), "1", "token"]  # process 1 is not its parent
-    child = subprocess.Popen([*CHILD, *arguments], pass_fds=(read_fd, write_fd))
+    step_fd = os.memfd_create("step")
+    arguments = [str(read_fd), str(write_fd), str(step_fd), "1", "token"]  # process 1 is not its parent
+    child = subprocess.Popen([*CHILD, *arguments], pass_fds=(read_fd, write_fd, step_fd))
     assert child.wait(timeout=HANG_S) == -signal.SIGKILL
     os.close(read_fd)
     os.close(write_fd)
     to_child, from_parent = os.pipe()
     to_parent, from_child = os.pipe()
-    arguments = [str(to_child), str(from_child), str(os.getpid()), "token"]
-    fds = (to_child, from_child)
+    arguments = [str(to_child), str(from_child), str(step_fd), str(os.getpid()), "token"]
+    fds = (to_child, from_child, step_fd)
     child = subprocess.Popen([*CHILD, *arguments], pass_fds=fds, stderr=subprocess.DEVNULL)
-    for fd in (to_child, from_parent, from_child, to_parent):
+    for fd in (to_child, from_parent, from_child, to_parent, step_fd):
         os.close(fd)
     assert child.wait(timeout=HANG_S) == 1  # it was given no service
 

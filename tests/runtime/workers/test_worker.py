@@ -128,6 +128,17 @@ def test_a_death_after_other_calls_is_doubtful_and_a_time_out_not(worker: Worker
     assert not reply.is_doubtful
 
 
+def test_a_crash_a_time_out_and_a_lack_of_memory_name_the_step_at_which_they_happened(worker: Worker) -> None:
+    at = "pass convert-scf-to-cf"
+    reply = call(worker, "work_on", at, "die", signal.SIGSEGV)
+    assert reply.value == Failure(Stage.LOAD, f"killed by SIGSEGV in {at}")
+    reply = call(worker, "work_on", "the kernel", "nap", 100.0, timeout_s=0.25)
+    assert reply.value == Failure(Stage.LOAD, "timed out after 0.2 s in the kernel")
+    assert call(worker, "work_on", at, "echo", 1).value == 1
+    reply = call(worker, "die", signal.SIGFPE)
+    assert reply.value == Failure(Stage.LOAD, "killed by SIGFPE")  # the step is over
+
+
 @pytest.fixture
 def now() -> list[float]:
     return [0.0]

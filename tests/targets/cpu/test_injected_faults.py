@@ -32,7 +32,7 @@ LONG_TIMEOUT = Limits(compile_timeout_s=120.0, evaluation_timeout_s=120.0, memor
 HURRIED = Limits(compile_timeout_s=120.0, evaluation_timeout_s=3.0)
 BROKEN_SCRIPT = "module attributes {transform.with_named_sequence} { transform.named_sequence"
 SCRIPTS = {"broken": BROKEN_SCRIPT, "no_loop": text_beside(__file__, "NO_SUCH_LOOP")}
-OUTSIDE = r"^killed by SIGSEGV, as by an access outside of its operands or a write to an input$"
+OUTSIDE = r"^killed by SIGSEGV in the kernel, as by an access outside of its operands or a write to an input$"
 FAILURES = {  # deed: stage, reason
     "nan": (Stage.VERIFY, r"1 of 64 elements are wrong; worst at \[3, 15\]: found nan, expected "),
     "infinite": (Stage.VERIFY, r"1 of 64 elements are wrong; worst at \[0, 0\]: found inf, expected "),
@@ -40,13 +40,13 @@ FAILURES = {  # deed: stage, reason
     "not_written": (Stage.VERIFY, r"64 of 64 elements are wrong; worst at .*: found nan"),
     "after_c": (Stage.RUN, OUTSIDE),
     "before_c": (Stage.VERIFY, r"wrote [1-4] bytes outside of C$"),
-    "null": (Stage.RUN, r"killed by SIGSEGV"),
+    "null": (Stage.RUN, OUTSIDE),
     "abort": (Stage.RUN, r"killed by SIGABRT"),
-    "exit": (Stage.RUN, r"exited with status 3$"),
-    "late_crash": (Stage.RUN, r"killed by SIGSEGV"),
+    "exit": (Stage.RUN, r"exited with status 3 in the kernel$"),
+    "late_crash": (Stage.RUN, r"killed by SIGSEGV in the kernel, as by"),
     "late_wrong": (Stage.VERIFY, r"1 of 64 elements are wrong; worst at \[2, 5\]: found "),
     "changes_a": (Stage.RUN, r"killed by SIGSEGV"),
-    "hang": (Stage.RUN, r"timed out after [3-9]\.?\d* s"),
+    "hang": (Stage.RUN, r"timed out after [3-9]\.?\d* s in the kernel$"),
     "hog": (Stage.RUN, r"exceeded 1500 MiB of memory"),
     "unresolved": (Stage.LOAD, r"function 'matmul' calls what the JIT cannot resolve"),
     "no_entry": (Stage.LOAD, r"function 'matmul' is not in the code"),

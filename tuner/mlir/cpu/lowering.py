@@ -98,11 +98,16 @@ DECLARATION = re.compile(
 VECTOR_LIMIT_BYTES = 2048
 
 
+SCALABLE = re.compile(r"vector<[^<>]*\[\d+\][^<>]*>")  # vector<4x[4]xf32>: 4 x 4 numbers or a multiple
+
+
 def reject_unjittable(llvm_text: str) -> None:
     """Raises CandidateError(RESOURCES) for LLVM dialect that crashes the JIT or takes the JIT seconds.
 
-    That is a call of a function that is not ``RESOLVABLE``, and a vector above ``VECTOR_LIMIT_BYTES``.
+    That is a call of a function that is not ``RESOLVABLE``, a vector above ``VECTOR_LIMIT_BYTES``, and a
+    scalable vector.
     """
+    _reject_scalable(llvm_text)
     missing = sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE)
     if missing:
         raise CandidateError(
@@ -164,10 +169,18 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
     return jit_text(module)
 
 
+def _reject_scalable(text: str) -> None:
+    scalable = SCALABLE.search(text)
+    if scalable is not None:
+        reason = f"{scalable[0]}: no processor of x86-64 has scalable vectors; give sizes without brackets"
+        raise CandidateError(Stage.RESOURCES, reason)
+
+
 def _require_llvm(module: ir.Module) -> None:
     """Raises CandidateError(COMPILE) with the first op that no pass has lowered."""
     left = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.")))
     if left:
+        _reject_scalable(str(left[0]))
         where = location_of(left[0])
         raise CandidateError(
             Stage.COMPILE, f"{left[0].name} {where}: no lowering for CPUs; lower it in the script"

@@ -10,6 +10,7 @@ from typing import Any, Never
 
 from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
 from tuner.core.gpu_code import DeviceProgram
+from tuner.core.progress import code_generation
 from tuner.mlir.bindings import jit_bindings
 from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
@@ -60,7 +61,8 @@ class HostCode:
             self._engine: Any = LoadedObject(object_code, symbols)
             address = self._engine.addresses.get(f"{PACKED}{name}")
         else:
-            address = self._jitted(llvm_text, name, symbols, is_run=is_run)
+            with code_generation(llvm_text):
+                address = self._jitted(llvm_text, name, symbols, is_run=is_run)
         if not address:
             raise CandidateError(Stage.LOAD, f"function {entry!r} is not there with a C interface")
         self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from tuner.core.errors import CandidateError, Stage, reason_of
+from tuner.core.progress import code_generation
 from tuner.mlir.bindings import jit_bindings
 from tuner.runtime.cpu.host import own_flags, require_tiles_for
 
@@ -71,7 +72,7 @@ class JittedModule:
         require_tiles_for(llvm_text)
         jit_ir, execution_engine = jit_bindings()
         try:
-            with jit_ir.Context(), jit_ir.Location.unknown():
+            with code_generation(llvm_text), jit_ir.Context(), jit_ir.Location.unknown():
                 module = module_for_host(llvm_text)
                 self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=3)
                 addresses = {entry: self._engine.raw_lookup(entry) for entry in entries}

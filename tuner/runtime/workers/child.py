@@ -1,4 +1,4 @@
-"""``python -m tuner.runtime.workers.child FD_IN FD_OUT PARENT_PID TOKEN`` serves calls one by one.
+"""``python -m tuner.runtime.workers.child FD_IN FD_OUT FD_STEP PARENT_PID TOKEN`` serves calls one by one.
 
 Imports nothing that the service does not need: a child without a compiler starts in 0.1 s.
 """
@@ -13,6 +13,7 @@ import sys
 import traceback
 
 from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError, defect_line
+from tuner.core.progress import report_steps_to
 from tuner.runtime.workers import protocol
 from tuner.runtime.workers.processes import end_all, has_children
 
@@ -52,12 +53,13 @@ class Channel:
             raise TypeError(f"parent answered {type(reply).__name__} to an Event, allowed GoAhead")
 
 
-def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
+def main(fd_in: int, fd_out: int, fd_step: int, parent_pid: int, token: str) -> None:
     """Builds the parent's service and serves the pipes; ``token`` marks processes that a call starts."""
     _die_with(parent_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    for fd in (fd_in, fd_out):
+    for fd in (fd_in, fd_out, fd_step):
         os.set_inheritable(fd, False)  # a grandchild that inherited the pipes would hide this child's death
+    report_steps_to(lambda name: os.pwrite(fd_step, protocol.step_bytes(name), 0))
     channel = Channel(fd_in, fd_out)
     try:
         spec = channel.receive()  # unpickling imports a service that is a function
@@ -118,4 +120,4 @@ def _die_with(parent_pid: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])

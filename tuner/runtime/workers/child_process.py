@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tuner.runtime.workers.processes import VARIABLE, AvailableTime, end_all, state_of
-from tuner.runtime.workers.protocol import Inbox, Message, ServiceSpec, encode
+from tuner.runtime.workers.protocol import STEP_BYTES, Inbox, Message, ServiceSpec, encode
 
 CHUNK_BYTES = 1 << 16  # per read; the capacity of a pipe
 TAIL_BYTES = 1 << 16  # of the output searched for an error: LLVM prints its error before a dump of the DAG
@@ -34,6 +34,7 @@ class ChildProcess:
     def __init__(self, spec: ServiceSpec) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)  # so that truncation leaves no hole
+        self._fd_step = os.memfd_create("step")  # survives a crash of the child
         child_in, self._fd_out = os.pipe()
         self._fd_in, child_out = os.pipe()
         self._inbox = Inbox()
@@ -41,7 +42,8 @@ class ChildProcess:
         self._is_silent = False  # the child's end of the pipe is closed
         try:
             self._token = uuid.uuid4().hex
-            self._process = _spawn(spec, self._token, child_in, child_out, self._output.fileno())
+            descriptors = (child_in, child_out, self._fd_step)
+            self._process = _spawn(spec, self._token, descriptors, self._output.fileno())
         finally:
             os.close(child_in)
             os.close(child_out)
@@ -83,6 +85,12 @@ class ChildProcess:
         return exited is not None or self._is_silent
 
     @property
+    def step(self) -> str:
+        """Returns what the child has named as its current step (``tuner.core.progress``); "" for nothing."""
+        name = os.pread(self._fd_step, STEP_BYTES, 0).rstrip(b"\0").decode(errors="ignore")
+        return name if name.isprintable() else ""  # a wild pointer, or a stray write, may have changed it
+
+    @property
     def resident_bytes(self) -> int:
         """Returns the bytes of the child's resident memory, not its descendants'; 0 while it is ending."""
         try:
@@ -114,7 +122,10 @@ class ChildProcess:
             self.forget_output()
 
     def destroy(self) -> str:
-        """Kills the child and its descendants; returns how it ended, and its last line if any."""
+        """Kills the child and its descendants; returns how it ended, in which step, and its last line if any.
+
+        For example "killed by SIGABRT in pass convert-scf-to-cf: LLVM ERROR: out of memory".
+        """
         self._signal(signal.SIGSTOP)  # so that the child starts no more processes
         end_all(self.pid, self._token)
         self._signal(signal.SIGKILL)  # before reaping: until then no other group can have this id
@@ -123,11 +134,13 @@ class ChildProcess:
         if status < 0:
             is_known = -status in set(signal.Signals)
             how = f"killed by {signal.Signals(-status).name if is_known else f'signal {-status}'}"
+        if self.step:
+            how = f"{how} in {self.step}"
         output = self._output.fileno()
         start = max(0, os.fstat(output).st_size - TAIL_BYTES)
         line = quoted_line(os.pread(output, TAIL_BYTES, start).decode(errors="replace"))
         self._output.close()
-        for fd in (self._fd_in, self._fd_out, self._fd_memory):
+        for fd in (self._fd_in, self._fd_out, self._fd_step, self._fd_memory):
             os.close(fd)
         return f"{how}: {line}" if line else how
 
@@ -170,9 +183,9 @@ def quoted_line(output: str) -> str:
 
 
 def _spawn(
-    spec: ServiceSpec, token: str, child_in: int, child_out: int, output: int
+    spec: ServiceSpec, token: str, descriptors: tuple[int, ...], output: int
 ) -> "subprocess.Popen[bytes]":
-    arguments = [*(str(number) for number in (child_in, child_out, os.getpid())), token]
+    arguments = [*(str(number) for number in (*descriptors, os.getpid())), token]
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     variables = {**os.environ, "PYTHONPATH": path}
     for name, value in spec.environment:
@@ -184,7 +197,7 @@ def _spawn(
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
-        pass_fds=(child_in, child_out),
+        pass_fds=descriptors,
         env={**variables, VARIABLE: token},
         start_new_session=True,
     )

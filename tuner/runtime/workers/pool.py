@@ -9,6 +9,7 @@ from typing import Any, final
 from tuner.core.errors import FAULT, Failure, Stage
 from tuner.core.interfaces import Effort, Script
 from tuner.core.problem import Problem
+from tuner.core.progress import KERNEL, TIMING
 from tuner.runtime.workers.child_process import ChildProcess
 from tuner.runtime.workers.protocol import Event, Limits, Reply, ServiceSpec
 from tuner.runtime.workers.services import is_of_a_broken_process
@@ -97,6 +98,8 @@ class CompilePool:
 # the child is replaced.
 
 WHY_FAULT = "as by an access outside of its operands or a write to an input"
+# Reasons that name neither a step of a compiler nor what the child printed.
+UNEXPLAINED = (FAULT, f"{FAULT} in {KERNEL}", f"{FAULT} in {TIMING}")
 LockContext = Callable[[], contextlib.AbstractContextManager[None]]
 
 
@@ -147,8 +150,8 @@ class MeasurementWorker:
         if is_of_a_broken_process(reply.value):
             self._worker.kill()
         self._worker.start()
-        if isinstance(reply.value, Failure) and reply.value.reason == FAULT:
-            return replace(reply, value=Failure(reply.value.stage, f"{FAULT}, {WHY_FAULT}"))
+        if isinstance(reply.value, Failure) and reply.value.reason in UNEXPLAINED:
+            return replace(reply, value=Failure(reply.value.stage, f"{reply.value.reason}, {WHY_FAULT}"))
         return reply
 
     def _evaluated(self) -> Reply:

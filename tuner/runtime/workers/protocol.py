@@ -150,6 +150,14 @@ class ServiceDefect:
 Message = ServiceSpec | CallRequest | Ready | Reply | Event | GoAhead | ServiceDefect
 
 
+STEP_BYTES = 256  # of the memory in which a child names its step; a longer name is cut
+
+
+def step_bytes(name: str) -> bytes:
+    """Returns a step's name as a child writes it for its parent: STEP_BYTES bytes of UTF-8, padded by 0."""
+    return name.encode()[:STEP_BYTES].ljust(STEP_BYTES, b"\0")
+
+
 def encode(message: Message) -> bytes:
     """Returns a message for the pipe: eight bytes of length, then its pickle. Raises pickle's errors."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)

@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from tuner.core import progress
 from tuner.core.errors import RAN, CandidateError, Failure, GroupMemberError, Stage, TunerError
 from tuner.core.interfaces import (
     AbstractBaselineSource,
@@ -20,9 +21,12 @@ from tuner.core.interfaces import (
     fastest_baseline,
 )
 from tuner.core.problem import Problem
+from tuner.core.progress import step
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline, LibraryTime
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
+
+LOADING, VERIFICATION = "loading of the code", "verification of the kernel"  # steps
 
 
 @dataclass(frozen=True)
@@ -50,16 +54,19 @@ def evaluate(
 ) -> Evaluation:
     """Loads, verifies and times an artifact, after ``before_timing``; raises CandidateError."""
     start = clock()
-    loaded = evaluator.load(problem, artifact)
+    with step(LOADING):
+        loaded = evaluator.load(problem, artifact)
     loaded_at = clock()
-    verdict = evaluator.verify(problem, loaded, rng)
+    with step(VERIFICATION):
+        verdict = evaluator.verify(problem, loaded, rng)
     verified_at = clock()
     stages = (("load", loaded_at - start), ("verify", verified_at - loaded_at))
     if not evaluator.is_timed:
         return Evaluation(verdict, None, stages)
     before_timing()
     timing_from = clock()
-    measurement = evaluator.measure(problem, loaded, effort, rng)
+    with step(progress.TIMING):
+        measurement = evaluator.measure(problem, loaded, effort, rng)
     return Evaluation(verdict, measurement, (*stages, ("measure", clock() - timing_from)))
 
 
@@ -199,7 +206,8 @@ def time_together(
     loaded: dict[int, object] = {}  # by index
     for index, artifact in enumerate(group.artifacts):
         try:
-            loaded[index] = evaluator.load(problem, artifact)
+            with step(LOADING):
+                loaded[index] = evaluator.load(problem, artifact)
         except CandidateError as error:
             if error.stage is Stage.RUN:  # it has destroyed more than itself: a GPU's context
                 raise
@@ -211,7 +219,8 @@ def time_together(
 
     def measured(libraries: tuple[LoadedLibrary, ...]) -> tuple[Measurement, ...]:
         works = (*loaded.values(), *(each.work for each in libraries))
-        return evaluator.measure_together(problem, works, effort, rng)
+        with step(progress.TIMING):
+            return evaluator.measure_together(problem, works, effort, rng)
 
     try:
         usable, failed, measurements = _timed_with(libraries, measured)

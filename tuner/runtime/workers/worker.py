@@ -253,7 +253,7 @@ class Worker:
         if self._is_stopped_by_another():
             return self._again("stopped by a signal")
         if self._call is not None and self._child.resident_bytes > self._memory_bytes:
-            return self._fail(f"exceeded {self._memory_bytes // MIB} MiB of memory")
+            return self._fail(self._in_step(f"exceeded {self._memory_bytes // MIB} MiB of memory"))
         if self._is_ready and self._call is None:
             return None
         timeout_s = (
@@ -261,8 +261,14 @@ class Worker:
         )
         if self._clock() - self._began_s < timeout_s:
             return None
-        reply = self._fail(f"{TIMED_OUT} {round(timeout_s, 1):g} s")
+        reply = self._fail(self._in_step(f"{TIMED_OUT} {round(timeout_s, 1):g} s"))
         return None if reply is None else replace(reply, is_doubtful=False)  # not caused by an earlier call
+
+    def _in_step(self, reason: str) -> str:
+        """Returns a reason with the step that the child has named: "timed out after 10 s in the kernel"."""
+        assert self._child is not None
+        step = self._child.step
+        return f"{reason} in {step}" if step else reason
 
     def _fail(self, reason: str | None) -> Reply | None:
         call, is_ready, is_doubtful = self._call, self._is_ready, self._served > 0

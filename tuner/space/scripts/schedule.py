@@ -14,8 +14,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.serialization import read_text
 from tuner.mlir.bindings import ir, transform
-from tuner.mlir.script_linking import Library, linked
-from tuner.mlir.script_text import text_of
+from tuner.mlir.script_linking import Library, linked, text_of
 from tuner.mlir.transform import new_context
 from tuner.mlir.transform import parse as parse_mlir
 from tuner.payload.cpu import PARTITIONS_COMMENT

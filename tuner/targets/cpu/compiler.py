@@ -16,6 +16,7 @@ from tuner.core.fusions import packings_comment, threads_comment, threads_in
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.problem import Problem
 from tuner.core.processors import missing_on, processor_of, refusal
+from tuner.core.progress import code_generation
 from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import jit_bindings
 from tuner.mlir.cpu import lowering
@@ -77,7 +78,7 @@ def write_object(
     """Writes the object code (-O3) of LLVM-dialect text, for its "target-cpu" or else this processor."""
     jit_ir, execution_engine = jit_bindings()
     try:
-        with jit_ir.Context(), jit_ir.Location.unknown():
+        with code_generation(llvm_text), jit_ir.Context(), jit_ir.Location.unknown():
             module = module_for_host(llvm_text)
             engine = execution_engine.ExecutionEngine(
                 module, opt_level=3, enable_object_dump=True, enable_pic=is_position_independent

@@ -20,6 +20,7 @@ from tuner.core.interfaces import (
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.processors import missing_on, refusal
+from tuner.core.progress import KERNEL, step
 from tuner.core.records import Measurement, OffsetTime, Verdict
 from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.payload.cpu import element_offsets
@@ -140,7 +141,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     calls = _calls(loaded, arrays)
                     if not is_uneven:
                         prepared[is_new] = calls
-                with no_thread_started(), same_float_mode():
+                with step(KERNEL), no_thread_started(), same_float_mode():
                     team.repeat(calls.calls, 1)
                 verdict = arrays.evaluate()
             worst = max(worst, verdict, key=lambda verdict: (verdict.elements, verdict.max_error))
