@@ -108,6 +108,30 @@ def test_knobs_of_the_script_join_those_of_the_file_and_first_points_are_rows() 
     assert feasible.candidate(row) == file.strategies[0].first[0]
 
 
+IN_BYTES = """\
+strategies:
+  s:
+    ops: [matmul]
+    dtypes: [f16, bf16, tf32, i8]
+    knobs: {block_k: [32, 64, 128], stores: [direct, tma]}
+    constraints: ["block_k * input_bytes == 128"]
+    first: [{block_k: 128 // input_bytes, stores: tma}, {block_k: 64, stores: direct}]
+"""
+
+
+@pytest.mark.parametrize(("dtype", "block_k"), [("f16", 64), ("bf16", 64), ("tf32", 32), ("i8", 128)])
+def test_an_initial_configuration_in_bytes_is_one_for_each_type_that_allows_its_value(
+    dtype: str, block_k: int
+) -> None:
+    file = parse_space(IN_BYTES, "f")
+    assert [dict(point.choices)["block_k"] for point in file.strategies[0].first] == [64, 32, 128, 64]
+    problem = Matmul(64, 64, 64, dtype)
+    feasible = FeasibleSet.of(spaces_for(file, problem, "avx2", problem.variables() + LIMITS, None))
+    first = [dict(feasible.candidate(row).choices) for row in first_rows(file, feasible)]
+    others = [{"block_k": 64, "stores": "direct"}] if block_k == 64 else []
+    assert first == [{"block_k": block_k, "stores": "tma"}, *others]
+
+
 def test_a_script_path_is_relative_to_the_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(TWO)
@@ -348,6 +372,14 @@ WRONG_LINES = [
     ("constraints: [a b]", "constraints[0]: 'a b' is not an expression"),
     ("""constraints: ["__import__('os')"]""", """constraints[0]: found "__import__('os')", allowed names"""),
     ("knobs: {t: [1]}\n    first: [{u: 1}]", "first[0]: gives u; must give each knob: t"),
+    (
+        "knobs: {t: [1], u: [x]}\n    first: [{t: 8 // k, u: k}]",
+        "first[0].t: '8 // k': unknown name 'k', known: input_bytes",
+    ),
+    (
+        "knobs: {t: [1]}\n    first: [{t: 8 / input_bytes}]",
+        "first[0].t: '8 / input_bytes': found 2.0, allowed an integer",
+    ),
     ("projection: {c: 1}", "projection: knob: found 'c', allowed a, b"),
     ("projection: {a: x}", "projection.a: found 'x', allowed an integer"),
     ("projection: {b: 1}", "projection.b: found 1, allowed a text"),

@@ -130,6 +130,10 @@ class KnobEntry:
     where: str  # file and key path, for messages
     choices: tuple[Value, ...] | Divisors
 
+    @property
+    def is_text(self) -> bool:
+        return isinstance(self.choices, tuple) and isinstance(self.choices[0], str)
+
     def knob(self, variables: Variables) -> Knob:
         """Returns the knob for a problem and machine. Raises UsageError for a variable's name, no choices."""
         names = [name for name, _ in variables]

@@ -22,6 +22,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError, unknown_strategy, unknown_value
+from tuner.core.fusions import number_type
 from tuner.core.problem import EPILOGUES, FUSION_OPERATIONS, INPUT_DTYPES, LAYOUTS, OPERATIONS, Problem
 from tuner.core.serialization import read_text
 from tuner.space.expressions import Expression, parse
@@ -196,12 +197,6 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
     written = written_out_names(let)
     knobs = tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items())
     constraints = _expressions(given.constraints, f"{where}.constraints", written)
-    for number, point in enumerate(given.first):  # where only the script declares knobs, unchecked
-        if given.knobs and point.keys() != given.knobs.keys():
-            raise UsageError(
-                f"{where}.first[{number}]: gives {', '.join(point)}; must give each knob: "
-                f"{', '.join(given.knobs)}"
-            )
     return StrategyEntry(
         name,
         tuple(given.ops),
@@ -211,13 +206,45 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
         tuple(given.isas),
         knobs,
         constraints,
-        tuple(Candidate.of(name, point) for point in given.first),
+        _first(name, given, knobs, f"{where}.first"),
         given.template,
         given.description,
         _expressions(given.preferences, f"{where}.preferences", written),
         let,
         _projection(given, knobs, f"{where}.projection"),
     )
+
+
+def _first(name: str, given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> tuple[Candidate, ...]:
+    """Returns the initial configurations: of one with an expression, one for each of its values.
+
+    What an expression is evaluated for are the bytes of the strategy's dtypes; what a problem does not allow
+    among its values is passed over where the problem is known, as any other configuration.
+    """
+    integers = {knob.name for knob in knobs if not knob.is_text}
+    first: dict[Candidate, None] = {}
+    for number, point in enumerate(given.first):
+        if knobs and point.keys() != given.knobs.keys():  # where only the script declares knobs, unchecked
+            raise UsageError(
+                f"{where}[{number}]: gives {', '.join(point)}; must give each knob: {', '.join(given.knobs)}"
+            )
+        expressions = {
+            knob: parse(value, f"{where}[{number}].{knob}")
+            for knob, value in point.items()
+            if knob in integers and isinstance(value, str)
+        }
+        for input_bytes in dict.fromkeys(number_type(dtype).bytes for dtype in given.dtypes):
+            names = {"input_bytes": input_bytes}
+            values = {knob: _integer(expression, names) for knob, expression in expressions.items()}
+            first[Candidate.of(name, point | values)] = None
+    return tuple(first)
+
+
+def _integer(expression: Expression, names: Mapping[str, Value]) -> int:
+    value = expression.evaluate(names)
+    if not isinstance(value, int):
+        raise UsageError(f"{expression.where}: {expression.text!r}: found {value!r}, allowed an integer")
+    return value
 
 
 def _expressions(texts: list[str], where: str, derived: Derived) -> tuple[Expression, ...]:
@@ -241,9 +268,8 @@ def _projection(given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> t
         entry = next((each for each in knobs if each.name == name), None)
         if entry is None and knobs:
             raise unknown_value(f"{where}: knob", name, [each.name for each in knobs])
-        is_text = entry is not None and isinstance(entry.choices, tuple) and isinstance(entry.choices[0], str)
-        if entry is not None and isinstance(value, str) != is_text:
-            kind = "a text" if is_text else "an integer"
+        if entry is not None and isinstance(value, str) != entry.is_text:
+            kind = "a text" if entry.is_text else "an integer"
             raise UsageError(f"{where}.{name}: found {value!r}, allowed {kind}, as the knob's choices are")
     return tuple(given.projection.items())
 
