@@ -6,13 +6,15 @@
 
 Parts: environment, strategies (GPU against simulator), sanitizer, programs, timing, ranking, tuning. Each
 runs in a process of its own with a limit of its own; what crashes, hangs or is wrong there does not end the
-check. Exits with 0 only if nothing was wrong, with 2 where there is no GPU. Results of a GPU are written to
+check. What passed before with the same PTX, by the results file, is not asked again; with --all it is. Exits
+with 0 only if nothing was wrong, with 2 where there is no GPU. Results of a GPU are written to
 benchmarks/results/gpu_check_CHIP.json.
 """
 
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,8 @@ def main() -> None:
             f"gpu-check: output: found no folder {output.parent}, allowed one that is there", file=sys.stderr
         )
         sys.exit(MISUSE)
+    if not options.all:
+        bed = replace(bed, earlier=output)
     began_s = time.monotonic()
     results: list[PartResult] = []
     code = INTERRUPTED
@@ -113,6 +117,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--parts", nargs="+", choices=WEIGHTS, default=list(WEIGHTS), metavar="PART")
     parser.add_argument("--seconds", type=_seconds, default=TOTAL_S, help="for all parts together")
     parser.add_argument("--quick", action="store_true", help="a few checks of each part")
+    parser.add_argument("--all", action="store_true", help="also what passed before with the same code")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--output", type=Path, help="write the document to this file")
     options = parser.parse_args()

@@ -1,6 +1,7 @@
 """The time budget of the GPU check: seconds that one part leaves are shared by later parts."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 TOTAL_S = 450.0  # of the 8 minutes that it may take, the rest for processes to end and the file to be written
 # Part -> its share while all are to come. Tuning is last, because more time always helps it.
@@ -21,12 +22,13 @@ class Budget:
 
     parts: tuple[str, ...]  # in their order
     total_s: float = TOTAL_S
+    weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)  # part -> its share
 
     def __post_init__(self) -> None:
         """Raises ValueError for a part without a weight, and for no seconds."""
         for part in self.parts:
-            if part not in WEIGHTS:
-                raise ValueError(f"part: found {part!r}, allowed {', '.join(WEIGHTS)}")
+            if part not in self.weights:
+                raise ValueError(f"part: found {part!r}, allowed {', '.join(self.weights)}")
         if self.total_s <= 0:
             raise ValueError(f"seconds: found {self.total_s:g}, allowed more than 0")
 
@@ -34,4 +36,4 @@ class Budget:
         """Returns the seconds of a part that begins after ``spent_s``: its share of what remains."""
         coming = self.parts[self.parts.index(part) :]
         left_s = max(0.0, self.total_s - spent_s)
-        return left_s * WEIGHTS[part] / sum(WEIGHTS[other] for other in coming)
+        return left_s * self.weights[part] / sum(self.weights[other] for other in coming)

@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO
 
 from benchmarks.gpu_check.budget import WEIGHTS
@@ -57,18 +58,24 @@ def _report(pipe: IO[str], line: dict[str, object]) -> None:
     pipe.flush()
 
 
-def main() -> None:
-    """Runs the checks that the parent process asks for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=WEIGHTS)
+def add_child_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that the parent process passes to every child."""
     parser.add_argument("--device", choices=DEVICES, required=True)
     parser.add_argument("--chip", required=True)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--start", type=int, default=0, help="number of the first check to ask")
     parser.add_argument("--limit", type=float, required=True, help="seconds")
     parser.add_argument("--pipe", type=int, default=1, help="descriptor to tell by")
+    parser.add_argument("--earlier", type=Path, help="results file: what passed is not asked again")
+
+
+def main() -> None:
+    """Runs the checks that the parent process asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=WEIGHTS)
+    add_child_options(parser)
     options = parser.parse_args()
-    bed = Bed(options.device, options.chip, options.quick, options.limit)
+    bed = Bed(options.device, options.chip, options.quick, options.limit, options.earlier)
     with os.fdopen(options.pipe, "w") as pipe:
         ask(checks_of(options.part, bed), options.start, options.limit, pipe)
 

@@ -1,6 +1,7 @@
 """The device of the GPU check: the GPU here, the simulated one, or the stub of the driver."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.gpu_check.checks import CHECK_LIMIT_S
@@ -26,6 +27,7 @@ class Bed:
     chip: str
     is_quick: bool = False  # a few small checks of each part
     limit_s: float = CHECK_LIMIT_S  # of the part
+    earlier: Path | None = None  # results file: what passed there with the same code is not asked again
 
     @property
     def is_hardware(self) -> bool:

@@ -3,12 +3,12 @@
 import importlib
 import importlib.metadata
 import platform
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, passed, skipped
 from benchmarks.gpu_check.device_under_test import Bed
+from benchmarks.gpu_check.sanitizer_tool import SANITIZER, installed_sanitizer
 from tuner.core.gpu import chip_of
 from tuner.targets.gpu.compiler import locate
 
@@ -18,9 +18,6 @@ PACKAGES = (
     "nvidia-cuda-sanitizer-api",
     *("torch", "cupy-cuda12x", "cupy-cuda13x"),
 )
-SANITIZER = "compute-sanitizer"
-# Where CUDA installs it, in addition to PATH
-SANITIZER_PLACES = (Path("/usr/local/cuda/bin"), Path("/usr/local/cuda/compute-sanitizer"))
 
 
 def checks(bed: Bed) -> tuple[Check, ...]:
@@ -119,8 +116,7 @@ def find_sanitizer() -> Path | None:
     tool = locate(SANITIZER)
     if tool is not None:
         return tool.path
-    places = (shutil.which(SANITIZER, path=place) for place in SANITIZER_PLACES)
-    return next((Path(place) for place in places if place), None)
+    return installed_sanitizer()
 
 
 def _version(name: str) -> str | None:

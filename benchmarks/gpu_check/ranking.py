@@ -6,6 +6,7 @@ and timed. The pairs are stored. A model is accepted for a strategy on this chip
 """
 
 import functools
+import hashlib
 import itertools
 import math
 import multiprocessing
@@ -13,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,18 @@ import numpy as np
 from benchmarks.gpu_check.checks import Check, CheckOutcome, failed, passed, skipped
 from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from benchmarks.gpu_check.points import compiled, gpu_strategies, is_allowed
+from benchmarks.gpu_check.points import Case, compiled, first_built, gpu_strategies, is_allowed
 from benchmarks.gpu_check.timing import Bench
+from benchmarks.gpu_check.unchanged import EarlierRows
 from benchmarks.search.ordering import ordering
+from tuner.core.candidate import Value
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Effort
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul, Problem
+from tuner.mlir.fingerprint import sources_sha256
 from tuner.runtime.cpu.host import usable_processors
 from tuner.search.cost_model.configurations import model_of
 from tuner.space.feasible_set import FeasibleSet
@@ -43,6 +47,7 @@ POINTS = 60  # of a strategy, as far as its seconds go
 LEAST_POINTS = 8
 EFFORT = Effort(budget_s=0.03, min_samples=5, max_samples=30)
 MODELS = ("by_knobs", "by_machine_code")
+MODEL_SOURCES = ("search/cost_model", "targets/gpu/cycle_model.py", "targets/gpu/sass.py")  # below tuner/
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ class PredictedTime:
     by_knobs: float  # cycles; nan: no model
     by_machine_code: float  # cycles; nan: no nvdisasm
     median_s: float
+    knobs: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,14 +76,32 @@ def checks(bed: Bed) -> tuple[Check, ...]:
         return (Check("clock", lambda: skipped(f"no clock on the {bed.device}")),)
     problems = [(entry.name, problem) for entry in gpu_strategies() for problem in _problem(entry, bed.chip)]
     end_s = time.monotonic() + bed.limit_s
+    earlier = EarlierRows.read(bed.earlier)
     return tuple(
         Check(
-            f"{strategy} {problem.key}",
-            functools.partial(compare, bed, strategy, problem, end_s, len(problems) - number),
+            check_name(strategy, problem),
+            functools.partial(
+                compare_if_changed, bed, strategy, problem, end_s, len(problems) - number, earlier
+            ),
             bed.limit_s,
         )
         for number, (strategy, problem) in enumerate(problems)
     )
+
+
+def compare_if_changed(
+    bed: Bed, strategy: str, problem: Problem, end_s: float, strategies: int, earlier: EarlierRows
+) -> CheckOutcome:
+    """Times points unless strategy and cost models are those that were compared before. Raises TunerError."""
+    _, program = first_built(Case(strategy, problem), bed.target)
+    sha256 = hashlib.sha256(f"{program.ptx} {sources_sha256(MODEL_SOURCES)}".encode()).hexdigest()
+    name = check_name(strategy, problem)
+    return earlier.or_ask("ranking", name, sha256, lambda: compare(bed, strategy, problem, end_s, strategies))
+
+
+def check_name(strategy: str, problem: Problem) -> str:
+    """Returns the name of a strategy's check."""
+    return f"{strategy} {problem.key}"
 
 
 def compare(bed: Bed, strategy: str, problem: Problem, end_s: float, strategies: int) -> CheckOutcome:
@@ -93,7 +117,9 @@ def compare(bed: Bed, strategy: str, problem: Problem, end_s: float, strategies:
             bench = bench or Bench(gpu, problem, drawn.program)
             work = bench.of(drawn.program)
             median_s = timer.measure(work, EFFORT, rng).median_s
-            pairs.append(PredictedTime(drawn.by_knobs, drawn.by_machine_code, median_s))
+            pairs.append(
+                PredictedTime(drawn.by_knobs, drawn.by_machine_code, median_s, drawn.point.candidate.choices)
+            )
     return compared_pairs(pairs)
 
 
@@ -127,11 +153,12 @@ def _drawn(bed: Bed, point: GpuPoint, by_knobs: float) -> Drawn | None:
 
 def compared_pairs(pairs: Iterable[PredictedTime]) -> CheckOutcome:
     """Evaluates each model by the pairs; too few pairs are a failure, an inaccurate model is not."""
-    rows = [astuple(pair) for pair in pairs]
+    points = list(pairs)
+    rows = [(pair.by_knobs, pair.by_machine_code, pair.median_s) for pair in points]
     if len(rows) < LEAST_POINTS:
         return failed(f"found {len(rows)} points with times, allowed {LEAST_POINTS} or more", pairs=rows)
     columns = np.array(rows).T
-    facts: dict[str, Any] = {"pairs": rows}
+    facts: dict[str, Any] = {"pairs": rows, "knobs": [dict(pair.knobs) for pair in points]}
     options = []
     for name, predictions in zip(MODELS, columns, strict=False):
         if not np.isfinite(predictions).any():

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +24,7 @@ ENDING_S = 10.0  # for a child that has sent everything: contexts are destroyed
 class _Told:
     """The lines that the child of a part has sent so far."""
 
+    heard: Callable[[], None]  # is called after each outcome
     names: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     next: int = 0  # check to go on with
@@ -40,6 +42,7 @@ class _Told:
             outcome = CheckOutcome(line["status"], line["words"], line["facts"])
             self.rows.append(Row(self.names[line["done"]], outcome, line["seconds"]))
             self.next, self.begun = line["done"] + 1, None
+            self.heard()
 
     def give_up(self, options: str) -> None:
         """Fails the check that was begun."""
@@ -47,15 +50,39 @@ class _Told:
         seconds = time.monotonic() - self.begun_s
         self.rows.append(Row(self.names[self.begun], failed(options), seconds))
         self.next, self.begun = self.begun + 1, None
+        self.heard()
 
 
-def run_part(part: str, bed: Bed, limit_s: float, python: tuple[str, ...] = (sys.executable,)) -> PartResult:
-    """Runs a part until it is done or its seconds are over; restarts a child process that ends early."""
+@dataclass(frozen=True)
+class Child:
+    """How the child processes of a part are started: ``benchmarks.gpu_check.child``, or another's module."""
+
+    module: str = "benchmarks.gpu_check.child"
+    options: tuple[str, ...] = ()  # in addition to those of every child
+    python: tuple[str, ...] = (sys.executable,)
+
+
+def run_part(
+    part: str,
+    bed: Bed,
+    limit_s: float,
+    child: Child = Child(),
+    after_row: Callable[[PartResult], None] = lambda _: None,
+) -> PartResult:
+    """Runs a part until it is done or its seconds are over; restarts a child process that ends early.
+
+    ``after_row`` is called with what is known of the part whenever a check has an outcome.
+    """
     began_s = time.monotonic()
-    given = _Told()
+
+    def heard() -> None:
+        seconds = time.monotonic() - began_s
+        after_row(PartResult(part, tuple(given.rows), tuple(given.names[given.next :]), seconds, limit_s))
+
+    given = _Told(heard)
     while (left_s := limit_s - (time.monotonic() - began_s)) > 0:
         before = given.next
-        error = _run_child(_command(part, bed, given.next, left_s, python), given, left_s)
+        error = _run_child(_command(part, bed, given.next, left_s, child), given, left_s)
         if given.begun is not None:
             if not error:
                 break  # the part's seconds were over in the middle of a check
@@ -70,9 +97,11 @@ def run_part(part: str, bed: Bed, limit_s: float, python: tuple[str, ...] = (sys
     return PartResult(part, tuple(given.rows), tuple(given.names[given.next :]), seconds, limit_s)
 
 
-def _command(part: str, bed: Bed, start: int, left_s: float, python: tuple[str, ...]) -> list[str]:
-    options = [*python, "-m", "benchmarks.gpu_check.child", part, "--device", bed.device, "--chip", bed.chip]
-    options += ["--start", str(start), "--limit", f"{left_s:.1f}"]
+def _command(part: str, bed: Bed, start: int, left_s: float, child: Child) -> list[str]:
+    options = [*child.python, "-m", child.module, part, "--device", bed.device, "--chip", bed.chip]
+    options += ["--start", str(start), "--limit", f"{left_s:.1f}", *child.options]
+    if bed.earlier is not None:
+        options += ["--earlier", str(bed.earlier)]
     return options + (["--quick"] if bed.is_quick else [])
 
 

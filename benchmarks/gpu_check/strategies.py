@@ -4,20 +4,21 @@ Same code, same inputs; every element of C is compared with float64 and with the
 are counted, but are not failures: tensor cores add in an unspecified order.
 """
 
-import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, failed
+from benchmarks.gpu_check.device_runs import named, run_on
 from benchmarks.gpu_check.device_under_test import Bed
+from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.gpu_check.points import ROUNDS, Case, built, cases
+from benchmarks.gpu_check.unchanged import EarlierRows, ptx_sha256
 from tuner.core.gpu import AbstractDevice
 from tuner.core.gpu_code import KernelProgram
 from tuner.payload.reference import TINY, Array, Inputs, compare, draw, draw_base, output_dtype
-from tuner.runtime.cpu.memory import GUARD_BYTES, GuardedArray
-from tuner.targets.gpu.arrays import LoadedKernels
+from tuner.runtime.cpu.memory import GuardedArray
 from tuner.targets.gpu.simulator import simulated_launches
 
 LISTED = 5  # disagreements of a point that are printed
@@ -27,9 +28,10 @@ SEED = 1
 def checks(bed: Bed) -> tuple[Check, ...]:
     """Returns one check for each point."""
     device = _Opened(bed)
+    earlier = EarlierRows.read(bed.earlier)
     chosen = cases(bed.chip, ROUNDS if bed.is_hardware else 1)
     return tuple(
-        _check(bed, case, device) for case in (_smallest_of_each(chosen) if bed.is_quick else chosen)
+        _check(bed, case, device, earlier) for case in (_smallest_of_each(chosen) if bed.is_quick else chosen)
     )
 
 
@@ -46,8 +48,8 @@ class _Opened:
         return self._device
 
 
-def _check(bed: Bed, case: Case, device: _Opened) -> Check:
-    return Check(case.name, lambda: agree(bed, case, device.get()))
+def _check(bed: Bed, case: Case, device: _Opened, earlier: EarlierRows) -> Check:
+    return Check(case.name, lambda: agree_if_changed(bed, case, device, earlier))
 
 
 def _smallest_of_each(chosen: tuple[Case, ...]) -> tuple[Case, ...]:
@@ -55,9 +57,16 @@ def _smallest_of_each(chosen: tuple[Case, ...]) -> tuple[Case, ...]:
     return tuple({case.strategy: case for case in smallest}.values())
 
 
-def agree(bed: Bed, case: Case, device: AbstractDevice) -> CheckOutcome:
-    """Runs one point on the device and on the simulator, and compares. Raises CandidateError, DeviceError."""
+def agree_if_changed(bed: Bed, case: Case, device: _Opened, earlier: EarlierRows) -> CheckOutcome:
+    """Compiles a point; runs it unless the same PTX has passed before. Raises CandidateError, DeviceError."""
     point, program = built(case, bed.target)
+    return earlier.or_ask(
+        "strategies", case.name, ptx_sha256(program), lambda: agree(case, device.get(), point, program)
+    )
+
+
+def agree(case: Case, device: AbstractDevice, point: GpuPoint, program: KernelProgram) -> CheckOutcome:
+    """Runs one point on the device and on the simulator, and compares. Raises DeviceError."""
     rng = np.random.default_rng(SEED)
     inputs = draw(case.problem, draw_base(case.problem, rng), rng)
     found, stray_bytes = run_on(device, program, inputs)
@@ -116,34 +125,3 @@ def listed(inputs: Inputs, found: Array, simulated: Array, wrong: Array) -> Iter
         numbers = {"gpu": found, "simulator": simulated, "expected": expected}
         given = {name: str(array[row, column]) for name, array in numbers.items()}
         yield {"row": int(row), "column": int(column), **given}
-
-
-def run_on(device: AbstractDevice, program: KernelProgram, inputs: Inputs) -> tuple[Array, int]:
-    """Runs a program once on fresh memory; returns C and how many bytes around C were changed."""
-    problem = inputs.problem
-    c = GuardedArray.placed((problem.rows, problem.sizes[1]), output_dtype(problem))
-    loaded = LoadedKernels(device, program)
-    loaded.poison()
-    with uploaded(device, named(inputs) | {"c": c.memory}) as addresses:
-        loaded.work(addresses | {"c": addresses["c"] + GUARD_BYTES})(0)
-        c.poison()
-        device.copy(c.memory.ctypes.data, addresses["c"], c.memory.nbytes, 0)
-        device.synchronize_stream(0)
-    return c.array, c.stray_bytes()
-
-
-@contextlib.contextmanager
-def uploaded(device: AbstractDevice, arrays: dict[str, Array]) -> Iterator[dict[str, int]]:
-    """Gives the addresses of copies in device memory, freed at the end."""
-    addresses = {name: device.allocate(array.nbytes, 0) for name, array in arrays.items()}
-    for name, array in arrays.items():
-        device.copy(addresses[name], array.ctypes.data, array.nbytes, 0)
-    device.synchronize_stream(0)
-    yield addresses
-    for address in addresses.values():
-        device.free(address, 0)
-
-
-def named(inputs: Inputs) -> dict[str, Array]:
-    """Returns the inputs by the names of their buffers."""
-    return dict(zip(("a", "b", "bias"), inputs.arrays, strict=False))

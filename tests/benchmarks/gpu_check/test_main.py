@@ -16,7 +16,7 @@ from benchmarks.gpu_check.__main__ import default_output, exit_code, table
 from benchmarks.gpu_check.budget import WEIGHTS, Budget
 from benchmarks.gpu_check.checks import CheckOutcome, PartResult, Row, evaluated, failed, passed, skipped
 from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
-from benchmarks.gpu_check.runner import run_part
+from benchmarks.gpu_check.runner import Child, run_part
 from tests.cuda_driver import has_driver
 from tests.tuning.fakes import present
 
@@ -107,8 +107,8 @@ def test_failures_come_first_and_the_table_has_a_line_for_each_part() -> None:
 
 
 def child_result(checks: str, limit_s: float) -> PartResult:
-    child = (sys.executable, "-m", "tests.benchmarks.gpu_check.scripted_child", checks)
-    return run_part("timing", Bed(SIMULATOR, "sm_90"), limit_s, child)
+    python = (sys.executable, "-m", "tests.benchmarks.gpu_check.scripted_child", checks)
+    return run_part("timing", Bed(SIMULATOR, "sm_90"), limit_s, Child(python=python))
 
 
 @pytest.mark.slow

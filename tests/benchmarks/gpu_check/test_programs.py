@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu_check import environment, programs
+from benchmarks.gpu_check import environment, programs, sanitizer_tool
 from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed, bed_of
 from benchmarks.gpu_check.graphs import as_device_graph, as_graph
 from benchmarks.gpu_check.program_runs import Seed, called, evaluated_by, program_of
@@ -152,7 +152,7 @@ def test_stand_ins_have_no_clock_no_sensors_and_no_baseline(device: str) -> None
 
 def test_the_sanitizer_is_found_as_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "locate", lambda name: None)
-    monkeypatch.setattr(environment, "SANITIZER_PLACES", (tmp_path / "none", tmp_path))
+    monkeypatch.setattr(sanitizer_tool, "SANITIZER_PLACES", (tmp_path / "none", tmp_path))
     assert environment.ask_sanitizer().status == "skipped"
     tool = tmp_path / "compute-sanitizer"
     tool.write_text("#!/bin/sh\n")

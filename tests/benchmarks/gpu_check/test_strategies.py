@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check import sanitizer
+from benchmarks.gpu_check.device_runs import run_on
 from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
 from benchmarks.gpu_check.points import Case, built, cases, gpu_strategies
-from benchmarks.gpu_check.sanitizer import verdict, watch
-from benchmarks.gpu_check.strategies import agree, checks, compared, run_on
+from benchmarks.gpu_check.sanitizer import watch
+from benchmarks.gpu_check.sanitizer_tool import verdict
+from benchmarks.gpu_check.strategies import agree, checks, compared
 from tuner.core.problem import Matmul, Problem
 from tuner.payload.reference import Inputs, draw, draw_base
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -77,7 +79,7 @@ def test_a_wrong_element_of_the_gpu_is_reported_with_its_place(wrong: float) -> 
 @pytest.mark.parametrize("device", [SIMULATOR, STUB])
 def test_a_point_agrees_on_what_stands_for_a_gpu(device: str) -> None:
     bed = Bed(device, "sm_90")
-    outcome = agree(bed, NAIVE, bed.open())
+    outcome = agree(NAIVE, bed.open(), *built(NAIVE, bed.target))
     assert (outcome.status, outcome.facts["other_bits"], outcome.facts["elements"]) == ("passed", 0, 9 * 33)
 
 

@@ -1,0 +1,55 @@
+"""Runs of one program on a device, with guards around C; needs no compiler."""
+
+import contextlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from tuner.core.gpu import AbstractDevice
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.problem import Problem
+from tuner.payload.reference import Array, Inputs, compare, draw, draw_base, output_dtype
+from tuner.runtime.cpu.memory import GUARD_BYTES, GuardedArray
+from tuner.targets.gpu.arrays import LoadedKernels
+
+
+def run_on(device: AbstractDevice, program: KernelProgram, inputs: Inputs) -> tuple[Array, int]:
+    """Runs a program once on fresh memory; returns C and how many bytes around C were changed."""
+    problem = inputs.problem
+    c = GuardedArray.placed((problem.rows, problem.sizes[1]), output_dtype(problem))
+    loaded = LoadedKernels(device, program)
+    loaded.poison()
+    with uploaded(device, named(inputs) | {"c": c.memory}) as addresses:
+        loaded.work(addresses | {"c": addresses["c"] + GUARD_BYTES})(0)
+        c.poison()
+        device.copy(c.memory.ctypes.data, addresses["c"], c.memory.nbytes, 0)
+        device.synchronize_stream(0)
+    return c.array, c.stray_bytes()
+
+
+@contextlib.contextmanager
+def uploaded(device: AbstractDevice, arrays: dict[str, Array]) -> Iterator[dict[str, int]]:
+    """Gives the addresses of copies in device memory, freed at the end."""
+    addresses = {name: device.allocate(array.nbytes, 0) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        device.copy(addresses[name], array.ctypes.data, array.nbytes, 0)
+    device.synchronize_stream(0)
+    yield addresses
+    for address in addresses.values():
+        device.free(address, 0)
+
+
+def named(inputs: Inputs) -> dict[str, Array]:
+    """Returns the inputs by the names of their buffers."""
+    return dict(zip(("a", "b", "bias"), inputs.arrays, strict=False))
+
+
+def fault_of(device: AbstractDevice, problem: Problem, program: KernelProgram) -> str:
+    """Runs a program on random inputs; returns "" if C is right, else what is wrong. Raises TunerError."""
+    rng = np.random.default_rng(0)
+    inputs = draw(problem, draw_base(problem, rng), rng)
+    found, stray_bytes = run_on(device, program, inputs)
+    evaluation, phrase = compare(inputs, found)
+    if stray_bytes:
+        return f"wrote {stray_bytes} bytes outside of C"
+    return "" if evaluation.max_error <= 1.0 else phrase
