@@ -239,14 +239,14 @@ def register_reads(kernel: Kernel) -> RegisterReads | None:
     if not products:
         return None
     before = (None, *code)
-    banks = [_bank_reads(code[index], before[index]) for index in products]
+    banks = [bank_reads(code[index], before[index]) for index in products]
     even = sum(reads[0] for reads in banks)
     odd = sum(reads[1] for reads in banks)
     alone = sum(max(*reads, 1) for reads in banks) / len(products)
     return RegisterReads(alone, max(even, odd, len(products)) / len(products))
 
 
-def _bank_reads(instruction: MachineInstruction, before: MachineInstruction | None) -> tuple[int, int]:
+def bank_reads(instruction: MachineInstruction, before: MachineInstruction | None) -> tuple[int, int]:
     """Returns an FFMA's reads of even and of odd registers, without what ``before`` kept in its slot."""
     kept: tuple[tuple[int, bool] | None, ...] = ()
     if before is not None and before.mnemonic == "FFMA":
