@@ -15,7 +15,13 @@ from tuner.core.errors import UsageError
 from tuner.mlir.ir.linalg import LAYOUTS
 from tuner.mlir.reference import bounded_ops
 from tuner.mlir.reference.bounded_ops import Bounded, converted_integer, integer_op
-from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, input_shapes, worst_error
+from tuner.mlir.reference.fusion_reference import (
+    draw_inputs,
+    evaluate,
+    evaluate_special,
+    input_shapes,
+    worst_error,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -245,3 +251,30 @@ OF_TRUTHS = texts.elementwise((4,), "arith.addi %x0, %x0", "i1")
 def test_an_unknown_operation_or_reduction_is_refused_by_name(text: str, inputs: Any, found: str) -> None:
     with pytest.raises(UsageError, match=found):
         evaluate(text, inputs)
+
+
+# Special numbers: what is NaN, infinite and finite follows from the reference, unless rounding decides it.
+
+
+def test_where_rounding_decides_between_nan_and_infinity_any_number_is_right() -> None:
+    text = texts.product(4, 8, 1, "gelu")
+    a, b, bias = np.array([[1.0], [2.0], [0.5], [-np.inf]], np.float32), f32(1, 8), f32(8)
+    b[...] = np.abs(b)
+    (expected,) = evaluate_special(text, (a, b, bias), 0)  # -inf times 1 + erf(-inf)
+    assert (expected.tolerance[3] == np.inf).all()
+    assert np.isfinite(expected.tolerance[:3]).all()
+    for last in (np.nan, -np.inf, 7.0):
+        found = expected.value.copy()
+        found[3] = last
+        assert worst_error(expected, found) <= 1
+    found[0, 0] = np.nan
+    assert worst_error(expected, found) == np.inf
+
+
+def test_a_softmax_has_defined_places_of_nan() -> None:
+    rows = f32(4, 6)
+    rows[0, 1], rows[1, 2], rows[2, 3] = np.nan, np.inf, -np.inf
+    (expected,) = evaluate_special(texts.softmax(4, 6), (rows,), 0)
+    assert np.isfinite(expected.tolerance).all()
+    assert np.isnan(expected.value).all(axis=1).tolist() == [True, True, False, False]
+    assert expected.value[2, 3] == 0.0

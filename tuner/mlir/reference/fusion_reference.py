@@ -1,7 +1,8 @@
 """Evaluates a fusion on arrays: the numpy reference that kernels are compared with, with allowed errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -20,6 +21,7 @@ from tuner.mlir.ir.reading import walk
 from tuner.mlir.reference.bounded_ops import (
     BINARY,
     LOGIC,
+    SUBNORMAL,
     Bounded,
     Float64,
     Number,
@@ -85,11 +87,14 @@ EXTREMES = {
 }
 
 
-# of whose operations ``defines_special_numbers``: a tensor's, and an element's. Not division: the sign of a
-# zero is open, and so is that of the infinity that it gives.
+# of whose operations ``takes_any_size``: a tensor's, and an element's. Not division: the sign of a zero is
+# open, and so is that of the infinity that it gives.
 WHOLE = (
     *COPIES,
+    *MATMULS,
+    *LAYOUTS,
     "linalg.generic",
+    "linalg.fill",
     "tensor.empty",
     "arith.constant",
     "bufferization.to_tensor",
@@ -108,7 +113,7 @@ class Expected:
     """An output in float64, and the error that is allowed for each element."""
 
     value: Float64
-    tolerance: Float64
+    tolerance: Float64  # infinite: any number is right, also NaN and infinity
 
 
 def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
@@ -124,25 +129,63 @@ def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
         return _Evaluation(fusion_function(module), inputs).outputs()
 
 
-def defines_special_numbers(text: str) -> bool:
-    """Returns whether IEEE 754 defines what a fusion makes of NaN, infinity and subnormal numbers.
+def evaluate_special(text: str, inputs: tuple[Array, ...], seed: int) -> tuple[Expected, ...]:
+    """Returns the outputs of a fusion of inputs with NaN and infinity, as ``evaluate`` does.
 
-    So it is of elementwise fusions of EXACT operations, in any order that kernels may compute these in. Of
-    sums it is not: of infinities and large numbers, the order decides. Functions are approximated.
+    Where the rounding of a result on the way decides whether an element is NaN, infinite or finite, any
+    number is allowed: 1 + erf(-inf) is 0 or as small as the error of erf, and times infinity NaN or infinite.
+    Such elements differ from those of two more evaluations, in which each result on the way is moved by its
+    allowed error, up in one of them where it is down in the other; ``seed`` chooses in which.
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = parse_fusion(text)  # owns the operations
+        function = fusion_function(module)
+        found = _Evaluation(function, inputs)
+        outputs = found.outputs()
+        for direction in (-1.0, 1.0):
+            moves = _Moves(direction, np.random.default_rng(seed))
+            moved = _Evaluation(function, inputs, moves, found.products).outputs()
+            outputs = tuple(map(_where_equal_in_kind, outputs, moved))
+        return outputs
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """Moves results by their allowed errors, each up or down at random."""
+
+    direction: float  # 1 or -1
+    rng: np.random.Generator
+
+    def moved(self, result: Bounded) -> Bounded:
+        if result.element not in SUBNORMAL:
+            return result
+        shape = np.broadcast_shapes(result.value.shape, result.error.shape)
+        signs = self.rng.integers(0, 2, shape, np.int8) * 2.0 - 1.0
+        value = result.value + self.direction * signs * result.error
+        return Bounded(value, result.error, result.element)
+
+
+def _where_equal_in_kind(expected: Expected, moved: Expected) -> Expected:
+    """Returns what is expected; of any number where only one is NaN, or infinite with that sign."""
+    value, other = expected.value, moved.value
+    is_equal = (value == other) | (np.isnan(value) & np.isnan(other))
+    is_equal |= np.isfinite(value) & np.isfinite(other)
+    return Expected(value, np.where(is_equal, expected.tolerance, np.inf))
+
+
+def takes_any_size(text: str) -> bool:
+    """Returns whether a fusion computes sums, products and what is exact alone.
+
+    Then subnormal and large numbers have a result with a tolerance. Functions of ``math`` are approximated
+    for usual arguments; a division by zero has the sign of the zero, which is open.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # owns the operations
         function = fusion_function(module)
         ops = [each.operation for each in function.regions[0].blocks[0].operations]
         loops = [op for op in ops if op.name == "linalg.generic"]
-        if any(op.name not in WHOLE for op in ops) or any("reduction" in _iterators(op) for op in loops):
-            return False
         bodies = [each.operation for op in loops for each in op.regions[0].blocks[0].operations]
-        return all(op.name in EXACT for op in bodies)
-
-
-def _iterators(op: Op) -> str:
-    return str(op.attributes["iterator_types"])
+        return all(op.name in WHOLE for op in ops) and all(op.name in EXACT for op in bodies)
 
 
 def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...]:
@@ -176,13 +219,20 @@ def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     mask of an attention, if its visible band is marked, hides the keys outside of the band; planes that are
     marked as zeros are.
     """
-    kinds = input_shapes(text)
-    drawn = _with_zero_planes(text, tuple(_drawn(shape, element, rng) for shape, element in kinds))
-    inputs = with_hidden_keys(text, drawn)
+    drawn = tuple(_drawn(shape, element, rng) for shape, element in input_shapes(text))
+    inputs = as_marked(text, drawn)
     if all(np.isfinite(each.value).all() for each in evaluate(text, inputs)):
         return inputs
     positive = (np.abs(each) + each.dtype.type(0.1) if each.dtype.kind == "f" else each for each in drawn)
-    return with_hidden_keys(text, _with_zero_planes(text, tuple(positive)))
+    return as_marked(text, tuple(positive))
+
+
+def as_marked(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Returns a fusion's inputs as its marks promise them: with keys hidden by a mask, with planes of zeros.
+
+    Planes of zeros are written into ``inputs``; the mask is another array.
+    """
+    return with_hidden_keys(text, _with_zero_planes(text, inputs))
 
 
 def _with_zero_planes(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -215,7 +265,7 @@ def worst_error(expected: Expected, found: Array) -> float:
     with np.errstate(all="ignore"):
         is_same = (wide == expected.value) | (np.isnan(wide) & np.isnan(expected.value))
         error = np.abs(wide - expected.value) / np.maximum(expected.tolerance, np.finfo(np.float64).tiny)
-        error = np.where(is_same, 0.0, error)
+        error = np.where(is_same | (expected.tolerance == np.inf), 0.0, error)
     error[~np.isfinite(error)] = np.inf
     return float(error.max(initial=0.0))
 
@@ -224,6 +274,8 @@ def worst_error(expected: Expected, found: Array) -> float:
 class _Evaluation:
     function: Op
     inputs: tuple[Array, ...]
+    moves: _Moves | None = None  # of each result; None: results are as computed
+    products: dict[Value, Bounded] = field(default_factory=dict)  # of inputs, the same in each evaluation
     values: dict[Value, Number] = field(default_factory=dict)
 
     def outputs(self) -> tuple[Expected, ...]:
@@ -253,8 +305,7 @@ class _Evaluation:
         elif op.name in MATMULS:
             self.values[op.results[0]] = self._contraction(op)
         elif op.name in LAYOUTS:
-            given, weights = (self.array(operand) for operand in op.operands[:2])
-            self.values[op.results[0]] = self._started(op, convolution(op, given, weights))
+            self.values[op.results[0]] = self._product(op, partial(convolution, op))
         elif op.name in COPIES:
             self.values[op.results[0]] = self.read(op, 0, indexing_maps(op)[0])
         elif op.name == "linalg.generic":
@@ -265,9 +316,20 @@ class _Evaluation:
     def _contraction(self, op: Op) -> Bounded:
         if "indexing_maps" in op.attributes and len({str(m) for m in indexing_maps(op)}) < 3:
             raise UsageError(f"fusion: found {op.name} with equal indexing maps, allowed A B")
-        a, b = (self.array(operand) for operand in op.operands[:2])
         element = str(op.results[0].type.element_type)
-        return self._started(op, product_of_matrices(a, b, element))
+        return self._product(op, partial(product_of_matrices, element=element))
+
+    def _product(self, op: Op, multiply: Callable[[Bounded, Bounded], Bounded]) -> Bounded:
+        a, b = (self.array(operand) for operand in op.operands[:2])
+        made = self.products.get(op.results[0])
+        if made is None:
+            made = multiply(a, b)
+            if not np.any(a.error) and not np.any(b.error):
+                self.products[op.results[0]] = made
+        return self.moved(self._started(op, made))
+
+    def moved(self, result: Bounded) -> Bounded:
+        return result if self.moves is None else self.moves.moved(result)
 
     def _started(self, op: Op, made: Bounded) -> Bounded:
         start = self.array(op.operands[2])
@@ -354,7 +416,9 @@ class _Body:
         made = made.reshaped(lambda array: np.transpose(array, order))
         before = self.evaluation.array(self.op.operands[number])
         if combined.name == "arith.addf":
-            return made if not np.any(before.value) else BINARY["arith.addf"](made, before)
+            return self.evaluation.moved(
+                made if not np.any(before.value) else BINARY["arith.addf"](made, before)
+            )
         if combined.name in LOGIC:
             return Bounded.exact(LOGIC[combined.name](made.value != 0, before.value != 0), "i1")
         return extreme(EXTREMES[combined.name])(made, before)
@@ -375,6 +439,7 @@ class _Body:
             made = Bounded.exact(grids[dimension], "index")
         else:
             made = apply(op, [self._value(operand) for operand in op.operands])
+            made = self.evaluation.moved(made) if isinstance(made, Bounded) else made
         self.known[value] = made
         return made
 

@@ -46,7 +46,7 @@ from tuner.targets.cpu.timing_checks import (
     same_float_mode,
 )
 
-DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows
+DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows; more where special numbers need them
 # The first, and those with special numbers, are drawn always; each second one has flipped signs.
 UNEVEN_DRAW, UNEVEN_EVERY = 2, 4  # draws in which no two operands lie at the same offset in a page
 VERIFY_S = 0.03
@@ -125,7 +125,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         prepared: dict[bool, PartitionCalls] = {}  # by whether the arrays lie before pages that fault
         worst = Verdict(0.0, 0)
         give_up = time.perf_counter() + VERIFY_S
-        for draw in range(DRAWS):
+        for draw in range(max(DRAWS, arrays.special_draws + 1)):
             if draw > arrays.special_draws and time.perf_counter() > give_up:
                 break
             is_new, is_uneven = draw % 2 == 0, draw % UNEVEN_EVERY == UNEVEN_DRAW

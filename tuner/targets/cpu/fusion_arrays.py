@@ -2,30 +2,25 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import WeightPacking
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.records import Verdict
 from tuner.mlir.fusions import FusionArgument, fusion_arguments
-from tuner.mlir.reference.fusion_reference import (
-    Expected,
-    defines_special_numbers,
-    evaluate,
-    worst_error,
-)
+from tuner.mlir.reference.fusion_reference import Expected, worst_error
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.jit import PackedArguments
 from tuner.runtime.cpu.memory import GuardedArray, placed_empty
 from tuner.runtime.cpu.timing_conditions import COPIES_LIMIT, RotatedCalls
 from tuner.targets.arrays import number_like_a_result
+from tuner.targets.cpu.fusion_draws import DRAWS, Draw, FusionDraws, is_packed_once, view_of
 from tuner.targets.cpu.timing_checks import PartitionCalls
 
 
@@ -78,12 +73,6 @@ class StridedArray:
         return copy
 
 
-def view_of(memory: Array, argument: FusionArgument) -> Array:
-    """Returns the view that an argument is of the memory from its first element on."""
-    strides = [stride * memory.itemsize for stride in argument.strides]
-    return np.lib.stride_tricks.as_strided(memory, argument.shape, strides)
-
-
 # The arrays of a fusion at fixed addresses: all candidates work on the same memory.
 #
 # Inputs and outputs are strided views between guard bands. What is expected is evaluated once for each of
@@ -91,31 +80,14 @@ def view_of(memory: Array, argument: FusionArgument) -> Array:
 # the same numbers in all draws, packed as the code of a kernel reads them; with the cache state
 # "weights-cold" there are so many copies that they exceed the L2 cache, of which each call reads the next.
 
-DRAWS = 2
 BLOCKS_LIMIT_BYTES = 2**28  # of packed weights that are kept for later candidates
 MARKS = 256  # random places of marked elements, used cyclically; a power of two
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 SOME_ELEMENTS = 2**14  # compared by ``compare_some_rows``
-SMALL, LARGE = EXTREME_SCALES = (0.01, 30.0)  # of inputs
-ZEROS = 0.05  # share of an input's elements that are zeros of either sign in extreme draws
-LEAST_POSITIVE = 0.1  # where an input has to be positive
-# among special numbers: their fourth powers, and those of their inverses, are in the range of the type
-LARGE_NUMBERS = {"f32": 2.0**30, "f64": 2.0**200, "f16": 8.0}
 OTHER_BYTES = 64  # that a kernel never reads
 MARK, MARK_BYTES = 0x7FFF, 2  # what ``ThreadTeam.watch`` writes into an element: of floats a NaN
 
-I4_RANGE = (-8, 8)  # of weights of 4 bits, as below
-I8_RANGE = (-128, 128)  # the least of all numbers, and one more than the greatest
-
 Packings = tuple[WeightPacking | None, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """Random inputs of a fusion, and the outputs that a correct kernel computes from these inputs."""
-
-    inputs: tuple[Array, ...]  # the memory of each input, one-dimensional
-    expected: tuple[Expected, ...]  # for each output
 
 
 class FusionArrays:
@@ -130,15 +102,8 @@ class FusionArrays:
         self._evicting_bytes = evicting_bytes if problem.cache == WEIGHTS_COLD else 0
         self._blocks: dict[Packings, list[tuple[Array, ...]]] = {}
         self._other = np.zeros(OTHER_BYTES, np.uint8)
-        self._is_positive = False
-        self._weights = tuple(self._drawn(each, rng) for each in self._inputs)
-        first = self._draw(rng)
-        if not all(np.isfinite(each.value).all() for each in first.expected):  # as of a negative variance
-            self._is_positive = True
-            self._weights = tuple(map(_positive, self._weights))
-            first = self._draw(rng)
-        self._draws = (first, *(self._draw(rng) for _ in range(DRAWS - 1)))
-        self._draw_now = self._draws[0]
+        self._draws = FusionDraws(problem, tuple(self._inputs), rng)
+        self._draw_now = self._draws.usual[0]
         self.fill(rng)
 
     @property
@@ -162,11 +127,11 @@ class FusionArrays:
         return PartitionCalls(tuple(calls), (), (self._arrays, blocks, keeps), weights)
 
     def fill(self, rng: np.random.Generator) -> None:
-        self._use(self._draws[int(rng.integers(DRAWS))])
+        self._use(self._draws.usual[int(rng.integers(DRAWS))])
         self.poison()
 
     def flip_signs(self) -> None:
-        self._use(next(each for each in self._draws if each is not self._draw_now))
+        self._use(next(each for each in self._draws.usual if each is not self._draw_now))
         for output in self._outputs:
             output.fill_with(1)
 
@@ -182,22 +147,15 @@ class FusionArrays:
 
     @property
     def special_draws(self) -> int:
-        return 1
+        return len(self._draws.special)
 
     def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
-        """Uses inputs with NaN, infinity, zeros and numbers of any size; as they are where C is unknown."""
-        if self._special is not None:
-            self._use(self._special)
+        """Uses inputs with NaN, infinity, extreme bytes and others that have a defined result."""
+        self._use(self._draws.special[draw])
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
         """Fills inputs with small and large numbers and signed zeros, if C is finite; overwrites C."""
-        inputs = tuple(
-            weight if argument.is_weight else _extreme(base, rng)
-            for argument, weight, base in zip(self._inputs, self._weights, self._draws[0].inputs, strict=True)
-        )
-        expected = self._expected(inputs)
-        is_finite = all(np.isfinite(each.value).all() for each in expected)
-        self._use(Draw(inputs, expected) if is_finite else self._draws[0])
+        self._use(self._draws.extreme(rng))
         self.overwrite_output(rng)
 
     def check_rows(self, rng: np.random.Generator) -> None:
@@ -260,7 +218,7 @@ class FusionArrays:
         """Raises CandidateError(VERIFY) where a copy of the weights, packed for a kernel, has changed."""
         as_drawn = self._laid_out(packings)
         for block in self._packed(packings):
-            if not all(map(np.array_equal, block, as_drawn)):
+            if not all(map(_are_same_bytes, block, as_drawn)):
                 raise CandidateError(Stage.VERIFY, "changed its weights")
 
     @property
@@ -268,25 +226,10 @@ class FusionArrays:
         return self._arrays[len(self._inputs) :]
 
     @cached_property
-    def _special(self) -> Draw | None:
-        """Returns the draw with special numbers, drawn once; None: the reference does not define its result.
-
-        Weights keep their numbers: they are packed once for all draws.
-        """
-        if self._is_positive or not defines_special_numbers(self.problem.fusion):
-            return None
-        rng = np.random.default_rng(self._arguments[0].span)
-        inputs = tuple(
-            drawn if argument.is_weight else _with_special_numbers(argument, drawn, rng)
-            for argument, drawn in zip(self._inputs, self._draws[0].inputs, strict=True)
-        )
-        return Draw(inputs, self._expected(inputs))
-
-    @cached_property
     def _number_places(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
         places = []
         for output, array in enumerate(self._outputs):
-            can = [_can_be_marked(draw.expected[output].value, array.view) for draw in self._draws]
+            can = [_can_be_marked(draw.expected[output].value, array.view) for draw in self._draws.usual]
             index = np.flatnonzero(np.all(can, axis=0))
             if len(index):
                 places.append((output, index))
@@ -295,31 +238,22 @@ class FusionArrays:
             raise CandidateError(Stage.VERIFY, why)
         return places
 
-    def _draw(self, rng: np.random.Generator) -> Draw:
-        inputs = tuple(
-            weight if argument.is_weight else self._drawn(argument, rng)
-            for argument, weight in zip(self._inputs, self._weights, strict=True)
-        )
-        return Draw(inputs, self._expected(inputs))
-
-    def _drawn(self, argument: FusionArgument, rng: np.random.Generator) -> Array:
-        if argument.element == "i8":
-            low, high = I4_RANGE if argument.bits == 4 else I8_RANGE
-            return rng.integers(low, high, argument.span).astype(np.int8)
-        numbers: Array = rng.standard_normal(argument.span).astype(DTYPES[argument.element])
-        return _positive(numbers) if self._is_positive else numbers
-
-    def _expected(self, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
-        views = [view_of(memory, each) for memory, each in zip(inputs, self._inputs, strict=True)]
-        try:
-            return evaluate(self.problem.fusion, tuple(views))
-        except UsageError as error:
-            raise CandidateError(Stage.VERIFY, f"no reference: {error.message}") from error
-
     def _use(self, draw: Draw) -> None:
         self._draw_now = draw
         for array, memory in zip(self._arrays, draw.inputs, strict=False):
             array.memory[...] = memory
+        for packings, blocks in self._blocks.items():
+            for block in blocks:
+                self._write_vectors(block, packings)
+
+    def _write_vectors(self, block: tuple[Array, ...], packings: Packings) -> None:
+        """Writes the weights that differ from draw to draw, as biases, into a copy of the weights."""
+        places = iter(block)
+        for argument, memory, packing in zip(self._inputs, self._draw_now.inputs, packings, strict=True):
+            if argument.is_weight or packing is not None:
+                copy = next(places)
+                if packing is None and not is_packed_once(argument):
+                    copy[...] = memory
 
     def _packed(self, packings: Packings) -> list[tuple[Array, ...]]:
         if packings not in self._blocks:
@@ -338,7 +272,7 @@ class FusionArrays:
         return sum(each.nbytes for block in self._blocks.values() for part in block for each in part)
 
     def _laid_out(self, packings: Packings) -> tuple[Array, ...]:
-        triples = zip(self._inputs, self._weights, packings, strict=True)
+        triples = zip(self._inputs, self._draw_now.inputs, packings, strict=True)
         return tuple(_laid_out(*each) for each in triples if each[0].is_weight or each[2] is not None)
 
     def _addresses(self, weights: tuple[Array, ...]) -> list[int]:
@@ -366,39 +300,8 @@ def _copied(array: Array) -> Array:
     return copy
 
 
-def _positive(memory: Array) -> Array:
-    positive: Array = (np.abs(memory) + np.asarray(LEAST_POSITIVE, memory.dtype)).astype(memory.dtype)
-    return positive
-
-
 def _are_same_bytes(a: Array, b: Array) -> bool:
     return np.array_equal(a.view(np.uint8), b.view(np.uint8))  # NaN is equal, too
-
-
-def _with_special_numbers(argument: FusionArgument, memory: Array, rng: np.random.Generator) -> Array:
-    """Returns a copy of an input with special numbers in up to half of its elements, NaN first."""
-    if argument.element not in LARGE_NUMBERS:
-        return memory
-    copy = memory.copy()
-    view = np.atleast_1d(view_of(copy, argument))
-    large = LARGE_NUMBERS[argument.element]
-    least = np.nextafter(copy.dtype.type(0), copy.dtype.type(1))
-    numbers = (np.nan, np.inf, -np.inf, -0.0, 0.0, least, large, -1 / large)
-    places = rng.permutation(view.size)[: min(len(numbers), view.size // 2)]
-    for place, number in zip(places, numbers, strict=False):
-        view[np.unravel_index(place, view.shape)] = number
-    return copy
-
-
-def _extreme(memory: Array, rng: np.random.Generator) -> Array:
-    if memory.dtype == np.int8:
-        return rng.choice(np.array([I8_RANGE[0], I8_RANGE[1] - 1, 0], np.int8), memory.size)
-    if memory.dtype.kind in "iub":
-        return memory
-    scale = EXTREME_SCALES[int(rng.integers(len(EXTREME_SCALES)))]
-    numbers = (memory.astype(np.float64) * scale).astype(memory.dtype)
-    numbers[rng.random(memory.size) < ZEROS] *= 0
-    return numbers
 
 
 def _can_be_marked(expected: npt.NDArray[np.float64], view: Array) -> npt.NDArray[np.bool_]:
@@ -427,6 +330,7 @@ def _require_equal(name: str, expected: Expected, found: Array) -> float:
         error = np.abs(wide - expected.value) / np.maximum(expected.tolerance, np.finfo(np.float64).tiny)
     is_nan = np.isnan(error) & ~(np.isnan(wide) & np.isnan(expected.value))
     error = np.where(is_nan, np.inf, np.where(wide == expected.value, 0.0, error))
+    error[expected.tolerance == np.inf] = 0.0
     index = np.unravel_index(int(np.nanargmax(error)), error.shape)
     wrong = int(np.count_nonzero(error > 1.0))
     at = ", ".join(str(int(each)) for each in index)

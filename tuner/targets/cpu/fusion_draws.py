@@ -1,0 +1,322 @@
+"""Inputs of a fusion, usual, special and extreme ones, with the outputs that a correct kernel computes.
+
+What is expected is evaluated once for each draw, in float64, which takes longer than many calls of a kernel.
+Weights that are matrices have the same numbers in all draws, as a program's do: they are packed once. Special
+are
+
+- NaN and infinity of either sign, one of each in each input, far from each other;
+- of fusions of sums, products and what is exact, also zeros, subnormal, large and tiny numbers;
+- bytes that are all -128 but for some 127, over all that is summed up, by weights with such lines, too.
+
+Where they make too much of the result NaN or infinite, each input, and at last each number, has a draw of its
+own: a NaN in the only row of A hides what a kernel makes of the bias.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.fusions import QUANTIZED, VISIBLE, facts_of
+from tuner.core.numpy_types import DTYPES
+from tuner.core.problem import Problem
+from tuner.core.quantization import WeightFormat
+from tuner.mlir.fusions import FusionArgument
+from tuner.mlir.hidden_keys import attention_mask
+from tuner.mlir.reference.bounded_ops import FROM_FLOAT
+from tuner.mlir.reference.fusion_reference import (
+    Expected,
+    as_marked,
+    evaluate,
+    evaluate_special,
+    takes_any_size,
+)
+from tuner.payload.reference import Array
+
+DRAWS = 2  # usual ones
+EXTREME_SCALES = (0.01, 30.0)  # of inputs
+ZEROS = 0.05  # share of an input's elements that are zeros of either sign in extreme draws
+LEAST_POSITIVE = 0.1  # where an input has to be positive
+FLOATS = ("f32", "f64", "f16", "bf16")  # that have NaN and infinity
+# among special numbers: their fourth powers, and those of their inverses, are in the range of the type
+LARGE_NUMBERS = {"f32": 2.0**30, "f64": 2.0**200, "f16": 8.0}
+I4_RANGE = (-8, 8)  # of weights of 4 bits, as below
+I8_RANGE = (-128, 128)  # the least of all numbers, and one more than the greatest
+FEW_LINES = 4  # along shorter dimensions of a weight no line is extreme: too few would be left as drawn
+LONG_RUN = 1024  # longer sums of extreme bytes exceed 2**24, up to which f32 has all integers
+OTHERS = 3  # of a long run: bytes of the other extreme, so that such sums are odd, and no number of f32
+SHOWN = 0.5  # share of a result that is to stay finite; of one input, that is to be no NaN
+HIDING = (np.nan, np.inf, -np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Random inputs of a fusion, and the outputs that a correct kernel computes from these inputs."""
+
+    inputs: tuple[Array, ...]  # the memory of each input, one-dimensional
+    expected: tuple[Expected, ...]  # for each output
+
+
+@dataclass(frozen=True)
+class PlacedNumbers:
+    """Special numbers that are put into an input."""
+
+    number: int  # of the input
+    numbers: tuple[float, ...]
+
+
+Placements = tuple[PlacedNumbers, ...]
+
+
+def view_of(memory: Array, argument: FusionArgument) -> Array:
+    """Returns the view that an argument is of the memory from its first element on."""
+    strides = [stride * memory.itemsize for stride in argument.strides]
+    return np.lib.stride_tricks.as_strided(memory, argument.shape, strides)
+
+
+def is_packed_once(argument: FusionArgument) -> bool:
+    """Returns whether an input has the same numbers in all draws: a weight that a kernel may read packed."""
+    return argument.is_weight and len(argument.shape) > 1
+
+
+class FusionDraws:
+    """The draws of a fusion's inputs."""
+
+    def __init__(
+        self, problem: Problem, inputs: tuple[FusionArgument, ...], rng: np.random.Generator
+    ) -> None:
+        """Draws weights and usual inputs. Raises CandidateError(VERIFY) where there is no reference."""
+        self._problem = problem
+        self._inputs = inputs
+        self._is_positive = False
+        self.weights = tuple(self._weight(argument, rng) for argument in inputs)
+        first = self._draw(rng)
+        if not all(np.isfinite(each.value).all() for each in first.expected):  # as of a negative variance
+            self._is_positive = True
+            self.weights = tuple(map(_positive, self.weights))
+            first = self._draw(rng)
+        self.usual = (first, *(self._draw(rng) for _ in range(DRAWS - 1)))
+
+    @cached_property
+    def special(self) -> tuple[Draw, ...]:
+        """Returns the draws with special numbers, at least one; equal for all candidates."""
+        if self._problem.operation == QUANTIZED:
+            return tuple(self._quantized())
+        return tuple(self._separated(self._placements())) or (self._with(()),)
+
+    def extreme(self, rng: np.random.Generator) -> Draw:
+        """Returns inputs of small or large numbers and zeros; usual ones if a result is not finite then."""
+        inputs = self._marked(
+            tuple(
+                weight if argument.is_weight else _extreme(base, rng)
+                for argument, weight, base in zip(
+                    self._inputs, self.weights, self.usual[0].inputs, strict=True
+                )
+            )
+        )
+        expected = self._evaluated(inputs)
+        is_finite = all(np.isfinite(each.value).all() for each in expected)
+        return Draw(inputs, expected) if is_finite else self.usual[0]
+
+    def _draw(self, rng: np.random.Generator) -> Draw:
+        inputs = self._marked(
+            tuple(
+                weight if argument.is_weight else self._drawn(argument, rng)
+                for argument, weight in zip(self._inputs, self.weights, strict=True)
+            )
+        )
+        return Draw(inputs, self._evaluated(inputs))
+
+    def _weight(self, argument: FusionArgument, rng: np.random.Generator) -> Array:
+        memory = self._drawn(argument, rng)
+        if argument.element == "i8":
+            low, high = I4_RANGE if argument.bits == 4 else I8_RANGE
+            _put_extreme_lines(view_of(memory, argument), low, high - 1)
+        return memory
+
+    def _drawn(self, argument: FusionArgument, rng: np.random.Generator) -> Array:
+        if argument.element == "i8":
+            low, high = I4_RANGE if argument.bits == 4 else I8_RANGE
+            return rng.integers(low, high, argument.span).astype(np.int8)
+        if argument.element == "i1":
+            return rng.integers(0, 2, argument.span).astype(np.bool_)
+        numbers: Array = rng.standard_normal(argument.span).astype(DTYPES[argument.element])
+        return _positive(numbers) if self._is_positive else numbers
+
+    def _marked(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Returns inputs with what the fusion's marks promise of them."""
+        views = self._views(inputs)
+        for view, marked in zip(views, as_marked(self._problem.fusion, views), strict=True):
+            if marked is not view:
+                view[...] = marked
+        return inputs
+
+    def _views(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+        return tuple(view_of(memory, each) for memory, each in zip(inputs, self._inputs, strict=True))
+
+    def _evaluated(self, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
+        try:
+            return evaluate(self._problem.fusion, self._views(inputs))
+        except UsageError as error:
+            raise CandidateError(Stage.VERIFY, f"no reference: {error.message}") from error
+
+    def _placements(self) -> Placements:
+        """Returns what is put into the inputs.
+
+        Nothing where numbers become integers: LLVM leaves open which integer NaN and infinity become. Nothing
+        into what a mask may hide: with NaN there, a program computes the attention without this mark.
+        """
+        text = self._problem.fusion
+        if any(name in text for name in FROM_FLOAT):
+            return ()
+        mask = attention_mask(text) if VISIBLE in text else None
+        kept = (mask.argument, *mask.guarded) if mask else ()
+        any_size = takes_any_size(text) and not self._is_positive
+        found = []
+        for number, argument in enumerate(self._inputs):
+            if is_packed_once(argument) or argument.element not in FLOATS or number in kept:
+                continue
+            numbers: tuple[float, ...] = HIDING[:2] if self._is_positive else HIDING
+            if any_size and argument.element in LARGE_NUMBERS:
+                numbers += _numbers_of_any_size(argument)
+            elements = int(np.prod(argument.shape, dtype=np.int64))
+            # up to half of the elements, NaN first
+            found.append(PlacedNumbers(number, numbers[: elements // 2]))
+        return tuple(each for each in found if each.numbers)
+
+    def _separated(self, placements: Placements) -> Iterator[Draw]:
+        """Yields draws with these numbers: one, or several if much of a result would be NaN or infinite."""
+        if not placements:
+            return
+        draw = self._with(placements)
+        parts = _parts(placements)
+        if len(parts) == 1 or _shows(draw, is_alone=len(placements) == 1):
+            yield draw
+            return
+        for part in parts:
+            yield from self._separated((part,))
+
+    def _with(self, placements: Placements) -> Draw:
+        rng = np.random.default_rng(self._inputs[0].span if self._inputs else 0)
+        inputs = list(self.usual[0].inputs)
+        for number, argument in enumerate(self._inputs):
+            if argument.element == "i8" and not argument.is_weight:
+                inputs[number] = inputs[number].copy()
+                _put_extremes(view_of(inputs[number], argument), I8_RANGE[0], I8_RANGE[1] - 1)
+        for order, each in enumerate(placements):
+            memory = inputs[each.number] = inputs[each.number].copy()
+            view = view_of(memory, self._inputs[each.number])
+            _put(view, each.numbers, rng, (order, len(placements)))
+        marked = self._marked(tuple(inputs))
+        return Draw(marked, evaluate_special(self._problem.fusion, self._views(marked), self._inputs[0].span))
+
+    def _quantized(self) -> Iterator[Draw]:
+        """Yields the draws of a quantized matmul: rows of A of one magnitude, and a NaN.
+
+        Not infinity: a kernel may subtract zero points from sums, and quantized activations have no infinity.
+        """
+        a = self._inputs[0]
+        rng = np.random.default_rng(a.span)
+        rows = self.usual[0].inputs[0].copy()
+        has_bytes = bool(WeightFormat.of_text(facts_of(self._problem.fusion).weights_format).activations)
+        if has_bytes:
+            sizes = np.abs(rng.standard_normal((a.shape[0], 1))) + LEAST_POSITIVE
+            signs = np.ones(a.shape)
+            _put_extremes(signs, -1, 1)
+            view_of(rows, a)[...] = (signs * sizes).astype(rows.dtype)
+        with_nan = rows.copy()
+        _put(view_of(with_nan, a), HIDING[:1], rng)
+        is_hidden = has_bytes and a.shape[0] == 1
+        for memory in (rows, with_nan) if is_hidden else (with_nan,):
+            inputs = (memory, *self.usual[0].inputs[1:])
+            yield Draw(inputs, self._evaluated(inputs))
+
+
+def _numbers_of_any_size(argument: FusionArgument) -> tuple[float, ...]:
+    large = LARGE_NUMBERS[argument.element]
+    dtype = DTYPES[argument.element].type
+    least = float(np.nextafter(dtype(0), dtype(1)))
+    return (-0.0, 0.0, least, large, -1 / large)
+
+
+def _shows(draw: Draw, *, is_alone: bool) -> bool:
+    """Returns whether enough of each output is finite; of one input ``is_alone``, is no NaN."""
+    for each in draw.expected:
+        shown = ~np.isnan(each.value) if is_alone else np.isfinite(each.value)
+        if np.count_nonzero(shown) < SHOWN * each.value.size:
+            return False
+    return True
+
+
+def _parts(placements: Placements) -> Placements:
+    """Returns each input's numbers alone; of one input each NaN and infinity alone, then all others."""
+    if len(placements) > 1:
+        return placements
+    (only,) = placements
+    hiding = [each for each in only.numbers if not np.isfinite(each)]
+    rest = tuple(each for each in only.numbers if np.isfinite(each))
+    groups = [(each,) for each in hiding] + ([rest] if rest else [])
+    return tuple(replace(only, numbers=numbers) for numbers in groups)
+
+
+def _put(
+    view: Array, numbers: tuple[float, ...], rng: np.random.Generator, order: tuple[int, int] = (0, 1)
+) -> None:
+    """Puts numbers into an array, each at a random place of its share of the elements.
+
+    ``order``: which of how many inputs the array is. The shares of several inputs lie next to each other, in
+    each second input for the numbers in reverse order: so NaN in a row of A hides none in a residual.
+    """
+    which, inputs = order
+    size = view.size
+    shares = inputs * len(numbers)
+    for index, number in enumerate(numbers if which % 2 == 0 else numbers[::-1]):
+        share = index * inputs + which
+        first = share * size // shares
+        end = max(first + 1, (share + 1) * size // shares)
+        view[np.unravel_index(int(rng.integers(first, end)), view.shape)] = number
+
+
+def _put_extreme_lines(weight: Array, least: int, greatest: int) -> None:
+    """Makes two lines of each weight matrix extreme, along its first and its last dimension.
+
+    One of these is the dimension that is not summed up, in whatever order a weight has its dimensions.
+    """
+    if weight.ndim < 2:
+        return
+    for lines in (np.moveaxis(weight, -1, 0), weight):
+        if len(lines) >= FEW_LINES:
+            _put_extremes(lines[0], least, greatest)
+            _put_extremes(lines[len(lines) // 2], greatest, least)
+
+
+def _put_extremes(line: Array, usual: int, other: int) -> None:
+    """Fills an array with a number; from LONG_RUN on, some places along its last dimension have another.
+
+    The places are equal for equal lengths, so those of two factors meet.
+    """
+    line[...] = usual
+    length = line.shape[-1] if line.ndim else 0
+    if length > LONG_RUN:
+        line[..., np.random.default_rng(length).permutation(length)[:OTHERS]] = other
+
+
+def _positive(memory: Array) -> Array:
+    if memory.dtype.kind == "b":
+        return memory
+    positive: Array = (np.abs(memory) + np.asarray(LEAST_POSITIVE, memory.dtype)).astype(memory.dtype)
+    return positive
+
+
+def _extreme(memory: Array, rng: np.random.Generator) -> Array:
+    if memory.dtype == np.int8:
+        return rng.choice(np.array([I8_RANGE[0], I8_RANGE[1] - 1, 0], np.int8), memory.size)
+    if memory.dtype.kind in "iub":
+        return memory
+    scale = EXTREME_SCALES[int(rng.integers(len(EXTREME_SCALES)))]
+    numbers = (memory.astype(np.float64) * scale).astype(memory.dtype)
+    is_zero = (rng.random(memory.size) < ZEROS) & np.isfinite(memory)  # not the -inf of a mask
+    numbers[is_zero] *= 0
+    return numbers
