@@ -73,6 +73,7 @@ THREADED_ELEMENTS, THREADS = 2**20, 8  # of arrays that several threads work on:
 FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
 I8_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
+ROUNDED_OFF = 2.0**-54  # times a float64: adding less changes nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,40 +180,68 @@ class Inputs:
         matrices = np.arange(self.problem.rows)[rows] // self.problem.sizes[0]
         if self.problem.batch == 1:
             matrices = matrices[:1]  # broadcast
-        of_rows, of_columns = self.rows[rows, None], self.columns[matrices][:, columns]
-        expected = product * of_rows * of_columns
+        expected = product * self.rows[rows, None]
+        expected *= self.columns[matrices][:, columns]
         if self.flip is not None:
             self._correct(expected, self.flip, rows, columns)
-        k, unit = self.problem.sizes[2], sum_rounding(self.problem)
-        bits = 8 * self.base.a.itemsize
-        steps = k * bits / TRUNCATED_BITS if self.problem.dtype in TRUNCATING else 0.0
-        factor = min(ERROR_FACTOR, 2.0 * k) + steps / k**0.5  # |a| |b| / sqrt(k): a typical sum
-        norms = self.base.row_norm[rows, None] * np.abs(of_rows)
-        tolerance = norms * (
-            self.base.column_norm[matrices][:, columns] * np.abs(of_columns) * (factor * unit)
-        )
-        if steps:
-            tolerance += np.abs(expected) * (steps * unit)
+        tolerance = self._tolerance_of_sums(rows, columns, matrices, expected)
         if self.special is not None:
             of_c = (np.arange(self.problem.rows)[rows], np.arange(self.problem.sizes[1])[columns])
             unit = 2 * sum_rounding(self.problem)
-            self.special.put(expected, tolerance, *of_c, self.problem.sizes[0], unit)
-        # each product or sum that is subnormal loses up to half of the smallest number
-        tolerance += self.problem.sizes[2] * SUBNORMAL[self.problem.accumulator]
+            least = self._lost_below_normal
+            self.special.put(expected, tolerance, *of_c, self.problem.sizes[0], unit, least)
         if self.result_rounding:
-            tolerance += np.abs(expected) * self.result_rounding
+            tolerance = tolerance + np.abs(expected) * self.result_rounding
         if self.bias is not None:
-            bias = widened(self.bias[columns]).astype(np.float64)
-            tolerance += (np.abs(expected) + np.abs(bias)) * ERROR_FACTOR * rounding(self.problem.accumulator)
-            with np.errstate(invalid="ignore"):  # the sum of infinities
-                expected = np.maximum(expected + bias, 0.0)
+            expected, tolerance = self._biased(expected, tolerance, widened(self.bias[columns]))
         if self.problem.output:
             # the last rounding, of a sum that may itself be off by the tolerance so far
-            tolerance += (np.abs(expected) + tolerance) * rounding(self.problem.output)
+            tolerance = tolerance + (np.abs(expected) + tolerance) * rounding(self.problem.output)
             tolerance += SMALLEST[self.problem.output] / 2
-        if self.special is not None or self.bias is not None:
-            tolerance[~np.isfinite(tolerance)] = 0.0  # where infinity or NaN, or 0 by a ReLU, is expected
+        if not np.isfinite(tolerance.max(initial=0.0)):  # where infinity or NaN, or 0 by a ReLU, is expected
+            tolerance[~np.isfinite(tolerance)] = 0.0
         return expected, tolerance
+
+    @property
+    def _lost_below_normal(self) -> float:
+        """Returns what sums may lose: of each product or sum that is subnormal half of the least number."""
+        return self.problem.sizes[2] * SUBNORMAL[self.problem.accumulator]
+
+    def _tolerance_of_sums(
+        self, rows: slice | Array, columns: slice, matrices: Array, expected: Float64
+    ) -> Float64:
+        """Returns the tolerances of sums of products; of integers one 0, broadcast and not to be written."""
+        k, unit = self.problem.sizes[2], sum_rounding(self.problem)
+        if not unit:
+            return np.broadcast_to(np.zeros(()), expected.shape)
+        bits = 8 * self.base.a.itemsize
+        steps = k * bits / TRUNCATED_BITS if self.problem.dtype in TRUNCATING else 0.0
+        factor = min(ERROR_FACTOR, 2.0 * k) + steps / k**0.5  # |a| |b| / sqrt(k): a typical sum
+        of_rows = self.base.row_norm[rows, None] * np.abs(self.rows[rows, None])
+        of_columns = self.base.column_norm[matrices][:, columns] * np.abs(self.columns[matrices][:, columns])
+        of_columns *= factor * unit
+        tolerance: Float64 = of_rows * of_columns
+        if steps:
+            more = np.abs(expected)
+            more *= steps * unit
+            tolerance += more
+        # where the least tolerance is so large, this would be rounded off
+        if tolerance.size and of_rows.min() * of_columns.min() * ROUNDED_OFF < self._lost_below_normal:
+            tolerance += self._lost_below_normal
+        return tolerance
+
+    def _biased(self, expected: Float64, tolerance: Float64, bias: Array) -> tuple[Float64, Float64]:
+        """Returns the ReLU of sums with a bias, and the tolerance of that."""
+        wide = bias.astype(np.float64)
+        unit = rounding(self.problem.accumulator)
+        if unit:
+            more = np.abs(expected)
+            more += np.abs(wide)
+            more *= ERROR_FACTOR * unit
+            tolerance += more
+        with np.errstate(invalid="ignore"):  # the sum of infinities
+            expected += wide
+        return np.maximum(expected, 0.0, out=expected), tolerance
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
         m, n, _ = self.problem.sizes
@@ -355,7 +384,8 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
             error = _in_tolerances(result[start:stop], expected, tolerance)
             row, column = divmod(int(np.argmax(error)), n)
             worst, wanted = float(error[row, column]), float(expected[row, column])
-            blocks.append((worst, start + row, column, wanted, int(np.count_nonzero(error > 1.0))))
+            wrong = int(np.count_nonzero(error > 1.0)) if worst > 1.0 else 0
+            blocks.append((worst, start + row, column, wanted, wrong))
         return blocks
 
     blocks = [*itertools.chain(*_by_rows(end - first, elements, compared))]
@@ -390,12 +420,20 @@ def compare_tile(
 
 
 def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float64:
-    """Returns errors in units of their tolerances; infinite for NaN and infinity that are not expected."""
+    """Returns errors in units of their tolerances; infinite for NaN and infinity that are not expected.
+
+    ``tolerance`` is overwritten, unless it is one 0, broadcast, as of integers.
+    """
+    if not tolerance.flags.writeable:
+        return np.where(found == expected, 0.0, np.inf)
     wide = _wide(found)
-    with np.errstate(over="ignore", invalid="ignore"):  # of integers, any difference is infinitely many
-        error: Float64 = np.abs(wide - expected) / np.maximum(tolerance, TINY)
-    is_number = np.isfinite(error)
-    if not is_number.all():
+    np.maximum(tolerance, TINY, out=tolerance)
+    with np.errstate(over="ignore", invalid="ignore"):  # the difference of infinities
+        error: Float64 = wide - expected
+        np.abs(error, out=error)
+        error /= tolerance
+    if not np.isfinite(error.max(initial=0.0)):
+        is_number = np.isfinite(error)
         given, wanted = wide[~is_number], expected[~is_number]
         error[~is_number] = np.where((given == wanted) | (np.isnan(given) & np.isnan(wanted)), 0.0, np.inf)
     return error

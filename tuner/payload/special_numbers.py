@@ -49,11 +49,19 @@ class SpecialNumbers:
     rows: tuple[tuple[int, Float64], ...] = ()  # (row, expected values, (n,))
 
     def put(
-        self, expected: Float64, tolerance: Float64, rows: Array, columns: Array, m: int, unit: float
+        self,
+        expected: Float64,
+        tolerance: Float64,
+        rows: Array,
+        columns: Array,
+        m: int,
+        unit: float,
+        least: float,
     ) -> None:
         """Puts expected values and tolerances into arrays, in place; ``rows`` count through all matrices.
 
-        ``unit``: allowed relative error of an element that is one product, its others being 0.
+        ``unit``: allowed relative error of an element that is one product, its others being 0; ``least``: the
+        absolute one. Where both are 0, as of integers, ``tolerance`` is left as it is.
         """
         rows = np.where(rows // m == self.matrix, rows % m, -1)  # in this matrix
         here = np.flatnonzero(rows >= 0)
@@ -65,10 +73,17 @@ class SpecialNumbers:
         for column, values in self.columns:
             at = np.flatnonzero(columns == column)
             expected[here[:, None], at] = values[rows[here], None]
-            tolerance[here[:, None], at] = unit * np.abs(values[rows[here], None])
+            if unit:
+                tolerance[here[:, None], at] = _allowed(values[rows[here], None], unit, least)
         for row, values in self.rows:
             expected[rows == row] = values[columns]
-            tolerance[rows == row] = unit * np.abs(values[columns])
+            if unit:
+                tolerance[rows == row] = _allowed(values[columns], unit, least)
+
+
+def _allowed(values: Float64, unit: float, least: float) -> Float64:
+    """Returns the allowed error of single products; 0 where NaN or infinity is expected."""
+    return np.where(np.isfinite(values), unit * np.abs(values) + least, 0.0)
 
 
 def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Generator) -> SpecialNumbers:
