@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import warnings
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.mlir import test_script_linking as linking
+from tuner import api
+from tuner.core.problem import Matmul
 
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
@@ -145,3 +148,66 @@ def test_a_schedule_of_two_files_is_applied_counted_and_tuned(here: Path) -> Non
     with brief_remeasurement():
         tuner.done(f"tune {own} --sampler exhaustive --trials 4 --workers 1")
     assert {trial["status"] for trial in tuner("history --json").json} == {"measured"}
+
+
+@pytest.fixture(scope="module")
+def of_two_files(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
+    """Gives a database with a real run of a schedule in two files, made by ``tuner.tune``."""
+    folder = tmp_path_factory.mktemp("two")
+    script, library = folder / "knobs.mlir", folder / "tiled.mlir"
+    script.write_text(linking.KNOBS)
+    library.write_text(linking.TILED)
+    database = folder / "results.db"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the schedule leaves tensors; the machine may be busy
+        api.tune(
+            Matmul(64, 64, 64),
+            strategy=str(script),
+            library=library,
+            sampler="exhaustive",
+            trials=4,
+            workers=1,
+            db=database,
+        )
+    return Tuner(database, real_candidates())
+
+
+def test_its_knobs_are_those_of_both_files_in_python(of_two_files: Tuner) -> None:
+    trials = of_two_files("history --json").json
+    assert {trial["status"] for trial in trials} == {"measured"}
+    knobs = {(trial["knobs"]["tm"], trial["knobs"]["tn"]) for trial in trials}
+    assert knobs == {(4, 16), (4, 32), (8, 16), (8, 32)}
+
+
+def test_a_trial_of_it_is_lowered_stage_by_stage(of_two_files: Tuner) -> None:
+    lowered = of_two_files.done("lower --trial 1 --json").json
+    assert lowered["problem"] == "matmul 64x64x64 f32 nn none"
+    assert list(lowered["stages"])[:3] == ["source", "script", "payload"]
+    assert "transform.named_sequence @tiled(" in lowered["stages"]["script"]
+    assert "linalg.matmul" in lowered["stages"]["source"]
+    assert "linalg.matmul" not in lowered["stages"]["payload"]
+    payload = of_two_files.done("lower --trial 1 --to payload").out
+    assert payload == lowered["stages"]["payload"].rstrip() + "\n"
+    unknown = of_two_files("lower --trial 9 --to payload")
+    assert (unknown.code, unknown.err) == (2, "error: trial: found 9, allowed 1 to 4\n")
+    both = of_two_files("lower matmul --trial 1")
+    assert both.code == 2
+    require(both.err, "--trial cannot be combined with matmul")
+
+
+def test_a_script_that_declares_sequences_is_checked_with_the_file_that_has_them(
+    of_two_files: Tuner, here: Path
+) -> None:
+    of_two_files.done("export matmul 64x64x64 -o best.mlir")
+    fixed = {"tm": (linking.KNOBS, "[4, 8]", 4), "tn": (linking.TILED, "[16, 32]", 16)}
+    for name, (text, choices, value) in fixed.items():
+        knob = f'transform.tune.knob<"{name}"> options = {choices}'
+        assert knob in text
+        Path(f"{name}.mlir").write_text(text.replace(knob, f"transform.param.constant {value} : i64"))
+    shutil.copy("best.provenance.json", "tm.provenance.json")
+    checked = of_two_files("check tm.mlir --library tn.mlir")
+    assert checked.code in (0, 3)  # 3: a busy machine
+    assert checked.out.startswith("correct; ")
+    alone = of_two_files("check tm.mlir")
+    assert alone.code == 1
+    require(alone.out, "unresolved external named sequence; --library FILE names a script that defines it")

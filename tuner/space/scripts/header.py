@@ -241,7 +241,7 @@ def read_provenance(script_file: Path, script: str) -> ScriptProvenance:
     if not file.is_file():
         raise UsageError(
             f"{script_file.name}: found no {file.name} next to it, which says what the script is for",
-            f"tuner export ... -o {script_file.name} writes both; a script and that file are moved together",
+            f"move that file with the script, or write both: tuner export ... -o {script_file.name}",
         )
     return parse_provenance(read_text(file, "the provenance of a script"), script, file.name)
 
