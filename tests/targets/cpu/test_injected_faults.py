@@ -1,7 +1,6 @@
 """Real kernels that do harm, in real child processes: each is a failure with stage and reason, none wins."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from tuner.core.interfaces import Effort, Script
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Record
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.workers.protocol import Factory, Limits, ServiceSpec
+from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.runtime.workers.worker import Worker
@@ -110,12 +109,7 @@ DEEP = Matmul(16, 16, 4096)  # rounding of many products hides cut numbers
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "what-is-verified.md"
 
 
-@pytest.fixture(scope="module")
-def child() -> Iterator[Worker]:
-    spec = ServiceSpec("forks", Factory("tests.targets.cpu.injected_faults:ForkedVerification"))
-    worker = Worker(spec, memory_bytes=4 << 30)
-    yield worker
-    worker.kill()
+SERVICE = "tests.targets.cpu.injected_faults:ForkedVerification"  # of the fixture ``child``
 
 
 def outcome_of(child: Worker, name: str, problem: Problem, *, is_timed: bool = False) -> object:

@@ -1,28 +1,19 @@
 """Forty more kernels that cheat, as a run sees them: which are found, and by whom, as the page lists."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.targets.cpu.more_dishonest_kernels import FINAL, KERNELS, PASSES, SEARCH, TIMING
 from tuner.core.errors import Stage
-from tuner.runtime.workers.protocol import Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 
 pytestmark = pytest.mark.mlir
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "what-is-verified.md"
 LIMIT_S = 120
-
-
-@pytest.fixture(scope="module")
-def child() -> Iterator[Worker]:
-    spec = ServiceSpec("forks", Factory("tests.targets.cpu.more_dishonest_kernels:ForkedEvaluation"))
-    worker = Worker(spec, memory_bytes=4 << 30)
-    yield worker
-    worker.kill()
+SERVICE = "tests.targets.cpu.more_dishonest_kernels:ForkedEvaluation"  # of the fixture ``child``
 
 
 @pytest.mark.parametrize("name", KERNELS)
