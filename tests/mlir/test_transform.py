@@ -158,6 +158,26 @@ def test_a_diagnostic_names_the_transform_op_or_that_of_the_payload_and_its_plac
     assert diagnostic(text, payload).startswith("linalg.matmul at payload:5:5: ")
 
 
+def test_an_op_that_fails_without_a_message_is_named() -> None:
+    tile = "transform.structured.tile_using_for %product tile_sizes [4, 4, 4] interchange = [0, 0, 1]"
+    said = diagnostic(product_script(f"%tile, %loops:3 = {tile} : ({ANY}) -> ({', '.join([ANY] * 4)})"))
+    why = "failed, and MLIR does not say why: are its attributes valid?"
+    assert said == f"transform.structured.tile_using_for at script:5:23: {why}"
+
+
+def test_a_message_that_mlir_repeats_without_a_line_break_is_printed_once() -> None:
+    values = "padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [0, 1, 2]"
+    pad = f"transform.structured.pad %product pad_to_multiple_of [3, 5, 7] {{{values}}}"
+    found = diagnostic(
+        product_script(
+            f"%padded, %pads, %copies = {pad} : ({ANY}) -> ({', '.join([ANY] * 3)})",
+            f"%hoisted = transform.structured.hoist_pad %pads by 3 loops : ({ANY}) -> {ANY}",
+        )
+    )
+    assert found.count("hoist_pad failed to apply") == 1
+    assert found.endswith("when applied to this op")
+
+
 def test_the_note_of_a_diagnostic_is_named_as_well() -> None:
     tile = f"%tile, %loops:4 = {TILE.partition(' = ')[2].partition(' tile_sizes')[0]} tile_sizes [1, 1, 1, 1]"
     found = diagnostic(product_script(f"{tile} : ({ANY}) -> ({', '.join([ANY] * 5)})"))

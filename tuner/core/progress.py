@@ -22,6 +22,11 @@ def report_steps_to(reader: Reader) -> None:
     _reader = reader
 
 
+def current_step() -> str:
+    """Returns the name of the step that this process is at; "" between steps."""
+    return _current
+
+
 @contextmanager
 def step(name: str) -> Iterator[None]:
     """Context manager: its body is the step ``name``, as in "timed out after 10 s in NAME".

@@ -4,6 +4,7 @@ import re
 import sys
 
 from tuner.core.errors import SCRIPT, CandidateError, OpPlace, Stage, nearest
+from tuner.core.progress import current_step
 from tuner.mlir import empty_matches, script_steps
 from tuner.mlir.bindings import Op, WalkResult, ext, interpreter, ir, op_names
 from tuner.mlir.cpu_ops.amx_block import AmxBlockOp
@@ -48,6 +49,8 @@ NOT_VECTORIZED = "Attempted to vectorize, but failed"
 DYNAMIC_SIZES = (
     "its sizes are dynamic: a tile size does not divide (pad, peel, or give large enough vector_sizes)"
 )
+NO_DIAGNOSTIC = "Diagnostic message"  # all that is left of an op that fails without a message
+UNDIVIDED = re.compile(r"(?<=\w)(?=at loc\()")  # two messages of MLIR without a line break: "this opat loc("
 LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
 
 
@@ -91,6 +94,7 @@ class OpLocations:
             return f"{names.get((file, line, column), 'an op')} at {place}"
 
         text = str(error).removeprefix("Failed to apply named transform sequence.").strip()
+        text = UNDIVIDED.sub("\n", text)
         lines = [line.strip() for line in text.splitlines() if line.strip() and not ADDED.search(line)]
         said = [
             LOCATION.sub(named, line.removeprefix("Diagnostic message at ").removeprefix("at "))
@@ -101,6 +105,7 @@ class OpLocations:
             why = [WHICH_LIBRARY]
         if said and UNDECIDED in said[0]:
             why = [WHO_DECIDES]
+        said = list(dict.fromkeys(said))  # MLIR repeats the message of an op that failed inside of others
         return "; ".join([*said[:2], *why])[:LENGTH_LIMIT] or type(error).__name__
 
     def _why_not_vectorized(self, lines: list[str]) -> list[str]:
@@ -308,11 +313,18 @@ def apply_script(
         sequence = entry_sequence(schedule)
         bind_trailing_arguments(sequence, trailing)
         locations = OpLocations(payload)
+        last_step = ""
         try:
             with script_steps.ops_as_steps(schedule), empty_matches.empty_matches_refused(schedule):
-                interpreter.apply_named_sequence(payload, sequence, schedule)
+                try:
+                    interpreter.apply_named_sequence(payload, sequence, schedule)
+                finally:
+                    last_step = current_step()
         except (ir.MLIRError, ValueError, RuntimeError) as error:
-            raise CandidateError(Stage.COMPILE, locations.diagnostic(error, schedule)) from error
+            said = locations.diagnostic(error, schedule)
+            if said == NO_DIAGNOSTIC:
+                said = f"{last_step}: failed, and MLIR does not say why: are its attributes valid?"
+            raise CandidateError(Stage.COMPILE, said) from error
 
 
 def verify(payload: ir.Module) -> None:
