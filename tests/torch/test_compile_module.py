@@ -246,6 +246,15 @@ def test_a_program_that_is_no_fusions_runs_and_is_not_exported(tmp_path: Path) -
         program.export(tmp_path / "whole")
 
 
+def test_a_module_that_is_compiled_as_a_whole_says_so_and_why() -> None:
+    line = r"^Function: compiled as a whole, without schedules: .* tensor<3x0xf32> has no elements$"
+    module = Function(lambda x: x[:, :0].sum(1) + x[:, 0])
+    with pytest.warns(UserWarning, match=line) as noted:
+        program = tuner.torch.compile(module, (X[:3],))
+    assert len(noted) == 1
+    equal(program(X[:3]), X[:3, 0])
+
+
 def test_an_index_out_of_range_is_an_error_as_in_eager_mode_also_under_torch_compile() -> None:
     class Rows(nn.Module):
         def __init__(self) -> None:

@@ -18,6 +18,7 @@ from tuner.programs.compile import children_in_background, compile_on_host
 from tuner.programs.lowering.resources import SplitPayload
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.fused_program import load as load_arrays
+from tuner.programs.run.host_function import HostFunction
 from tuner.programs.tuning import store_result, tune_text
 from tuner.results.output.program_tables import losses
 from tuner.results.output.progress import campaign_progress
@@ -58,8 +59,9 @@ def compile(  # noqa: A001 - as torch.compile
 
     Returns:
         The program, which is called like the module. A warning says which operations are scalar loops where
-        these are estimated to take more than a tenth of the time, and which operators run in PyTorch;
-        a program with such operators is not exported.
+        these are estimated to take more than a tenth of the time, why a program has no fusions and is
+        compiled as a whole, and which operators run in PyTorch; a program with such operators is not
+        exported.
 
     Raises:
         UsageError: torch.export or torch-mlir refuses the module, or an argument is wrong.
@@ -86,6 +88,8 @@ def compile(  # noqa: A001 - as torch.compile
         found = compared_with_eager(module, example_of(module, arguments, keywords or {}), program)
         program, note = with_fallback(program, found, db, threads)
         notes.append(note)
+    if isinstance(program.function, HostFunction):  # not where operators were left to PyTorch
+        notes.append(f"compiled as a whole, without schedules: {program.why_no_fusions}")
     _warn(module, notes)
     return program
 
