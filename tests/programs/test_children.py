@@ -30,6 +30,7 @@ from tuner.programs.fusion_compiler import (
     kept_program,
     missing_fusions,
 )
+from tuner.programs.fusions.payload import NotFused
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.fused_code import FusedImage
 from tuner.programs.run.fused_program import FusedFunction
@@ -89,7 +90,9 @@ def image(text: str = TEXT, **options: Any) -> FusedImage:
 
 
 def kept(text: str = TEXT, machine: Any = MACHINE, threads: int = 1) -> FusedImage | None:
-    return kept_program(text, None, machine, no_schedules, threads, dict)
+    found = kept_program(text, None, machine, no_schedules, threads, dict)
+    assert not isinstance(found, NotFused)
+    return found
 
 
 def test_equal_fusions_are_compiled_once_and_a_second_program_compiles_none(made: list[FusionTask]) -> None:

@@ -1,10 +1,12 @@
 """Compiles a payload, as fusions or as a whole, for GPU, simulator or host, and counts its device work."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage, UsageError
@@ -17,6 +19,7 @@ from tuner.core.programs import DeviceWork, Schedules, no_schedules
 from tuner.core.serialization import read_text
 from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import Value, ir
+from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.mlir.gpu.lowering import drop_code, outline_kernels
 from tuner.mlir.ir.memrefs import memref_bytes
 from tuner.mlir.ir.reading import op_of, source_of, walk
@@ -27,9 +30,13 @@ from tuner.programs.lowering.device import give_device_memory, lower_device_prog
 from tuner.programs.lowering.host import lower_host_program
 from tuner.programs.lowering.kernels import launch_kernels, problems_of, reference_kernels
 from tuner.programs.lowering.read_program import ProgramPayload, read_program
+from tuner.programs.lowering.resources import RESOURCE, SplitPayload, split_payload
 from tuner.programs.request import DEFAULTS, DeviceOptions, program_support
+from tuner.programs.run.host_function import check_host_code
 from tuner.programs.streams.async_ops import drop_tokens
+from tuner.runtime.compiled_files import LIMIT_BYTES, CompiledFiles, compiled_files
 from tuner.targets.backends import Backends
+from tuner.targets.cpu.compiler import object_code
 from tuner.targets.interface import ProgramSupport
 
 if TYPE_CHECKING:
@@ -50,6 +57,9 @@ class CompiledProgram:
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
     image: "FusedImage | None" = None  # the program as fusions, on the host
     why_no_fusions: str = ""  # why a program is not compiled as fusions; "" where that was not asked
+    object_code: bytes = (
+        b""  # of a program on the host as a whole; b"": its code is compiled when it is loaded
+    )
 
 
 @dataclass(frozen=True)
@@ -123,10 +133,10 @@ class ProgramCompiler:
                     return fused
                 reason = fused
             if not self.support.has_device:
-                payload = _read(text, entry)
-                chosen = self._scripts(problems_of(payload), scripts)
-                code = lower_host_program(payload, chosen, is_checked=is_checked)
-                return CompiledProgram(code, tuple(chosen), why_no_fusions=reason)
+                whole = partial(self._compile_whole, text, entry, scripts, reason, is_checked=is_checked)
+                if as_fusions and not is_checked and scripts == {}:
+                    return _kept_whole(self._whole_key(split_payload(text), entry, reason), whole)
+                return whole()
             made, chip = self.kernels(text, entry, scripts), chip_of(self.machine.chip)
             names = frozenset(matmul.name for matmul in made.matmuls)
             reference = reference_kernels(made.payload.module, names) if keeps_kernels else ""
@@ -196,7 +206,7 @@ class ProgramCompiler:
     def kept_program(
         self, text: str, entry: str | None, threads: int, resources: Callable[[], Mapping[str, bytes]]
     ) -> CompiledProgram | None:
-        """Returns a program of fusions on the host if nothing of it is to be compiled, else None.
+        """Returns a program on the host if nothing of it is to be compiled, else None.
 
         ``text`` is the payload without ``resources``, the data of its constants.
         """
@@ -205,10 +215,13 @@ class ProgramCompiler:
         if self.support.has_device:
             return None
         try:
-            image = kept_program(text, entry, self.machine, self.schedules, threads, resources)
+            found = kept_program(text, entry, self.machine, self.schedules, threads, resources)
         except CandidateError:  # whoever compiles the program says why
             return None
-        return None if image is None else CompiledProgram(image.code.program, (), image)
+        if isinstance(found, NotFused):
+            key = self._whole_key(SplitPayload(text, resources()), entry, found.reason)
+            return cast("CompiledProgram | None", compiled_files().read(key))
+        return None if found is None else CompiledProgram(found.code.program, (), found)
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
         from tuner.programs.fusion_compiler import compile_fusions  # loads pydantic
@@ -224,6 +237,30 @@ class ProgramCompiler:
         if isinstance(image, NotFused):
             return image.reason
         return CompiledProgram(image.code.program, (), image)
+
+    def _compile_whole(
+        self,
+        text: str,
+        entry: str | None,
+        scripts: Mapping[Problem, Script] | None,
+        reason: str,
+        *,
+        is_checked: bool,
+    ) -> CompiledProgram:
+        payload = _read(text, entry)
+        chosen = self._scripts(problems_of(payload), scripts)
+        code = lower_host_program(payload, chosen, is_checked=is_checked)
+        return CompiledProgram(code, tuple(chosen), why_no_fusions=reason)
+
+    def _whole_key(self, payload: SplitPayload, entry: str | None, reason: str) -> str:
+        """Returns the key, in ``CompiledFiles``, of a program on the host that is compiled as a whole."""
+        named = {*RESOURCE.findall(payload.text)}
+        data = tuple(
+            (name, hashlib.sha256(content).hexdigest())
+            for name, content in sorted(payload.resources.items())
+            if name in named
+        )
+        return CompiledFiles.key("program as a whole", payload.text, data, entry, self.machine, reason)
 
     def _scripts(
         self, problems: tuple[Problem, ...], given: Mapping[Problem, Script] | None
@@ -246,6 +283,27 @@ class ProgramCompiler:
         from tuner.space.scripts.choice import default_script  # loads pydantic
 
         return default_script(problem, self.machine)
+
+
+# Of a program as a whole, its text and its machine code, both with its constants: an eighth of the folder.
+WHOLE_LIMIT_BYTES = LIMIT_BYTES // 8
+
+
+def _kept_whole(key: str, compile_program: Callable[[], CompiledProgram]) -> CompiledProgram:
+    """Returns the program that ``compiled_files`` has for a key, else a new one with its machine code."""
+    found: CompiledProgram | None = compiled_files().read(key)
+    if found is not None:
+        return found
+    compiled = compile_program()
+    try:
+        made = object_code(compiled.code.llvm, C_INTERFACE + compiled.code.entry)
+        check_host_code(compiled.code, is_checked=False, object_code=made)
+    except CandidateError:  # the code is compiled when it is loaded, which says why that fails
+        return compiled
+    compiled = replace(compiled, object_code=made)
+    if len(made) + len(compiled.code.llvm) <= WHOLE_LIMIT_BYTES:
+        compiled_files().write(key, compiled)
+    return compiled
 
 
 def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:

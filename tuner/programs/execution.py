@@ -94,7 +94,7 @@ def host_function(
     """Returns a program on this processor; ``write`` receives what it prints. Raises CandidateError(LOAD)."""
     if compiled.image is not None:
         return FusedFunction(compiled.image.code, compiled.image.weights)
-    return HostFunction(compiled.code, write, compiled.why_no_fusions)
+    return HostFunction(compiled.code, write, compiled.why_no_fusions, compiled.object_code)
 
 
 def run_on_host(

@@ -4,10 +4,8 @@ import contextlib
 import ctypes
 import functools
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +64,7 @@ from tuner.programs.watched_times import host_watch, interleaved, reliability_of
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
 from tuner.runtime.cpu.roofline import measure_roofline
 from tuner.space.scripts.choice import first_configuration, why_no_strategy
-from tuner.targets.cpu.compiler import write_object
+from tuner.targets.cpu.compiler import object_code
 
 if TYPE_CHECKING:
     from tuner.programs.run.fused_program import FusedFunction
@@ -246,7 +244,7 @@ class FusionTask:
         """Compiles the fusion, and machine code where that may take long, in a process with a time limit."""
         code = self.compile().code
         if code.llvm_text.count("\n") > LONG_CODE:
-            _object_code(code.llvm_text, FUSION_ENTRY)
+            object_code(code.llvm_text, FUSION_ENTRY)
 
     @property
     def has_other_way(self) -> bool:
@@ -469,8 +467,10 @@ def kept_program(
     schedules: Schedules,
     threads: int,
     resources: Callable[[], Mapping[str, bytes]],
-) -> FusedImage | None:
+) -> FusedImage | NotFused | None:
     """Returns the program of ``compile_fusions`` if ``compiled_files`` has all its parts, else None.
+
+    NotFused where these say that the program must be compiled as a whole.
 
     Nothing is compiled, so no child process is needed. ``text`` is the payload without ``resources``, the
     data of its constants. Raises CandidateError where data are missing or do not fit.
@@ -478,7 +478,8 @@ def kept_program(
     files = compiled_files()
     formed = files.read(_formed_key(text, entry, machine))
     if not isinstance(formed, FormedText):
-        return None
+        found: NotFused | None = formed
+        return found
     data = functools.cache(resources)
     formed = formed.with_facts_of_data(data)
     known: dict[tuple[str, str], ScheduledFusion] = {}
@@ -587,7 +588,7 @@ def _linked(
         needs=needs,
         compiler=cpu_compiler().fingerprint,
         fusions=tuple(each.summary for each in fusions),
-        object_code=_object_code(llvm_text, PROGRAM_ENTRY),
+        object_code=object_code(llvm_text, PROGRAM_ENTRY),
         threads=threads if any(code.is_divided for code in codes) else 1,
         asserts=any(code.asserts for code in codes),
     )
@@ -605,13 +606,6 @@ def _scheduled(
             reason = f"{', '.join(dict.fromkeys(fusion.ops))}: {error.reason}"
             raise CandidateError(error.stage, reason) from error
     return tuple(known[fusion.kind, fusion.text] for fusion in formed.program.fusions)
-
-
-def _object_code(llvm_text: str, entry: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "code.o"
-        write_object(llvm_text, file, entry=entry)
-        return file.read_bytes()
 
 
 @dataclass(frozen=True)
@@ -658,5 +652,5 @@ def _init_codes(text: str) -> tuple[InitCode, ...]:
     objects: dict[str, bytes] = {}
     for each, program in made.items():
         with contextlib.suppress(CandidateError):
-            objects[each] = _object_code(program.llvm, C_INTERFACE + program.entry)
+            objects[each] = object_code(program.llvm, C_INTERFACE + program.entry)
     return tuple(InitCode(each, made.get(each.text), objects.get(each.text, b"")) for each in parts)

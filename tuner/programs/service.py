@@ -274,7 +274,7 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
     with _as_failures():
         compiler = _compiler(request)
         compiled = _compile(compiler, request, is_checked=False, as_fusions=True)
-    if compiled.image is None:  # the machine code of fusions is made already
+    if compiled.image is None and not compiled.object_code:  # else the machine code is made already
         check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
     return compiled
 

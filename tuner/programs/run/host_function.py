@@ -100,15 +100,15 @@ DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILIN
 _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
 
 
-def check_host_code(program: DeviceProgram, *, is_checked: bool) -> None:
+def check_host_code(program: DeviceProgram, *, is_checked: bool, object_code: bytes = b"") -> None:
     """Compiles a program's host code, if ``is_checked`` with checks of host accesses, without running it.
 
-    Raises CandidateError(LOAD) where it does not compile.
+    ``object_code`` is loaded instead, if it is given. Raises CandidateError(LOAD) where that fails.
     """
     llvm = with_checks(program.llvm) if is_checked else program.llvm
     names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls of these names after this text
     symbols = addresses_of(dict.fromkeys(names, _nothing))
-    HostCode(llvm, program.entry, symbols, is_run=False)
+    HostCode(llvm, program.entry, symbols, is_run=False, object_code=object_code)
 
 
 class InterpretedKernels:

@@ -94,6 +94,17 @@ def write_object(
         raise CandidateError(stage, reason_of(error)) from error
 
 
+def object_code(llvm_text: str, entry: str) -> bytes:
+    """Returns the object code of LLVM-dialect text, whose function ``entry`` must compile.
+
+    Raises CandidateError(LOAD).
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "code.o"
+        write_object(llvm_text, file, entry=entry)
+        return file.read_bytes()
+
+
 TIMEOUT_S = 60.0
 OPTIONS = ("-d", "--no-show-raw-insn")
 INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\s+(\S.*?)\s*$", re.MULTILINE)  # after its address
