@@ -1,5 +1,6 @@
-"""torch.roll and F.pad give what eager mode gives, by any shift and margin; a program keeps its fusions."""
+"""Rolls, pads and folds give what eager mode gives, by any shift, margin and stride; fusions are kept."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -111,9 +112,40 @@ def test_a_pad_that_cuts_more_than_there_is_is_refused() -> None:
         if node.target is torch.ops.aten.pad.default:
             node.args = (node.args[0], (6, -5))
     with pytest.raises(
-        UsageError, match=r"aten\.constant_pad_nd\.default cuts more than the 4 of a dimension"
+        UsageError, match=r"aten\.constant_pad_nd at \S+ \(it cuts more than the elements of a dimension\)"
     ):
         tuner.torch.compile(exported)
+
+
+FOLDS: dict[str, dict[str, Any]] = {  # (size, kernel, dilation, padding, stride) of ``nn.Fold``
+    "volo": {"output_size": 14, "kernel_size": 3, "padding": 1, "stride": 2},
+    "each axis": {
+        "output_size": (7, 9),
+        "kernel_size": (2, 3),
+        "dilation": (2, 1),
+        "padding": (0, 2),
+        "stride": (1, 3),
+    },
+    "apart": {"output_size": (8, 6), "kernel_size": 1, "stride": 2},
+    "padding": {"output_size": (4, 4), "kernel_size": 2, "padding": 4, "stride": 7},
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+@pytest.mark.parametrize("name", FOLDS)
+def test_a_fold_adds_up_windows_as_in_eager_mode(name: str, dtype: Any) -> None:
+    module = nn.Fold(**FOLDS[name])
+    size, kernel, gap, pad, step = (
+        torch.nn.modules.utils._pair(each)  # noqa: SLF001 - as Fold does
+        for each in (module.output_size, module.kernel_size, module.dilation, module.padding, module.stride)
+    )
+    axes = zip(size, kernel, gap, pad, step, strict=True)
+    windows = math.prod((of + 2 * p - g * (k - 1) - 1) // s + 1 for of, k, g, p, s in axes)
+    x = torch.randn(2, 3 * math.prod(kernel), windows).to(dtype)
+    program = tuner.torch.compile(module, (x,))
+    assert program.why_no_fusions == ""
+    tolerance = 1e-6 if dtype is torch.float32 else 2e-2  # eager mode rounds each sum of bf16
+    torch.testing.assert_close(program(x), module(x), rtol=tolerance, atol=tolerance)
 
 
 def test_a_program_with_a_roll_keeps_its_fusions_and_is_exported(tmp_path: Any) -> None:

@@ -1,5 +1,6 @@
 """A refusal names each operator that is refused, and the line of the module that calls it."""
 
+import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -59,9 +60,7 @@ def test_all_refused_operators_are_named_at_once_with_their_lines() -> None:
     with pytest.raises(UsageError, match=r"^operators that are not supported: [^\n]+$") as raised:
         tuner.torch.compile(NotLowered(), (ROWS, POSITION))
     found = re.findall(rf"(aten\.[\w.]+) at [^ ]*{HERE.name}:(\d+) \(", str(raised.value))
-    lines = enumerate(HERE.read_text().splitlines(), 1)
-    marks = [(re.search(r"  # (aten\.[\w.]+)$", line), number) for number, line in lines]
-    expected = {(mark[1], str(number)) for mark, number in marks if mark}
+    expected = marked_lines(NotLowered)
     assert len(expected) == 8
     assert expected <= set(found)
     assert len(found) == len(set(found))  # the three calls of index_copy are one
@@ -84,6 +83,34 @@ def test_what_tuner_checks_is_refused_with_operator_and_line(name: str) -> None:
     line = line_with("return self.function(")
     assert re.search(rf"{re.escape(operator)} at [^ ]*{HERE.name}:{line}\b", message), message
     assert "\n" not in message
+
+
+class OfEachKind(nn.Module):
+    """What tuner checks before decompositions, after them, of uint8, and what torch-mlir does not lower."""
+
+    def forward(self, x: Any, pixels: Any) -> Any:
+        windows = x.as_strided((3, 2), (2, 1))  # aten.as_strided
+        again = x.as_strided((2, 2), (1, 1))  # aten.as_strided
+        noise = torch.bernoulli(x * 0)  # aten.bernoulli
+        steps = torch.linspace(0, 9, 4, dtype=torch.int64)  # aten.linspace
+        at = nn.functional.max_pool2d(x[None], 2, return_indices=True)[1]  # aten.max_pool2d_with_indices
+        half = pixels // 2  # aten.floor_divide
+        counts = torch.histc(x, 4)  # aten.histc
+        return windows, again, noise, steps, at, half, counts
+
+
+def marked_lines(module: type[nn.Module]) -> set[tuple[str, str]]:
+    lines, first = inspect.getsourcelines(module)
+    marks = [(re.search(r"  # (aten\.[\w.]+)$", line), number) for number, line in enumerate(lines, first)]
+    return {(mark[1], str(number)) for mark, number in marks if mark}
+
+
+def test_refusals_of_all_checks_are_one_list() -> None:
+    with pytest.raises(UsageError, match=r"^operators that are not supported: [^\n]+$") as raised:
+        tuner.torch.compile(OfEachKind(), (ROWS, torch.zeros(4, dtype=torch.uint8)))
+    found = re.findall(rf"(aten\.[\w.]+) at [^ ]*{HERE.name}:(\d+) \(", str(raised.value))
+    assert {*found} == marked_lines(OfEachKind)
+    assert "call module.eval()" in str(raised.value)
 
 
 def test_a_condition_on_numbers_is_refused_with_its_line() -> None:

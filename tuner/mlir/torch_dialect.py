@@ -58,11 +58,12 @@ def lower(text: str, *, has_locations: bool = False) -> str:
         return str(module.operation.get_asm(enable_debug_info=has_locations))
 
 
-def refused_operators(text: str) -> tuple[tuple[str, str], ...]:
+def refused_operators(text: str, known: Collection[str] = ()) -> tuple[tuple[str, str], ...]:
     """Returns why each operator of a module is refused: ("aten.topk at m.py:7", "reason"), in order of lines.
 
     Each time the module is refused, the results of the operators at fault become arguments of the function,
-    and the rest is lowered. A refusal that names no operator ends the search.
+    and the rest is lowered. A refusal that names no operator ends the search. Operators that are ``known`` to
+    be refused are not lowered at all.
     """
     bindings = torch_pass_bindings()
     ir = bindings.ir
@@ -72,6 +73,8 @@ def refused_operators(text: str) -> tuple[tuple[str, str], ...]:
         try:
             module = ir.Module.parse(text)
         except ir.MLIRError:
+            return ()
+        if known and not _drop_operators(ir, module, known):
             return ()
         while len(refused) < MOST_REFUSED:
             lowered = ir.Module.parse(str(module.operation.get_asm(enable_debug_info=True)))
@@ -124,15 +127,14 @@ def _place(location: Any) -> str:
 
 
 def _drop_operators(ir: Any, module: Any, places: Collection[str]) -> bool:
-    """Makes arguments of what the operators at these places give, False where not all are tensors."""
+    """Makes arguments of the tensors that the operators at these places give; False where there are none."""
     function = module.body.operations[0]
     block = function.regions[0].blocks[0]
-    dropped = [op for op in block.operations if _place(op.location) in places and not _is_kept(op)]
+    own = [op for op in block.operations if _place(op.location) in places and not _is_kept(op)]
+    dropped = [op for op in own if all(str(each.type).startswith("!torch.vtensor") for each in op.results)]
     inputs = [each.type for each in block.arguments]
     for op in dropped:
         for result in op.results:
-            if not str(result.type).startswith("!torch.vtensor"):
-                return False
             result.replace_all_uses_with(block.add_argument(result.type, op.location))
             inputs.append(result.type)
     for op in reversed(dropped):

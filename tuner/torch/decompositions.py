@@ -19,13 +19,12 @@ from typing import Any
 import torch
 from torch._export.utils import _get_decomp_for_cia
 
-from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_decompositions
 from tuner.torch.convolutions import convolution
 from tuner.torch.interpolation import interpolations
 from tuner.torch.pooling import adaptive_average_pool, adaptive_max_pool, average_pool, max_pool
 from tuner.torch.products import sums_with_products
-from tuner.torch.rearrangements import block_diagonal, constant_pad, roll
+from tuner.torch.rearrangements import block_diagonal, constant_pad, fold, roll
 
 GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
 ATEN = torch.ops.aten
@@ -77,6 +76,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.block_diag.default: block_diagonal,
         ATEN.constant_pad_nd.default: constant_pad,
         ATEN.roll.default: roll,
+        ATEN.col2im.default: fold,
         **interpolations(),
         # of integers by their bits: torch-mlir would compute aten.neg of them as floats
         ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
@@ -263,10 +263,11 @@ def _bucketize(
 
 
 def _of_floats(linspace: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns linspace of floats; of integers, whose steps are rounded otherwise, it is refused later."""
 
     def computed(*arguments: Any, dtype: torch.dtype | None = None, **keywords: Any) -> Any:
         if dtype is not None and not dtype.is_floating_point:
-            raise UsageError("linspace of integers is not supported: its steps are rounded otherwise")
+            return NotImplemented
         return linspace(*arguments, dtype=dtype, **keywords)
 
     return computed

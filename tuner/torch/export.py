@@ -24,9 +24,15 @@ from tuner.torch.decompositions import composites, decompositions
 from tuner.torch.export_key import export_key
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
 from tuner.torch.importer import bytes_of, import_program
-from tuner.torch.lowering import fold_uniform, lower_in_child, lower_in_process, promote_unsigned
+from tuner.torch.lowering import (
+    fold_uniform,
+    lower_in_child,
+    lower_in_process,
+    promote_unsigned,
+    require_none_of,
+)
 from tuner.torch.packed_nibbles import with_unpacked_weights
-from tuner.torch.refusals import line_of, place_of
+from tuner.torch.refusals import RANDOM, RefusedOperator, line_of, place_of
 
 TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
 # process-wide on purpose: torch.export keeps what it traces in variables of its modules, and torch.compile
@@ -95,15 +101,15 @@ def export_module(
     program = exported_graph(module, arguments, keywords)
     with TRACING, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
-        _require_followed(program)
+        refused = _unlike_pytorch(program)
         program = with_unpacked_weights(program)
         shared = _shared(program)
         is_usual = lower in (lower_in_child, lower_in_process)  # another lowering gives another text
         key = export_key(program) if is_usual else None
-        known: LoweredProgram | None = None if key is None else compiled_files().read(key)
+        known: LoweredProgram | None = None if key is None or refused else compiled_files().read(key)
         if known is None:
             on_new()
-            imported, weights = _imported(program)
+            imported, weights = _imported(program, refused)
             is_kept = key is not None and imported.has_weights_of(program, weights)
         else:
             weights = known.weights_of(program)
@@ -163,7 +169,13 @@ class LoweredProgram:
         )
 
 
-def _imported(program: torch.export.ExportedProgram) -> tuple[LoweredProgram, dict[str, bytes]]:
+def _imported(
+    program: torch.export.ExportedProgram, refused: tuple[RefusedOperator, ...]
+) -> tuple[LoweredProgram, dict[str, bytes]]:
+    """Returns the program in torch-mlir's dialect, and the data of its constants.
+
+    Raises UsageError where operators are ``refused`` already, or are by a check here.
+    """
     # of the operations that torch-mlir lowers; changes of buffers are then results
     table = decompositions() | composites(program.graph)
     with _views_as_reshapes(program.graph):
@@ -171,7 +183,8 @@ def _imported(program: torch.export.ExportedProgram) -> tuple[LoweredProgram, di
     fold_uniform(program.graph)
     _drop_unchanged_buffers(program)
     _require_pure(program)
-    promote_unsigned(program)
+    refused = (*refused, *_still_unlike_pytorch(program.graph), *promote_unsigned(program))
+    require_none_of(refused, lambda: import_program(program).text)
     for weights in (program.state_dict, program.constants):
         for name, weight in weights.items():
             if isinstance(weight, torch.Tensor):
@@ -271,24 +284,53 @@ def _unless_refused(
         raise UsageError(f"torch.export refuses the module: {first_line(error)}{place}") from error
 
 
-def _require_followed(program: torch.export.ExportedProgram) -> None:
-    """Raises UsageError for operations that torch-mlir would compute otherwise than PyTorch."""
-    # also in nested graphs, such as those under autocast
+def _unlike_pytorch(program: torch.export.ExportedProgram) -> tuple[RefusedOperator, ...]:
+    """Returns the operators, also in nested graphs, that torch-mlir would compute otherwise than PyTorch."""
+    # nested graphs are such as those under autocast
     graphs = [each for each in program.graph_module.modules() if isinstance(each, torch.fx.GraphModule)]
-    for node in [each for graph in graphs for each in graph.graph.nodes if each.op == "call_function"]:
-        if node.target is torch.ops.aten.as_strided.default:
-            raise UsageError(
-                f"{place_of(node)} is not supported: it reads memory by the strides of its input"
-            )
-        if "upsample_bi" in str(node.target) and not node.meta["val"].is_floating_point():
-            raise UsageError(f"{place_of(node)} of uint8 is not supported: PyTorch computes in fixed point")
-        is_operation = isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name
-        schema = node.target._schema.arguments if is_operation else ()  # noqa: SLF001
-        given = dict(zip((each.name for each in schema), node.args, strict=False)) | node.kwargs
-        if given.get("train") is True and given.get("dropout"):  # of a recurrent network
-            raise _chance([node])
-        if given.get("per_sample_weights") is not None:  # dropped by torch-mlir, without a word
-            raise UsageError(f"{place_of(node)} with per_sample_weights is not supported")
+    calls = [node for graph in graphs for node in graph.graph.nodes if node.op == "call_function"]
+    reasons = [(node, _why_unlike_pytorch(node)) for node in calls]
+    return tuple(RefusedOperator(place_of(node), reason) for node, reason in reasons if reason)
+
+
+def _why_unlike_pytorch(node: torch.fx.Node) -> str:
+    if node.target is torch.ops.aten.as_strided.default:
+        return "it reads memory by the strides of its input"
+    if "upsample_bi" in str(node.target) and not node.meta["val"].is_floating_point():
+        return "of uint8: PyTorch computes in fixed point"
+    is_operation = isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name
+    schema = node.target._schema.arguments if is_operation else ()  # noqa: SLF001
+    given = dict(zip((each.name for each in schema), node.args, strict=False)) | node.kwargs
+    if given.get("train") is True and given.get("dropout"):  # of a recurrent network
+        return RANDOM
+    if given.get("per_sample_weights") is not None:  # dropped by torch-mlir, without a word
+        return "with per_sample_weights"
+    return ""
+
+
+def _still_unlike_pytorch(graph: torch.fx.Graph) -> tuple[RefusedOperator, ...]:
+    """Returns such operators of a graph after decompositions."""
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    reasons = [(node, _why_still_unlike_pytorch(node)) for node in calls]
+    return tuple(RefusedOperator(place_of(node), reason) for node, reason in reasons if reason)
+
+
+def _why_still_unlike_pytorch(node: torch.fx.Node) -> str:
+    # torch-mlir's generator is not PyTorch's, nor are its seeds
+    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        return RANDOM
+    # torch-mlir gives -1 for a NaN, PyTorch the index of the NaN
+    if "max_pool" in str(node.target) and any(_is_second_result(each) for each in node.users):
+        return "its indices, of NaN, would be wrong"
+    if node.target is torch.ops.aten.linspace.default and not node.meta["val"].is_floating_point():
+        return "of integers: its steps would be rounded otherwise"
+    if node.target is torch.ops.aten.constant_pad_nd.default and min(node.args[1]) < 0:
+        return "it cuts more than the elements of a dimension"
+    return ""
+
+
+def _is_second_result(node: torch.fx.Node) -> bool:
+    return node.target is operator.getitem and node.args[1] == 1
 
 
 def _shared(program: torch.export.ExportedProgram) -> str:
@@ -366,21 +408,6 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
                 "call module.eval(), or return the new value",
             )
     _require_static(program)
-    # torch-mlir's generator is not PyTorch's, nor are its seeds
-    seeded = torch.Tag.nondeterministic_seeded
-    drawing = [node for node in program.graph.nodes if seeded in getattr(node.target, "tags", ())]
-    if drawing:
-        raise _chance(drawing)
-    for node in program.graph.nodes:
-        # torch-mlir gives -1 for a NaN, PyTorch the index of the NaN
-        if node.target is operator.getitem and node.args[1] == 1 and "max_pool" in str(node.args[0].target):
-            place = place_of(node.args[0])
-            raise UsageError(f"indices of {place} are not supported: those of NaN would be wrong")
-
-
-def _chance(nodes: list[torch.fx.Node]) -> UsageError:
-    places = "; ".join(dict.fromkeys(map(place_of, nodes)))
-    return UsageError(f"the module draws random numbers, by {places}", "call module.eval()")
 
 
 def _require_static(program: torch.export.ExportedProgram) -> None:

@@ -6,6 +6,7 @@ torch-mlir, the graph is changed where torch-mlir would be wrong: ``fold_uniform
 ``promote_unsigned`` converts uint8.
 """
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -46,14 +47,29 @@ def _lowered(text: str, lower_module: Callable[[str], str], call: Callable[[Call
     try:
         return str(call(partial(lower_module, module))) + mark + resources
     except CandidateError as error:
-        refused = _refused_operators(module, call)
-        require_none(refused)
+        require_none(_refused_operators(module, call))
         raise UsageError(f"torch-mlir refuses the module: {error.reason}") from error
 
 
-def _refused_operators(module: str, call: Callable[[Callable[[], Any]], Any]) -> tuple[RefusedOperator, ...]:
+def require_none_of(refused: tuple[RefusedOperator, ...], text: Callable[[], str]) -> None:
+    """Raises UsageError if operators are refused, also for those that torch-mlir refuses.
+
+    ``text`` returns the module in torch-mlir's dialect.
+    """
+    if not refused:
+        return
+    with contextlib.suppress(UsageError):  # the import may fail because of a refused operator
+        module = text().partition(RESOURCES)[0]
+        known = tuple(each.place for each in refused)
+        refused = (*refused, *_refused_operators(module, call_in_kept_child, known))
+    require_none(refused)
+
+
+def _refused_operators(
+    module: str, call: Callable[[Callable[[], Any]], Any], known: tuple[str, ...] = ()
+) -> tuple[RefusedOperator, ...]:
     try:
-        return tuple(RefusedOperator(*each) for each in call(partial(refused_operators, module)))
+        return tuple(RefusedOperator(*each) for each in call(partial(refused_operators, module, known)))
     except CandidateError:  # torch-mlir crashes
         return ()
 
@@ -143,30 +159,44 @@ BYTES = frozenset(
 )
 
 
-def promote_unsigned(program: torch.export.ExportedProgram) -> None:
-    """Converts uint8 as PyTorch promotes it, in place; raises UsageError where a sign would matter."""
+def promote_unsigned(program: torch.export.ExportedProgram) -> tuple[RefusedOperator, ...]:
+    """Converts uint8 as PyTorch promotes it, in place; returns the operators for which a sign would matter.
+
+    Raises UsageError for an argument or a weight of another unsigned type.
+    """
+    refused = []
     for node in list(program.graph.nodes):
         found = _types([node, *node.all_input_nodes]) & UNSIGNED
+        if not found:
+            continue
+        reason = ""
         if found - {torch.uint8}:
             names = ", ".join(sorted(str(each).removeprefix("torch.") for each in found))
-            raise UsageError(f"{names} is not supported: of unsigned types, only uint8")
-        if found and node.op == "call_function":
-            _promote(program, node)
+            reason = f"{names} is not supported: of unsigned types, only uint8"
+            if node.op == "placeholder":
+                raise UsageError(reason)
+        elif node.op == "call_function" and not _is_promoted(program, node):
+            reason = "of uint8: convert to int32 before it"
+        if reason and node.op == "call_function":
+            refused.append(RefusedOperator(place_of(node), reason))
+    return tuple(refused)
 
 
-def _promote(program: torch.export.ExportedProgram, node: torch.fx.Node) -> None:
+def _is_promoted(program: torch.export.ExportedProgram, node: torch.fx.Node) -> bool:
     target: Any = node.target
     given, taken = _types([node]), _types(node.all_input_nodes)
     if target in CONVERSIONS and torch.uint8 in given and any(each.is_floating_point for each in taken):
         _convert(program, node, torch.int32)  # wraps, where fptoui has no value
-    elif not given or target in CONVERSIONS or (torch.uint8 in given and _base(target) in BYTES):
-        return
-    elif given == {torch.bool} and torch.Tag.pointwise in target.tags:
+        return True
+    if not given or target in CONVERSIONS or (torch.uint8 in given and _base(target) in BYTES):
+        return True
+    if given == {torch.bool} and torch.Tag.pointwise in target.tags:
         _convert(program, node, torch.int64)
-    elif torch.uint8 not in given and (torch.Tag.pointwise in target.tags or target in REDUCTIONS):
+        return True
+    if torch.uint8 not in given and (torch.Tag.pointwise in target.tags or target in REDUCTIONS):
         _convert(program, node, *given)
-    elif _base(target) != "getitem":
-        raise UsageError(f"{place_of(node)} of uint8 is not supported: convert to int32 before it")
+        return True
+    return _base(target) == "getitem"
 
 
 def _convert(program: torch.export.ExportedProgram, node: torch.fx.Node, dtype: torch.dtype) -> None:

@@ -1,15 +1,14 @@
 """Operations that move elements, as slices, pads and concatenations of static sizes.
 
 torch-mlir 20261001 gives a roll dynamic sizes, which no fusion has, and is wrong for a roll by less than
-minus the size; it leaves the elements in place where a pad adds as many as it cuts; it has no ``block_diag``.
+minus the size; it leaves the elements in place where a pad adds as many as it cuts; it has no ``block_diag``;
+of ``fold`` (``col2im``) it makes a scatter, which is not lowered.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import torch
-
-from tuner.core.errors import UsageError
 
 ATEN = torch.ops.aten
 Scalar = bool | int | float
@@ -53,9 +52,7 @@ def constant_pad(x: torch.Tensor, pad: Sequence[int], value: Scalar = 0) -> Any:
         first = max(-before, 0)
         end = x.shape[dim] - max(-after, 0)
         if end < first:
-            raise UsageError(
-                f"{ATEN.constant_pad_nd.default} cuts more than the {x.shape[dim]} of a dimension"
-            )
+            return NotImplemented  # is refused
         kept = ATEN.slice.Tensor(kept, dim, first, end)
         shape[dim] += before + after
     if not kept.numel() and 0 not in shape:
@@ -75,3 +72,53 @@ def block_diagonal(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
         rows.append(ATEN.constant_pad_nd.default(matrix, [before, after]))
         before += matrix.shape[1]
     return ATEN.cat.default(rows)
+
+
+def fold(
+    x: torch.Tensor,
+    size: Sequence[int],
+    kernel: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> Any:
+    """Returns the image (..., height, width) to which overlapping windows add up, the inverse of ``unfold``.
+
+    The numbers of all windows are x (..., channels * window height * window width, windows). Narrow floats
+    are added in f32, and rounded once.
+    """
+    if not x.is_floating_point():
+        return NotImplemented
+    axes = [*zip(size, kernel, dilation, padding, stride, strict=True)]
+    counts = [(of + 2 * pad - gap * (wide - 1) - 1) // step + 1 for of, wide, gap, pad, step in axes]
+    wide = x if x.dtype in (torch.float32, torch.float64) else x.float()
+    image = wide.reshape(*x.shape[:-2], -1, *kernel, *counts)  # (..., c, kh, kw, rows, columns)
+    rows = _overlapped(image, -4, -2, *axes[0])  # (..., c, kw, height, columns)
+    return _overlapped(rows, -3, -1, *axes[1]).to(x.dtype)
+
+
+def _overlapped(
+    x: torch.Tensor, taps: int, dim: int, size: int, count: int, gap: int, pad: int, step: int
+) -> torch.Tensor:
+    """Returns windows added up along a dimension, where they begin ``step`` apart.
+
+    Dimension ``taps`` of x has the ``count`` elements of a window, which are ``gap`` apart; ``dim`` has the
+    windows, and becomes ``size`` elements, the first of which is element ``pad`` of the first window.
+    """
+    behind = [0, 0] * (-1 - dim)  # of ``constant_pad_nd``, which begins with the last dimension
+    total = None
+    for tap in range(count):
+        part = x.select(taps, tap)
+        if step > 1:  # zeros between the windows
+            apart = ATEN.constant_pad_nd.default(part.unsqueeze(dim), [*behind, 0, step - 1])
+            part = apart.flatten(dim - 1, dim)
+        before = tap * gap - pad
+        after = size - before - part.shape[dim]
+        if -part.shape[dim] < min(before, after):  # else all of it is padding
+            part = ATEN.constant_pad_nd.default(part, [*behind, before, after])
+            total = part if total is None else total + part
+    if total is None:
+        shape = [*x.select(taps, 0).shape]
+        shape[dim] = size
+        return torch.zeros(shape, dtype=x.dtype)
+    return total

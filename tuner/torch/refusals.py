@@ -12,6 +12,7 @@ import torch
 from tuner.core.errors import UsageError
 from tuner.mlir.torch_dialect import INTEGERS, MARK
 
+RANDOM = "it draws random numbers"
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 # folders whose lines are not the module's
 LIBRARIES = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
@@ -32,9 +33,12 @@ class RefusedOperator:
 
 def require_none(refused: Iterable[RefusedOperator]) -> None:
     """Raises UsageError with all refused operators in one line, each once."""
-    texts = dict.fromkeys(each.text for each in refused)
+    found = tuple(refused)
+    texts = dict.fromkeys(each.text for each in found)
     if texts:
-        raise UsageError(f"operators that are not supported: {'; '.join(texts)}")
+        is_random = any(each.reason == RANDOM for each in found)
+        hint = "call module.eval()" if is_random else ""
+        raise UsageError(f"operators that are not supported: {'; '.join(texts)}", hint)
 
 
 def place_of(node: torch.fx.Node) -> str:
