@@ -2,7 +2,7 @@
 
 import datetime
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from tuner.db.queries import AnySelect
 
 Row = TypeVar("Row", RunRow, TrialRow, CampaignRow)
+
+
+READ_AT_ONCE = 500  # trials that are in memory as rows
 
 
 @final
@@ -352,6 +355,14 @@ class Store:
         with self._database.reading() as session:
             return _trials(session, queries.trials_of_query(query))
 
+    def each_trial(self, query: TrialQuery) -> Iterator[StoredTrial]:
+        """Yields the trials of ``trials(query)`` one after the other; some hundred are in memory at once.
+
+        The database is read until the last one: the caller writes nothing in between.
+        """
+        with self._database.reading() as session:
+            yield from _each_trial(session, queries.trials_of_query(query))
+
     def count_of_trials(self, query: TrialQuery) -> int:
         """Returns how many trials with an outcome match a query, without its limit, ``best`` and order."""
         with self._database.reading() as session:
@@ -513,13 +524,21 @@ def _unknown(connection: Connection, table: type[Row], row_id: int) -> UsageErro
 
 
 def _trials(session: Session, chosen: "AnySelect") -> tuple[StoredTrial, ...]:
-    selected = [*session.execute(chosen)]
-    alone = {row.run_id for row, first, final in selected if first is not None and final is None}
+    return tuple(_each_trial(session, chosen))
+
+
+def _each_trial(session: Session, chosen: "AnySelect") -> Iterator[StoredTrial]:
     # the quietest moment of each run shows which times were disturbed
-    quietest_s = dict(map(tuple, session.execute(queries.quietest_reference_s(alone)))) if alone else {}
-    return tuple(
-        rows.trial_of(row, first, final, quietest_s.get(row.run_id)) for row, first, final in selected
-    )
+    quietest_s: dict[int, float | None] = {}
+    selected = session.execute(chosen, execution_options={"yield_per": READ_AT_ONCE})
+    for part in selected.partitions():
+        alone = {row.run_id for row, first, final in part if first is not None and final is None}
+        new = alone - quietest_s.keys()
+        if new:
+            quietest_s |= dict.fromkeys(new)
+            quietest_s |= dict(map(tuple, session.execute(queries.quietest_reference_s(new))))
+        for row, first, last in part:
+            yield rows.trial_of(row, first, last, quietest_s.get(row.run_id))
 
 
 def _now() -> datetime.datetime:

@@ -7,6 +7,7 @@ import pty
 import re
 import signal
 import struct
+import sys
 import termios
 import threading
 import urllib.request
@@ -28,7 +29,15 @@ from tests.db.test_groups import RESULT, begin_campaign
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.commands.report import HOST, listening, report, serve
-from tuner.cli.main import HELP_COLUMNS, USUAL_COLUMNS, Commands, example_lines, screen_columns
+from tuner.cli.main import (
+    HELP_COLUMNS,
+    MISUSED,
+    USUAL_COLUMNS,
+    Commands,
+    _reported,
+    example_lines,
+    screen_columns,
+)
 from tuner.cli.options import parse_candidate, parse_share
 from tuner.cli.session import ended_by_signals
 from tuner.core.candidate import Candidate, TargetName
@@ -111,7 +120,7 @@ def test_a_line_with_a_defect_or_without_json_is_found(tuner: Tuner, monkeypatch
         assert command_lines.complaint((options,), tuner) == ""
     with monkeypatch.context() as patch:
         patch.setattr(json, "dumps", lambda *_, **__: "none")
-        assert "--json printed" in command_lines.complaint(("history", "--json"), tuner)
+        assert "--json printed" in command_lines.complaint(("history", "--runs", "--json"), tuner)
     monkeypatch.setattr("tuner.cli.commands.history.page_of_trials", lambda *_: 1 / 0)
     assert "defect: ZeroDivisionError" in command_lines.complaint(("history",), tuner)
 
@@ -255,6 +264,23 @@ def terminal(columns: int) -> Iterator[list[bytes]]:
         yield shown
     reader.join()
     os.close(ours)
+
+
+def test_long_errors_are_wrapped_on_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = UsageError(f"shape: {'found a word ' * 12}", f"tuner tune {'matmul ' * 12}")
+    assert _reported(error, ()) == MISUSED
+    assert [len(line) > 80 for line in capsys.readouterr().err.splitlines()] == [True, True]
+    monkeypatch.setitem(
+        _reported.__globals__, "columns_of", lambda stream: 80 if stream is sys.stderr else None
+    )
+    _reported(error, ())
+    *lines, hint = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= 80
+    assert " ".join(" ".join(lines).split()) == f"error: {error.message}".strip()
+    assert hint.startswith("hint: tuner tune matmul matmul")  # a command stays one line, to be copied
 
 
 def test_a_page_is_not_written_to_a_terminal(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Past trials by what users say of them."""
 
 import datetime
+import gc
 import importlib.util
 import sys
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,17 @@ import pytest
 from tests.trials import measurement, run, top_trial, trial
 from tests.tuning import fakes
 from tuner.analysis.ratios import Comparable, NotComparable
+from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.records import Verdict
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db import rows
+from tuner.db import store as db_store
 from tuner.db.store import Store
 from tuner.results.database_name import database_text, naming_database, which_database
 from tuner.results.differences import differences, trial_difference
-from tuner.results.past_runs import Trials, page_of_trials, past_trials, trial_query
+from tuner.results.output.json_documents import listed_document
+from tuner.results.past_runs import Trials, each_past_trial, page_of_trials, past_trials, trial_query
 
 NOON = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
 
@@ -33,6 +38,7 @@ def test_conditions_may_be_said_in_any_way_and_an_unknown_one_is_refused() -> No
         trial_query(color="red")
 
 
+OTHER = Candidate("another", (("only_here", "x"),))
 SLOW, FAILED = trial(4, measurement(2e-3)), trial(5, Failure(Stage.VERIFY, "wrong"))
 
 
@@ -200,3 +206,49 @@ def test_of_a_long_history_only_the_trials_of_the_page_are_read(
         read.clear()
         page, _ = page_of_trials(store, TrialQuery(sort=sort), 4)
         assert sorted(read) == sorted(each.id for each in page)
+
+
+def test_a_listing_of_all_trials_holds_some_hundred_in_memory(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """200,000 trials as JSON took 2.3 GB: all of them and all lines were made before one was printed."""
+    monkeypatch.setattr(db_store, "READ_AT_ONCE", 5)
+    for seed in range(3):
+        fakes.tune(store, trials=12, seed=seed)
+    rows_of_trials: weakref.WeakSet[Any] = weakref.WeakSet()
+    trial_of = rows.trial_of
+
+    def counted(row: Any, *others: Any) -> StoredTrial:
+        rows_of_trials.add(row)
+        return trial_of(row, *others)
+
+    monkeypatch.setattr(rows, "trial_of", counted)
+    most = 0
+    listed = []
+    for found in each_past_trial(store, TrialQuery()):
+        gc.collect()
+        most = max(most, len(rows_of_trials))
+        listed.append(listed_document(found, ())["trial"])
+    assert len(listed) > 30
+    assert most <= 10
+    assert listed == [each.id for each in past_trials(store, TrialQuery())]
+
+
+@pytest.mark.parametrize("sort", ["created", "-median"])
+@pytest.mark.parametrize("conditions", [{}, {"best": True}, {"limit": 7}, {"run": 2}])
+def test_a_streamed_listing_is_what_is_read_at_once(
+    store: Store, sort: str, conditions: dict[str, Any]
+) -> None:
+    for seed in range(2):
+        fakes.tune(store, trials=12, seed=seed)
+    query = TrialQuery(sort=sort, **conditions)
+    assert tuple(each_past_trial(store, query)) == past_trials(store, query)
+    with pytest.raises(UsageError, match="run: found 9, allowed 1 to 2"):
+        each_past_trial(store, replace(query, run=9, best=False, limit=None))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is optional")
+def test_a_frame_is_what_pandas_makes_of_rows_with_other_knobs() -> None:
+    pandas = importlib.import_module("pandas")
+    trials = Trials((SLOW, replace(FAILED, record=replace(FAILED.record, candidate=OTHER)), SLOW))
+    pandas.testing.assert_frame_equal(trials.to_frame(), pandas.DataFrame(trials.rows()))

@@ -21,7 +21,7 @@ from tuner.core.errors import TunerError, UsageError, defect_line, error_lines, 
 from tuner.core.problem import OPERATIONS
 from tuner.core.serialization import printable_lines, without_secrets
 from tuner.results.database_name import VARIABLE
-from tuner.results.output.formatting import one_line
+from tuner.results.output.formatting import one_line, wrapped
 from tuner.version import __version__
 
 EXAMPLE: Final = "Example: "
@@ -334,7 +334,8 @@ def _reported(error: Exception, arguments: Sequence[str]) -> int:
         case _:
             line, hint, code = f"defect: {defect_line(error)}", "--debug shows where", FAILED
     line, hint = (one_line(_without_secrets(text, arguments)) for text in (line, hint))
-    print(error_lines(line, hint), file=sys.stderr)
+    lines = error_lines(line, hint).splitlines()
+    print("\n".join(wrapped(lines, columns_of(sys.stderr))), file=sys.stderr)
     return code
 
 
@@ -394,6 +395,11 @@ USUAL_COLUMNS = 80  # for a terminal that reports no width
 
 def screen_columns() -> int | None:
     """Returns the width of stdout's terminal in characters; None if stdout is a file or a pipe."""
-    if not sys.stdout.isatty():
+    return columns_of(sys.stdout)
+
+
+def columns_of(stream: TextIO) -> int | None:
+    """Returns the width of the terminal that a stream writes to, in characters; None for a file or a pipe."""
+    if not stream.isatty():
         return None
-    return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL_COLUMNS
+    return os.get_terminal_size(stream.fileno()).columns or USUAL_COLUMNS

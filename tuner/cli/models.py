@@ -120,14 +120,34 @@ SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a sc
 FUNCTION = re.compile(r"^[^/\n]*\b(?:func|llvm)\.func\b", re.MULTILINE)
 
 
+# ends of names of files that are not MLIR
+OTHER_FILES = frozenset(
+    {
+        *(".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".o", ".so", ".ll", ".bc", ".ptx", ".cubin"),
+        *(".csv", ".html", ".ipynb", ".json", ".md", ".rst", ".toml", ".yaml", ".yml"),
+        *(".onnx", ".pt", ".pth", ".safetensors"),
+    }
+)
+
+
+def require_kind_of_payload(payload: Path) -> None:
+    """Raises UsageError for a file that, by its name, is neither MLIR nor a PyTorch model."""
+    name = str(payload)
+    if payload.suffix == ".py":
+        line = f"{name}: found a Python file, allowed MLIR text, or FILE.py:FUNCTION of a PyTorch model"
+        raise UsageError(line, f"{name}:FUNCTION, which returns (module, example inputs)")
+    if payload.suffix in OTHER_FILES:
+        line = f"{name}: found a {payload.suffix} file, allowed MLIR text (.mlir), FILE.py:FUNCTION, FILE.pt2"
+        hint = "a PyTorch model: FILE.py:FUNCTION, which returns (module, example inputs)"
+        raise UsageError(line, hint if payload.suffix in (".pt", ".pth", ".onnx") else "")
+
+
 def read_payload_text(payload: Path) -> str:
     """Returns MLIR text of a file, of stdin ("-") or of a model; schedules in the file are applied to it."""
     name = str(payload)
     if is_model(name):
         return model_text_in_child(name)
-    if payload.suffix == ".py":
-        line = f"{name}: found a Python file, allowed MLIR text, or FILE.py:FUNCTION of a PyTorch model"
-        raise UsageError(line, f"{name}:FUNCTION, which returns (module, example inputs)")
+    require_kind_of_payload(payload)
     text = read_text_or_stdin(payload, "MLIR text")
     if SCHEDULE not in text:
         return text

@@ -4,7 +4,8 @@ import functools
 import json
 import re
 import shlex
-from collections.abc import Callable, Collection
+import textwrap
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -425,6 +426,15 @@ def print_found(as_json: bool, document: Any, *lines: str) -> None:
 def print_json(document: Any) -> None:
     """Prints one JSON document on stdout. Raises ValueError for NaN and infinity."""
     print(json.dumps(document, indent=2, allow_nan=False))
+
+
+def print_json_list(documents: Iterable[Any]) -> None:
+    """Prints one JSON list on stdout, as ``print_json`` does, one document after the other."""
+    before = "[\n"
+    for document in documents:
+        print(before + textwrap.indent(json.dumps(document, indent=2, allow_nan=False), "  "), end="")
+        before = ",\n"
+    print("[]" if before == "[\n" else "\n]")
 
 
 EXPORTED = "tuner export matmul 512x512x512 -o best.mlir"  # makes a script, and its payload

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -478,8 +478,7 @@ def kept_program(
     files = compiled_files()
     formed = files.read(_formed_key(text, entry, machine))
     if not isinstance(formed, FormedText):
-        found: NotFused | None = formed
-        return found
+        return cast("NotFused | None", formed)
     data = functools.cache(resources)
     formed = formed.with_facts_of_data(data)
     known: dict[tuple[str, str], ScheduledFusion] = {}

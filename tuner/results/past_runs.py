@@ -2,7 +2,8 @@
 
 import datetime
 import importlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 KNOB = "knob."  # prefix of a knob's column: a knob may have the name of another column
 COLUMNS = (
-    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "cache"),
+    *("trial", "run", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "cache"),
     *("target", "threads", "machine", "strategy", "status", "stage", "reason", "median_s"),
     *("early_stopped_after", "reliability", "unreliable", "stale", "created"),
 )
@@ -67,7 +68,17 @@ class Trials(tuple[StoredTrial, ...]):
             pandas = importlib.import_module("pandas")
         except ImportError as error:
             raise UsageError("missing dependency 'pandas'", "pip install pandas") from error
-        return pandas.DataFrame(self.rows())
+        return pandas.DataFrame(self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        for before, trial in enumerate(self):
+            for name, value in _row(trial).items():
+                columns.setdefault(name, [math.nan] * before).append(value)
+            for column in columns.values():
+                if len(column) == before:  # a knob that the trial's strategy does not have
+                    column.append(math.nan)
+        return columns
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns one dictionary per trial: what was tried, where, and the outcome.
@@ -84,12 +95,13 @@ class Trials(tuple[StoredTrial, ...]):
             >>> tuner.history(run=1).rows()[0]["shape"]
             '64x64x64'
         """
-        rows = []
-        for trial in self:
-            columns = history_columns(trial) | {"created": trial.created}
-            knobs = {f"{KNOB}{name}": value for name, value in trial.knobs.items()}
-            rows.append({name: columns[name] for name in COLUMNS} | knobs)
-        return rows
+        return [_row(trial) for trial in self]
+
+
+def _row(trial: StoredTrial) -> dict[str, Any]:
+    columns = history_columns(trial) | {"created": trial.created}
+    knobs = {f"{KNOB}{name}": value for name, value in trial.knobs.items()}
+    return {name: columns[name] for name in COLUMNS} | knobs
 
 
 PROBLEM_OPTIONS = {  # condition -> allowed values
@@ -186,6 +198,18 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
     else:
         trials = store.trials(stored)
     return Trials(reversed(trials) if is_latest else trials)
+
+
+def each_past_trial(store: "Store", query: TrialQuery) -> Iterable[StoredTrial]:
+    """Returns what ``past_trials`` returns; without a limit and ``query.best`` not all are in memory at once.
+
+    The trials are read from the store while the caller iterates. Raises as ``past_trials``.
+    """
+    if query.best or query.limit is not None:
+        return past_trials(store, query)
+    if query.run is not None:
+        store.run(query.run)  # raises for a run that does not exist
+    return store.each_trial(query)
 
 
 def page_of_trials(store: "Store", query: TrialQuery, most: int) -> tuple[Trials, int]:

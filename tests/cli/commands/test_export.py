@@ -42,6 +42,23 @@ def printed_provenance(tuner: Tuner, phrase: str) -> ScriptProvenance:
     return parse_provenance(tuner.done(f"export {phrase} --format provenance").out, script, "stdout")
 
 
+def test_an_export_replaces_its_own_script_and_no_other_file(tuned: Tuner, tmp_path: Path) -> None:
+    script, payload = tmp_path / "best.mlir", tmp_path / "payload.mlir"
+    for _ in range(2):
+        tuned.done("export matmul 8x8x8 -o", str(script))
+    payload.write_text("func.func @mine() { return }\n")
+    line = f"error: {payload}: exists, and is not a script that tuner exported\n"
+    real = Tuner(tmp_path / "results.db", real_candidates())
+    assert tuned.refused("export matmul 8x8x8 -o", str(payload)).startswith(line)
+    assert real.refused("export matmul 8x8x8 --untuned -o", str(payload)).startswith(line)
+    assert payload.read_text() == "func.func @mine() { return }\n"
+    assert not (tmp_path / "payload.provenance.json").exists()
+    document = tmp_path / "best.json"
+    for verb in ("wrote", "replaced"):
+        done = tuned.done("export matmul 8x8x8 --format json -o", str(document))
+        assert f"{verb} {document}\n" in done.err
+
+
 def test_the_best_of_a_shape_is_that_of_tune_and_portable(tuned: Tuner) -> None:
     provenance = printed_provenance(tuned, "matmul 8x8x8")
     assert (provenance.trial, dict(provenance.knobs)["x"]) == (best(tuned), 7)

@@ -33,6 +33,14 @@ def test_one_page_is_written_printed_or_described_as_json(tuned: Tuner, tmp_path
     assert "passes</summary>" not in file.read_text()  # the fake compiles nothing
 
 
+def test_a_report_of_no_runs_says_what_to_type(tuner: Tuner, tmp_path: Path) -> None:
+    tuner.done("db upgrade")
+    done = tuner("report -o", str(tmp_path / "report.html"))
+    assert done.code == 0
+    assert done.err.startswith("no history yet in ")
+    assert done.err.endswith("\nhint: tuner tune matmul 512x512x512\n")
+
+
 def test_one_run_with_its_problem_alone(tuned: Tuner, tmp_path: Path) -> None:
     tuned.done("tune matmul 9x8x8 --trials 3")
     page = tmp_path / "r.html"

@@ -136,6 +136,62 @@ def test_apply_prints_the_payload_where_the_processor_has_what_it_needs(tuner: T
     assert f"{script}: not MLIR text: byte 0 is not UTF-8" in tuner("check", str(script)).err
 
 
+SCHEDULE = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%m: !transform.any_op) {
+    transform.yield
+  }
+}
+"""
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("p.mlir", "func.func @f() {\n  linalg.matmulx\n}\n", ":2:3: custom op 'linalg.matmulx' is unknown"),
+        ("s.mlir", SCHEDULE.replace("yield", "yeild"), ":3:5: custom op 'transform.yeild' is unknown"),
+    ],
+    ids=["payload", "script"],
+)
+def test_what_apply_cannot_parse_is_named_by_its_file(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    files = {"s.mlir": SCHEDULE, "p.mlir": "func.func @f() { return }\n", name: text}
+    for file, content in files.items():
+        (tmp_path / file).write_text(content)
+    tool = Tuner(tmp_path / "results.db", real_candidates())
+    done = tool("apply", str(tmp_path / "s.mlir"), str(tmp_path / "p.mlir"))
+    assert done.code in (1, 2)
+    assert done.err.startswith(f"error: {tmp_path / name}{message}")
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("notes.md", "found a .md file, allowed MLIR text (.mlir), FILE.py:FUNCTION, FILE.pt2\n"),
+        (
+            "weights.pt",
+            "found a .pt file, allowed MLIR text (.mlir), FILE.py:FUNCTION, FILE.pt2\nhint: a PyT",
+        ),
+        (
+            "model.py",
+            "found a Python file, allowed MLIR text, or FILE.py:FUNCTION of a PyTorch model\nhint: ",
+        ),
+    ],
+)
+def test_files_that_are_not_payloads_are_refused_by_their_names(
+    tmp_path: Path, file: str, message: str
+) -> None:
+    tuner = Tuner(tmp_path / "results.db", real_candidates())
+    path = tmp_path / file
+    path.write_text("# func.func\n")
+    commands = [f"run {path}", f"lower {path}"]
+    if not file.endswith(".py"):  # of which ``tune`` says the command line
+        commands.append(f"tune {path}")
+    for command in commands:
+        assert tuner.refused(command).startswith(f"error: {path}: {message}")
+
+
 NEEDS_VNNI = '"tuner.vnni_block"(%block) {lanes = 8 : i64} : (!transform.any_op) -> ()\n'
 
 

@@ -60,6 +60,23 @@ def test_what_cannot_be_lowered_is_a_failure_to_compile() -> None:
     assert "\n" not in caught.value.reason
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%n = vector.vscale\n %x = arith.index_cast %n : index to i32\n memref.store %x, %a[] : memref<i32>",
+        "%v = arith.constant dense<1> : !v\n vector.store %v, %b[%c] : memref<9xi32>, !v",
+    ],
+    ids=["tile", "vector"],
+)
+def test_scalable_tiles_and_vectors_are_refused(body: str) -> None:
+    arguments = "%a: memref<i32>, %b: memref<9xi32>, %c: index"
+    with pytest.raises(CandidateError, match=r": no processor of x86-64 has scalable vectors") as caught:
+        reject_unjittable(
+            lowered(f"!v = vector<[4]xi32>\nfunc.func @f({arguments}) {{\n {body}\n return\n}}")
+        )
+    assert caught.value.stage == Stage.RESOURCES
+
+
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_payload_is_legal(dtype: str, layout: str) -> None:

@@ -1,7 +1,9 @@
 """``tuner apply``: a transform script, or a library of schedules, on a payload."""
 
+import contextlib
 import re
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,10 +106,29 @@ def apply(
     if strict:
         raise UsageError(f"--strict: {script} is not a library", "tuner export --format library -o DIR")
     arguments = tuple(trailing.split(",")) if trailing else ()
-    text = applied(
-        backends, script_text, payload_text, script, allows_effects=allow_effects, trailing=arguments
-    )
+    with _with_names(script, payload or script):
+        text = applied(
+            backends, script_text, payload_text, script, allows_effects=allow_effects, trailing=arguments
+        )
     print_found(as_json, {"payload": text}, text.rstrip("\n"))
+
+
+# What an error says first of: the script or the payload, and where in its text.
+SUBJECT = re.compile(r"^(?:apply: )?(script|payload): ?(?:error: )?(?:line )?(?:(\d+:\d+): ?)?")
+
+
+@contextlib.contextmanager
+def _with_names(script: Path, payload: Path) -> Iterator[None]:
+    """Context manager: errors of the script or the payload begin with the name of its file."""
+    try:
+        yield
+    except TunerError as error:
+        subject = SUBJECT.match(error.message)
+        if subject is None or type(error) not in (TunerError, UsageError):
+            raise
+        file = script if subject[1] == "script" else payload
+        place = f"{file}:{subject[2]}" if subject[2] else str(file)
+        raise type(error)(f"{place}: {error.message[subject.end() :]}", error.hint) from error
 
 
 def _result_machine(backends: "Backends", cpu: str, script: Path, script_text: str) -> "Machine":

@@ -162,10 +162,11 @@ def export(
 
     Next to a script written to FILE its payload is written, FILE with .source before the suffix, and its
     provenance, FILE with .provenance.json for the suffix, which tuner check and --strategy read; a script
-    that is printed has none: --format provenance. Where the script calls transform ops of tuner, the best one
-    that stock mlir-opt runs is written as well: FILE with .stock before the suffix, and how much slower it
-    is. With --json the formats json (then the default), provenance and t4 are printed as they are, the text
-    of other formats as a field of a document; with --json and FILE the document names the files written.
+    that is printed has none: --format provenance. Where the script calls transform ops of tuner, the best
+    one that stock mlir-opt runs is written as well: FILE with .stock before the suffix, and how much slower
+    it is. A script replaces one that tuner exported, and no other file. With --json the formats json (then
+    the default), provenance and t4 are printed as they are, the text of other formats as a field of a
+    document; with --json and FILE the document names the files written.
 
     A format of several problems writes the best trial of each problem that fits the options that were
     typed, or of the runs of --run or --campaign, into a folder: tuner export --format library -o DIR. Format
@@ -259,6 +260,7 @@ def _export_untuned(context: click.Context, output: Path | None, *, as_json: boo
             provenance_file(output): provenance_text(choice.provenance),
             output: text,
         }
+        _require_replaceable(output)
         for path, body in files.items():
             write_atomically(path, body.encode())
             print(f"wrote {path}", file=sys.stderr)
@@ -376,15 +378,28 @@ def _write(
             files |= exported_files(backends, store, stock, stock_file(output), constants=constants)
     else:
         files[output] = content
+    if form == "script" and output is not None:
+        _require_replaceable(output)
     for path, body in files.items():
+        verb = "replaced" if form != "script" and path.is_file() else "wrote"
         write_atomically(path, body)
-        print(f"wrote {path}", file=sys.stderr)
+        print(f"{verb} {path}", file=sys.stderr)
     if output is not None and output.is_file():
         _clear_earlier(output, trial.id, has_stock=stock is not None)
     if form == "cubin" and trial.record.status == "verified":
         print(f"note: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
     if as_json and files:
         print_json({"trial": trial.id, "format": form, "files": [str(path) for path in files]})
+
+
+def _require_replaceable(output: Path) -> None:
+    """Raises UsageError for a file with other content than an exported script, such as a payload."""
+    if not output.is_file() or not output.stat().st_size:
+        return
+    if not is_exported(output.read_text(errors="replace")):
+        raise UsageError(
+            f"{output}: exists, and is not a script that tuner exported", "-o another file, or remove it"
+        )
 
 
 def _clear_earlier(output: Path, trial: int, *, has_stock: bool) -> None:

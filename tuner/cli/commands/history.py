@@ -1,25 +1,42 @@
 """``tuner history``: past trials, or past runs."""
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import click
 
 from tuner.cli.main import screen_columns
-from tuner.cli.options import EPILOGUE, LAYOUT, database_option, json_option, open_known_store, print_json
+from tuner.cli.options import (
+    EPILOGUE,
+    LAYOUT,
+    database_option,
+    json_option,
+    open_known_store,
+    print_json,
+    print_json_list,
+)
 from tuner.cli.session import settings_given
 from tuner.core.errors import UsageError
 from tuner.core.requests import nothing_matches, tune_command
-from tuner.core.runs import RunQuery, TrialQuery
-from tuner.results.best_trials import why_first_is_not_best
+from tuner.core.runs import RunQuery, StoredTrial, TrialQuery
+from tuner.results.best_trials import best_results, why_first_is_not_best
 from tuner.results.database_name import database_text
-from tuner.results.output.json_documents import history_csv, listed_documents, listed_run_document
+from tuner.results.output.json_documents import history_csv, listed_document, listed_run_document
 from tuner.results.output.tables import history_table, runs_table
-from tuner.results.past_runs import best_results_among, page_of_trials, past_trials, run_query, trial_query
+from tuner.results.past_runs import (
+    best_results_among,
+    each_past_trial,
+    page_of_trials,
+    past_trials,
+    run_query,
+    trial_query,
+)
 from tuner.tuning.tuned_run import tuned_run
 
 FORMATS = ("table", "json", "csv", "t4")
 BY_MEDIAN = "median"  # a value of --sort
 OF_TRIALS = ("strategy", "run", "best", "sort", "form")  # options that runs do not have
+STREAMED = ("json", "csv")  # forms that are printed while the trials are read
 DOCUMENTS = ("json", "csv", "t4")  # forms that list all trials
 LISTED = 20  # trials or runs in a table, unless --limit is given
 
@@ -53,7 +70,7 @@ LISTED = 20  # trials or runs in a table, unless --limit is given
     "--sort",
     default="created",
     show_default=True,
-    metavar="[created|median|number]",
+    metavar="[created|median]",
     help="-median reverses.",
 )
 @click.option(
@@ -79,8 +96,8 @@ def history(
 ) -> None:
     """Lists past trials, or runs, filtered by problem, machine, strategy, status, run and date.
 
-    --strategy, --run, --best, --sort and --format are of trials only, not of --runs. Sorted by median or
-    number, --limit leaves the first.
+    --strategy, --run, --best, --sort and --format are of trials only, not of --runs. Sorted by median,
+    --limit leaves the first.
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
@@ -101,6 +118,10 @@ def history(
 
 def _list_trials(query: TrialQuery, database: str | None, listed: int | None, form: str) -> None:
     with open_known_store(database) as store:
+        if form in STREAMED and query.limit is None:
+            best = {each.best.id for each in best_results(store, query).values()}
+            _print_all(each_past_trial(store, query), best, form)
+            return
         if listed is None or form in DOCUMENTS:
             trials = past_trials(store, query)
             count = len(trials)
@@ -113,10 +134,8 @@ def _list_trials(query: TrialQuery, database: str | None, listed: int | None, fo
         runs = tuple(store.run(run) for run in of_trials)
     best = {each.best.id for each in best_of_runs}
     match form:
-        case "json":
-            print_json(listed_documents(trials, best))
-        case "csv":
-            print(history_csv(trials, best), end="")
+        case "json" | "csv":
+            _print_all(trials, best, form)
         case "t4":
             from tuner.space.recorded.t4 import Recording, t4_bytes  # of T4 alone: loads numpy
 
@@ -128,6 +147,15 @@ def _list_trials(query: TrialQuery, database: str | None, listed: int | None, fo
             print("\n".join(history_table(trials, screen_columns(), best, why)))
             which = "latest" if query.sort == TrialQuery.sort else "first"
             _print_more(len(trials), count, "trials", which)
+
+
+def _print_all(trials: Iterable[StoredTrial], best: Collection[int], form: str) -> None:
+    """Prints a line of CSV or a JSON document per trial, so that a long history is not held in memory."""
+    if form == "json":
+        print_json_list(listed_document(trial, best) for trial in trials)
+        return
+    for line in history_csv(trials, best):
+        print(line, end="")
 
 
 def _print_more(shown: int, count: int, what: str, which: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.models import read_payload_text
+from tuner.cli.models import read_payload_text, require_kind_of_payload
 from tuner.cli.options import (
     PROBLEM_OPTIONS,
     backends_of,
@@ -148,6 +148,7 @@ def _print_program(
     output: Path | None,
     as_json: bool,
 ) -> None:
+    require_kind_of_payload(payload)
     if step is None:
         raise UsageError("lower: --to is missing", f"tuner lower {payload} --to {STEPS[0]}")
     last: LoweringStep = _checked(step, STEPS, step)  # type: ignore[assignment]  # one of STEPS

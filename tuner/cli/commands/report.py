@@ -13,6 +13,7 @@ import click
 
 from tuner.cli.options import backends_of, database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
+from tuner.core.requests import nothing_matches
 from tuner.core.runs import TrialQuery
 from tuner.results.database_name import database_text
 from tuner.results.output.files import write_atomically
@@ -21,6 +22,7 @@ from tuner.results.report import RUNS_SHOWN
 from tuner.results.report.page import gathered, no_pass_timings, page_html, reported_campaign, timed_passes
 from tuner.search.method import stored_studies
 
+FIRST_RUN = "tuner tune matmul 512x512x512"  # stores a run
 HOST = "127.0.0.1"  # loopback: other machines cannot connect
 PORTS = 65535
 ALIVE_S = 0.2  # between two looks whether the server still serves
@@ -109,6 +111,7 @@ def report(
             None if campaign_id is None else reported_campaign(store, backends_of(context), campaign_id)
         )
         content = gathered(store, run_id, limit, passes, campaign)
+        info = store.info()
     page = page_html(replace(content, database_text=database_text(database)))
     if output is None:
         print(page, end="")
@@ -122,6 +125,8 @@ def report(
         {"file": str(output), "bytes": size_bytes, "problems": problems, "runs": runs},
         f"{output}: {shown}, {size_bytes // 1024 + 1} KiB",
     )
+    if not runs:
+        print(nothing_matches(FIRST_RUN, "run", info), file=sys.stderr)
 
 
 Application = Callable[..., Any]  # WSGI application, PEP 3333

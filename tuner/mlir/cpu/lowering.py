@@ -98,7 +98,8 @@ DECLARATION = re.compile(
 VECTOR_LIMIT_BYTES = 2048
 
 
-SCALABLE = re.compile(r"vector<[^<>]*\[\d+\][^<>]*>")  # vector<4x[4]xf32>: 4 x 4 numbers or a multiple
+# vector<4x[4]xf32>, 4 x 4 numbers or a multiple; and the multiple, in a loop over scalable tiles
+SCALABLE = re.compile(r"vector<[^<>]*\[\d+\][^<>]*>|llvm\.intr\.vscale")
 
 
 def reject_unjittable(llvm_text: str) -> None:

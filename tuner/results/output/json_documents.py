@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tuner.analysis.ratios import (
@@ -36,7 +36,7 @@ Document = dict[str, Any]
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet evaluates as a formula
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 CSV_COLUMNS = (
-    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "cache"),
+    *("trial", "run", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "cache"),
     *("target", "threads", "machine", "strategy", "knobs", "status", "stage", "reason", "median_s"),
     *("gflop_per_s", "created", "reliability", "unreliable", "stale", "early_stopped_after", "is_best"),
 )
@@ -129,7 +129,6 @@ def history_document(trial: StoredTrial) -> Document:
     return {
         "trial": trial.id,
         "run": trial.run,
-        "number": trial.number,
         "problem": problem_document(record.problem),
         "target": record.target.text,
         "threads": trial.threads,
@@ -149,9 +148,9 @@ def history_document(trial: StoredTrial) -> Document:
     }
 
 
-def listed_documents(trials: tuple[StoredTrial, ...], best: Collection[int]) -> list[Document]:
-    """Returns trials as ``tuner history --format json`` lists them; ``best``: ids of the best trials."""
-    return [history_document(trial) | {"is_best": trial.id in best} for trial in trials]
+def listed_document(trial: StoredTrial, best: Collection[int]) -> Document:
+    """Returns a trial as ``tuner history --format json`` lists it; ``best``: ids of the best trials."""
+    return history_document(trial) | {"is_best": trial.id in best}
 
 
 def trial_document(trial: StoredTrial) -> Document:
@@ -253,16 +252,19 @@ def database_document(database: DatabaseInfo) -> Document:
     return document
 
 
-def history_csv(trials: tuple[StoredTrial, ...], best: Collection[int] = ()) -> str:
-    """Returns trials as CSV with a header line; knobs are JSON in a field; ``best``: ids of best trials."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
+def history_csv(trials: Iterable[StoredTrial], best: Collection[int] = ()) -> Iterator[str]:
+    """Yields lines of CSV, first a header; knobs are JSON in a field; ``best``: ids of best trials."""
+    yield _csv_line(CSV_COLUMNS)
     for trial in trials:
         columns = history_columns(trial)
         columns |= {"knobs": json.dumps(columns["knobs"]), "is_best": trial.id in best}
-        writer.writerow({column: csv_cell(columns[column]) for column in CSV_COLUMNS})
-    return text.getvalue()
+        yield _csv_line([csv_cell(columns[column]) for column in CSV_COLUMNS])
+
+
+def _csv_line(cells: Sequence[object]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
 
 
 def history_columns(trial: StoredTrial) -> dict[str, Any]:

@@ -105,7 +105,8 @@ class Brush {
 
   tell(left) {
     const best = left.at(-1); // the fastest is drawn last
-    const words = [`${left.length} of ${this.lines.length} trials`];
+    const noun = this.lines.length === 1 ? "trial" : "trials";
+    const words = [`${left.length} of ${this.lines.length} ${noun}`];
     if (best && best.heights.at(-1) <= this.height) words.push(this.words(best));
     this.readout.textContent = `${words.join("; the fastest of them: ")}.`;
   }
