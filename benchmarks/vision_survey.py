@@ -10,6 +10,7 @@ torchvision and timm are not among tuner's own requirements: ``pip install torch
 
 import argparse
 import importlib
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -20,9 +21,12 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from benchmarks.results_file import emit, report
 
 LIMIT_S = 600.0  # of a model, in seconds of processor time of all its processes, about
 TOLERANCE = 1e-3  # of the greatest error, relative to the greatest number that eager mode returns
@@ -270,17 +274,17 @@ def main(arguments: list[str] | None = None) -> int:
 def _kept(file: Path | None) -> list[VisionOutcome]:
     if file is None or not file.is_file():
         return []
-    models = json.loads(file.read_text(encoding="utf-8"))["models"]
+    models = json.loads(file.read_text(encoding="utf-8"))["rows"]
     return [VisionOutcome(**{**model, "warnings": tuple(model["warnings"])}) for model in models]
 
 
 def _write(file: Path, outcomes: list[VisionOutcome]) -> None:
     counts = Counter(each.outcome for each in outcomes)
-    document = {
-        "counts": {each: counts[each] for each in OUTCOMES},
-        "models": [asdict(each) for each in outcomes],
-    }
-    file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    by_outcome = {each: counts[each] for each in OUTCOMES}
+    libraries = ("torch", "torchvision", "timm")
+    versions = {each: version(each) for each in libraries if importlib.util.find_spec(each)}
+    rows = [asdict(each) for each in outcomes]
+    emit(report("vision_survey", versions, rows, {"by_outcome": by_outcome}), is_json=False, output=file)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """What the survey of vision models says of a module: right, wrong, refused; or that a library is missing."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 from benchmarks import vision_survey  # noqa: E402 - after the skip
+from benchmarks.results_file import RESULTS  # noqa: E402
 
 START = vision_survey.VisionOutcome("none", "model", 4, vision_survey.RIGHT)
 
@@ -34,3 +37,12 @@ def test_a_module_is_right_wrong_or_refused() -> None:
 
 def test_a_model_that_no_library_has_is_missing() -> None:
     assert vision_survey.outcome_of("no_such_library", "model", 8).outcome == vision_survey.MISSING
+
+
+def test_outcomes_are_read_again_from_the_file_of_results(tmp_path: Path) -> None:
+    outcomes = [START, vision_survey.VisionOutcome("none", "other", 8, vision_survey.REFUSED, "why")]
+    file = tmp_path / "outcomes.json"
+    vision_survey._write(file, outcomes)  # noqa: SLF001
+    assert vision_survey._kept(file) == outcomes  # noqa: SLF001
+    assert json.loads(file.read_text())["summary"]["by_outcome"]["refused"] == 1
+    assert len(vision_survey._kept(RESULTS / "vision_survey.json")) == 41  # noqa: SLF001
