@@ -52,3 +52,33 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+// ----- TRIPS_BELOW_THE_BUFFER
+// https://github.com/llvm/llvm-project/issues/218120
+func.func @main(%m: memref<8xi32>) {
+  affine.for %j = 0 to 6 {
+    %v = affine.load %m[%j] : memref<8xi32>
+    %w = arith.addi %v, %v : i32
+    affine.store %w, %m[%j] : memref<8xi32>
+  }
+  return
+}
+// ----- STRIDE_OF_TWO
+// https://github.com/llvm/llvm-project/pull/196973
+func.func @main(%m: memref<8xi32>) {
+  affine.for %j = 0 to 4 {
+    %v = affine.load %m[%j * 2] : memref<8xi32>
+    %w = arith.addi %v, %v : i32
+    affine.store %w, %m[%j * 2] : memref<8xi32>
+  }
+  return
+}
+// ----- STEP_OF_TWO
+// https://github.com/llvm/llvm-project/issues/225247
+func.func @main(%m: memref<8xi32>) {
+  affine.for %j = 0 to 8 step 2 {
+    %v = affine.load %m[%j] : memref<8xi32>
+    %w = arith.addi %v, %v : i32
+    affine.store %w, %m[%j] : memref<8xi32>
+  }
+  return
+}
