@@ -19,13 +19,15 @@ from tests.db import values
 from tests.library.dispatch.rules import rule_of, ship
 from tests.tuning import fakes
 from tuner.core.candidate import ChosenStrategy, TargetName
-from tuner.core.errors import UsageError
+from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
+from tuner.core.runs import TrialQuery
 from tuner.core.typed_arguments import typed, typed_arguments
 from tuner.db.store import Store
+from tuner.results.exported_trial import exported
 from tuner.runtime.quantized_files import QuantizedTensor
 from tuner.targets.interface import TargetStatus
 
@@ -206,6 +208,23 @@ def test_load_best_takes_the_cpu_where_the_gpu_has_nothing(database: str, stored
         tuner.load_best(alone, db=database, target="cpu")
     assert tuner.load_best(both, db=database)("a") == (both, program, ("a",))
     assert tuner.load_best(on_cpu, db=database)("a") == (on_cpu, values.SCRIPT, 1, ("a",))
+
+
+def test_load_best_and_export_return_no_refuted_trial(database: str, stored: Storing) -> None:
+    stored("sm_90", ((PROBLEM, CUDA), (PROBLEM, CPU)))
+    assert tuner.load_best(PROBLEM, db=database)("a")
+    with Store.open(database) as store:
+        trials = store.trials(TrialQuery(status="measured"))
+        for each in trials:
+            store.refute(each.id, Failure(Stage.VERIFY, "in the final re-measurement: wrong"))
+    for target in ("auto", "cpu", "cuda"):
+        with pytest.raises(UsageError, match="nothing measured"):
+            tuner.load_best(PROBLEM, db=database, target=target)
+    with Store.open(database) as store:
+        for each in trials:
+            for form in ("script", "provenance"):
+                with pytest.raises(UsageError, match=f"trial {each.id}: failed"):
+                    exported(fakes.backends(), store, store.trial(each.id), form, None)
 
 
 def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(database: str, stored: Storing) -> None:

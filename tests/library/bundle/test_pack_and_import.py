@@ -5,9 +5,10 @@ import pytest
 
 from tests.db.test_remote_results import add, run_of
 from tests.library.bundle.values import PROVENANCE, program, result, timed
-from tuner.core.errors import TunerError
+from tuner.core.errors import Failure, Stage, TunerError
 from tuner.core.problem import Matmul
-from tuner.core.runs import Imported, TrialQuery
+from tuner.core.remote_results import RemoteResults
+from tuner.core.runs import Imported, TaskQuery, TrialQuery
 from tuner.db.store import Store
 from tuner.library.bundle.archive import ResultsFile, read_bundle
 from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle
@@ -67,3 +68,17 @@ def test_a_results_file_is_imported(filled: Store, tmp_path: Path) -> None:
     with closing(ResultsFile(tmp_path / "r", PROVENANCE)) as file:
         file.append(result(choose_pending(filled, ANY)[0], timed()))
     assert import_file(filled, tmp_path / "r") == Imported(1, 1, 0)
+
+
+def test_a_refuted_trial_is_not_packed_and_neither_is_its_code_of_another_run(filled: Store) -> None:
+    """Whether the simulator's verification was refuted, or a time on a GPU that was imported."""
+    one, two, *others = choose_pending(filled, ANY)
+    (simulated,) = (each for each in filled.trials(ANY) if each.run == 1 and each.number == one.origin.number)
+    filled.refute(simulated.id, Failure(Stage.VERIFY, "in a check: wrong"))
+    assert choose_pending(filled, ANY) == (two, *others)
+    filled.import_results(RemoteResults(PROVENANCE, (result(two, timed()),)))
+    (on_gpu,) = filled.trials(TrialQuery(TaskQuery(target="cuda")))
+    filled.refute(on_gpu.id, Failure(Stage.VERIFY, "in the final re-measurement: wrong"))
+    again = run_of(filled)
+    add(filled, again, 0, code=two.program, script="// 1\n")
+    assert choose_pending(filled, ANY) == tuple(others)
