@@ -334,3 +334,37 @@ def test_memory_of_the_device_is_gone_when_a_program_has_run(monkeypatch: pytest
         assert [memory() for memory in memories] == [None]
     finally:
         gc.enable()
+
+
+# Special numbers are in the only draw; each of these kernels is right on usual numbers.
+BIASED = Matmul(32, 64, 64, "f16", epilogue="bias_relu")
+LONG_BYTES = Matmul(64, 64, 2048, "i8", "nt")
+STORED = r"(st\.global\.v2\.b32\s+\[[^]]+\], )\{(%r\d+), (%r\d+)\};"
+
+
+def bias_cheats(steps: str) -> tuple[str, str]:
+    """Returns an edit that changes each sum with a bias, register 1, before its ReLU."""
+    return r"(max\.NaN\.f32\s+%r\d+, )(%r\d+)(, 0f00000000;)", f"{steps} \\1\\2\\3"
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("problem", "old", "new"),
+    [
+        (BIASED, r"max\.NaN\.f32", "max.f32"),  # the ReLU of NaN is 0
+        (BIASED, *bias_cheats("min.NaN.f32 \\2, \\2, 0f7E967699;")),  # at most 1e38
+        (BIASED, *bias_cheats("min.NaN.f32 \\2, \\2, 0f447A0000;")),  # at most 1000
+        (LONG_BYTES, STORED, r"min.s32 \2, \2, 16777216; min.s32 \3, \3, 16777216; \1{\2, \3};"),
+    ],
+    ids=["NaN in the bias", "infinity in the bias", "a large bias", "sums of bytes above 2^24"],
+)
+def test_special_numbers_show_a_kernel_that_cheats(
+    compiler: GpuCompiler, problem: Problem, old: str, new: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tensor_cores(compiler, problem, **({"block_k": 32} if problem is LONG_BYTES else {}))
+    cheating = edited(program, old, new, count=0)
+    assert evaluated(problem, program).max_error <= 1.0
+    with fails(Stage.VERIFY, "elements are wrong"):
+        evaluated(problem, cheating)
+    monkeypatch.setattr(simulator, "_with_special", lambda inputs, *_, **__: inputs)
+    assert evaluated(problem, cheating).max_error <= 1.0

@@ -14,7 +14,17 @@ from tuner.core.numpy_types import is_nan
 from tuner.core.problem import SUM_DTYPES, Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.payload.cpu import ENTRY
-from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, draw_base, unwritten_output
+from tuner.payload.reference import (
+    Array,
+    Inputs,
+    compare,
+    compare_tile,
+    draw,
+    draw_base,
+    unwritten_output,
+    with_special_bias,
+    with_special_numbers,
+)
 from tuner.simulator.device.kernels import Near, PreparedLaunch
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -98,6 +108,7 @@ SCALAR_FLOP_PER_S = 5e6
 WHOLE_S = 4.0  # a problem up to so much work is simulated whole
 SAMPLE_S = 2.0  # work of all sampled blocks, unless even the smallest sample needs more
 BLOCKS_LIMIT = 17
+LEAST_SIDE = 16  # rows and columns of C, of which at most three each are special: most stay usual
 WORKSPACE = "workspace"  # buffer of partial sums, see tuner.payload.gpu
 UNWRITTEN_SUM = 2**30  # of integers: larger than any sum of random inputs
 CONFLICT_NOTED = 1.05  # times the shared-memory wavefronts without conflicts; less is not noted
@@ -118,10 +129,12 @@ class SimulatorEvaluator(AbstractEvaluator):
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs all blocks of a small problem, else a sample; raises CandidateError(VERIFY)."""
         assert isinstance(loaded, KernelProgram)
-        inputs = draw(problem, draw_base(problem, rng), rng)
-        c = unwritten_output(problem)
-        arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
         blocks = _chosen_blocks(problem, loaded)
+        inputs = _with_special(draw(problem, draw_base(problem, rng), rng), rng, is_whole=not blocks)
+        c = unwritten_output(problem)
+        if inputs.special is not None:
+            c[np.isnan(inputs.expected)] = 1  # where NaN is right, a number shows what was not written
+        arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
         simulations = simulated_launches(loaded, arrays | _unwritten_parts(problem, loaded), blocks)
         if not blocks:
             verdict, worst = compare(inputs, c)
@@ -185,6 +198,20 @@ def notes_of(program: KernelProgram, simulations: tuple[Simulation, ...]) -> tup
             )
         notes += [f"{simulation.kernel}: harmless: {hazard}" for hazard in simulation.benign]
     return tuple(notes)
+
+
+def _with_special(inputs: Inputs, rng: np.random.Generator, *, is_whole: bool) -> Inputs:
+    """Returns inputs with special numbers in place of some: a second draw would take as long again.
+
+    Of a sample of blocks, NaN and sums above ``UNWRITTEN_SUM`` mark what was not written: then the bias alone
+    has numbers of any size.
+    """
+    m, n, _ = inputs.problem.sizes
+    if is_whole and min(m, n) >= LEAST_SIDE:
+        return with_special_numbers(inputs, rng)
+    if inputs.problem.dtype == "i8":
+        return inputs
+    return with_special_bias(inputs, rng, 0)
 
 
 def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[Block, ...]]:
