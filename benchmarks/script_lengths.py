@@ -2,9 +2,11 @@
 
     python -m benchmarks.script_lengths --json
     python -m benchmarks.script_lengths --templates FOLDER    # of another commit, for instance
+    python -m benchmarks.script_lengths --strategies          # of every strategy, for CPUs and GPUs
 
 Counted are the bound scripts, without the header of an export, of preferred configurations drawn for a
-processor with AVX-512, one thread.
+processor with AVX-512, one thread. With ``--strategies`` they are the random feasible candidates of
+``benchmarks.script_steps``: all types, one thread and two, processors with and without AVX-512, chips.
 """
 
 import argparse
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results_file import add_report_options, emit, report
-from benchmarks.script_steps.sample import MACHINES, SampledCandidate
+from benchmarks.script_steps.sample import MACHINES, SampledCandidate, sampled
 from tuner.core.errors import UsageError
 from tuner.core.machine import variables_of
 from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
@@ -36,12 +38,18 @@ MACHINE = "avx512"
 def main() -> None:
     """Counts and prints."""
     options = _arguments()
-    rows = list(_rows(options.points, options.templates.absolute()))
-    summary = {name: _summary(rows, name) for name in ("divided", "ragged", "all")}
+    templates = options.templates.absolute()
+    if options.strategies:
+        rows = list(_rows_of_strategies(options.points, templates))
+        groups = tuple(dict.fromkeys(row["group"] for row in rows))
+    else:
+        rows = list(_rows(options.points, templates))
+        groups = ("divided", "ragged", "all")
+    summary = {name: _summary(rows, name) for name in groups}
     for name, counts in summary.items():
-        print(f"{name:<8} {counts}", file=sys.stderr)
+        print(f"{name:<24} {counts}", file=sys.stderr)
     longest = max(rows, key=lambda row: row["lines"])
-    print(f"longest  {longest['candidate']}", file=sys.stderr)
+    print(f"{'longest':<24} {longest['candidate']}", file=sys.stderr)
     emit(report("script_lengths", {"points": options.points}, rows, summary), options.json, options.output)
 
 
@@ -55,9 +63,17 @@ def _rows(points: int, templates: Path) -> Iterator[dict[str, Any]]:
             rng = np.random.default_rng(0)
             for row in rng.choice(feasible.rows, min(points, feasible.rows), replace=False):
                 sample = SampledCandidate(problem, feasible.candidate(int(row)), 1, MACHINE)
-                lines = len(sample.script(templates).text.splitlines())
-                kind = "divided" if (m, n, k) in DIVIDED else "ragged"
-                yield {"candidate": sample.text, "sizes": kind, "lines": lines}
+                yield _row(sample, "divided" if (m, n, k) in DIVIDED else "ragged", templates)
+
+
+def _rows_of_strategies(points: int, templates: Path) -> Iterator[dict[str, Any]]:
+    for sample in sampled(points, seed=0):
+        yield _row(sample, sample.candidate.strategy, templates)
+
+
+def _row(sample: SampledCandidate, group: str, templates: Path) -> dict[str, Any]:
+    lines = len(sample.script(templates).text.splitlines())
+    return {"candidate": sample.text, "group": group, "lines": lines}
 
 
 def _preferred(problem: Problem, strategy: str) -> FeasibleSet | None:
@@ -72,8 +88,8 @@ def _preferred(problem: Problem, strategy: str) -> FeasibleSet | None:
     return preferred if preferred.rows else None
 
 
-def _summary(rows: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    lines = [row["lines"] for row in rows if kind in (row["sizes"], "all")]
+def _summary(rows: list[dict[str, Any]], group: str) -> dict[str, Any]:
+    lines = [row["lines"] for row in rows if group in (row["group"], "all")]
     return {
         "scripts": len(lines),
         "median": statistics.median(lines),
@@ -89,6 +105,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--points", type=int, default=12, help="scripts of each problem and strategy, at most"
     )
+    parser.add_argument("--strategies", action="store_true", help="a sample of every strategy")
     parser.add_argument("--templates", type=Path, default=strategy_folder(), help="a folder of templates")
     add_report_options(parser)
     return parser.parse_args()
