@@ -89,7 +89,7 @@ def test_a_space_file_may_restrict_a_script_none_applies_with_open_knobs(real: T
     done = real.failed("apply", str(EXAMPLE), str(path))
     require(
         done.err,
-        "transform.tune.knob at script:",
+        f"transform.tune.knob at {EXAMPLE}:",
         'non-deterministic choice "tile_m"',
         "tuner tune --strategy FILE selects one",
     )

@@ -165,6 +165,22 @@ def test_what_apply_cannot_parse_is_named_by_its_file(
     assert done.err.startswith(f"error: {tmp_path / name}{message}")
 
 
+@pytest.mark.mlir
+def test_apply_names_the_files_of_places_and_a_payload_that_is_missing(tmp_path: Path) -> None:
+    script, payload = tmp_path / "s.mlir", tmp_path / "p.mlir"
+    match = (
+        '%0 = transform.structured.match ops{["linalg.fill"]} in %m : (!transform.any_op) -> '
+        "!transform.any_op\n transform.structured.vectorize %0 : !transform.any_op\n transform.yield"
+    )
+    script.write_text(SCHEDULE.replace("transform.yield", match))
+    payload.write_text("func.func @f() { return }\n")
+    tool = Tuner(tmp_path / "results.db", real_candidates())
+    assert f"transform.structured.match at {script}:3:10: " in tool("apply", str(script), str(payload)).err
+    refused = tool.refused("apply", str(script))
+    assert refused.startswith("error: apply: the payload is missing: s.mlir has no function\n")
+    assert refused.endswith(f"hint: tuner apply {script} PAYLOAD.mlir\n")
+
+
 @pytest.mark.parametrize(
     ("file", "message"),
     [

@@ -77,8 +77,9 @@ def apply(
     if str(script) == str(payload) == "-":
         raise UsageError("apply: only one of SCRIPT and PAYLOAD can be '-' (stdin)")
     script_text = read_text_or_stdin(script, "MLIR text", hint=EXPORTED)
-    if payload is None and is_exported(script_text) and not FUNCTION.search(script_text):
-        own = "PAYLOAD.mlir" if str(script) == "-" else str(source_file(script))
+    if payload is None and SEQUENCE.search(script_text) and not FUNCTION.search(script_text):
+        has_source = is_exported(script_text) and str(script) != "-"
+        own = str(source_file(script)) if has_source else "PAYLOAD.mlir"
         raise UsageError(
             f"apply: the payload is missing: {script.name} has no function", f"tuner apply {script} {own}"
         )
@@ -115,6 +116,7 @@ def apply(
 
 # What an error says first of: the script or the payload, and where in its text.
 SUBJECT = re.compile(r"^(?:apply: )?(script|payload): ?(?:error: )?(?:line )?(?:(\d+:\d+): ?)?")
+PLACE = re.compile(r"\b(script|payload)(?=:\d+:\d+)")  # in the rest of the message
 
 
 @contextlib.contextmanager
@@ -123,12 +125,16 @@ def _with_names(script: Path, payload: Path) -> Iterator[None]:
     try:
         yield
     except TunerError as error:
-        subject = SUBJECT.match(error.message)
-        if subject is None or type(error) not in (TunerError, UsageError):
+        if type(error) not in (TunerError, UsageError):
             raise
-        file = script if subject[1] == "script" else payload
-        place = f"{file}:{subject[2]}" if subject[2] else str(file)
-        raise type(error)(f"{place}: {error.message[subject.end() :]}", error.hint) from error
+        files = {"script": str(script), "payload": str(payload)}
+        subject = SUBJECT.match(error.message)
+        message = error.message
+        if subject is not None:
+            place = ":".join(filter(None, (files[subject[1]], subject[2])))
+            message = f"{place}: {message[subject.end() :]}"
+        named = PLACE.sub(lambda place: files[place[1]], message)
+        raise type(error)(named, error.hint) from error
 
 
 def _result_machine(backends: "Backends", cpu: str, script: Path, script_text: str) -> "Machine":
@@ -141,7 +147,7 @@ def _result_machine(backends: "Backends", cpu: str, script: Path, script_text: s
     return backends.machine()
 
 
-FUNCTION = re.compile(r"^\s*(?:func|llvm)\.func\b", re.MULTILINE)
+FUNCTION = re.compile(r"^\s*\w+\.func\b", re.MULTILINE)
 SEQUENCE = re.compile(r"^[^/\n]*\btransform\.(?:named_)?sequence\b", re.MULTILINE)
 TIMEOUT_S = 60.0
 SHOWN = 3  # contractions of a payload in a message, which is one line
