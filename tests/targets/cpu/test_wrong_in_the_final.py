@@ -67,6 +67,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.slow  # the run is in test_refuted_trials.py, the kernel in test_more_dishonest_kernels.py
 def test_a_script_that_reads_subnormal_numbers_as_zeros_is_a_failed_trial_and_the_run_goes_on(
     store: Store,
 ) -> None:
