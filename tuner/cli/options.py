@@ -297,8 +297,10 @@ def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) 
         elif re.fullmatch(r"\d+(?:x\d+)+", options["operation"]):
             missing = "the operation is"
             example = f"{context.command_path} {MATMUL} {options['operation']}"
-        elif options["operation"] not in OPERATIONS and Path(options["operation"]).is_file():
-            raise _not_a_program(context, options["operation"])
+        elif options["operation"] not in OPERATIONS:
+            if Path(options["operation"]).is_file():
+                raise _not_a_program(context, options["operation"])
+            raise unknown_value("operation", options["operation"], OPERATIONS)
         line = f"{context.info_name}: {missing} missing"
         raise UsageError(line, f"{example}{typed_options(context)}")
     return taken_problem(options)

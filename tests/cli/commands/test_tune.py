@@ -23,6 +23,11 @@ from tuner.tuning.run import begin
 from tuner.tuning.tuned_run import TunedRun
 
 
+def test_a_misspelt_operation_without_a_shape_is_what_is_wrong(tuner: Tuner) -> None:
+    line = "error: operation: found 'matmull', allowed matmul, batch_matmul\nhint: did you mean matmul?\n"
+    assert tuner.refused("tune matmull") == line
+
+
 def test_the_help_lists_each_option_once_under_headings(tuner: Tuner) -> None:
     shown = tuner("tune --help").out
     names = [name for words in HEADINGS.values() for name in words.split()]

@@ -77,9 +77,10 @@ def apply(
     if str(script) == str(payload) == "-":
         raise UsageError("apply: only one of SCRIPT and PAYLOAD can be '-' (stdin)")
     script_text = read_text_or_stdin(script, "MLIR text", hint=EXPORTED)
-    if payload is None and SEQUENCE.search(script_text) and not FUNCTION.search(script_text):
-        has_source = is_exported(script_text) and str(script) != "-"
-        own = str(source_file(script)) if has_source else "PAYLOAD.mlir"
+    is_own = is_exported(script_text)
+    is_script = is_own or SEQUENCE.search(script_text) is not None
+    if payload is None and is_script and not FUNCTION.search(script_text):
+        own = str(source_file(script)) if is_own and str(script) != "-" else "PAYLOAD.mlir"
         raise UsageError(
             f"apply: the payload is missing: {script.name} has no function", f"tuner apply {script} {own}"
         )
