@@ -74,6 +74,7 @@ FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
 I8_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 ROUNDED_OFF = 2.0**-54  # times a float64: adding less changes nothing
+SMALL_TILE = 2**14  # elements to which a number is added sooner than their minimum is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +199,9 @@ class Inputs:
             # the last rounding, of a sum that may itself be off by the tolerance so far
             tolerance = tolerance + (np.abs(expected) + tolerance) * rounding(self.problem.output)
             tolerance += SMALLEST[self.problem.output] / 2
-        if not np.isfinite(tolerance.max(initial=0.0)):  # where infinity or NaN, or 0 by a ReLU, is expected
+        can_be_infinite = self.special is not None or self.bias is not None
+        # where infinity or NaN, or 0 by a ReLU, is expected
+        if can_be_infinite and not np.isfinite(tolerance.max(initial=0.0)):
             tolerance[~np.isfinite(tolerance)] = 0.0
         return expected, tolerance
 
@@ -225,9 +228,10 @@ class Inputs:
             more = np.abs(expected)
             more *= steps * unit
             tolerance += more
+        lost = self._lost_below_normal
         # where the least tolerance is so large, this would be rounded off
-        if tolerance.size and of_rows.min() * of_columns.min() * ROUNDED_OFF < self._lost_below_normal:
-            tolerance += self._lost_below_normal
+        if tolerance.size < SMALL_TILE or of_rows.min() * of_columns.min() * ROUNDED_OFF < lost:
+            tolerance += lost
         return tolerance
 
     def _biased(self, expected: Float64, tolerance: Float64, bias: Array) -> tuple[Float64, Float64]:
