@@ -76,7 +76,7 @@ KEPT = (
     ),
     (
         candidate((64, 64, 64), "nt", "matmul_cpu_packed"),
-        ("transfer_permutation_patterns", "decompose_pad", "apply_licm"),
+        ("transfer_permutation_patterns", "decompose_pad", "lower_transpose", "apply_licm"),
     ),
 )
 

@@ -34,6 +34,7 @@ STEPS = {
     "both operands of a block are packed": "pack_a = 1",
     "A is read where it lies": "pack_a = 0",
     "zeroed tile by tile": "transform.structured.fuse ",
+    "transposed in registers": "shuffle_16x16",
     "zeroes C": "transform.structured.fuse ",
     "in blocks of": "%block_m|tile_sizes",
     "per step along K": r"tile_sizes \[0, 0, |tuner.unroll_inner_loops",

@@ -31,16 +31,18 @@ NO_PANEL = sample((192, 276, 256), "nn", block_n=128)  # 20 columns, which nothi
 ALL_RESTS = sample((205, 300, 205), "nt", block_n=128)
 
 
+DIRECT: dict[str, Value] = {
+    "tile_m": 13,
+    "tile_n": 16,
+    "block_m": 0,
+    "block_n": 64,
+    "block_k": 32,
+    "unroll_k": 8,
+}
+DIRECT |= {"loop_order": "ji", "split": "none", "prefetch": 64, "lanes_along_k": 0}
 # Fusing its epilogue leaves the matmul of all columns until a clean-up
 ROUNDED = SampledCandidate(
-    Matmul(70, 205, 235, "bf16", output="bf16"),
-    Candidate.of(
-        "matmul_cpu_direct",
-        {"tile_m": 13, "tile_n": 16, "block_m": 0, "block_n": 64, "block_k": 32, "unroll_k": 8}
-        | {"loop_order": "ji", "split": "none", "prefetch": 64, "lanes_along_k": 0},
-    ),
-    2,
-    "avx512",
+    Matmul(70, 205, 235, "bf16", output="bf16"), Candidate.of("matmul_cpu_direct", DIRECT), 2, "avx512"
 )
 
 
