@@ -11,7 +11,7 @@ ROUNDS ?= 20
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test test-slow test-all torch check docs pictures lint bench stress gpu-check wheel clean
+.PHONY: help demo test test-slow test-all torch check docs pictures lint bench stress gpu-check gpu-visit-prepare gpu-visit wheel clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
@@ -26,6 +26,9 @@ help:
 	@echo "make stress     tests of processes, clocks and databases, $(ROUNDS) times under load"
 	@echo "make gpu-check  checks everything on the GPU here within 8 minutes;"
 	@echo "                without a network: WHEELS=FOLDER"
+	@echo "make gpu-visit-prepare  compiles what a visit to a GPU runs: build/gpu_visit"
+	@echo "make gpu-visit  decides what is open on the GPU here within 8 minutes,"
+	@echo "                with that code"
 	@echo "make wheel      builds sdist and wheel into dist/"
 	@echo "make clean      removes the environment and what was built"
 
@@ -78,6 +81,13 @@ stress: $(VENV)/.installed-dev
 
 gpu-check: $(VENV)/.installed-cuda
 	$(BIN)/python -m benchmarks.gpu_check
+
+# Compiled here, without a GPU; carried there, where nothing is compiled: docs/guides/gpu-visit.md
+gpu-visit-prepare: $(VENV)/.installed-cuda
+	$(BIN)/python -m benchmarks.gpu_visit prepare
+
+gpu-visit: $(VENV)/.installed-cuda
+	$(BIN)/python -m benchmarks.gpu_visit run
 
 wheel: $(VENV)/.installed-dev
 	rm -rf build dist

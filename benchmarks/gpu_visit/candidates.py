@@ -1,0 +1,152 @@
+"""The candidates that a visit times: problems and configurations, section by section."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, USUAL
+from tuner.core.candidate import Candidate, Value
+from tuner.core.problem import Matmul, Problem
+from tuner.space.file.reading import first_rows, load_space_file
+from tuner.space.file.yaml import default_space_file
+
+SQUARE = (4096, 4096, 4096)
+FOUNDING = (5376, 2048, 5376)
+RANKED = (2048, 2048, 2048)
+WEIGHTS = ((4096, 4096), (14336, 4096), (4096, 14336))  # (n, k) of layers of language models
+TOKENS = (1, 16, 64)
+EIGHT_BITS = ("i8", "e4m3")
+TF32_CANDIDATES = 16
+EIGHT_BIT_CANDIDATES = 12
+REGRESSION_CANDIDATES = 3
+DECODE_CANDIDATES = 4
+RANKED_POINTS = 20
+RANKING_SEED = 1  # the GPU check's points are of seed 0
+# More configurations of f32 than a search begins with: 512 threads, copies further ahead, operands read ahead
+F32_VARIANTS: tuple[dict[str, Value], ...] = (
+    {"block_m": 256, "block_n": 128, "block_k": 8, "split_m": 2, "split_n": 2, "depth": 3, "group": 8},
+    {"block_m": 256, "block_n": 128, "split_m": 2, "split_n": 4, "depth": 3, "group": 8},
+    {"block_m": 256, "block_n": 128, "split_m": 2, "split_n": 4, "unroll_k": 2, "prefetch": 1, "group": 8},
+    {"block_m": 32, "block_n": 256, "split_m": 2, "split_n": 4, "depth": 3, "group": 8},
+)
+# Few rows: small blocks with several parts of K, so that every multiprocessor reads weights
+DECODE_WGMMA: tuple[dict[str, Value], ...] = (
+    {"block_m": 64, "block_n": 64, "stages": 6, "consumers": 1, "group": 1, "splits": 4},
+    {"block_m": 64, "block_n": 64, "stages": 6, "consumers": 1, "group": 1, "splits": 1},
+    {"block_m": 64, "block_n": 128, "stages": 6, "consumers": 1, "group": 1, "splits": 4},
+    {"block_m": 64, "block_n": 128, "stages": 6, "consumers": 1, "group": 1, "splits": 8},
+)
+
+
+@dataclass(frozen=True)
+class PlannedCandidate:
+    """A configuration that one section times."""
+
+    section: str
+    point: GpuPoint
+
+    @property
+    def name(self) -> str:
+        """Returns the name of the check."""
+        return f"{self.point.problem.key} {self.point.candidate.text}"
+
+
+def planned(chip: str, *, is_quick: bool = False) -> tuple[PlannedCandidate, ...]:
+    """Returns the candidates of all sections, in the order in which they are timed.
+
+    ``is_quick``: two of each section and problem's type, for tests.
+    """
+    sections = {
+        "f32": _f32(chip),
+        "tf32": _tf32(chip),
+        "eight_bits": _eight_bits(chip),
+        "decode": _decode(chip),
+        "regression": _regression(chip),
+        "ranking": _ranking(chip),
+    }
+    found = []
+    for section, points in sections.items():
+        chosen = itertools.islice(points, 2) if is_quick else points
+        found += [PlannedCandidate(section, point) for point in chosen]
+    return tuple(dict.fromkeys(found))
+
+
+def first_points(problem: Problem, strategy: str, chip: str) -> tuple[GpuPoint, ...]:
+    """Returns what a search would try first."""
+    feasible = feasible_set(problem, strategy, chip)
+    rows = first_rows(load_space_file(default_space_file()), feasible)
+    return tuple(GpuPoint(problem, feasible.candidate(row), chip) for row in rows)
+
+
+def _f32(chip: str) -> Iterator[GpuPoint]:
+    """Yields each configuration for nn, and right after it with the same knobs for tn."""
+    for sizes in (SQUARE, FOUNDING):
+        problem = Matmul(*sizes)
+        variants = (Candidate.of(CUDA_CORES, USUAL[CUDA_CORES] | knobs) for knobs in F32_VARIANTS)
+        points = (*first_points(problem, CUDA_CORES, chip), *_allowed(problem, variants, chip))
+        for point in points:
+            yield point
+            yield from _allowed(replace(problem, layout="tn"), (point.candidate,), chip)
+
+
+def _tf32(chip: str) -> Iterator[GpuPoint]:
+    """Yields nt on wgmma, what a search tries first and others near the winner; nn on mma.sync, as today."""
+    nt = Matmul(*SQUARE, "tf32", "nt")
+    near = (
+        Candidate.of(
+            HOPPER,
+            USUAL[HOPPER]
+            | {"block_k": 32, "stages": stages, "cluster": cluster, "tiles": tiles, "stores": "exchange"}
+            | {"group": 16},
+        )
+        for stages, cluster, tiles in itertools.product((4, 3), ("2x1", "1x2"), (1, 2, 4))
+    )
+    points = dict.fromkeys((*first_points(nt, HOPPER, chip), *_allowed(nt, near, chip)))
+    yield from itertools.islice(points, TF32_CANDIDATES)
+    yield from first_points(Matmul(*SQUARE, "tf32"), TENSOR_CORES, chip)[:REGRESSION_CANDIDATES]
+
+
+def _eight_bits(chip: str) -> Iterator[GpuPoint]:
+    for dtype in EIGHT_BITS:
+        problem = Matmul(*SQUARE, dtype, "nt")
+        near = (
+            Candidate.of(HOPPER, USUAL[HOPPER] | {"block_k": 128, "cluster": cluster, "group": 16})
+            for cluster in ("2x1", "1x2")
+        )
+        points = dict.fromkeys((*first_points(problem, HOPPER, chip), *_allowed(problem, near, chip)))
+        yield from itertools.islice(points, EIGHT_BIT_CANDIDATES)
+
+
+def _decode(chip: str) -> Iterator[GpuPoint]:
+    for (n, k), m, dtype in itertools.product(WEIGHTS, TOKENS, ("bf16", "e4m3")):
+        problem = Matmul(m, n, k, dtype, "nt")
+        line = {"block_k": 128 // problem.input_bytes}
+        wanted = (Candidate.of(HOPPER, USUAL[HOPPER] | line | knobs) for knobs in DECODE_WGMMA)
+        points = dict.fromkeys((*_allowed(problem, wanted, chip), *first_points(problem, TENSOR_CORES, chip)))
+        yield from itertools.islice(points, DECODE_CANDIDATES)
+
+
+def _regression(chip: str) -> Iterator[GpuPoint]:
+    for dtype in ("f16", "bf16"):
+        yield from first_points(Matmul(*SQUARE, dtype), HOPPER, chip)[:REGRESSION_CANDIDATES]
+
+
+def _ranking(chip: str) -> Iterator[GpuPoint]:
+    for strategy, dtype in ((CUDA_CORES, "f32"), (HOPPER, "f16")):
+        problem = Matmul(*RANKED, dtype)
+        feasible = feasible_set(problem, strategy, chip)
+        rows = np.random.default_rng(RANKING_SEED).permutation(feasible.rows)[:RANKED_POINTS]
+        for row in rows:
+            yield GpuPoint(problem, feasible.candidate(int(row)), chip)
+
+
+def _allowed(
+    problem: Problem, candidates: "Iterator[Candidate] | tuple[Candidate, ...]", chip: str
+) -> Iterator[GpuPoint]:
+    for candidate in candidates:
+        feasible = feasible_set(problem, candidate.strategy, chip)
+        if feasible.row_of(candidate) is not None:
+            yield GpuPoint(problem, candidate, chip)

@@ -1,0 +1,156 @@
+"""What the rows of a visit decide: one line for each question, with the figures that it rests on.
+
+A question for which rows are missing is open. The rules are those that a reader would apply to the rows by
+hand, so that a visit that was cut off is read the same way as a whole one.
+"""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks.search.ordering import ordering
+
+Row = Mapping[str, Any]
+Rows = tuple[Row, ...]
+OPEN = "open"
+PORT_CYCLES = 1.5  # of an FFMA of three operands in one bank, by ports: 3 reads of one bank, shared by warps
+PAIRED_CYCLES = 0.75  # of what distinct addresses take: pairs of lanes share a pass of shared memory
+FASTER = 1.02  # ratio of two medians that is no noise
+LEAST_POINTS = 8
+F32_SQUARE, F32_FOUNDING = "matmul 4096x4096x4096 f32", "matmul 5376x2048x5376 f32"
+
+
+@dataclass(frozen=True)
+class VisitFinding:
+    """An answer to one question, with its figures."""
+
+    question: str
+    answer: str  # ``OPEN`` where rows are missing
+    figures: dict[str, Any] = field(default_factory=dict)
+
+
+def decided(rows: Iterable[Row]) -> tuple[VisitFinding, ...]:
+    """Returns the decisions of a file's rows."""
+    passed = tuple(row for row in rows if row["status"] == "passed")
+    return tuple(decide(passed) for decide in QUESTIONS)
+
+
+def ports(rows: Rows) -> VisitFinding:
+    """Answers by the cycles of an FFMA with 4 warps per scheduler: three operands in one bank against two."""
+    question = "Do register ports limit FFMA?"
+    cycles = {
+        form: _of_check(rows, f"ffma_{form}: 4 warps per scheduler", "cycles_per_operation")
+        for form in ("reuse", "two_and_one", "three")
+    }
+    known = {form: value / 4 for form, value in cycles.items() if value is not None}  # of a scheduler
+    if len(known) < len(cycles):
+        return VisitFinding(question, OPEN, known)
+    is_limited = known["three"] >= PORT_CYCLES * known["reuse"]
+    return VisitFinding(question, "ports" if is_limited else "not ports: look at the path", known)
+
+
+def pair_rule(rows: Rows) -> VisitFinding:
+    """Answers by the cycles of LDS.128 whose lanes n and n^1 read the same address."""
+    question = "Do pairs of lanes with equal addresses take half the passes of LDS.128?"
+    names = {"distinct": "lds_128: distinct, 16 warps", "pairs": "lds_128: pairs n, n^1, 16 warps"}
+    cycles = {key: _of_check(rows, name, "cycles_per_operation") for key, name in names.items()}
+    if None in cycles.values():
+        return VisitFinding(question, OPEN)
+    figures = {key: value / 16 for key, value in cycles.items() if value is not None}  # of a warp's read
+    holds = figures["pairs"] <= PAIRED_CYCLES * figures["distinct"]
+    return VisitFinding(question, "yes: pair the lanes" if holds else "no: leave the lanes", figures)
+
+
+def kept_bits_of_sums(rows: Rows) -> VisitFinding:
+    """Reports how many bits behind the largest term a sum keeps in each type."""
+    question = "How many bits does a sum keep inside of the tensor core?"
+    figures = {str(row["check"]): row["kept_bits"] for row in rows if str(row["check"]).startswith("bits_")}
+    least = [min(kept.values()) for kept in figures.values()]
+    return VisitFinding(question, f"at least {min(least)}" if least else OPEN, figures)
+
+
+def transposed_operand(rows: Rows) -> VisitFinding:
+    """Answers by the same knobs on tn and nn: the ratio of their medians at 4096^3."""
+    question = "Is f32 faster with A's rows along m (tn) than nn with the same knobs?"
+    times: dict[tuple[Any, ...], dict[str, float]] = {}
+    for row in rows:
+        for layout in ("nn", "tn"):
+            if (
+                row.get("problem") == f"{F32_SQUARE} {layout} none"
+                and row["part"] == "f32"
+                and "knobs" in row
+            ):
+                times.setdefault(tuple(sorted(row["knobs"].items())), {})[layout] = row["median_s"]
+    ratios = [pair["nn"] / pair["tn"] for pair in times.values() if len(pair) == 2]
+    if not ratios:
+        return VisitFinding(question, OPEN)
+    median = statistics.median(ratios)
+    figures = {"nn_over_tn": {"median": median, "most": max(ratios)}, "pairs": len(ratios)}
+    return VisitFinding(
+        question, "tn: build the transposing copy" if median >= FASTER else "no difference", figures
+    )
+
+
+def fastest_of(problem: str, question: str) -> Callable[[Rows], VisitFinding]:
+    """Returns the decision that names the fastest configuration of a problem, and the library's ratio."""
+
+    def decide(rows: Rows) -> VisitFinding:
+        own = [
+            row
+            for row in rows
+            if row.get("problem") == problem and "knobs" in row and row["part"] != "ranking"
+        ]
+        own = [row for row in own if "median_s" in row]
+        if not own:
+            return VisitFinding(question, OPEN)
+        best = min(own, key=lambda row: row["median_s"])
+        others = sorted(row["median_s"] for row in own)
+        figures = {name: best.get(name) for name in ("median_s", "ratio", "knobs", "strategy", "sm_clock_hz")}
+        text = " ".join(f"{name}={value}" for name, value in best["knobs"].items())
+        return VisitFinding(question, text, figures | {"configurations": len(own), "second_s": others[1:2]})
+
+    return decide
+
+
+def order_of_models(rows: Rows) -> VisitFinding:
+    """Reports the rank correlation of both cost models, by strategy, over the random points."""
+    question = "Do the cost models order new points as their times do?"
+    figures: dict[str, Any] = {}
+    ranked = [row for row in rows if row["part"] == "ranking"]
+    for strategy in dict.fromkeys(str(row["strategy"]) for row in ranked):
+        for model in ("by_knobs", "by_machine_code"):
+            pairs = [
+                (row[model], row["median_s"])
+                for row in ranked
+                if row["strategy"] == strategy and row.get(model) is not None
+            ]
+            if len(pairs) >= LEAST_POINTS:
+                predictions, times = np.array(pairs).T
+                found = ordering(predictions, times, np.random.default_rng(0))
+                figures[f"{strategy} {model}"] = {"points": len(pairs), "rank": found.rank_correlation}
+    answer = ", ".join(f"{name}: {each['rank']:.2f}" for name, each in figures.items())
+    return VisitFinding(question, answer or OPEN, figures)
+
+
+def _of_check(rows: Rows, name: str, fact: str) -> float | None:
+    return next((float(row[fact]) for row in rows if row["check"] == name and fact in row), None)
+
+
+QUESTIONS: tuple[Callable[[Rows], VisitFinding], ...] = (
+    ports,
+    pair_rule,
+    kept_bits_of_sums,
+    transposed_operand,
+    fastest_of(f"{F32_SQUARE} nn none", "Which configuration of f32 comes first at 4096^3?"),
+    fastest_of(f"{F32_FOUNDING} nn none", "Which configuration of f32 comes first at 5376x2048x5376?"),
+    fastest_of("matmul 4096x4096x4096 tf32 nt none", "Which configuration of tf32 nt comes first?"),
+    fastest_of("matmul 4096x4096x4096 tf32 nn none", "How far is tf32 nn behind cuBLAS?"),
+    fastest_of("matmul 4096x4096x4096 i8 nt none", "Which configuration of i8 nt comes first?"),
+    fastest_of("matmul 4096x4096x4096 e4m3 nt none", "Which configuration of e4m3 nt comes first?"),
+    fastest_of("matmul 4096x4096x4096 f16 nn none", "Is f16 as fast as before (1.014 of cuBLAS)?"),
+    fastest_of("matmul 4096x4096x4096 bf16 nn none", "Is bf16 as fast as before (1.016 of cuBLAS)?"),
+    order_of_models,
+)

@@ -1,0 +1,83 @@
+"""What rows decide: each question is open until its rows are there, and changes its answer with them."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks.gpu_visit.decisions import OPEN, QUESTIONS, VisitFinding, decided
+
+F32 = "matmul 4096x4096x4096 f32"
+
+
+def micro(check: str, cycles: float) -> dict[str, Any]:
+    return {"part": "micro_kernels", "check": check, "status": "passed", "cycles_per_operation": cycles}
+
+
+def timed(problem: str, block_m: int, median_s: float, part: str = "f32", **facts: Any) -> dict[str, Any]:
+    row = {"part": part, "check": f"{problem} {block_m}", "status": "passed", "problem": problem}
+    return row | {"knobs": {"block_m": block_m}, "median_s": median_s, "strategy": "s", **facts}
+
+
+def found(word: str, *rows: dict[str, Any]) -> VisitFinding:
+    (finding,) = (each for each in decided(rows) if word in each.question)
+    return finding
+
+
+def test_without_rows_every_question_is_open() -> None:
+    assert [finding.answer for finding in decided(())] == [OPEN] * len(QUESTIONS)
+    failed = timed(f"{F32} nn none", 64, 1e-3) | {"status": "failed"}
+    assert {finding.answer for finding in decided((failed,))} == {OPEN}
+
+
+@pytest.mark.parametrize(("three", "answer"), [(8.0, "ports"), (4.4, "not ports: look at the path")])
+def test_ports_limit_ffma_where_three_operands_of_one_bank_take_longer(three: float, answer: str) -> None:
+    rows = [
+        micro("ffma_reuse: 4 warps per scheduler", 4.0),
+        micro("ffma_two_and_one: 4 warps per scheduler", 4.2),
+    ]
+    assert found("register ports", *rows).answer == OPEN
+    rows.append(micro("ffma_three: 4 warps per scheduler", three))
+    finding = found("register ports", *rows)
+    assert (finding.answer, finding.figures["three"]) == (answer, three / 4)
+
+
+@pytest.mark.parametrize(("pairs", "answer"), [(32.0, "yes: pair the lanes"), (63.0, "no: leave the lanes")])
+def test_lanes_are_paired_only_where_that_takes_fewer_passes(pairs: float, answer: str) -> None:
+    rows = (micro("lds_128: distinct, 16 warps", 64.0), micro("lds_128: pairs n, n^1, 16 warps", pairs))
+    assert found("pairs of lanes", *rows).answer == answer
+    assert found("pairs of lanes", rows[0]).answer == OPEN
+
+
+@pytest.mark.parametrize(
+    ("tn_s", "answer"), [(0.9e-3, "tn: build the transposing copy"), (0.999e-3, "no difference")]
+)
+def test_the_same_knobs_of_tn_and_nn_are_compared_and_others_not(tn_s: float, answer: str) -> None:
+    rows = [timed(f"{F32} nn none", 64, 1e-3), timed(f"{F32} tn none", 128, 0.5e-3)]
+    assert found("with A's rows along m", *rows).answer == OPEN
+    finding = found("with A's rows along m", *rows, timed(f"{F32} tn none", 64, tn_s))
+    assert (finding.answer, finding.figures["pairs"]) == (answer, 1)
+
+
+def test_the_fastest_configuration_is_named_with_its_ratio_and_a_random_point_is_none() -> None:
+    rows = (
+        timed(f"{F32} nn none", 64, 2e-3, ratio=0.8),
+        timed(f"{F32} nn none", 128, 1e-3, ratio=0.9),
+        timed(f"{F32} nn none", 256, 0.5e-3, part="ranking"),
+    )
+    finding = found("f32 comes first at 4096", *rows)
+    assert (finding.answer, finding.figures["ratio"]) == ("block_m=128", 0.9)
+    assert (finding.figures["configurations"], finding.figures["second_s"]) == (2, [2e-3])
+
+
+def test_bits_are_the_least_of_all_columns_and_models_are_ranked_by_strategy() -> None:
+    bits = {"part": "micro_kernels", "check": "bits_tf32: one instruction", "status": "passed"}
+    finding = found("bits does a sum keep", bits | {"kept_bits": {"+1": 24, "-1": 23}})
+    assert finding.answer == "at least 23"
+    rows = [
+        timed("p", number, 1e-3 * number, "ranking", by_knobs=-number, by_machine_code=2.0 * number)
+        for number in range(1, 12)
+    ]
+    finding = found("order new points", *rows)
+    assert finding.figures["s by_machine_code"] == {"points": 11, "rank": pytest.approx(1.0)}
+    assert finding.figures["s by_knobs"]["rank"] == pytest.approx(-1.0)
+    assert found("order new points", *rows[:5]).answer == OPEN

@@ -1,0 +1,119 @@
+"""Operands on a stand-in for the driver whose kernels run: right results pass, wrong ones are found."""
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.gpu_check.stub_driver import StubDriver
+from benchmarks.gpu_visit import comparison
+from benchmarks.gpu_visit.operands import (
+    RANDOM_BITS,
+    DeviceOperands,
+    random_inputs,
+    random_operand,
+    sized_for,
+)
+from tests.runtime.cuda.stub_cublas import stub_cublas
+from tuner.core.errors import TunerError
+from tuner.core.problem import Matmul, Problem
+from tuner.targets.gpu.arrays import LoadedKernels
+from tuner.targets.gpu.evaluator import LocalGpu
+from tuner.targets.gpu.event_timing import Enqueue
+
+CHIP = "sm_90"
+
+
+@pytest.mark.parametrize("dtype", [*RANDOM_BITS, "i8"])
+def test_random_numbers_are_of_their_type_and_neither_zero_nor_special(dtype: str) -> None:
+    numbers = random_operand((64, 80), dtype, np.random.default_rng(0)).astype(np.float64)
+    size = np.abs(numbers)
+    if dtype == "i8":
+        assert (numbers.min(), numbers.max()) == (-32, 31)
+    else:
+        assert 0.5 <= size.min() < 0.6 < 1.7 < size.max() < 2.0
+    assert abs((numbers < 0).mean() - 0.5) < 0.05
+    if dtype == "tf32":
+        assert not (numbers.astype(np.float32).view(np.uint32) & 0x1FFF).any()
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+def test_inputs_have_the_norms_of_their_rows_and_columns_in_every_layout(layout: str) -> None:
+    inputs = random_inputs(Matmul(6, 10, 8, "f16", layout), np.random.default_rng(0))
+    a, b = (each[0].astype(np.float64) for each in inputs.base.without_layout)
+    np.testing.assert_allclose(inputs.base.row_norm, np.linalg.norm(a, axis=1), rtol=1e-6)
+    np.testing.assert_allclose(inputs.base.column_norm[0], np.linalg.norm(b, axis=0), rtol=1e-6)
+    np.testing.assert_allclose(inputs.tile(slice(2, 4), slice(None))[0], (a @ b)[2:4], rtol=1e-12)
+
+
+def no_cublas() -> str:
+    raise TunerError("no cuBLAS found")
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> LocalGpu:
+    monkeypatch.setattr(comparison, "BLOCKS", 1)  # a simulated one is slow
+    return LocalGpu(StubDriver().open(), 4096)
+
+
+def naive(gpu: LocalGpu, problem: Problem, operands: DeviceOperands) -> Enqueue:
+    point = GpuPoint(problem, feasible_set(problem, "matmul_gpu_naive", CHIP).candidate(0), CHIP)
+    loaded = LoadedKernels(gpu.device, point.program())
+    work = loaded.work(operands.addresses)
+    setattr(operands, "kept", loaded)  # noqa: B010 - its kernels live as long as the operands
+    return work
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("problem", "result"),
+    [(Matmul(70, 33, 16), "f32"), (Matmul(5, 40, 16, "f32", "tn"), "f32"), (Matmul(9, 32, 16, "i8"), "i32")],
+    ids=lambda value: value.key if isinstance(value, Problem) else None,
+)
+def test_a_right_result_is_near_the_reference_and_near_float64(
+    gpu: LocalGpu, problem: Problem, result: str
+) -> None:
+    program = comparison.comparison(CHIP, result)
+    operands = DeviceOperands(gpu, problem, program, stub_cublas)
+    errors = operands.errors_of(naive(gpu, problem, operands))
+    assert errors.is_right
+    assert errors.against_reference is not None
+    assert errors.against_reference <= 1.0
+    operands.close()
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("find", [stub_cublas, no_cublas])
+def test_a_result_that_lacks_elements_is_wrong_with_a_reference_and_without(
+    gpu: LocalGpu, find: object
+) -> None:
+    problem = Matmul(70, 33, 16)
+    operands = DeviceOperands(gpu, problem, comparison.comparison(CHIP, "f32"), find)  # type: ignore[arg-type]
+    errors = operands.errors_of(lambda _: None)
+    assert not errors.is_right
+    assert "elements are wrong" in errors.text
+    assert (errors.against_reference is None) == (find is no_cublas)
+    shorter = naive(gpu, Matmul(70, 33, 8), operands)  # half of K
+    assert not operands.errors_of(shorter).is_right
+    operands.close()
+
+
+@pytest.mark.mlir
+def test_a_wrong_row_that_is_not_compared_with_float64_is_found_on_the_device(gpu: LocalGpu) -> None:
+    problem = Matmul(70, 33, 16)
+    operands = DeviceOperands(gpu, problem, comparison.comparison(CHIP, "f32"), stub_cublas)
+    right = naive(gpu, problem, operands)
+    hidden = next(row for row in range(70) if row not in operands.compared_rows)
+
+    def wrong(stream: int) -> None:
+        right(stream)
+        gpu.device.fill(operands.addresses["c"] + hidden * 33 * 4, 0x7FC00000, 4, 1, stream)
+
+    errors = operands.errors_of(wrong)
+    assert errors.against_float64 <= 1.0
+    assert not errors.is_right
+    operands.close()
+
+
+def test_on_a_stand_in_no_size_is_large() -> None:
+    small = sized_for(Matmul(1, 4096, 14336, "bf16", "nt"), 64)
+    assert (small.sizes, small.dtype, small.layout) == ((1, 64, 64), "bf16", "nt")
