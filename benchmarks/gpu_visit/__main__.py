@@ -9,9 +9,11 @@ Results are written whole after each candidate: a run that is cut off at any sec
 
 import argparse
 import json
+import shutil
 import sys
+import tempfile
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,22 +74,26 @@ def make_visit(options: argparse.Namespace) -> int:
     bed = visit_bed(options.device, code.manifest.chip, options.quick)
     output = options.output or default_output(bed)
     _require_folder(output)
-    bed = Bed(bed.device, bed.chip, bed.is_quick, earlier=None if options.all else _earlier(bed))
-    visit = Visit(bed, code, options.seconds, output, time.monotonic())
-    try:
-        for section in options.sections:
-            limit_s = visit.limit_s(section, options.sections)
-            _say(f"{section}: up to {limit_s:.0f} s")
-            visit.run(section, limit_s)
-            _say(f"{section}: written")
-    except KeyboardInterrupt:
-        _say(f"interrupted; {output} has what is known")
-        return INTERRUPTED
+    with tempfile.TemporaryDirectory() as folder:
+        earlier = None if options.all else earlier_rows(output, Path(folder))
+        visit = Visit(replace(bed, earlier=earlier), code, options.seconds, output, time.monotonic())
+        try:
+            visit.run_all(options.sections)
+        except KeyboardInterrupt:
+            _say(f"interrupted; {output} has what is known")
+            return INTERRUPTED
     results = tuple(visit.results.values())
     print(table(results))
     for decision in decided(visit.rows):
         print(f"{decision.question} {decision.answer}")
     return exit_code(results)
+
+
+def earlier_rows(output: Path, folder: Path) -> Path | None:
+    """Returns a copy of the results of an earlier visit, which this one overwrites; None without any."""
+    if not output.exists():
+        return None
+    return Path(shutil.copy(output, folder / "earlier.json"))
 
 
 class Visit:
@@ -101,6 +107,8 @@ class Visit:
         self._total_s = total_s
         self._output = output
         self._began_s = began_s
+        here = bed.here()
+        self._gpu = None if here is None else here.facts.name
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -114,6 +122,14 @@ class Visit:
             return max(0.0, self._total_s - spent_s)
         return Budget(sections, self._total_s, WEIGHTS).limit_s(section, spent_s)
 
+    def run_all(self, sections: tuple[str, ...]) -> None:
+        """Runs sections in order, each within its share of what is left."""
+        for section in sections:
+            limit_s = self.limit_s(section, sections)
+            _say(f"{section}: up to {limit_s:.0f} s")
+            self.run(section, limit_s)
+            _say(f"{section}: written")
+
     def run(self, section: str, limit_s: float) -> None:
         """Runs a section in child processes; writes the results after each check, and at its end."""
         child = Child(CHILD, ("--code", str(self._code.path.resolve())))
@@ -125,6 +141,7 @@ class Visit:
 
     def _document(self) -> dict[str, Any]:
         settings = {"device": self._bed.device, "chip": self._bed.chip, "limit_s": self._total_s}
+        settings |= {"gpu": self._gpu}
         settings |= {"ptxas": self._code.manifest.ptxas, "quick": self._bed.is_quick}
         summary = {
             "seconds": round(time.monotonic() - self._began_s, 1),
@@ -154,10 +171,6 @@ def default_output(bed: Bed) -> Path:
     """Returns the results file: of a GPU among the results that are kept, else next to the code."""
     folder = RESULTS if bed.is_hardware else FOLDER.parent
     return folder / (f"gpu_visit_{bed.chip}.json" if bed.is_hardware else "gpu_visit_dry_run.json")
-
-
-def _earlier(bed: Bed) -> Path | None:
-    return default_output(bed) if bed.is_hardware else None
 
 
 def _require_folder(output: Path) -> None:

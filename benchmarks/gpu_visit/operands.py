@@ -18,7 +18,7 @@ from benchmarks.gpu_visit.comparison import LARGEST_BYTES, TERMS_BYTES
 from tuner.core.errors import TunerError
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
-from tuner.payload.reference import NUMPY_DTYPES, Array, BaseDraw, Inputs, compare_tile, output_dtype
+from tuner.payload.reference import NUMPY_DTYPES, TINY, Array, BaseDraw, Inputs, output_dtype
 from tuner.runtime.cuda.cublas import Cublas
 from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.evaluator import LoadedCublas, LocalGpu
@@ -35,6 +35,7 @@ RANDOM_BITS: dict[str, tuple[Any, int, int]] = {
 I8_SHIFT = 2  # random bytes become -32 to 31: sums of 16384 products are exact in f32
 COMPARED_ROWS = 64  # with float64
 REFERENCE_LIMIT = 2.0  # tolerances: the reference, in f32, may itself be off by one
+INTEGER_TOLERANCE = 0.5  # a whole number off is wrong
 NOTHING = 0xFFFFFFFF  # NaN, or -1
 
 
@@ -106,8 +107,9 @@ class DeviceOperands:
         self.addresses["c"] = self._allocated(self._c_bytes)
         self._comparison = LoadedKernels(gpu.device, comparison)
         self._largest = self._allocated(LARGEST_BYTES)
-        tolerance = float(self.inputs.tile(self.compared_rows, slice(None))[1].max())
-        terms = struct.pack("<Qf4x", m * n, 1.0 / (tolerance or 0.5))  # integers: a whole number off is wrong
+        self._expected, tolerance = self.inputs.tile(self.compared_rows, slice(None))
+        self._tolerance = np.maximum(tolerance, INTEGER_TOLERANCE if problem.dtype == "i8" else TINY)
+        terms = struct.pack("<Qf4x", m * n, 1.0 / float(self._tolerance.max()))
         self._terms = self._uploaded(np.frombuffer(terms.ljust(TERMS_BYTES, b"\0"), np.uint8))
         self._reference = self._reference_by_cublas(find)
 
@@ -120,10 +122,8 @@ class DeviceOperands:
         self._gpu.device.fill(self.addresses["c"], NOTHING, 4, self._c_bytes // 4, 0)
         work(0)
         largest = None if self._reference is None else self._largest_error(self._reference)
-        verdict, text = compare_tile(
-            self.inputs, self._downloaded(), self.compared_rows, slice(0, self.problem.sizes[1])
-        )
-        return ResultErrors(largest, verdict.max_error, text)
+        worst, text = self._errors_of_rows(self._downloaded())
+        return ResultErrors(largest, worst, text)
 
     def _largest_error(self, reference: int) -> float:
         addresses = {"c": self.addresses["c"], "reference": reference}
@@ -134,15 +134,26 @@ class DeviceOperands:
         self._gpu.device.synchronize_stream(0)
         return float(found[0])
 
-    def _downloaded(self) -> Array:
-        """Returns an array of the result's shape, of which the compared rows are downloaded."""
-        m, n, _ = self.problem.sizes
-        result = np.zeros((m, n), output_dtype(self.problem))
-        for row in self.compared_rows:
-            source = self.addresses["c"] + int(row) * result.strides[0]
-            self._gpu.device.copy(result[row].ctypes.data, source, result[row].nbytes, 0)
+    def _downloaded(self) -> npt.NDArray[np.float64]:
+        """Returns the compared rows of the result."""
+        count = self.problem.sizes[1]
+        rows = np.empty((len(self.compared_rows), count), output_dtype(self.problem))
+        for place, row in enumerate(self.compared_rows):
+            source = self.addresses["c"] + int(row) * rows.strides[0]
+            self._gpu.device.copy(rows[place].ctypes.data, source, rows[place].nbytes, 0)
         self._gpu.device.synchronize_stream(0)
-        return result
+        return rows.astype(np.float64)
+
+    def _errors_of_rows(self, rows: npt.NDArray[np.float64]) -> tuple[float, str]:
+        """Returns the largest error in tolerances, infinite without a number, and where it is."""
+        with np.errstate(invalid="ignore"):
+            errors = np.abs(rows - self._expected) / self._tolerance
+        errors[np.isnan(errors)] = np.inf
+        place, column = np.unravel_index(int(np.argmax(errors)), errors.shape)
+        worst = f"worst at [{self.compared_rows[place]}, {column}]: found {rows[place, column]:.9g}"
+        wanted = f"expected {self._expected[place, column]:.9g}"
+        text = f"{int((errors > 1.0).sum())} of {errors.size} elements are wrong; {worst}, {wanted}"
+        return float(errors[place, column]), text
 
     def _reference_by_cublas(self, find: Callable[[], str]) -> int | None:
         """Returns the address of the result in f32, of operands that were widened; None without cuBLAS."""

@@ -14,7 +14,7 @@ from benchmarks.gpu_check.checks import PartResult, Row, failed, passed
 from benchmarks.gpu_check.device_under_test import STUB, Bed
 from benchmarks.gpu_check.runner import Child
 from benchmarks.gpu_visit import __main__ as command
-from benchmarks.gpu_visit.__main__ import Visit
+from benchmarks.gpu_visit.__main__ import Visit, earlier_rows
 from benchmarks.gpu_visit.code_folder import CodeFolder, Manifest
 from benchmarks.gpu_visit.sections import SECTIONS
 from tuner.targets.gpu.compiler import locate
@@ -131,6 +131,16 @@ def test_a_dry_run_has_every_section_and_finds_nothing_wrong(quick_code: CodeFol
     if locate("nvdisasm") is not None:
         (cubins,) = (row for row in document["rows"] if row["check"] == "cubins through nvdisasm")
         assert cubins["cubins"] == len({entry.code for entry in quick_code.manifest.entries})
+
+
+def test_what_an_earlier_visit_found_is_kept_while_its_file_is_overwritten(tmp_path: Path) -> None:
+    output = tmp_path / "visit.json"
+    assert earlier_rows(output, tmp_path) is None
+    output.write_text("earlier")
+    copy = earlier_rows(output, tmp_path)
+    output.write_text("new")
+    assert copy is not None
+    assert copy.read_text() == "earlier"
 
 
 def test_code_of_another_chip_is_refused(empty: CodeFolder, tmp_path: Path, built_stub: Path) -> None:
