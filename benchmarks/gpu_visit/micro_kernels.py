@@ -4,6 +4,7 @@ Each runs a loop of one kind of instruction between two readings of the multipro
 keep the form that is meant: ``fault`` looks at the machine code, and a kernel of another form is not timed.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -87,35 +88,8 @@ SCHEDULERS = 4
 def register_ports(form: str) -> MicroKernel:
     """Returns the kernel whose FFMA read their operands in one of ``FORMS``."""
     name = f"ffma_{form}"
-
-    def text(chip: str, has_clock: bool) -> str:
-        declared = [".reg .u32 %loop;", f".reg .f32 %s<{NUMBERS}>, %a<{NUMBERS}>, %b<{NUMBERS}>;"]
-        quads = range(0, NUMBERS, 4)
-        before = [f"mul.wide.u32 %rd0, %thread, {12 * NUMBERS};", "add.u64 %rd0, %rd0, %numbers;"]
-        before += [
-            f"ld.global.v4.f32 {vector(numbered(letter, 4, quad))}, [%rd0+{4 * (NUMBERS * part + quad)}];"
-            for part, letter in enumerate("sab")
-            for quad in quads
-        ]
-        body = []
-        for step in range(NUMBERS):
-            for number in range(NUMBERS):
-                left, right = (factor % NUMBERS for factor in FORMS[form](number, step))
-                body.append(f"fma.rn.f32 %s{number}, %a{left}, %b{right}, %s{number};")
-        after = [f"st.global.v4.f32 [%rd0+{4 * quad}], {vector(numbered('s', 4, quad))};" for quad in quads]
-        frame = Frame(name, (CYCLES, "numbers"), has_clock=has_clock)
-        return frame.text(chip, declared, before, loop("again", TIMES, body), after)
-
-    def fault(kernel: Kernel) -> str:
-        code = loop_of(kernel)
-        pairs = zip((None, *code), code, strict=False)
-        reads = [bank_reads(one, before) for before, one in pairs if one.mnemonic == "FFMA"]
-        fuller = [(max(pair), min(pair)) for pair in reads]
-        share = fuller.count(READS[form]) / max(1, len(fuller))
-        if len(fuller) != NUMBERS**2 or share < 0.9:
-            return f"{len(fuller)} FFMA, of which {share:.0%} read {READS[form]}"
-        return ""
-
+    text = functools.partial(_register_ports_text, form)
+    fault = functools.partial(_register_ports_fault, form)
     numbers = np.random.default_rng(0).uniform(0.5, 1.0, (512, 3 * NUMBERS)).astype(np.float32)
     numbers[:, NUMBERS : 2 * NUMBERS] *= 2.0**-8  # sums grow by less than their size
     runs = tuple(
@@ -125,6 +99,37 @@ def register_ports(form: str) -> MicroKernel:
         for warps in WARPS_PER_SCHEDULER
     )
     return MicroKernel(name, "FFMA of a warp", TIMES * NUMBERS**2, text, fault, runs)
+
+
+def _register_ports_text(form: str, chip: str, has_clock: bool) -> str:
+    name = f"ffma_{form}"
+    declared = [".reg .u32 %loop;", f".reg .f32 %s<{NUMBERS}>, %a<{NUMBERS}>, %b<{NUMBERS}>;"]
+    quads = range(0, NUMBERS, 4)
+    before = [f"mul.wide.u32 %rd0, %thread, {12 * NUMBERS};", "add.u64 %rd0, %rd0, %numbers;"]
+    before += [
+        f"ld.global.v4.f32 {vector(numbered(letter, 4, quad))}, [%rd0+{4 * (NUMBERS * part + quad)}];"
+        for part, letter in enumerate("sab")
+        for quad in quads
+    ]
+    body = []
+    for step in range(NUMBERS):
+        for number in range(NUMBERS):
+            left, right = (factor % NUMBERS for factor in FORMS[form](number, step))
+            body.append(f"fma.rn.f32 %s{number}, %a{left}, %b{right}, %s{number};")
+    after = [f"st.global.v4.f32 [%rd0+{4 * quad}], {vector(numbered('s', 4, quad))};" for quad in quads]
+    frame = Frame(name, (CYCLES, "numbers"), has_clock=has_clock)
+    return frame.text(chip, declared, before, loop("again", TIMES, body), after)
+
+
+def _register_ports_fault(form: str, kernel: Kernel) -> str:
+    code = loop_of(kernel)
+    pairs = zip((None, *code), code, strict=False)
+    reads = [bank_reads(one, before) for before, one in pairs if one.mnemonic == "FFMA"]
+    fuller = [(max(pair), min(pair)) for pair in reads]
+    share = fuller.count(READS[form]) / max(1, len(fuller))
+    if len(fuller) != NUMBERS**2 or share < 0.9:
+        return f"{len(fuller)} FFMA, of which {share:.0%} read {READS[form]}"
+    return ""
 
 
 # Reads of shared memory: cycles by which lanes read the same address.
@@ -144,37 +149,8 @@ SHARED_WARPS = (4, 16)
 def shared_reads(words: int) -> MicroKernel:
     """Returns the kernel that reads vectors of 4 or 2 words in each of ``PATTERNS``."""
     name = f"lds_{32 * words}"
-    row_bytes = TILE_BYTES // 2 // READS_OF_A_LOOP
-
-    def text(chip: str, has_clock: bool) -> str:
-        count = words * READS_OF_A_LOOP
-        declared = [".reg .u32 %loop;", f".reg .b32 %w<{count}>, %all;"]
-        before = [
-            *("and.b32 %r0, %thread, 31;", "mul.wide.u32 %rd0, %r0, 4;", "add.u64 %rd0, %rd0, %offsets;"),
-            *("ld.global.u32 %r1, [%rd0];", "mov.u32 %r2, tile;", "add.u32 %r1, %r1, %r2;"),
-            *("mov.u32 %r4, 0;", "setp.lt.u32 %p1, %thread, 128;", "mul.lo.u32 %r3, %thread, 16;"),
-            "add.u32 %r3, %r3, %r2;",
-            *(
-                f"@%p1 st.shared.v4.u32 [%r3+{2048 * number}], {{%thread, %r4, %thread, %r4}};"
-                for number in range(TILE_BYTES // 2048)
-            ),
-        ]
-        body = [
-            f"ld.volatile.shared.v{words}.u32 {vector(numbered('w', words, words * number))}, "
-            f"[%r1+{row_bytes * number}];"
-            for number in range(READS_OF_A_LOOP)
-        ]
-        after = ["mov.u32 %all, 0;", *(f"xor.b32 %all, %all, %w{number};" for number in range(count))]
-        after += ["mul.wide.u32 %rd1, %thread, 4;", "add.u64 %rd1, %rd1, %words;"]
-        after.append("st.global.u32 [%rd1], %all;")
-        frame = Frame(name, (CYCLES, "offsets", "words"), TILE_BYTES, has_clock=has_clock)
-        return frame.text(chip, declared, before, loop("again", TIMES, body), after)
-
-    def fault(kernel: Kernel) -> str:
-        reads = [one for one in loop_of(kernel) if one.mnemonic == "LDS"]
-        widths = Counter(one.words for one in reads)
-        return "" if widths == {words: READS_OF_A_LOOP} else f"found LDS of {dict(widths)} words"
-
+    text = functools.partial(_shared_reads_text, words)
+    fault = functools.partial(_shared_reads_fault, words)
     lanes = range(WARP)
     runs = tuple(
         MicroRun(
@@ -190,6 +166,39 @@ def shared_reads(words: int) -> MicroKernel:
     return MicroKernel(name, "LDS of a warp", operations, text, fault, runs, TILE_BYTES, others)
 
 
+def _shared_reads_text(words: int, chip: str, has_clock: bool) -> str:
+    name = f"lds_{32 * words}"
+    row_bytes = TILE_BYTES // 2 // READS_OF_A_LOOP
+    count = words * READS_OF_A_LOOP
+    declared = [".reg .u32 %loop;", f".reg .b32 %w<{count}>, %all;"]
+    before = [
+        *("and.b32 %r0, %thread, 31;", "mul.wide.u32 %rd0, %r0, 4;", "add.u64 %rd0, %rd0, %offsets;"),
+        *("ld.global.u32 %r1, [%rd0];", "mov.u32 %r2, tile;", "add.u32 %r1, %r1, %r2;"),
+        *("mov.u32 %r4, 0;", "setp.lt.u32 %p1, %thread, 128;", "mul.lo.u32 %r3, %thread, 16;"),
+        "add.u32 %r3, %r3, %r2;",
+        *(
+            f"@%p1 st.shared.v4.u32 [%r3+{2048 * number}], {{%thread, %r4, %thread, %r4}};"
+            for number in range(TILE_BYTES // 2048)
+        ),
+    ]
+    body = [
+        f"ld.volatile.shared.v{words}.u32 {vector(numbered('w', words, words * number))}, "
+        f"[%r1+{row_bytes * number}];"
+        for number in range(READS_OF_A_LOOP)
+    ]
+    after = ["mov.u32 %all, 0;", *(f"xor.b32 %all, %all, %w{number};" for number in range(count))]
+    after += ["mul.wide.u32 %rd1, %thread, 4;", "add.u64 %rd1, %rd1, %words;"]
+    after.append("st.global.u32 [%rd1], %all;")
+    frame = Frame(name, (CYCLES, "offsets", "words"), TILE_BYTES, has_clock=has_clock)
+    return frame.text(chip, declared, before, loop("again", TIMES, body), after)
+
+
+def _shared_reads_fault(words: int, kernel: Kernel) -> str:
+    reads = [one for one in loop_of(kernel) if one.mnemonic == "LDS"]
+    widths = Counter(one.words for one in reads)
+    return "" if widths == {words: READS_OF_A_LOOP} else f"found LDS of {dict(widths)} words"
+
+
 # Copies into shared memory: bytes per cycle of a multiprocessor, from the second level of cache.
 
 COPY_THREADS, COPIES_OF_A_LOOP, COPY_TIMES = 256, 16, 64
@@ -201,39 +210,8 @@ def asynchronous_copies(item_bytes: int) -> MicroKernel:
     name = f"ldgsts_{8 * item_bytes}"
     row_bytes = COPY_THREADS * item_bytes
     chunk_bytes = COPIES_OF_A_LOOP * row_bytes
-    hint = "cg" if item_bytes == 16 else "ca"
-
-    def text(chip: str, has_clock: bool) -> str:
-        before = [
-            *(f"mul.lo.u32 %r0, %thread, {item_bytes};", "mov.u32 %r1, tile;", "add.u32 %r1, %r1, %r0;"),
-            *("mov.u32 %r2, %ctaid.x;", f"mul.wide.u32 %rd0, %r2, {REGION_CHUNKS * chunk_bytes};"),
-            *("add.u64 %rd0, %rd0, %source;", "cvt.u64.u32 %rd1, %r0;", "add.u64 %rd0, %rd0, %rd1;"),
-        ]
-        body = [
-            *(f"and.b32 %r3, %loop, {REGION_CHUNKS - 1};", f"mul.wide.u32 %rd2, %r3, {chunk_bytes};"),
-            *("add.u64 %rd2, %rd2, %rd0;", "and.b32 %r4, %loop, 1;", f"mul.lo.u32 %r4, %r4, {chunk_bytes};"),
-            "add.u32 %r4, %r4, %r1;",
-            *(
-                f"cp.async.{hint}.shared.global [%r4+{row_bytes * number}], [%rd2+{row_bytes * number}], "
-                f"{item_bytes};"
-                for number in range(COPIES_OF_A_LOOP)
-            ),
-            *("cp.async.commit_group;", "cp.async.wait_group 1;"),
-        ]
-        timed = (*loop("again", COPY_TIMES, body), "cp.async.wait_all;", "bar.sync 0;")
-        after = [
-            *("ld.shared.u32 %r5, [%r1];", "mul.wide.u32 %rd3, %thread, 4;", "add.u64 %rd3, %rd3, %words;"),
-            "st.global.u32 [%rd3], %r5;",
-        ]
-        frame = Frame(name, (CYCLES, "source", "words"), 2 * chunk_bytes, has_clock=has_clock)
-        return frame.text(chip, (".reg .u32 %loop;",), before, timed, after)
-
-    def fault(kernel: Kernel) -> str:
-        copies = [one.name for one in loop_of(kernel) if one.mnemonic == "LDGSTS"]
-        is_wide = [name.endswith(".128") for name in copies]
-        wanted = [item_bytes == 16] * COPIES_OF_A_LOOP
-        return "" if is_wide == wanted else f"found {dict(Counter(copies))}"
-
+    text = functools.partial(_asynchronous_copies_text, item_bytes)
+    fault = functools.partial(_asynchronous_copies_fault, item_bytes)
     run = MicroRun(f"{COPY_THREADS} threads", COPY_THREADS)
     others = (
         KernelBuffer("source", BLOCKS * REGION_CHUNKS * chunk_bytes, "input"),
@@ -243,8 +221,47 @@ def asynchronous_copies(item_bytes: int) -> MicroKernel:
     return MicroKernel(name, "byte of a block", operations, text, fault, (run,), 2 * chunk_bytes, others)
 
 
+def _asynchronous_copies_text(item_bytes: int, chip: str, has_clock: bool) -> str:
+    name = f"ldgsts_{8 * item_bytes}"
+    row_bytes = COPY_THREADS * item_bytes
+    chunk_bytes = COPIES_OF_A_LOOP * row_bytes
+    hint = "cg" if item_bytes == 16 else "ca"
+    before = [
+        *(f"mul.lo.u32 %r0, %thread, {item_bytes};", "mov.u32 %r1, tile;", "add.u32 %r1, %r1, %r0;"),
+        *("mov.u32 %r2, %ctaid.x;", f"mul.wide.u32 %rd0, %r2, {REGION_CHUNKS * chunk_bytes};"),
+        *("add.u64 %rd0, %rd0, %source;", "cvt.u64.u32 %rd1, %r0;", "add.u64 %rd0, %rd0, %rd1;"),
+    ]
+    body = [
+        *(f"and.b32 %r3, %loop, {REGION_CHUNKS - 1};", f"mul.wide.u32 %rd2, %r3, {chunk_bytes};"),
+        *("add.u64 %rd2, %rd2, %rd0;", "and.b32 %r4, %loop, 1;", f"mul.lo.u32 %r4, %r4, {chunk_bytes};"),
+        "add.u32 %r4, %r4, %r1;",
+        *(
+            f"cp.async.{hint}.shared.global [%r4+{row_bytes * number}], [%rd2+{row_bytes * number}], "
+            f"{item_bytes};"
+            for number in range(COPIES_OF_A_LOOP)
+        ),
+        *("cp.async.commit_group;", "cp.async.wait_group 1;"),
+    ]
+    timed = (*loop("again", COPY_TIMES, body), "cp.async.wait_all;", "bar.sync 0;")
+    after = [
+        *("ld.shared.u32 %r5, [%r1];", "mul.wide.u32 %rd3, %thread, 4;", "add.u64 %rd3, %rd3, %words;"),
+        "st.global.u32 [%rd3], %r5;",
+    ]
+    frame = Frame(name, (CYCLES, "source", "words"), 2 * chunk_bytes, has_clock=has_clock)
+    return frame.text(chip, (".reg .u32 %loop;",), before, timed, after)
+
+
+def _asynchronous_copies_fault(item_bytes: int, kernel: Kernel) -> str:
+    copies = [one.name for one in loop_of(kernel) if one.mnemonic == "LDGSTS"]
+    is_wide = [name.endswith(".128") for name in copies]
+    wanted = [item_bytes == 16] * COPIES_OF_A_LOOP
+    return "" if is_wide == wanted else f"found {dict(Counter(copies))}"
+
+
 STAGES, BOX = 8, (32, 128)  # tiles in flight; of f32: columns, rows
 BOX_BYTES = 4 * BOX[0] * BOX[1]
+BARRIERS = STAGES * BOX_BYTES  # where they begin, 8 bytes each
+TENSOR_COPIES = "tma"
 MAP_COLUMNS = 128
 TENSOR_COPY = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
 FLOAT32 = 7  # CU_TENSOR_MAP_DATA_TYPE_FLOAT32
@@ -253,56 +270,54 @@ SWIZZLE_128B = 3  # CU_TENSOR_MAP_SWIZZLE_128B
 
 def tensor_copies() -> MicroKernel:
     """Returns the kernel in which one thread copies tiles by TMA, eight in flight."""
-    name = "tma"
-    barriers = STAGES * BOX_BYTES
-
-    def text(chip: str, has_clock: bool) -> str:
-        before = [
-            *("mov.u32 %r0, tile;", f"add.u32 %r1, %r0, {barriers};", "mov.u64 %rd0, source;"),
-            "cvta.param.u64 %rd0, %rd0;",
-            *("setp.eq.u32 %p1, %thread, 0;", "mov.u32 %r2, %ctaid.x;", f"mul.lo.u32 %r2, %r2, {BOX[1]};"),
-            *(f"@%p1 mbarrier.init.shared.b64 [%r1+{8 * stage}], 1;" for stage in range(STAGES)),
-            "fence.proxy.async;",
-        ]
-        copy = [
-            *(f"and.b32 %r3, %loop, {STAGES - 1};", "shl.b32 %r4, %r3, 3;", "add.u32 %r4, %r4, %r1;"),
-            *(f"mul.lo.u32 %r5, %r3, {BOX_BYTES};", "add.u32 %r5, %r5, %r0;"),
-            *(f"setp.lt.u32 %p2, %loop, {STAGES};", "@%p2 bra issue;", "shr.u32 %r6, %loop, 3;"),
-            *("sub.u32 %r6, %r6, 1;", "and.b32 %r6, %r6, 1;", "ready:"),
-            *("mbarrier.try_wait.parity.shared.b64 %p3, [%r4], %r6;", "@!%p3 bra ready;", "issue:"),
-            *(f"and.b32 %r7, %loop, {MAP_COLUMNS // BOX[0] - 1};", f"mul.lo.u32 %r7, %r7, {BOX[0]};"),
-            f"mbarrier.arrive.expect_tx.shared.b64 %rd1, [%r4], {BOX_BYTES};",
-            f"{TENSOR_COPY} [%r5], [%rd0, {{%r7, %r2}}], [%r4];",
-        ]
-        parity = (COPY_TIMES // STAGES - 1) % 2
-        last = [
-            line
-            for stage in range(STAGES)
-            for line in (
-                f"last{stage}:",
-                f"mbarrier.try_wait.parity.shared.b64 %p3, [%r1+{8 * stage}], {parity};",
-                f"@!%p3 bra last{stage};",
-            )
-        ]
-        body = ["@!%p1 bra done;", *loop("again", COPY_TIMES, copy), *last, "done:", "bar.sync 0;"]
-        frame = Frame(name, (CYCLES,), shared_bytes, ("source",), has_clock)
-        return frame.text(chip, (".reg .u32 %loop;",), before, body, ())
-
-    def fault(kernel: Kernel) -> str:
-        copies = Counter(one.name for one in kernel.code if one.mnemonic.startswith("UTMALDG"))
-        return "" if copies == {"UTMALDG.2D": 1} else f"found {dict(copies)}"
-
-    shared_bytes = barriers + 8 * STAGES
     rows = BLOCKS * BOX[1]
     layout = TensorMapLayout((MAP_COLUMNS, rows), (4 * MAP_COLUMNS,), BOX, FLOAT32, swizzle=SWIZZLE_128B)
     return MicroKernel(
-        name,
+        TENSOR_COPIES,
         "byte of a block",
         COPY_TIMES * BOX_BYTES,
-        text,
-        fault,
+        _tensor_copies_text,
+        _tensor_copies_fault,
         (MicroRun("one thread", WARP),),
-        shared_bytes,
+        BARRIERS + 8 * STAGES,
         maps=(BufferMap("source", "tensor", layout),),
         map_bytes=4 * MAP_COLUMNS * rows,
     )
+
+
+def _tensor_copies_text(chip: str, has_clock: bool) -> str:
+    before = [
+        *("mov.u32 %r0, tile;", f"add.u32 %r1, %r0, {BARRIERS};", "mov.u64 %rd0, source;"),
+        "cvta.param.u64 %rd0, %rd0;",
+        *("setp.eq.u32 %p1, %thread, 0;", "mov.u32 %r2, %ctaid.x;", f"mul.lo.u32 %r2, %r2, {BOX[1]};"),
+        *(f"@%p1 mbarrier.init.shared.b64 [%r1+{8 * stage}], 1;" for stage in range(STAGES)),
+        "fence.proxy.async;",
+    ]
+    copy = [
+        *(f"and.b32 %r3, %loop, {STAGES - 1};", "shl.b32 %r4, %r3, 3;", "add.u32 %r4, %r4, %r1;"),
+        *(f"mul.lo.u32 %r5, %r3, {BOX_BYTES};", "add.u32 %r5, %r5, %r0;"),
+        *(f"setp.lt.u32 %p2, %loop, {STAGES};", "@%p2 bra issue;", "shr.u32 %r6, %loop, 3;"),
+        *("sub.u32 %r6, %r6, 1;", "and.b32 %r6, %r6, 1;", "ready:"),
+        *("mbarrier.try_wait.parity.shared.b64 %p3, [%r4], %r6;", "@!%p3 bra ready;", "issue:"),
+        *(f"and.b32 %r7, %loop, {MAP_COLUMNS // BOX[0] - 1};", f"mul.lo.u32 %r7, %r7, {BOX[0]};"),
+        f"mbarrier.arrive.expect_tx.shared.b64 %rd1, [%r4], {BOX_BYTES};",
+        f"{TENSOR_COPY} [%r5], [%rd0, {{%r7, %r2}}], [%r4];",
+    ]
+    parity = (COPY_TIMES // STAGES - 1) % 2
+    last = [
+        line
+        for stage in range(STAGES)
+        for line in (
+            f"last{stage}:",
+            f"mbarrier.try_wait.parity.shared.b64 %p3, [%r1+{8 * stage}], {parity};",
+            f"@!%p3 bra last{stage};",
+        )
+    ]
+    body = ["@!%p1 bra done;", *loop("again", COPY_TIMES, copy), *last, "done:", "bar.sync 0;"]
+    frame = Frame(TENSOR_COPIES, (CYCLES,), BARRIERS + 8 * STAGES, ("source",), has_clock)
+    return frame.text(chip, (".reg .u32 %loop;",), before, body, ())
+
+
+def _tensor_copies_fault(kernel: Kernel) -> str:
+    copies = Counter(one.name for one in kernel.code if one.mnemonic.startswith("UTMALDG"))
+    return "" if copies == {"UTMALDG.2D": 1} else f"found {dict(copies)}"

@@ -4,6 +4,7 @@ Operands lie in shared memory as a TMA with the swizzle of 128 bytes leaves them
 of 16 bytes number c of row r at c ^ r % 8.
 """
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -64,50 +65,61 @@ def tf32_products(consumers: int, *, from_registers: bool) -> MicroKernel:
     Fragments of A in registers: lane l of warp w holds rows 16 w + l // 4 and 8 more, numbers l % 4 and
     4 more.
     """
-    name = f"wgmma_{'rs' if from_registers else 'ss'}_{consumers}"
+    threads = consumers * WARPGROUP
+    image = tf32_image(consumers, np.random.default_rng(0))
+    return MicroKernel(
+        f"wgmma_{'rs' if from_registers else 'ss'}_{consumers}",
+        "wgmma 64x256x8 of a warpgroup",
+        TIMES * STEPS,
+        functools.partial(_tf32_text, consumers, from_registers),
+        functools.partial(_tf32_fault, from_registers),
+        (MicroRun(f"{consumers} warpgroups", threads, {"image": image.words}),),
+        image.words.nbytes,
+        (KernelBuffer("sums", 4 * SUMS * threads, "output"),),
+    )
+
+
+def _tf32_text(consumers: int, from_registers: bool, chip: str, has_clock: bool) -> str:
     threads = consumers * WARPGROUP
     b_bytes = COLUMNS * LINE_BYTES
     image_bytes = b_bytes + consumers * ROWS * LINE_BYTES
-    instruction = "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32"
+    declared = [".reg .u32 %loop;", f".reg .f32 %d<{SUMS}>;", f".reg .b32 %a<{4 * STEPS}>;"]
+    before = [*copied_to_shared(threads, image_bytes), *described("%rd4", "0")]
+    before += ["shr.u32 %r7, %thread, 7;", f"mul.lo.u32 %r7, %r7, {ROWS * LINE_BYTES};"]
+    before += [f"add.u32 %r7, %r7, {b_bytes};", *described("%rd5", "%r7")]
+    before += [f"mov.f32 %d{number}, 0f00000000;" for number in range(SUMS)]
+    if from_registers:
+        before += _fragments()
+    timed = (*loop("again", TIMES, _tf32_group(from_registers)), "wgmma.wait_group.sync.aligned 0;")
+    after = ["mul.wide.u32 %rd8, %thread, 512;", "add.u64 %rd8, %rd8, %sums;"]
+    after += [
+        f"st.global.v4.f32 [%rd8+{4 * quad}], {vector(numbered('d', 4, quad))};" for quad in range(0, SUMS, 4)
+    ]
+    name = f"wgmma_{'rs' if from_registers else 'ss'}_{consumers}"
+    frame = Frame(name, (CYCLES, "image", "sums"), image_bytes, has_clock=has_clock)
+    return frame.text(chip, declared, before, timed, after)
 
-    def text(chip: str, has_clock: bool) -> str:
-        sums = vector(numbered("d", SUMS))
-        declared = [".reg .u32 %loop;", f".reg .f32 %d<{SUMS}>;", f".reg .b32 %a<{4 * STEPS}>;"]
-        before = [*copied_to_shared(threads, image_bytes), *described("%rd4", "0")]
-        before += ["shr.u32 %r7, %thread, 7;", f"mul.lo.u32 %r7, %r7, {ROWS * LINE_BYTES};"]
-        before += [f"add.u32 %r7, %r7, {b_bytes};", *described("%rd5", "%r7")]
-        before += [f"mov.f32 %d{number}, 0f00000000;" for number in range(SUMS)]
+
+def _tf32_group(from_registers: bool) -> list[str]:
+    """Returns the lines of one group of wgmma, which the next group but one waits for."""
+    multiply = f"wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 {vector(numbered('d', SUMS))}"
+    lines = ["wgmma.fence.sync.aligned;"]
+    for step in range(STEPS):
+        advance = 2 * step  # of 16 bytes
+        left = "%rd6"
+        lines.append(f"add.u64 %rd7, %rd4, {advance};")
         if from_registers:
-            before += _fragments()
-        body = ["wgmma.fence.sync.aligned;"]
-        for step in range(STEPS):
-            left = vector(numbered("a", 4, 4 * step)) if from_registers else "%rd6"
-            advance = 2 * step  # of 16 bytes
-            body += [f"add.u64 %rd7, %rd4, {advance};"]
-            body += [] if from_registers else [f"add.u64 %rd6, %rd5, {advance};"]
-            body.append(f"{instruction} {sums}, {left}, %rd7, 1, 1, 1;")
-        body += ["wgmma.commit_group.sync.aligned;", "wgmma.wait_group.sync.aligned 1;"]
-        timed = (*loop("again", TIMES, body), "wgmma.wait_group.sync.aligned 0;")
-        after = ["mul.wide.u32 %rd8, %thread, 512;", "add.u64 %rd8, %rd8, %sums;"]
-        after += [
-            f"st.global.v4.f32 [%rd8+{4 * quad}], {vector(numbered('d', 4, quad))};"
-            for quad in range(0, SUMS, 4)
-        ]
-        frame = Frame(name, (CYCLES, "image", "sums"), image_bytes, has_clock=has_clock)
-        return frame.text(chip, declared, before, timed, after)
+            left = vector(numbered("a", 4, 4 * step))
+        else:
+            lines.append(f"add.u64 %rd6, %rd5, {advance};")
+        lines.append(f"{multiply}, {left}, %rd7, 1, 1, 1;")
+    return [*lines, "wgmma.commit_group.sync.aligned;", "wgmma.wait_group.sync.aligned 1;"]
 
-    image = tf32_image(consumers, np.random.default_rng(0))
-    run = MicroRun(f"{consumers} warpgroups", threads, {"image": image.words})
-    operations = TIMES * STEPS
-    others = (KernelBuffer("sums", 4 * SUMS * threads, "output"),)
 
-    def fault(kernel: Kernel) -> str:
-        products = [one.text for one in loop_of(kernel) if one.mnemonic == "HGMMA"]
-        is_from_registers = [not text.split(",")[1].strip().startswith("gdesc") for text in products]
-        return "" if is_from_registers == [from_registers] * STEPS else f"found {products}"
-
-    unit = "wgmma 64x256x8 of a warpgroup"
-    return MicroKernel(name, unit, operations, text, fault, (run,), image_bytes, others)
+def _tf32_fault(from_registers: bool, kernel: Kernel) -> str:
+    products = [one.text for one in loop_of(kernel) if one.mnemonic == "HGMMA"]
+    is_from_registers = [not text.split(",")[1].strip().startswith("gdesc") for text in products]
+    return "" if is_from_registers == [from_registers] * STEPS else f"found {products}"
 
 
 def _fragments() -> Iterable[str]:

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.gpu_check import strategies
 from benchmarks.gpu_check.checks import CheckOutcome, failed, passed
 from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
-from benchmarks.gpu_check.points import Case, built
+from benchmarks.gpu_check.points import Case, built, cases
 from benchmarks.gpu_check.strategies import checks
 from benchmarks.gpu_check.unchanged import EarlierRows, ptx_sha256
 
@@ -77,7 +77,7 @@ def test_a_strategy_runs_again_once_its_ptx_has_changed(
 ) -> None:
     bed = Bed(SIMULATOR, "sm_90", is_quick=True)
     check = next(check for check in checks(bed) if check.name.startswith("matmul_gpu_naive"))
-    case = next(case for case in strategies.cases("sm_90", 1) if case.name == check.name)
+    case = next(case for case in cases("sm_90", 1) if case.name == check.name)
     sha256 = ptx_sha256(built(case, bed.target)[1])
     runs: list[Case] = []
 
