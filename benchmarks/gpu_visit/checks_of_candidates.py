@@ -18,7 +18,7 @@ from tuner.core.records import Measurement
 PAIRED = 5  # every fifth candidate is timed interleaved with the library
 TUNED, TUNE_S, TUNE_LIMIT_S = Matmul(4096, 4096, 4096), 20.0, 60.0
 NOT_BUILT = {"f32_by_tensor_cores": "tf32x3 and bf16x6 are not built"}
-BINDINGS = "numba_cuda_mlir"
+SEARCHES_NEED = ("numba_cuda_mlir", "torch_mlir", "optuna", "sqlalchemy", "pydantic")
 
 
 def candidate_checks(section: str, bench: Workbench) -> tuple[Check, ...]:
@@ -127,8 +127,9 @@ def search(bench: Workbench) -> CheckOutcome:
     """Tunes one problem as a user would, which compiles here. Raises TunerError."""
     if not bench.bed.is_hardware:
         return skipped(f"no clock on the {bench.bed.device}")
-    if importlib.util.find_spec(BINDINGS) is None:
-        return skipped(f"no {BINDINGS} here: nothing can be compiled")
+    missing = [name for name in SEARCHES_NEED if importlib.util.find_spec(name) is None]
+    if missing:
+        return skipped(f"no {', '.join(missing)} here: nothing can be compiled")
     import tuner  # loads MLIR when it compiles
 
     with tempfile.TemporaryDirectory() as folder:

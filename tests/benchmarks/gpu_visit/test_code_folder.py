@@ -150,10 +150,11 @@ def test_every_cubin_goes_through_nvdisasm_and_another_program_is_found(quick_co
     assert "none of HGMMA, IGMMA, QGMMA" in outcome.words
 
 
-def test_a_visit_needs_neither_mlir_nor_torch() -> None:
+def test_a_visit_needs_numpy_and_ml_dtypes_alone() -> None:
     code = (
         "import sys\n"
-        "for name in ('numba_cuda_mlir', 'torch_mlir', 'torch', 'triton', 'cupy'):\n"
+        "for name in ('numba_cuda_mlir', 'torch_mlir', 'torch', 'triton', 'cupy', 'optuna', 'sqlalchemy',\n"
+        "    'pydantic', 'click', 'rich', 'yaml', 'jinja2', 'platformdirs', 'threadpoolctl'):\n"
         "    sys.modules[name] = None\n"
         "import benchmarks.gpu_visit.child, benchmarks.gpu_visit.watched_run, benchmarks.gpu_visit.__main__\n"
     )
