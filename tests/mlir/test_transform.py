@@ -263,7 +263,7 @@ def test_schedules_of_a_file_are_applied_to_its_functions_one_after_another() ->
     assert applied == apply_script(SCHEDULES, SCHEDULED, allows_effects=False)
     assert counts(applied, "scf.for", "transform.") == [2, 0]
     assert "vector.transfer_read" in applied
-    assert read_payload_text(FILE) == applied
+    assert read_payload_text(FILE).text == applied
 
 
 @pytest.mark.parametrize("text", [TILES, f"module {{\n{TILES}}}\n", SCHEDULED + TILES, BOTH])

@@ -5,6 +5,7 @@ A model is ``model.pt2``, or ``model.py:function``, whose function returns a mod
 """
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,16 +143,25 @@ def require_kind_of_payload(payload: Path) -> None:
         raise UsageError(line, hint if payload.suffix in (".pt", ".pth", ".onnx") else "")
 
 
-def read_payload_text(payload: Path) -> str:
+@dataclass(frozen=True)
+class PayloadText:
+    """MLIR text of a program, and the text before the schedule that its file holds for itself."""
+
+    text: str  # schedules are applied
+    written: str  # what results are compared with: a schedule may be wrong
+
+
+def read_payload_text(payload: Path) -> PayloadText:
     """Returns MLIR text of a file, of stdin ("-") or of a model; schedules in the file are applied to it."""
     name = str(payload)
     if is_model(name):
-        return model_text_in_child(name)
+        text = model_text_in_child(name)
+        return PayloadText(text, text)
     require_kind_of_payload(payload)
     text = read_text_or_stdin(payload, "MLIR text")
     if SCHEDULE not in text:
-        return text
+        return PayloadText(text, text)
     if not FUNCTION.search(text):
         line = f"{name}: is a transform script, not a program: it has no function"
         raise UsageError(line, f"tuner apply {name} PROGRAM.mlir")
-    return real_backends().apply(text, text)
+    return PayloadText(real_backends().apply(text, text), text)

@@ -41,7 +41,7 @@ def reference_of(
     printed: list[str] = []
     own = copies(arguments)
     try:
-        results = read_function(request.text, code.entry)(own, printed.append)
+        results = read_function(request.written or request.text, code.entry)(own, printed.append)
         listed = results[0] if len(results) == 1 else results  # as a call of compiled code returns
         return Reference(outputs(code, listed, own), "".join(printed), AS_WRITTEN)
     except CandidateError as error:

@@ -6,7 +6,7 @@ A ``ProgramRequest`` goes to a child process, which returns a ``ProgramReport``.
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from tuner.core.candidate import TargetName
@@ -166,6 +166,7 @@ class ProgramRequest:
     """What to compile and run: a program, its target, options, scripts and arguments."""
 
     text: str  # the payload
+    written: str = field(default="", kw_only=True)  # before a schedule in its file; "": as ``text``
     target: TargetName
     entry: str | None = None  # None: main, or the only public function
     options: ProgramOptions = PROGRAM_DEFAULTS

@@ -31,6 +31,33 @@ def on(run: Tuner, target: str, name: str, *options: str, stdin: str = "") -> Do
     return run.done("run", path, "--target", target, *options, stdin=stdin)
 
 
+VECTORIZED = """module attributes {transform.with_named_sequence} {
+  func.func @main(%m: memref<8xi32>) {
+    affine.for %j = 0 to 6 {
+      %v = affine.load %m[%j] : memref<8xi32>
+      %w = arith.addi %v, %v : i32
+      affine.store %w, %m[%j] : memref<8xi32>
+    }
+    return
+  }
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %f = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %g = transform.apply_registered_pass "affine-super-vectorize"
+      with options = { "virtual-vector-size" = [4] } to %f : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}
+"""
+
+
+def test_a_schedule_in_the_file_of_its_program_is_compared_with_the_text_before_it(run: Tuner) -> None:
+    """Issue 218120 of llvm-project: the pass doubles two elements that the loop leaves."""
+    done = run("run - --target cpu --compare --arg", "0=range", stdin=VECTORIZED)
+    assert done.code == 1
+    require(done.out.splitlines(), "against the text as written, before any pass")
+    assert "WRONG   argument 0" in done.out
+
+
 def test_a_script_is_not_run_as_a_program(run: Tuner, tmp_path: Path) -> None:
     script = tmp_path / "schedule.mlir"
     script.write_text("// func.func @none\nmodule attributes {transform.with_named_sequence} {}\n")

@@ -155,7 +155,7 @@ def _print_program(
     if form is not None and last not in WITH_FORM:
         raise UsageError(f"--form cannot be combined with --to {step}, only with {', '.join(WITH_FORM)}")
     program_options = ProgramOptions(DeviceOptions(form or "streams", pinned=pinned))
-    text = read_payload_text(payload)
+    text = read_payload_text(payload).text
     target = named_target(LOWERING_TARGET, backends_of(context), chip)
     with named_in_errors(str(payload), text):
         lowered = lower_in_child(ProgramRequest(text, target, entry, program_options), last, LOWER_TIMEOUT_S)

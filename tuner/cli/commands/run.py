@@ -95,8 +95,9 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **options: Any)
 
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
-    text = read_payload_text(payload)
-    request = _request(context, text, **options)
+    program = read_payload_text(payload)
+    text = program.text
+    request = replace(_request(context, text, **options), written=program.written)
     with named_in_errors(str(payload), text), noting_slowness(payload, text):
         report = run_in_child(request, RUN_TIMEOUT_S, partial(click.echo, nl=False, err=as_json))
     report = replace(report, reports=tuple(in_file(each, str(payload), text) for each in report.reports))

@@ -99,8 +99,10 @@ def tune_payload(
 def _request(
     payload: str, target: TargetName, options: ProgramOptions, entry: str | None, arguments: tuple[str, ...]
 ) -> ProgramRequest:
+    program = read_payload_text(Path(payload))
     return ProgramRequest(
-        text=read_payload_text(Path(payload)),
+        text=program.text,
+        written=program.written,
         target=target,
         entry=entry,
         options=options,
