@@ -112,7 +112,7 @@ def test_a_script_without_its_provenance_is_applied_and_not_checked(
     said = "error: moved.mlir: found no moved.provenance.json next to it, which says what the script is for\n"
     refused = tuned.refused("check", str(moved))
     assert refused.startswith(said)
-    assert refused.splitlines()[1].startswith("hint: tuner export ... -o moved.mlir writes both; ")
+    assert refused.splitlines()[1].startswith("hint: move that file with the script, or write both: ")
     assert "check: a script on standard input has no provenance" in tuned.refused("check -")
 
 
