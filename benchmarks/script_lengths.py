@@ -23,7 +23,7 @@ from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.script_steps.sample import MACHINES, SampledCandidate, sampled
 from tuner.core.errors import UsageError
 from tuner.core.machine import variables_of
-from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
+from tuner.core.problem import LAYOUTS, Matmul, Problem
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _rows(points: int, templates: Path) -> Iterator[dict[str, Any]]:
-    for (m, n, k), layout, epilogue in itertools.product(DIVIDED + RAGGED, LAYOUTS, EPILOGUES):
+    for (m, n, k), layout, epilogue in itertools.product(DIVIDED + RAGGED, LAYOUTS, ("none", "bias_relu")):
         problem = Matmul(m, n, k, "f32", layout, epilogue)
         for strategy in STRATEGIES:
             feasible = _preferred(problem, strategy)

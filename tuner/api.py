@@ -519,11 +519,11 @@ def load_best(
         target: as for ``tune``; "auto" is the first target that gives times here and has a trial.
 
     Returns:
-        ``kernel(a, b[, bias], out=None)``, which returns C. It takes C-contiguous numpy arrays of the
-        problem's shapes and dtypes (``Problem.a_shape``, ``b_shape``, ``c_shape``; the bias is of shape
-        (n,)). A kernel of a GPU also takes arrays in device memory (DLPack, ``__cuda_array_interface__``) and
-        ``stream``. For arrays in device memory ``out`` has to be given, in device memory too, and the call
-        does not wait for the work.
+        ``kernel(a, b, *extra, out=None)``, which returns C. It takes C-contiguous numpy arrays of the
+        problem's shapes and dtypes (``Problem.a_shape``, ``b_shape``, ``c_shape``; ``extra`` are those of the
+        epilogue, such as a bias of shape (n,)). A kernel of a GPU also takes arrays in device memory (DLPack,
+        ``__cuda_array_interface__``) and ``stream``. For arrays in device memory ``out`` has to be given, in
+        device memory too, and the call does not wait for the work.
 
     Raises:
         UsageError: nothing was measured for the problem on this machine, and no results are shipped for it.

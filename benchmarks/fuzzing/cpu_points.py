@@ -12,11 +12,11 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import (
     BATCH_MATMUL,
-    EPILOGUES,
     LAYOUTS,
     MATMUL,
     NARROW_OUTPUTS,
     Problem,
+    epilogues_of,
     natural_output,
 )
 from tuner.runtime.cpu.host import describe_machine
@@ -95,7 +95,7 @@ class CpuPoints:
             for output in ("", *NARROW_OUTPUTS.get(dtype, ()))
             if self._has_what_it_needs(entry, dtype, output)
             for layout in LAYOUTS
-            for epilogue in EPILOGUES
+            for epilogue in epilogues_of(dtype)
             if layout in entry.layouts and epilogue in entry.epilogues
         )
 

@@ -9,7 +9,7 @@ from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, narrow_output, output_names
+from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, epilogues_of, narrow_output, output_names
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
 
@@ -94,7 +94,7 @@ def _kinds_of(entry: StrategyEntry, chip: str) -> Iterator[GpuKernelKind]:
     for dtype in entry.dtypes:
         for output in output_names(dtype):
             for layout in entry.layouts:
-                for epilogue in entry.epilogues:
+                for epilogue in (name for name in epilogues_of(dtype) if name in entry.epilogues):
                     narrow = narrow_output(dtype, output)
                     yield GpuKernelKind(entry.name, chip, dtype, layout, epilogue, narrow)
 

@@ -59,7 +59,7 @@ class GpuPoint:
         rng = np.random.default_rng(seed)
         inputs = draw(self.problem, draw_base(self.problem, rng), rng)
         c = unwritten_output(self.problem)
-        arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
+        arrays = inputs.named | {"c": c}
         simulations = simulate_program(program, arrays, schedule_seed=schedule_seed)
         return *compare(inputs, c), simulations
 

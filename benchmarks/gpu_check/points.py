@@ -11,7 +11,7 @@ from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set, gpu_variables
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, narrow_output, output_names
+from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, epilogues_of, narrow_output, output_names
 from tuner.programs.request import program_support
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
@@ -59,7 +59,8 @@ def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:
     for number in range(rounds):
         for place, (dtype, layout) in enumerate(kinds):
             sizes = SIZES[(number * len(kinds) + place) % len(SIZES)]
-            epilogue = entry.epilogues[(number + place) % len(entry.epilogues)]
+            epilogues = [name for name in entry.epilogues if name in epilogues_of(dtype)]
+            epilogue = epilogues[(number + place) % len(epilogues)]
             outputs = output_names(dtype)
             output = narrow_output(dtype, outputs[(number + place) % len(outputs)])
             for multiple in (1, 8, 16):

@@ -32,6 +32,7 @@ MACHINES = {  # with all instructions that a strategy asks for
     isa: replace(machine, has_vnni=True, has_amx_bf16=isa == "avx512", has_amx_int8=isa == "avx512")
     for isa, machine in PROCESSORS.items()
 }
+EPILOGUES = ("none", "bias_relu")  # others differ in what a linalg.generic computes
 LARGEST = 280  # size of a dimension: blocks of 256 columns are cut
 
 
@@ -92,7 +93,8 @@ def _cpu_candidates(name: str, rng: np.random.Generator) -> Iterator[SampledCand
     for isa, machine in MACHINES.items():
         points = CpuPoints(machine)
         for threads in THREADS:
-            kinds += [(isa, points, kind) for kind in points.kinds(threads) if kind.strategy == name]
+            of_strategy = [kind for kind in points.kinds(threads) if kind.strategy == name]
+            kinds += [(isa, points, kind) for kind in of_strategy if kind.epilogue in EPILOGUES]
     order = [kinds[index] for index in rng.permutation(len(kinds))]
     for isa, points, kind in itertools.cycle(order):
         point = points.draw(kind, rng, LARGEST)

@@ -13,6 +13,7 @@ from sqlalchemy.dialects import sqlite
 
 from tests.db.test_database import connected
 from tests.db.values import COMPILER, MACHINE, SETTINGS, add, begin, outcome, sha256, time_again, timed
+from tests.epilogues import EPILOGUES
 from tests.examples import costly
 from tests.tuning.fakes import present
 from tuner.core.candidate import PATH_FOLLOWS, Candidate, ChosenStrategy, TargetName
@@ -20,7 +21,7 @@ from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu import TensorMapLayout, chip_of
 from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span, gpu_machine
-from tuner.core.problem import EPILOGUES, I8_DEPTH_LIMIT, INPUT_DTYPES, LAYOUTS, Matmul, Problem
+from tuner.core.problem import I8_DEPTH_LIMIT, INPUT_DTYPES, LAYOUTS, Matmul, Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import LEAST_S, MOST_S
 from tuner.core.runs import ORIGINS, InitialConfiguration, RunSettings, TaskQuery, TrialQuery

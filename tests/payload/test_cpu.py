@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.epilogues import EPILOGUES
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Partition
-from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.payload import cpu
 from tuner.payload.cpu import PARTITIONS_COMMENT, partition, partitions_comment, partitions_in, payload_mlir
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.epilogues import EPILOGUES
 from tests.payload.test_reference import finish, inputs_of, operands
-from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
 from tuner.core.fusions import FLOAT8S
 from tuner.core.numpy_types import FLOAT8_STEPS, widened
-from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.payload import reference
 from tuner.payload.inputs import draw_extremes
 from tuner.payload.reference import (
@@ -139,9 +139,7 @@ def test_a_special_bias_has_numbers_of_any_size_and_nan_and_infinity(dtype: str)
     problem = Matmul(2, 64, 3, dtype=dtype, epilogue="bias_relu")
     plain = draw(problem, draw_base(problem, np.random.default_rng(0)), np.random.default_rng(1))
     special = with_special_numbers(plain, np.random.default_rng(2))
-    assert plain.bias is not None
-    assert special.bias is not None
-    numbers = widened(special.bias).astype(np.float64)
+    numbers = widened(special.extra[0]).astype(np.float64)
     finite = np.abs(numbers[np.isfinite(numbers)])
     assert finite.max() > 1e3
     if dtype == "i8":
@@ -155,8 +153,8 @@ def test_a_special_bias_has_numbers_of_any_size_and_nan_and_infinity(dtype: str)
     few = replace(problem, sizes=(2, 2, 3))
     assert has_narrow_bias(few)
     plain = draw(few, draw_base(few, np.random.default_rng(0)), np.random.default_rng(1))
-    assert np.isfinite(widened(present(with_special_numbers(plain, np.random.default_rng(2)).bias))).all()
-    assert np.isnan(widened(present(with_special_bias(plain, np.random.default_rng(2)).bias))).any()
+    assert np.isfinite(widened(with_special_numbers(plain, np.random.default_rng(2)).extra[0])).all()
+    assert np.isnan(widened(with_special_bias(plain, np.random.default_rng(2)).extra[0])).any()
 
 
 @settings(max_examples=25)

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.epilogues import EPILOGUES
 from tuner.core import numpy_types
 from tuner.core.fusions import FLOAT8S
 from tuner.core.numpy_types import BF16, are_equal, hard_to_scale, is_nan, narrowed, scale, widened
-from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, NARROW_OUTPUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import INPUT_DTYPES, LAYOUTS, NARROW_OUTPUTS, BatchMatmul, Matmul, Problem
 from tuner.payload import reference
 from tuner.payload.reference import NUMPY_DTYPES, Array, Inputs, compare, draw, draw_base, output_dtype
 
@@ -67,8 +68,8 @@ def flip_top_bit(array: Array, place: tuple[int, ...]) -> None:
 
 
 def finish(inputs: Inputs, product: Array) -> Array:
-    if inputs.bias is not None:
-        product = np.maximum(product + inputs.bias.astype(product.dtype), np.zeros((), product.dtype))
+    if inputs.extra:
+        product = np.maximum(product + inputs.extra[0].astype(product.dtype), np.zeros((), product.dtype))
     finished: Array = product.astype(output_dtype(inputs.problem)) if inputs.problem.output else product
     return finished
 
@@ -243,8 +244,7 @@ def test_a_product_or_an_epilogue_left_out_is_seen(problem: Problem, seed: int, 
     a[:, data.draw(st.integers(0, problem.sizes[2] - 1))] = 0
     assert compare(inputs, finish(inputs, a @ b))[0].max_error > 1.0
     a, b = operands(with_bias)
-    assert with_bias.bias is not None
-    for left_out in (a @ b, np.maximum(a @ b, 0), a @ b + with_bias.bias):
+    for left_out in (a @ b, np.maximum(a @ b, 0), a @ b + with_bias.extra[0]):
         assert compare(with_bias, left_out)[0].max_error > 1.0
 
 

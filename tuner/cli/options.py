@@ -13,11 +13,11 @@ import click
 from click.core import ParameterSource
 
 from tuner.core.candidate import CPU, Candidate, TargetName
+from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import QUANTIZED
 from tuner.core.problem import (
     BATCH_MATMUL,
-    EPILOGUES,
     LAYOUTS,
     MATMUL,
     NUMPY_ALIGNMENT,
@@ -52,7 +52,9 @@ def shown_choices(values: Collection[str]) -> str:
     return f"[{'|'.join(values)}]"
 
 
-LAYOUT, EPILOGUE = shown_choices(LAYOUTS), shown_choices(EPILOGUES)
+LAYOUT = shown_choices(LAYOUTS)
+EPILOGUE = "NAME"  # of a row of EPILOGUES
+EPILOGUE_HELP = f"What follows the product: {', '.join(EPILOGUES)}."
 
 
 def combined(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -162,9 +164,7 @@ problem_options = combined(
     click.option(
         "--layout", default="nn", show_default=True, metavar=LAYOUT, help="Of A, then of B: t is transposed."
     ),
-    click.option(
-        "--epilogue", default="none", show_default=True, metavar=EPILOGUE, help="What follows the product."
-    ),
+    click.option("--epilogue", default="none", show_default=True, metavar=EPILOGUE, help=EPILOGUE_HELP),
     click.option(
         "--output-dtype",
         default="",

@@ -190,14 +190,9 @@ def code_sha256(program: KernelProgram) -> str:
 
 
 def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:
-    """Returns "a", "b", "bias" (if any) and "c", in the order of the payload function's arguments."""
-    m, n, k = problem.sizes
-    bias = (
-        (KernelBuffer("bias", n * problem.output_bytes, "input"),) if problem.epilogue == "bias_relu" else ()
-    )
+    """Returns "a", "b", those of the epilogue and "c", in the order of the payload function's arguments."""
+    *inputs, c = problem.arguments
     return (
-        KernelBuffer("a", problem.batch * m * k * problem.input_bytes, "input"),
-        KernelBuffer("b", problem.batch * k * n * problem.input_bytes, "input"),
-        *bias,
-        KernelBuffer("c", problem.batch * m * n * problem.output_bytes, "output"),
+        *(KernelBuffer(argument.name, argument.bytes, "input") for argument in inputs),
+        KernelBuffer(c.name, c.bytes, "output"),
     )

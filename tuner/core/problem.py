@@ -1,8 +1,10 @@
 """What is computed: one operation at one size."""
 
+import math
 import re
 from dataclasses import dataclass, field, replace
 
+from tuner.core.epilogues import EPILOGUES, NONE, Epilogue
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import (
     ATTENTION,
@@ -43,7 +45,6 @@ NARROW_OUTPUTS = {  # dtype -> types of C besides the type of the sums, f32 for 
 }
 OUTPUTS = (*SUM_DTYPES, *dict.fromkeys(given for options in NARROW_OUTPUTS.values() for given in options))
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
-EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
 NUMPY_ALIGNMENT = "16"  # what numpy's arrays have, as malloc promises it
 ALIGNMENTS = (NUMPY_ALIGNMENT, "64", "any")  # bytes; 64: a cache line; any: that of one element
 # What is evicted from a CPU's caches before a call: nothing, B, all operands.
@@ -57,7 +58,27 @@ SHAPES = {  # operation -> the form of its shape on the command line, an example
 SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces with 32
 
 
-PROBLEM_DEFAULTS = {"layout": "nn", "epilogue": "none", "output": "", "align": NUMPY_ALIGNMENT, "cache": WARM}
+PROBLEM_DEFAULTS = {"layout": "nn", "epilogue": NONE, "output": "", "align": NUMPY_ALIGNMENT, "cache": WARM}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An array that the kernel of a problem is called with, as it lies in memory."""
+
+    name: str  # "a", "b", "c", or that of an argument of the epilogue: "bias"
+    shape: tuple[int, ...]  # with the batch in front, where each matrix of a batch has its own
+    dtype: str  # MLIR element type
+    matrices: int = 1  # of a batch; 1 for what all matrices of a batch share
+
+    @property
+    def bytes(self) -> int:
+        """Returns the bytes of the whole array."""
+        return math.prod(self.shape) * number_type(self.dtype).bytes
+
+    @property
+    def matrix_bytes(self) -> int:
+        """Returns the bytes between a batch's matrices of this array; 0 for what they share."""
+        return self.bytes // self.matrices if self.matrices > 1 else 0
 
 
 @dataclass(frozen=True)
@@ -71,7 +92,7 @@ class Problem:
     sizes: tuple[int, ...]  # (m, n, k)
     dtype: str  # of the inputs
     layout: str = "nn"
-    epilogue: str = "none"
+    epilogue: str = NONE  # a key of EPILOGUES
     output: str = ""  # type of C, one of NARROW_OUTPUTS[dtype]; "": the type of the sums
     batch: int = 1  # matrices of A, of B and of C; of OF_BATCHES only
     align: str = NUMPY_ALIGNMENT  # one of ALIGNMENTS: what addresses of operands on a CPU are multiples of
@@ -84,9 +105,10 @@ class Problem:
         require_choice("operation", self.operation, FUSION_OPERATIONS if self.fusion else OPERATIONS)
         require_choice("dtype", self.dtype, INPUT_DTYPES)
         require_choice("layout", self.layout, LAYOUTS)
-        require_choice("epilogue", self.epilogue, EPILOGUES)
         require_choice("align", self.align, ALIGNMENTS)
         require_choice("cache", self.cache, CACHES)
+        require_choice("epilogue", self.epilogue, tuple(EPILOGUES))
+        require_choice(f"epilogue of {self.dtype}", self.epilogue, epilogues_of(self.dtype))
         if self.output and self.output not in NARROW_OUTPUTS.get(self.dtype, ()):
             allowed = " or ".join(output_names(self.dtype))
             raise UsageError(f"output dtype: found {self.output!r}, allowed {allowed} for dtype {self.dtype}")
@@ -154,6 +176,33 @@ class Problem:
     def c_shape(self) -> tuple[int, ...]:
         """Returns the shape of C in memory: (m, n), for a batch_matmul (batch, m, n)."""
         return (*self.lead, *self.sizes[:2])
+
+    @property
+    def after_product(self) -> Epilogue:
+        """Returns what follows the product, as the table of epilogues has it."""
+        return EPILOGUES[self.epilogue]
+
+    @property
+    def extra_arguments(self) -> tuple[Argument, ...]:
+        """Returns the arrays that the epilogue reads, in the order in which kernels take them."""
+        m, n, _ = self.sizes
+        arguments = []
+        for argument in self.after_product.arguments:
+            shape = argument.shape(m, n)
+            of_batch = () if argument.is_shared else self.lead
+            matrices = 1 if argument.is_shared else self.batch
+            arguments.append(Argument(argument.name, (*of_batch, *shape), self.result_dtype, matrices))
+        return tuple(arguments)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Returns the arrays of a matmul's kernel: A, B, those of the epilogue, and C, which it writes."""
+        return (
+            Argument("a", self.a_shape, self.stored_dtype, self.batch),
+            Argument("b", self.b_shape, self.stored_dtype, self.batch),
+            *self.extra_arguments,
+            Argument("c", self.c_shape, self.result_dtype, self.batch),
+        )
 
     @property
     def one(self) -> "Problem":
@@ -245,13 +294,10 @@ class Problem:
 
     @property
     def bytes(self) -> int:
-        """Returns the bytes of A, B, C and the bias, or of a fusion's arguments: the least memory traffic."""
+        """Returns the bytes of all arguments of a matmul or of a fusion: the least memory traffic."""
         if self.fusion:
             return facts_of(self.fusion).bytes
-        m, n, k = self.sizes
-        bias = n if self.epilogue == "bias_relu" else 0
-        matrices = self.input_bytes * (m * k + k * n) + self.output_bytes * m * n
-        return self.batch * matrices + self.output_bytes * bias
+        return sum(argument.bytes for argument in self.arguments)
 
     @property
     def offset_bytes(self) -> int:
@@ -303,7 +349,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     k: int,
     dtype: object = "f32",
     layout: str = "nn",
-    epilogue: str = "none",
+    epilogue: str = NONE,
     output: object = "",
     align: str | int = NUMPY_ALIGNMENT,
     cache: str = WARM,
@@ -323,7 +369,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
             (``np.float32``, ``a.dtype``, "float32").
         layout: storage of A, then of B: "nn", "nt" or "tn"; t is transposed in memory (B as n x k, A as k x
             m).
-        epilogue: "none", or "bias_relu" for max(A B + bias[n], 0).
+        epilogue: what follows the product, a key of ``tuner.core.epilogues.EPILOGUES``: "none", "bias_relu"
+            for max(A B + bias[n], 0), "bias_gelu", "silu", "residual" for A B + addend[m, n] and others.
         output: type of C; "": the type of the sums, which is f32, for f64 f64, for i8 i32. Other types: "f16"
             for f16 and 8-bit floats, "bf16" for bf16 and 8-bit floats.
         align: bytes that the addresses of all operands on a CPU are multiples of: 16, as numpy promises, 64,
@@ -371,6 +418,14 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     return constant_problem(plain) if weights else plain
 
 
+# Epilogues whose arguments, if any, are rows, and so as constant as B.
+OF_ROWS = tuple(
+    name
+    for name, epilogue in EPILOGUES.items()
+    if all(argument.axes == "n" for argument in epilogue.arguments)
+)
+
+
 def constant_problem(problem: Problem) -> Problem:
     """Returns a matmul whose B, and bias, are constant: packed once, not at each call.
 
@@ -378,9 +433,9 @@ def constant_problem(problem: Problem) -> Problem:
     """
     require_choice("dtype with constant weights", problem.dtype, ("f32", "f64", "bf16", "i8"))
     require_choice("layout with constant weights", problem.layout, ("nn", "nt"))
+    require_choice("epilogue with constant weights", problem.epilogue, OF_ROWS)
     types = ElementTypes(problem.stored_dtype, problem.accumulator, problem.result_dtype)
-    has_bias = problem.epilogue == "bias_relu"
-    text = constant_text(problem.sizes, types, problem.bytes, has_bias=has_bias)
+    text = constant_text(problem.sizes, types, problem.bytes, problem.after_product)
     return replace(problem, operation=CONTRACTION, fusion=text)
 
 
@@ -408,7 +463,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
     k: int,
     dtype: object = "f32",
     layout: str = "nn",
-    epilogue: str = "none",
+    epilogue: str = NONE,
     output: object = "",
     align: str | int = NUMPY_ALIGNMENT,
     cache: str = WARM,
@@ -422,7 +477,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         k: columns of each matrix of A, rows of each matrix of B.
         dtype: type of A and B, as for ``Matmul``.
         layout: storage of each matrix of A and B, as for ``Matmul``.
-        epilogue: "none" or "bias_relu".
+        epilogue: what follows each product, as for ``Matmul``.
         output: type of C, as for ``Matmul``.
         align: alignment of the operands in bytes, as for ``Matmul``.
         cache: what the caches hold, as for ``Matmul``.
@@ -453,6 +508,12 @@ def dtype_name(dtype: object) -> str:
     if name not in NUMPY_NAMES:
         raise UsageError(f"dtype: found {shown(dtype)}, allowed {', '.join(INPUT_DTYPES)}, or a numpy type")
     return NUMPY_NAMES[name]
+
+
+def epilogues_of(dtype: str) -> tuple[str, ...]:
+    """Returns the names of the epilogues that products of a dtype may have: of i8 those of integers."""
+    is_integer = natural_output(dtype).startswith("i")
+    return tuple(name for name, row in EPILOGUES.items() if row.takes_integers or not is_integer)
 
 
 def natural_output(dtype: str) -> str:

@@ -12,6 +12,7 @@ operation, so that a kernel's result differs from the reference by the rounding 
 
 from dataclasses import dataclass
 
+from tuner.core.epilogues import EPILOGUES, NONE, Epilogue
 from tuner.core.errors import UsageError, unknown_value
 
 WEIGHT_BITS = {"i4": 4, "i8": 8}
@@ -377,29 +378,36 @@ class ElementTypes:
 
 
 def constant_text(
-    sizes: tuple[int, ...], types: ElementTypes, moved_bytes: int, *, has_bias: bool = False
+    sizes: tuple[int, ...], types: ElementTypes, moved_bytes: int, epilogue: Epilogue = EPILOGUES[NONE]
 ) -> str:
-    """Returns the payload of C = A B, with B of k x n that the caller packs once, as a fusion's text.
+    """Returns the payload of C = f(A B), with B of k x n that the caller packs once, as a fusion's text.
 
-    ``has_bias``: C = max(A B + bias[n], 0), with a constant bias.
+    ``epilogue``: f; those of its arguments that are rows are constant, as B is.
     """
     m, n, k = sizes
     source, sums, output = types.inputs, types.sums, types.output
     a, b, c = f"{m}x{k}x{source}", f"{k}x{n}x{source}", f"{m}x{n}x{output}"
     product, is_integer = f"tensor<{m}x{n}x{sums}>", sums == "i32"
-    of_bias = f"{n}x{output}>"
-    bias = f", %bias: memref<{of_bias} {{tuner.weight}}" if has_bias else ""
-    read_bias = f"    %Bias = bufferization.to_tensor %bias restrict : memref<{of_bias} to tensor<{of_bias}\n"
-    maps = ["affine_map<(m, n) -> (m, n)>", *["affine_map<(m, n) -> (n)>"] * has_bias]
-    ins = f"%product, %Bias : {product}, tensor<{of_bias}" if has_bias else f"%product : {product}"
+    parameters = reads = ""
+    inputs = [("%product", product, "(m, n)")]
+    for argument in epilogue.arguments:
+        shape = f"{'x'.join(map(str, (*argument.shape(m, n), output)))}>"
+        value = f"%{argument.name.capitalize()}"
+        constant = " {tuner.weight}" if argument.axes == "n" else ""
+        parameters += f", %{argument.name}: memref<{shape}{constant}"
+        reads += f"    {value} = bufferization.to_tensor %{argument.name} restrict : memref<{shape} to "
+        reads += f"tensor<{shape}\n"
+        inputs.append((value, f"tensor<{shape}", argument.map_results))
+    maps = [f"affine_map<(m, n) -> {results}>" for _, _, results in inputs]
+    ins = f"{', '.join(value for value, _, _ in inputs)} : {', '.join(kind for _, kind, _ in inputs)}"
     return f"""module {{
-  func.func @group(%a: memref<{a}>, %b: memref<{b}> {{tuner.weight}}{bias}, %c: memref<{c}>) attributes \
-{{tuner.bytes = {moved_bytes} : i64, {CONSTANT_ATTRIBUTE} = "b", tuner.contractions = 1 : i64, \
+  func.func @group(%a: memref<{a}>, %b: memref<{b}> {{tuner.weight}}{parameters}, %c: memref<{c}>) \
+attributes {{tuner.bytes = {moved_bytes} : i64, {CONSTANT_ATTRIBUTE} = "b", tuner.contractions = 1 : i64, \
 tuner.copy = 0 : i64, tuner.loops = array<i64: {m}, {n}>, tuner.transposed = 0 : i64, \
 tuner.weights = 1 : i64}} {{
     %A = bufferization.to_tensor %a restrict : memref<{a}> to tensor<{a}>
     %B = bufferization.to_tensor %b restrict : memref<{b}> to tensor<{b}>
-{read_bias if has_bias else ""}\
+{reads}\
     %C = bufferization.to_tensor %c restrict writable : memref<{c}> to tensor<{c}>
     %zero = arith.constant {"0" if is_integer else "0.0"} : {sums}
     %empty = tensor.empty() : {product}
@@ -408,8 +416,8 @@ tuner.weights = 1 : i64}} {{
 outs(%cleared : {product}) -> {product}
     %result = linalg.generic {{indexing_maps = [{", ".join([*maps, maps[0]])}], \
 iterator_types = ["parallel", "parallel"]}} ins({ins}) outs(%C : tensor<{c}>) attrs = {{root}} {{
-    ^bb0(%sum: {sums}, {f"%shift: {output}, " if has_bias else ""}%before: {output}):
-{_finished(types, has_bias=has_bias)}\
+    ^bb0(%sum: {sums}, {epilogue.scalar_arguments(output)}%before: {output}):
+{_finished(types, epilogue)}\
     }} -> tensor<{c}>
     bufferization.materialize_in_destination %result in restrict writable %c : (tensor<{c}>, \
 memref<{c}>) -> ()
@@ -419,20 +427,9 @@ memref<{c}>) -> ()
 """
 
 
-def _finished(types: ElementTypes, *, has_bias: bool) -> str:
-    lines, name = [], "%sum"
-    if has_bias:
-        shift = "%shift"
-        if types.output != types.sums:
-            lines.append(f"%wide = arith.extf %shift : {types.output} to {types.sums}")
-            shift = "%wide"
-        add, most = ("addi", "maxsi") if types.sums == "i32" else ("addf", "maximumf")
-        lines += [
-            f"%nothing = arith.constant {'0' if types.sums == 'i32' else '0.0'} : {types.sums}",
-            f"%shifted = arith.{add} %sum, {shift} : {types.sums}",
-            f"%positive = arith.{most} %shifted, %nothing : {types.sums}",
-        ]
-        name = "%positive"
+def _finished(types: ElementTypes, epilogue: Epilogue) -> str:
+    lines = epilogue.scalar_lines(types.sums, types.output, "")
+    name = f"%{epilogue.result}"
     if types.output != types.sums:
         lines.append(f"%rounded = arith.truncf {name} : {types.sums} to {types.output}")
         name = "%rounded"

@@ -63,7 +63,7 @@ def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
 
 
 def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
-    """Returns a module with a function per ``entry``: A, B[, bias], C as memrefs, of one pair of a batch.
+    """Returns a module with a function per ``entry``, of one pair of a batch: its arguments as memrefs.
 
     Each argument begins at the partition's first element; its strides are those of the whole matrix.
     """
@@ -77,20 +77,21 @@ def batch_comment(problem: Problem) -> str:
 
 
 def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
-    """Returns where a partition starts in A, B[, bias] and C: offsets in elements from each array's start."""
+    """Returns where a partition starts in each argument: offsets in elements from the array's start."""
     m, n, k = problem.sizes
     a = panel.first * m * k + (panel.row if problem.layout == "tn" else panel.row * k)
     b = panel.first * k * n + (panel.column * k if problem.layout == "nt" else panel.column)
-    bias = (panel.column,) if problem.epilogue == "bias_relu" else ()
-    return (a, b, *bias, panel.first * m * n + panel.row * n + panel.column)
+    c = panel.first * m * n + panel.row * n + panel.column
+    of_axes = {"mn": c, "n": panel.column, "": 0}
+    extra = (of_axes[argument.axes] for argument in problem.after_product.arguments)
+    return (a, b, *extra, c)
 
 
 def matrix_bytes(problem: Problem) -> tuple[int, ...]:
-    """Returns the bytes between a batch's matrices of A, B[, bias], C; 0 for the bias, which all share."""
-    m, n, k = problem.sizes
-    bias = (0,) if problem.epilogue == "bias_relu" else ()
-    of_inputs = (m * k * problem.input_bytes, k * n * problem.input_bytes)
-    return (*of_inputs, *bias, m * n * problem.output_bytes)
+    """Returns the bytes between a batch's matrices of each argument; 0 for a bias, which all share."""
+    one = problem.one
+    shared = {argument.name for argument in problem.after_product.arguments if argument.is_shared}
+    return tuple(0 if argument.name in shared else argument.bytes for argument in one.arguments)
 
 
 def indexing_maps(layout: str) -> str:
@@ -113,7 +114,7 @@ def has_epilogue(problem: Problem) -> bool:
 
 def tensor_type(shape: tuple[int, ...], element: str) -> str:
     """Returns an MLIR type: ``tensor<4x8xf32>``."""
-    return f"tensor<{'x'.join(map(str, shape))}x{element}>"
+    return f"tensor<{'x'.join(map(str, (*shape, element)))}>"
 
 
 def tensor_program(problem: Problem, name: str, element: str, maps: str) -> str:
@@ -184,25 +185,25 @@ def _overlap(one: Partition, other: Partition) -> bool:
 
 
 def _function(problem: Problem, panel: Partition) -> str:
-    source, sums, result = problem.stored_dtype, problem.accumulator, problem.result_dtype
+    sums, result = problem.accumulator, problem.result_dtype
     part = replace(problem, sizes=(panel.m, panel.n, problem.sizes[2]))
-    a = _Buffer("a", part.a_shape[-2:], problem.a_shape[-1], source)
-    b = _Buffer("b", part.b_shape[-2:], problem.b_shape[-1], source)
-    c = _Buffer("c", part.c_shape[-2:], problem.c_shape[-1], result)
-    has_bias = problem.epilogue == "bias_relu"
-    bias = f", %bias: memref<{panel.n}x{result}>" if has_bias else ""
+    a, b, *extra, c = (
+        _Buffer(own.name, own.shape, whole.shape, own.dtype)
+        for own, whole in zip(part.one.arguments, problem.one.arguments, strict=True)
+    )
     is_rounded = result != sums
-    last = "%result" if has_bias or is_rounded else "%product"
+    is_finished = is_rounded or bool(problem.after_product.steps)
+    last = "%result" if is_finished else "%product"
     start, total = ("%Sums", f"tensor<{panel.m}x{panel.n}x{sums}>") if is_rounded else ("%C", c.tensor)
-    epilogue = _rounding_epilogue(problem, panel, c) if is_rounded else _epilogue(panel.n, result, c)
-    return f"""  func.func @{panel.entry}(%a: {a.memref}, %b: {b.memref}{bias}, %c: {c.memref}) {{
+    parameters = "".join(f", %{buffer.name}: {buffer.memref}" for buffer in extra)
+    return f"""  func.func @{panel.entry}(%a: {a.memref}, %b: {b.memref}{parameters}, %c: {c.memref}) {{
     %zero = arith.constant {zero(sums)}
 {a.as_tensor}{b.as_tensor}{c.as_writable_tensor}\
 {f"    %Sums = tensor.empty() : {total}{LINE_END}" if is_rounded else ""}\
     %cleared = linalg.fill ins(%zero : {sums}) outs({start} : {total}) -> {total}
     %product = linalg.matmul{indexing_maps(problem.layout)}
       ins(%A, %B : {a.tensor}, {b.tensor}) outs(%cleared : {total}) -> {total}
-{epilogue if has_bias or is_rounded else ""}\
+{_epilogue(problem, extra, total, c) if is_finished else ""}\
     bufferization.materialize_in_destination {last} in restrict writable %c
       : ({c.tensor}, {c.memref}) -> ()
     return
@@ -212,11 +213,11 @@ def _function(problem: Problem, panel: Partition) -> str:
 
 @dataclass(frozen=True)
 class _Buffer:
-    """One matrix argument, a view of ``shape`` into rows of ``stride`` elements."""
+    """One argument: a view of ``shape`` into an array of ``whole_shape``."""
 
     name: str
     shape: tuple[int, ...]
-    stride: int
+    whole_shape: tuple[int, ...]
     dtype: str
 
     @property
@@ -225,52 +226,48 @@ class _Buffer:
 
     @property
     def memref(self) -> str:
-        rows, columns = self.shape
-        layout = f", strided<[{self.stride}, 1]>" if self.stride != columns else ""
-        return f"memref<{rows}x{columns}x{self.dtype}{layout}>"
+        is_part = len(self.shape) > 1 and self.whole_shape[-1] != self.shape[-1]
+        layout = f", strided<[{self.whole_shape[-1]}, 1]>" if is_part else ""
+        return f"memref<{'x'.join(map(str, (*self.shape, self.dtype)))}{layout}>"
+
+    @property
+    def value(self) -> str:
+        """Returns the value of its tensor: %A for %a, %Bias for %bias."""
+        return f"%{self.name.capitalize()}"
 
     @property
     def as_tensor(self) -> str:
         types = f"{self.memref} to {self.tensor}"
-        return f"    %{self.name.upper()} = bufferization.to_tensor %{self.name} restrict : {types}\n"
+        return f"    {self.value} = bufferization.to_tensor %{self.name} restrict : {types}\n"
 
     @property
     def as_writable_tensor(self) -> str:
         return self.as_tensor.replace(" restrict :", " restrict writable :")
 
 
-def _rounding_epilogue(problem: Problem, panel: Partition, c: _Buffer) -> str:
-    sums, result, has_bias = problem.accumulator, problem.result_dtype, problem.epilogue == "bias_relu"
-    of_bias = f"tensor<{panel.n}x{result}>"
+def _epilogue(problem: Problem, extra: list[_Buffer], total: str, c: _Buffer) -> str:
+    """Returns the operation after the product: in place, or from wide sums (of type ``total``) to C."""
+    epilogue, sums, result = problem.after_product, problem.accumulator, problem.result_dtype
+    is_rounded = sums != result
+    maps = [f"affine_map<(m, n) -> {argument.map_results}>" for argument in epilogue.arguments]
+    names, kinds = [buffer.value for buffer in extra], [buffer.tensor for buffer in extra]
     identity = "affine_map<(m, n) -> (m, n)>"
-    maps = [identity, *(["affine_map<(m, n) -> (n)>"] * has_bias), identity]
-    names = "%product, %Bias" if has_bias else "%product"
-    kinds = ", ".join([f"tensor<{panel.m}x{panel.n}x{sums}>", *([of_bias] * has_bias)])
-    read = f"    %Bias = bufferization.to_tensor %bias restrict : memref<{panel.n}x{result}> to {of_bias}\n"
-    add = f"""      %wide = arith.extf %shift : {result} to {sums}
-      %shifted = {scalar_op("add", sums)} %sum, %wide : {sums}
-      %positive = {scalar_op("max", sums)} %shifted, %zero : {sums}
-"""
-    return f"""{read if has_bias else ""}\
-    %result = linalg.generic {{indexing_maps = [{", ".join(maps)}],
+    scalars, output = f"{epilogue.scalar_arguments(result)}%sum: {sums}", "%product"
+    lines = epilogue.scalar_lines(sums, result, "%zero")
+    last = f"%{epilogue.result}"
+    if is_rounded:
+        maps, names, kinds = [identity, *maps], ["%product", *names], [total, *kinds]
+        scalars, output = f"%sum: {sums}, {epilogue.scalar_arguments(result)}%before: {result}", "%C"
+        lines.append(f"%rounded = arith.truncf {last} : {sums} to {result}")
+        last = "%rounded"
+    inputs = f"ins({', '.join(names)} : {', '.join(kinds)}) " if names else ""
+    body = "".join(f"      {line}\n" for line in lines)
+    return f"""{"".join(buffer.as_tensor for buffer in extra)}\
+    %result = linalg.generic {{indexing_maps = [{", ".join([*maps, identity])}],
       iterator_types = ["parallel", "parallel"]}}
-      ins({names} : {kinds}) outs(%C : {c.tensor}) {{
-    ^bb0(%sum: {sums}, {f"%shift: {result}, " if has_bias else ""}%before: {result}):
-{add if has_bias else ""}\
-      %rounded = arith.truncf {"%positive" if has_bias else "%sum"} : {sums} to {result}
-      linalg.yield %rounded : {result}
-    }} -> {c.tensor}
-"""
-
-
-def _epilogue(n: int, dtype: str, c: _Buffer) -> str:
-    maps = "affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (m, n)>"
-    return f"""    %Bias = bufferization.to_tensor %bias restrict : memref<{n}x{dtype}> to tensor<{n}x{dtype}>
-    %result = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}}
-      ins(%Bias : tensor<{n}x{dtype}>) outs(%product : {c.tensor}) {{
-    ^bb0(%shift: {dtype}, %sum: {dtype}):
-      %shifted = {scalar_op("add", dtype)} %sum, %shift : {dtype}
-      %positive = {scalar_op("max", dtype)} %shifted, %zero : {dtype}
-      linalg.yield %positive : {dtype}
+      {inputs}outs({output} : {c.tensor}) {{
+    ^bb0({scalars}):
+{body}\
+      linalg.yield {last} : {result}
     }} -> {c.tensor}
 """

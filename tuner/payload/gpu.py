@@ -15,9 +15,10 @@ import math
 import re
 from dataclasses import dataclass, replace
 
+from tuner.core.epilogues import Epilogue
 from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
-from tuner.payload.cpu import ENTRY, batch_comment, has_epilogue, indexing_maps, scalar_op, zero
+from tuner.payload.cpu import ENTRY, batch_comment, has_epilogue, indexing_maps, scalar_op, tensor_type, zero
 
 COMMENT = re.compile(r"// (workspace|packed): (.*)")
 PACKED_BYTES = 16  # of which a packed row is a multiple: the widest copy
@@ -118,7 +119,7 @@ class _Array:
 
     @property
     def tensor(self) -> str:
-        return f"tensor<{_sizes(self.sizes)}x{self.element}>"
+        return tensor_type(self.sizes, self.element)
 
     @property
     def is_part(self) -> bool:
@@ -127,7 +128,7 @@ class _Array:
     @property
     def argument(self) -> str:
         """Returns the argument's type: the whole buffer."""
-        return f"memref<{_sizes(self.buffer_sizes or self.sizes)}x{self.element}>"
+        return tensor_type(self.buffer_sizes or self.sizes, self.element).replace("tensor", "memref")
 
     @property
     def memory(self) -> str:
@@ -179,16 +180,18 @@ def _output(problem: Problem) -> _Array:
     return _Array("c", problem.sizes[:2], problem.result_dtype, "c")
 
 
-def _bias(problem: Problem) -> _Array:
-    return _Array("bias", problem.sizes[1:2], problem.result_dtype, "bias")
+def _extra(problem: Problem) -> list[_Array]:
+    """Returns the arguments of the epilogue."""
+    return [
+        _Array(argument.name, argument.shape, argument.dtype, argument.name)
+        for argument in problem.one.extra_arguments
+    ]
 
 
 def _matmul(problem: Problem, scratch: Scratch) -> str:
     a, b, c = _operand(problem, scratch, "a"), _operand(problem, scratch, "b"), _output(problem)
     sums = problem.accumulator
-    inputs = [a, b]
-    if problem.epilogue == "bias_relu":
-        inputs.append(_bias(problem))
+    inputs = [a, b, *_extra(problem)]
     if not has_epilogue(problem):
         body, last = _product(problem, a, b, "%C", c.tensor), "%product"
     else:
@@ -209,7 +212,7 @@ def _partial_matmul(problem: Problem, scratch: Scratch, workspace: tuple[int, in
 def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:
     c, sums = _output(problem), problem.accumulator
     slices = _Array("slices", (workspace[0], *problem.sizes[:2]), sums, "workspace", workspace)
-    inputs = [slices, *([_bias(problem)] if problem.epilogue == "bias_relu" else [])]
+    inputs = [slices, *_extra(problem)]
     total = f"tensor<{_sizes(c.sizes)}x{sums}>"
     start = "%between" if has_epilogue(problem) else "%C"
     maps = "affine_map<(s, m, n) -> (s, m, n)>, affine_map<(s, m, n) -> (m, n)>"
@@ -263,32 +266,25 @@ def _product(problem: Problem, a: _Array, b: _Array, start: str, kind: str) -> s
 """
 
 
-def _epilogue(problem: Problem, kind: str, bias: list[_Array], c: _Array) -> str:
-    sums = problem.accumulator
-    identity, row = "affine_map<(m, n) -> (m, n)>", "affine_map<(m, n) -> (n)>"
-    maps = ", ".join([identity, *(row for _ in bias), identity])
-    names = ", ".join(["%product", *("%BIAS" for _ in bias)])
-    kinds = ", ".join([kind, *(each.tensor for each in bias)])
-    shift = f"%shift: {c.element}, " if bias else ""
+def _epilogue(problem: Problem, kind: str, extra: list[_Array], c: _Array) -> str:
+    sums, epilogue = problem.accumulator, problem.after_product
+    identity = "affine_map<(m, n) -> (m, n)>"
+    of_extra = [f"affine_map<(m, n) -> {argument.map_results}>" for argument in epilogue.arguments]
+    maps = ", ".join([identity, *of_extra, identity])
+    names = ", ".join(["%product", *(f"%{array.name.upper()}" for array in extra)])
+    kinds = ", ".join([kind, *(array.tensor for array in extra)])
     return f"""    %result = linalg.generic {{indexing_maps = [{maps}],
       iterator_types = ["parallel", "parallel"]}}
       ins({names} : {kinds}) outs(%C : {c.tensor}) {{
-    ^bb0(%sum: {sums}, {shift}%old: {c.element}):
-{_scalars(sums, c.element, bool(bias))}\
+    ^bb0(%sum: {sums}, {epilogue.scalar_arguments(c.element)}%old: {c.element}):
+{_scalars(epilogue, sums, c.element)}\
     }} -> {c.tensor}
 """
 
 
-def _scalars(sums: str, element: str, has_bias: bool) -> str:
-    lines, last = [], "%sum"
-    if has_bias:
-        wide = "%shift"
-        if element != sums:
-            lines.append(f"%wide = arith.extf %shift : {element} to {sums}")
-            wide = "%wide"
-        lines.append(f"%shifted = {scalar_op('add', sums)} %sum, {wide} : {sums}")
-        lines.append(f"%positive = {scalar_op('max', sums)} %shifted, %zero : {sums}")
-        last = "%positive"
+def _scalars(epilogue: Epilogue, sums: str, element: str) -> str:
+    lines = epilogue.scalar_lines(sums, element, "%zero")
+    last = f"%{epilogue.result}"
     if element != sums:
         lines.append(f"%narrow = arith.truncf {last} : {sums} to {element}")
         last = "%narrow"

@@ -6,7 +6,7 @@ import numpy as np
 
 from tuner.core.numpy_types import widened
 from tuner.core.problem import Problem
-from tuner.payload.reference import Array, Float64, Inputs, as_stored, base_of, draw_bias, with_special_bias
+from tuner.payload.reference import Array, Float64, Inputs, as_stored, base_of, draw_extra, with_special_bias
 
 LARGEST_WHOLE = 15  # four bits of mantissa: exact in every type but e5m2, also as subnormal numbers
 ZERO_SHARE = 0.5  # of the numbers in a row of kind ZEROS
@@ -59,7 +59,7 @@ def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
         _stored(b.reshape(*problem.lead, n, k).swapaxes(-1, -2), problem),
     )
     factors = np.ones(problem.rows), np.ones((problem.batch, n))
-    inputs = Inputs(problem, base, base.a, base.b, draw_bias(problem, rng), *factors)
+    inputs = Inputs(problem, base, base.a, base.b, draw_extra(problem, rng), *factors)
     return with_special_bias(inputs, rng, kinds=0)
 
 

@@ -28,6 +28,7 @@ from tuner.core.numpy_types import (
 )
 from tuner.core.problem import INPUT_DTYPES, Problem
 from tuner.core.records import Verdict
+from tuner.payload.epilogue_values import Arithmetic, BoundedValue, evaluate
 from tuner.payload.special_numbers import (
     BIAS_KINDS,
     FEW,
@@ -61,6 +62,7 @@ ERROR_FACTOR = 16.0
 TRUNCATING = ("tf32", "f16", "bf16", *FLOAT8S)
 TRUNCATED_BITS = 256  # of the numbers of A that a step multiplies
 SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # smallest positive numbers, types of sums
+LARGEST = {"f64": 1.8e308, "f32": 3.4e38, "i32": 2.0**31}
 SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # smallest positive numbers, narrow types
 # of 1: inputs are multiples of 2**-20, so that their halves are multiples of the smallest number, 2**-24
 F16_STEPS = np.float32(2.0**20)
@@ -140,13 +142,13 @@ class Flip:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """One draw of a kernel's inputs A, B and bias; computes the expected C and its tolerance."""
+    """One draw of a kernel's inputs; computes the expected C and its tolerance."""
 
     problem: Problem
     base: BaseDraw
     a: Array  # as stored
     b: Array  # as stored
-    bias: Array | None  # (n,)
+    extra: tuple[Array, ...]  # of the epilogue, in the order of the kernel's arguments
     rows: Float64  # (rows,), the factor of each row of A
     columns: Float64  # (batch, n), the factor of each column of B
     result_rounding: float = 0.0  # relative; for a library that stores C in a narrower type
@@ -155,8 +157,14 @@ class Inputs:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """Returns the input arrays in the order of the kernel's arguments: A, B[, bias], without C."""
-        return (self.a, self.b) if self.bias is None else (self.a, self.b, self.bias)
+        """Returns the input arrays in the order of the kernel's arguments, without C."""
+        return (self.a, self.b, *self.extra)
+
+    @property
+    def named(self) -> dict[str, Array]:
+        """Returns the input arrays by the name of the kernel's argument: "a", "b", "bias"."""
+        *inputs, _ = self.problem.arguments
+        return {argument.name: array for argument, array in zip(inputs, self.arrays, strict=True)}
 
     @property
     def expected(self) -> Float64:
@@ -193,13 +201,13 @@ class Inputs:
             self.special.put(expected, tolerance, *of_c, self.problem.sizes[0], unit, least)
         if self.result_rounding:
             tolerance = tolerance + np.abs(expected) * self.result_rounding
-        if self.bias is not None:
-            expected, tolerance = self._biased(expected, tolerance, widened(self.bias[columns]))
+        if self.problem.after_product.steps:
+            expected, tolerance = self._after_product(expected, tolerance, rows, columns)
         if self.problem.output:
             # the last rounding, of a sum that may itself be off by the tolerance so far
             tolerance = tolerance + (np.abs(expected) + tolerance) * rounding(self.problem.output)
             tolerance += SMALLEST[self.problem.output] / 2
-        can_be_infinite = self.special is not None or self.bias is not None
+        can_be_infinite = self.special is not None or bool(self.problem.after_product.steps)
         # where infinity or NaN, or 0 by a ReLU, is expected
         if can_be_infinite and not np.isfinite(tolerance.max(initial=0.0)):
             tolerance[~np.isfinite(tolerance)] = 0.0
@@ -234,18 +242,22 @@ class Inputs:
             tolerance += lost
         return tolerance
 
-    def _biased(self, expected: Float64, tolerance: Float64, bias: Array) -> tuple[Float64, Float64]:
-        """Returns the ReLU of sums with a bias, and the tolerance of that."""
-        wide = bias.astype(np.float64)
-        unit = rounding(self.problem.accumulator)
-        if unit:
-            more = np.abs(expected)
-            more += np.abs(wide)
-            more *= ERROR_FACTOR * unit
-            tolerance += more
-        with np.errstate(invalid="ignore"):  # the sum of infinities
-            expected += wide
-        return np.maximum(expected, 0.0, out=expected), tolerance
+    def _after_product(
+        self, expected: Float64, tolerance: Float64, rows: slice | Array, columns: slice
+    ) -> tuple[Float64, Float64]:
+        """Returns what the epilogue makes of sums of products, and the tolerance of that."""
+        epilogue, n = self.problem.after_product, self.problem.sizes[1]
+        elements = {}
+        for argument, array in zip(epilogue.arguments, self.extra, strict=True):
+            numbers = array
+            if argument.axes == "mn":
+                numbers = array.reshape(-1, n)[rows]
+            if argument.axes:
+                numbers = numbers[..., columns]
+            elements[argument.name] = _wide(numbers)
+        dtype = self.problem.accumulator
+        type_ = Arithmetic(ERROR_FACTOR * rounding(dtype), LARGEST[dtype], SUBNORMAL[dtype])
+        return evaluate(epilogue, BoundedValue(expected, tolerance), elements, type_)
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
         m, n, _ = self.problem.sizes
@@ -263,7 +275,7 @@ class Inputs:
 
 
 def output_dtype(problem: Problem) -> np.dtype[Any]:
-    """Returns the numpy type of C and of the bias."""
+    """Returns the numpy type of C and of the epilogue's arguments."""
     return NUMPY_DTYPES[problem.result_dtype]
 
 
@@ -307,26 +319,27 @@ def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
 def draw(
     problem: Problem, base: BaseDraw, rng: np.random.Generator, into: tuple[Array, Array] | None = None
 ) -> Inputs:
-    """Returns inputs made from ``base``: its rows of A and columns of B times random factors, and a new bias.
+    """Returns inputs made from ``base``: its rows of A and columns of B times random factors.
 
-    ``into``: arrays that A and B are written to, of the shapes and types in ``base``; None: new ones. The
-    bias is None for an epilogue without one.
+    Arguments of the epilogue are drawn anew. ``into``: arrays that A and B are written to, of the shapes and
+    types in ``base``; None: new ones.
     """
     factors = I8_FACTORS if problem.dtype == "i8" else FACTORS
     rows = rng.choice(factors, problem.rows)
     columns = rng.choice(factors, (problem.batch, problem.sizes[1]))
     a, b = _scaled(problem, base, rows, columns, into)
-    return Inputs(problem, base, a, b, draw_bias(problem, rng), rows, columns)
+    return Inputs(problem, base, a, b, draw_extra(problem, rng), rows, columns)
 
 
-def draw_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
-    """Returns a random bias of n numbers in C's type; None for an epilogue without a bias."""
-    if problem.epilogue != "bias_relu":
-        return None
-    numbers = rng.standard_normal(problem.sizes[1])
-    if problem.result_dtype == "i32":
-        numbers = np.rint(numbers * I8_DEVIATION**2)
-    return as_stored(numbers, problem.result_dtype)
+def draw_extra(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Returns random arguments of the epilogue, in C's type."""
+    arrays = []
+    for argument in problem.extra_arguments:
+        numbers = np.asarray(rng.standard_normal(argument.shape))
+        if problem.result_dtype == "i32":
+            numbers = np.rint(numbers * I8_DEVIATION**2)
+        arrays.append(as_stored(numbers, problem.result_dtype))
+    return tuple(arrays)
 
 
 def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
@@ -339,7 +352,7 @@ def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
 def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
     """Puts NaN, infinity, unit vectors or extreme bytes into A and B, in place, where their type has them.
 
-    The bias gets numbers of any size, and from FEW (4) columns on NaN and infinity.
+    Arguments of the epilogue get numbers of any size, and from FEW (4) columns on NaN and infinity.
     """
     problem, n = inputs.problem, inputs.problem.sizes[1]
     inputs = with_special_bias(inputs, rng, 0 if n < FEW else min(len(BIAS_KINDS), n // 2))
@@ -356,16 +369,19 @@ def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
 
 
 def has_narrow_bias(problem: Problem) -> bool:
-    """Returns whether a bias has so few columns that NaN in it would hide what A and B show."""
-    return problem.epilogue == "bias_relu" and problem.sizes[1] < FEW
+    """Returns whether an argument of the epilogue is so small that NaN in it would hide A and B."""
+    return bool(problem.extra_arguments) and problem.sizes[1] < FEW
 
 
 def with_special_bias(inputs: Inputs, rng: np.random.Generator, kinds: int = len(BIAS_KINDS)) -> Inputs:
-    """Returns inputs with a bias of numbers of any size, ``kinds`` of them NaN, infinite or zero."""
-    if inputs.bias is None:
-        return inputs
+    """Returns inputs with arguments of the epilogue of any size, ``kinds`` NaN, infinite or zero."""
     dtype = inputs.problem.result_dtype
-    return replace(inputs, bias=as_stored(special_bias(inputs.bias, dtype, kinds, rng), dtype))
+    extra = []
+    for argument, array in zip(inputs.problem.after_product.arguments, inputs.extra, strict=True):
+        hidden = kinds if argument.axes else 0  # NaN in place of one number would hide all of C
+        numbers = special_bias(array.reshape(-1), dtype, hidden, rng)
+        extra.append(as_stored(numbers.reshape(array.shape), dtype))
+    return replace(inputs, extra=tuple(extra))
 
 
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
@@ -401,10 +417,10 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
 
 
 def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
-    """Returns which of ``arrays`` (A, B[, bias]) a kernel changed, such as "A and bias"; "" for none."""
-    drawn = _scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None)
-    fresh = drawn if inputs.bias is None else (*drawn, inputs.bias)
-    named = zip(("A", "B", "bias"), fresh, arrays, strict=False)
+    """Returns which of the input ``arrays`` a kernel changed, such as "A and bias"; "" for none."""
+    fresh = (*_scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None), *inputs.extra)
+    names = ("A", "B", *(argument.name for argument in inputs.problem.extra_arguments))
+    named = zip(names, fresh, arrays, strict=True)
     return " and ".join(name for name, was, now in named if not are_equal(was, now))
 
 

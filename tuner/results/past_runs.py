@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import QUANTIZED
 from tuner.core.problem import (
     ALIGNMENTS,
     CACHES,
-    EPILOGUES,
     INPUT_DTYPES,
     LAYOUTS,
     OPERATIONS,
@@ -108,7 +108,7 @@ PROBLEM_OPTIONS = {  # condition -> allowed values
     "operation": (*OPERATIONS, QUANTIZED),
     "dtype": tuple(INPUT_DTYPES),
     "layout": LAYOUTS,
-    "epilogue": EPILOGUES,
+    "epilogue": tuple(EPILOGUES),
     "output": ("", *OUTPUTS),
     "align": ALIGNMENTS,
     "cache": CACHES,

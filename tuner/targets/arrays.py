@@ -47,12 +47,9 @@ def kernel_text(kernel: Any, threads: int = 0) -> str:
 
 
 def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
-    """Returns (name, stored shape, dtype) of each input array of a problem's kernel: "a", "b"[, "bias"]."""
-    dtype = NUMPY_DTYPES[problem.dtype]
-    a = ("a", problem.a_shape, dtype)
-    b = ("b", problem.b_shape, dtype)
-    bias = (("bias", (problem.sizes[1],), output_dtype(problem)),) if problem.epilogue == "bias_relu" else ()
-    return (a, b, *bias)
+    """Returns (name, stored shape, dtype) of each input array of a problem's kernel: "a", "b", ..."""
+    *inputs, _ = problem.arguments
+    return tuple((argument.name, argument.shape, NUMPY_DTYPES[argument.dtype]) for argument in inputs)
 
 
 def expected_output(problem: Problem) -> Expected:
@@ -176,8 +173,7 @@ class KernelArrays(Protocol):
 MARKS = 256  # random places of single-element changes, used cyclically; a power of two
 A_SHARE = 0.5  # of the numbers that change; the rest are in B
 COMPARED_ROWS = 64  # random rows of C that ``check_rows`` compares, some of each kind of extreme inputs
-PLACES = 4  # arrays: A, B, bias, C
-BEGINS, ENDS = (0,) * PLACES, (-1,) * PLACES  # of their memory
+BEGIN, END = 0, -1  # of an array's memory
 SLACK_BYTES = 256  # of an array's memory: offsets of up to four alignments of 64 bytes
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
@@ -188,42 +184,45 @@ Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes t
 class PlacedArrays:
     """The arrays of a problem in one place in memory."""
 
-    a: Array
-    b: Array
-    bias: Array
+    inputs: tuple[Array, ...]  # A, B and those of the epilogue
     output: GuardedArray
-    seen: tuple[Array, ...]  # A, B, bias where kernels read them
-    is_read_only: bool  # kernels fault where they write A, B or bias
+    seen: tuple[Array, ...]  # the inputs where kernels read them
+    is_read_only: bool  # kernels fault where they write an input
 
     @classmethod
-    def placed(cls, a: Array, b: Array, problem: Problem) -> "PlacedArrays":
-        """Returns writable arrays like ``a`` and ``b``, aligned exactly as the problem says, not better."""
-        offset, dtype = problem.offset_bytes, output_dtype(problem)
-        a, b = (placed_empty(each.shape, each.dtype, offset) for each in (a, b))
-        bias = placed_empty((problem.sizes[1],), dtype, offset)
-        output = GuardedArray.placed((problem.rows, problem.sizes[1]), dtype, offset)
-        return cls(a, b, bias, output, (a, b, bias), is_read_only=False)
+    def placed(cls, problem: Problem) -> "PlacedArrays":
+        """Returns writable arrays of a problem, aligned exactly as it says, not better."""
+        offset = problem.offset_bytes
+        expected = expected_inputs(problem)
+        inputs = tuple(placed_empty(shape, dtype, offset) for _, shape, dtype in expected)
+        output = GuardedArray.placed((problem.rows, problem.sizes[1]), output_dtype(problem), offset)
+        return cls(inputs, output, inputs, is_read_only=False)
+
+    @property
+    def factors(self) -> tuple[Array, Array]:
+        """Returns A and B."""
+        a, b, *_ = self.inputs
+        return a, b
 
 
 class ProblemArrays:
-    """The host arrays of a problem at fixed addresses: A, B[, bias], and C between guard bands."""
+    """The host arrays of a problem at fixed addresses: the inputs, and C between guard bands."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator, compare: Compare = compare) -> None:
         """Allocates and draws; the float64 product is computed once, when C is first compared."""
         self.problem = problem
         self._compare = compare
         self._base = draw_base(problem, rng)
-        self._at = PlacedArrays.placed(self._base.a, self._base.b, problem)
+        self._at = PlacedArrays.placed(problem)
         self.fill(rng)
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        inputs = self._at.seen if self.problem.epilogue == "bias_relu" else self._at.seen[:2]
-        return (*inputs, self._at.output.array)
+        return (*self._at.seen, self._at.output.array)
 
     @property
     def allocations(self) -> tuple[Array, ...]:
-        """Returns A, B[, bias], and the bytes of C with its guard bands, for a copy on a device."""
+        """Returns the inputs, and the bytes of C with its guard bands, for a copy on a device."""
         return (*self.operands[:-1], self._at.output.memory)
 
     @contextlib.contextmanager
@@ -236,8 +235,9 @@ class ProblemArrays:
 
     @contextlib.contextmanager
     def unevenly_placed(self, rng: np.random.Generator) -> Iterator[None]:
-        steps = max(PLACES, CACHE_LINE_BYTES // self._alignment(self._at.a))
-        timed, self._at = self._at, self._placed_at(tuple(rng.permutation(steps)[:PLACES].tolist()))
+        places = len(self._like)
+        steps = max(places, CACHE_LINE_BYTES // self._alignment(self._at.inputs[0]))
+        timed, self._at = self._at, self._placed_at(tuple(rng.permutation(steps)[:places].tolist()))
         try:
             yield
         finally:
@@ -245,11 +245,12 @@ class ProblemArrays:
 
     @functools.cached_property
     def _guarded(self) -> tuple[PlacedArrays, PlacedArrays]:
-        return self._placed_at(BEGINS), self._placed_at(ENDS)
+        places = len(self._like)
+        return self._placed_at((BEGIN,) * places), self._placed_at((END,) * places)
 
     @functools.cached_property
     def _memories(self) -> tuple[FaultingMemory, ...]:
-        """Returns the memory of A, B, bias and C, with a page for other offsets than those of its ends."""
+        """Returns the memory of each array, with a page for other offsets than those of its ends."""
         *inputs, c = self._like
         return (
             *(FaultingMemory(each.nbytes + SLACK_BYTES, is_read_only=True) for each in inputs),
@@ -257,14 +258,14 @@ class ProblemArrays:
         )
 
     @property
-    def _like(self) -> tuple[Array, Array, Array, Array]:
-        return self._at.a, self._at.b, self._at.bias, self._at.output.array
+    def _like(self) -> tuple[Array, ...]:
+        return (*self._at.inputs, self._at.output.array)
 
     def _alignment(self, array: Array) -> int:
         return array.itemsize if self.problem.align == "any" else int(self.problem.align)
 
     def _placed_at(self, steps: tuple[int, ...]) -> PlacedArrays:
-        """Returns arrays each so many times its alignment after the begin of its memory; ENDS: at its end."""
+        """Returns arrays each so many times its alignment after the begin of its memory; END: at its end."""
         starts = []
         for memory, like, step in zip(self._memories, self._like, steps, strict=True):
             alignment = self._alignment(like)
@@ -275,21 +276,23 @@ class ProblemArrays:
             return of[start : start + like.nbytes].view(like.dtype).reshape(like.shape)
 
         *inputs, (of_output, c, at_output) = zip(self._memories, self._like, starts, strict=True)
-        a, b, bias = (view(memory.written, like, start) for memory, like, start in inputs)
+        written = tuple(view(memory.written, like, start) for memory, like, start in inputs)
         seen = tuple(view(memory.seen, like, start) for memory, like, start in inputs)
         output = GuardedArray(of_output.seen, view(of_output.seen, c, at_output))
-        return PlacedArrays(a, b, bias, output, seen, is_read_only=True)
+        return PlacedArrays(written, output, seen, is_read_only=True)
 
     def fill(self, rng: np.random.Generator) -> None:
-        self._inputs = draw(self.problem, self._base, rng, (self._at.a, self._at.b))
-        if self._inputs.bias is not None:
-            self._at.bias[...] = self._inputs.bias
+        self._inputs = draw(self.problem, self._base, rng, self._at.factors)
+        self._write_extra()
         self.poison()
+
+    def _write_extra(self) -> None:
+        for array, drawn in zip(self._at.inputs[2:], self._inputs.extra, strict=True):
+            array[...] = drawn
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
         self._inputs = draw_extremes(self.problem, rng)
-        operands = zip((self._at.a, self._at.b, self._at.bias), self._inputs.arrays, strict=False)
-        for array, drawn in operands:
+        for array, drawn in zip(self._at.inputs, self._inputs.arrays, strict=True):
             array[...] = drawn
         self.overwrite_output(rng)
 
@@ -306,9 +309,8 @@ class ProblemArrays:
             raise CandidateError(Stage.VERIFY, worst)
 
     def flip_signs(self) -> None:
-        self._inputs = negated(self._inputs, (self._at.a, self._at.b))
-        if self._inputs.bias is not None:
-            self._at.bias[...] = self._inputs.bias
+        self._inputs = negated(self._inputs, self._at.factors)
+        self._write_extra()
         self._at.output.fill_with(1)
 
     @property
@@ -318,23 +320,23 @@ class ProblemArrays:
     def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
         add = with_special_bias if draw else with_special_numbers
         self._inputs = add(self._inputs, rng)
-        if self._inputs.bias is not None:
-            self._at.bias[...] = self._inputs.bias
+        self._write_extra()
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
         """Returns (256, 2) addresses for ``ThreadTeam.watch``: per call an element of A or B, one of C."""
         is_a = rng.random(MARKS) < A_SHARE
-        flips = [rng.integers(array.size, size=MARKS) for array in (self._at.a, self._at.b)]
+        a, b = self._at.factors
+        flips = [rng.integers(array.size, size=MARKS) for array in (a, b)]
         nans = rng.integers(self._at.output.array.size, size=MARKS)
         last = (calls - 1) % MARKS
         self._inputs = replace(self._inputs, flip=self._flip(int(flips[1 - is_a[last]][last]), is_a[last]))
-        numbers = np.where(is_a, _ends(self._at.a, flips[0], 1), _ends(self._at.b, flips[1], 1))
+        numbers = np.where(is_a, _ends(a, flips[0], 1), _ends(b, flips[1], 1))
         return np.stack((numbers, _ends(self._at.output.array, nans, 2)), axis=1)
 
     def expect_flip(self, rng: np.random.Generator) -> tuple[int, int]:
         """Draws an element (0 for A or 1 for B, flat index); expects C as after a flip of its sign bit."""
         which = int(rng.random() >= A_SHARE)
-        index = int(rng.integers((self._at.a, self._at.b)[which].size))
+        index = int(rng.integers(self._at.factors[which].size))
         self._inputs = replace(self._inputs, flip=self._flip(index, which == 0))
         return which, index
 
@@ -343,7 +345,8 @@ class ProblemArrays:
         self._inputs = replace(self._inputs, flip=None)
 
     def _flip(self, index: int, is_a: bool) -> Flip:
-        array, transposed_in = (self._at.a, "tn") if is_a else (self._at.b, "nt")
+        a, b = self._at.factors
+        array, transposed_in = (a, "tn") if is_a else (b, "nt")
         *matrix, row, column = (int(each) for each in np.unravel_index(index, array.shape))
         if self.problem.layout == transposed_in:
             row, column = column, row

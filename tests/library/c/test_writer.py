@@ -65,6 +65,30 @@ def test_a_tuned_size_runs_its_kernel_others_a_portable_loop(problem: Problem, l
     assert (call(function, problem), call(function, other)) == (TUNED, FALLBACK)
 
 
+EPILOGUES = (
+    (Matmul(33, 70, 40, epilogue="bias_gelu"), "matmul_cpu_direct"),
+    (Matmul(33, 70, 40, "f64", epilogue="silu"), "matmul_cpu_direct"),
+    (Matmul(40, 72, 36, "bf16", epilogue="gelu_tanh", output="bf16"), "matmul_cpu_direct"),
+    (BatchMatmul(3, 32, 48, 40, epilogue="bias_relu_residual"), "matmul_cpu_direct"),
+    (Matmul(64, 64, 64, "i8", epilogue="bias_residual"), "matmul_cpu_packed"),
+    (Matmul(64, 64, 64, epilogue="scale"), "matmul_cpu_packed"),
+)
+
+
+@pytest.mark.slow
+def test_epilogues_of_the_table_are_right_as_kernels_and_as_portable_loops(tmp_path: Path) -> None:
+    write(c_files(tuple(entry_of(problem, strategy) for problem, strategy in EPILOGUES)), tmp_path)
+    library = shared_object(tmp_path, *SOURCES, options=("-lm",))
+    for problem, _ in EPILOGUES:
+        function = library[function_of(problem, "tuner").name]
+        other = replace(problem, sizes=(5, 131, 67), batch=2 if problem.lead else 1)
+        assert (call(function, problem), call(function, other)) == (TUNED, FALLBACK)
+    cc(tmp_path, "check.c", *SOURCES, "-o", "check", "-lm")
+    done = subprocess.run([tmp_path / "check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "WRONG" not in done.stdout
+
+
 def test_a_processor_without_the_instructions_runs_the_portable_loop(library: ctypes.CDLL) -> None:
     function = library.tuner_matmul_f32_nn
     has_all = library.tuner_features()
@@ -105,7 +129,7 @@ def test_the_check_says_that_all_is_right_where_neither_python_nor_tuner_is(fold
 def test_the_check_fails_where_a_kernel_is_wrong(folder: Path, tmp_path: Path) -> None:
     write(c_files((entry_of(LARGE, "matmul_cpu_packed"),)), tmp_path)
     source = (tmp_path / "tuner_matmul.c").read_text()
-    offsets = re.sub(r"(\{\{\.plain = \w+\}, 0), 0,", r"\1, 4,", source)  # B from its second number on
+    offsets = re.sub(r"(\{\{\.of_3 = \w+\}, \{0), 0,", r"\1, 4,", source)  # B from its second number on
     assert offsets != source
     (tmp_path / "tuner_matmul.c").write_text(offsets)
     cc(tmp_path, "check.c", *SOURCES, "-o", "check")

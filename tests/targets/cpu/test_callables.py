@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from tests.default_suite import ALL
+from tests.epilogues import EPILOGUES
 from tests.forked import in_child
 from tests.targets.cpu.test_evaluator import POINTS, point_of
 from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
-from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
+from tuner.core.problem import LAYOUTS, Matmul, Problem
 from tuner.payload.reference import Array, compare, draw, draw_base
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.memory import address_of

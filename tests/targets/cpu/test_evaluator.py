@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
+from tests.epilogues import EPILOGUES
 from tests.fakes import state_of
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_artifact
 from tests.targets.evaluation import fails, rng
@@ -23,7 +24,7 @@ from tests.tuning.fakes import present
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.machine import Machine
-from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
+from tuner.core.problem import LAYOUTS, Matmul, Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.round_quality import SHARE_LIMIT, round_quality
 from tuner.mlir import transform

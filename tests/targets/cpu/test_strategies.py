@@ -18,8 +18,9 @@ from hypothesis import strategies as draw
 
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind, emulated_machine
 from benchmarks.fuzzing.kernel_check import KernelCheck, fenced
+from tests.epilogues import EPILOGUES
 from tuner.core.candidate import Candidate, Value
-from tuner.core.problem import EPILOGUES, LAYOUTS, Problem
+from tuner.core.problem import LAYOUTS, Problem
 from tuner.core.records import Verdict
 from tuner.runtime.cpu.host import describe_machine
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -28,7 +29,15 @@ from tuner.targets.cpu.evaluator import CpuEvaluator
 pytestmark = pytest.mark.mlir
 POINTS = CpuPoints(describe_machine())
 # other types than f32 on one thread: threads share out panels, whatever is in them
-KINDS = [kind for threads in (1, 2) for kind in POINTS.kinds(threads) if threads == 1 or kind.dtype == "f32"]
+ALL_KINDS = [kind for threads in (1, 2) for kind in POINTS.kinds(threads)]
+KINDS = [
+    kind for kind in ALL_KINDS if kind.epilogue in EPILOGUES and (kind.threads == 1 or kind.dtype == "f32")
+]
+OTHER_EPILOGUES = [
+    kind
+    for kind in ALL_KINDS
+    if kind.epilogue not in EPILOGUES and (kind.layout, kind.threads, kind.output) == ("nn", 1, "")
+]
 OF_ONE_THREAD = [kind for kind in KINDS if kind.threads == 1 and kind.layout == "nn"]
 Checks = dict[int, KernelCheck]  # by the number of threads
 THIN = ((1, 1, 1), (1, 97, 64), (97, 1, 64), (97, 64, 1), (1, 1, 130), (130, 1, 1), (1, 130, 1), (2, 17, 3))
@@ -56,6 +65,12 @@ def require_right(point: CpuPoint, checks: Checks) -> None:
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, vars(kind).values())))
 def test_random_points_on_random_shapes_are_right(kind: KernelKind, checks: Checks) -> None:
+    require_right(POINTS.draw(kind, rng_of(kind)), checks)
+
+
+@pytest.mark.drawn(6)
+@pytest.mark.parametrize("kind", OTHER_EPILOGUES, ids=lambda kind: "-".join(map(str, vars(kind).values())))
+def test_each_strategy_applies_each_epilogue_of_the_table(kind: KernelKind, checks: Checks) -> None:
     require_right(POINTS.draw(kind, rng_of(kind)), checks)
 
 

@@ -46,7 +46,7 @@ LISTED = 20  # trials or runs in a table, unless --limit is given
 @click.option("--shape", metavar="[Bx]MxNxK", help="Such as 512x512x512.")
 @click.option("--dtype", metavar="DTYPE", help="Type of A and B: f32, f64, bf16, i8, ...")
 @click.option("--layout", metavar=LAYOUT, help="Of A, then of B: t is transposed.")
-@click.option("--epilogue", metavar=EPILOGUE, help="What follows the product.")
+@click.option("--epilogue", metavar=EPILOGUE, help="Only problems with this epilogue.")
 @click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")
 @click.option("--align", metavar="BYTES", help="16, 64 or any.")
 @click.option("--cache", metavar="STATE", help="warm, weights-cold or cold.")

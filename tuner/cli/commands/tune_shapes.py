@@ -31,10 +31,10 @@ from tuner.cli.session import (
     require_no_arguments,
     settings_given,
 )
+from tuner.core.epilogues import NONE
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
     BATCH_MATMUL,
-    EPILOGUES,
     MATMUL,
     NUMPY_ALIGNMENT,
     OPERATIONS,
@@ -73,7 +73,7 @@ TEXTS = {  # key -> default
     "op": "",  # by the number of sizes
     "dtype": "f32",
     "layout": "nn",
-    "epilogue": EPILOGUES[0],
+    "epilogue": NONE,
     "output": "",
     "align": NUMPY_ALIGNMENT,
     "cache": WARM,

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from tuner.core.epilogues import Epilogue
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import BufferMap, KernelProgram, Launch
@@ -104,12 +105,17 @@ class CFunction:
     output_type: str  # of an element of C and of the bias
     accumulator_type: str  # in which products are added up
     is_batch: bool
-    has_bias: bool  # adds a bias, then ReLU
+    epilogue: Epilogue  # what follows the product
     depth_limit: int  # the largest k: beyond it sums of i8 could overflow
     stored_a: str  # extents in memory, for a comment: "m x k"
     stored_b: str
     index_a: str  # C expression of the index of element (i, l)
     index_b: str  # of element (l, j)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Returns the names of the arrays: "a", "b", those of the epilogue, "c"."""
+        return tuple(argument.name for argument in self.kind.arguments)
 
 
 def function_of(problem: Problem, prefix: str) -> CFunction:
@@ -123,7 +129,7 @@ def function_of(problem: Problem, prefix: str) -> CFunction:
         output_type=C_TYPES[problem.result_dtype],
         accumulator_type=C_TYPES[problem.accumulator],
         is_batch=problem.operation == BATCH_MATMUL,
-        has_bias=problem.epilogue == "bias_relu",
+        epilogue=problem.after_product,
         depth_limit=I8_DEPTH_LIMIT if problem.dtype == "i8" else SIZE_LIMIT,
         stored_a=STORED_A[problem.layout],
         stored_b=STORED_B[problem.layout],
@@ -137,10 +143,7 @@ class KernelShare:
     """One thread's share of a kernel: its function, and the offset in bytes into each operand."""
 
     symbol: str
-    a: int
-    b: int
-    bias: int
-    c: int
+    offsets: tuple[int, ...]  # of A, B, arguments of the epilogue, C
 
 
 @dataclass(frozen=True)
@@ -185,15 +188,16 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, prefix: str, function:
     of_input, of_output = problem.input_bytes, problem.output_bytes
     shares = []
     for partition in artifact.partitions:
-        a, b, *bias, c = element_offsets(problem, partition)
-        offsets = (a * of_input, b * of_input, sum(bias) * of_output, c * of_output)
-        shares.append(KernelShare(name + partition.called, *offsets))
+        elements = element_offsets(problem, partition)
+        bytes_of = (of_input, of_input, *[of_output] * (len(elements) - 2))
+        offsets = tuple(first * size for first, size in zip(elements, bytes_of, strict=True))
+        shares.append(KernelShare(name + partition.called, offsets))
     module = ModulePart(artifact.host_code, name, target.processor, target.features)
     return CpuKernel(entry, function, target, tuple(shares), module)
 
 
+SCRATCH = -1  # in place of the number of an operand
 LINE_BYTES = 24  # of an image, in one line of C
-OPERANDS = {"a": "A", "b": "B", "bias": "BIAS", "c": "C"}  # name of a buffer -> its kind in C
 
 
 @dataclass(frozen=True)
@@ -231,7 +235,7 @@ class GpuImage:
 class GpuBuffer:
     """A buffer of a kernel: an operand of the call, or scratch memory."""
 
-    kind: str  # the name in C: "A", "SCRATCH"
+    operand: int  # its number among the operands of the call; SCRATCH for memory of the kernel's own
     bytes: int
     is_zeroed: bool
 
@@ -281,15 +285,18 @@ def gpu_kernel(entry: LibraryEntry, program: KernelProgram, prefix: str, image: 
     """Returns an entry with its compiled program for C; ``image``: the number of its code."""
     maps = tuple(dict.fromkeys(each for launch in program.launches for each in launch.tensor_maps))
     numbers = {buffer.name: number for number, buffer in enumerate(program.buffers)}
+    function = function_of(entry.problem, f"{prefix}_gpu")
     return GpuKernel(
         entry,
-        function_of(entry.problem, f"{prefix}_gpu"),
+        function,
         image,
         tuple(
             GpuBuffer(
-                "SCRATCH" if each.role == "scratch" else OPERANDS[each.name], each.bytes, each.is_zeroed
+                SCRATCH if buffer.role == "scratch" else function.names.index(buffer.name),
+                buffer.bytes,
+                buffer.is_zeroed,
             )
-            for each in program.buffers
+            for buffer in program.buffers
         ),
         tuple(_launch(launch, maps, numbers) for launch in program.launches),
         tuple(map(_initializer, maps)),

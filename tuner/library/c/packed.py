@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from tuner.core.epilogues import NONE
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.fusions import (
     FUSION_ENTRY,
@@ -140,13 +141,16 @@ class PackedKernel:
         return self.arrays[-1].offset + self.arrays[-1].bytes
 
 
+PORTABLE_EPILOGUES = (NONE, "bias_relu")  # that templates/constant.c.j2 computes
+
+
 def packed_name(problem: Problem, prefix: str) -> str:
     """Returns the name of a problem's function: ``tuner_quantized_matmul_1x64x128_f32_i4_g32_f16``."""
     dtype = f"{problem.dtype}_to_{problem.output}" if problem.output else problem.dtype
     shape, weights = problem.shape, problem.weights.replace("-", "_")
     if problem.operation == QUANTIZED:
         return f"{prefix}_{QUANTIZED}_{shape}_{dtype}_{weights}"
-    epilogue = "" if problem.epilogue == "none" else f"_{problem.epilogue}"
+    epilogue = "" if problem.epilogue == NONE else f"_{problem.epilogue}"
     return f"{prefix}_{MATMUL}_{shape}_{dtype}_{problem.layout}_{weights}{epilogue}"
 
 
@@ -167,6 +171,8 @@ def _rank(entry: LibraryEntry) -> tuple[object, ...]:
 
 def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str) -> PackedKernel:
     failing = f"trial {entry.trial}: {entry.problem.key}"
+    if entry.problem.epilogue not in PORTABLE_EPILOGUES:
+        raise TunerError(f"{failing}: C code of constant weights has no portable loop for this epilogue")
     try:
         code = compiler.compile(entry.problem, Script.of(entry.script)).host_code
     except CandidateError as error:
@@ -200,7 +206,7 @@ def _weights(problem: Problem) -> tuple[PackedWeight, ...]:
     if problem.operation != QUANTIZED:
         bias = PackedWeight("bias", problem.result_dtype, 1)
         b = PackedWeight("b", problem.dtype, k, is_transposed=problem.layout == "nt")
-        return (b, *[bias] * (problem.epilogue == "bias_relu"))
+        return (b, *[bias] * (problem.epilogue != NONE))
     format_ = WeightFormat.of_text(problem.weights)
     points = PackedWeight("zero_points", "i8", format_.groups(k), is_transposed=True)
     return (

@@ -21,6 +21,7 @@ from tuner.core.serialization import printable, seconds_text
 from tuner.library.c.kernels import (
     BITS,
     C_TYPES,
+    SCRATCH,
     CFunction,
     CpuKernel,
     GpuImage,
@@ -65,8 +66,10 @@ def _templates() -> jinja2.Environment:
     )
     environment.filters |= {
         "array_initializer": array_initializer,
+        "accumulated": lambda function: epilogue_lines(function, function.accumulator_type, WIDENED),
         "as_double": lambda text, dtype: AS_DOUBLE.get(dtype, "(double){}").format(text),
         "comment": comment,
+        "doubled": lambda function: epilogue_lines(function, "double", AS_DOUBLE, "(each * m + i)"),
         "from_integer": lambda text, dtype: FROM_INTEGER.get(dtype, "{}").format(text),
         "kernel_initializer": kernel_initializer,
         "loop_parameters": lambda function: parameters(function, has_batch=False),
@@ -84,10 +87,10 @@ def _templates() -> jinja2.Environment:
 
 
 def parameters(function: CFunction, *, has_batch: bool = True) -> str:
-    """Returns the parameters of a function: pointers to A, B[, bias] and C, then the sizes."""
+    """Returns the parameters of a function: pointers to its arrays, then the sizes."""
     source, result = function.input_type, function.output_type
     pointers = [f"const {source} *a", f"const {source} *b"]
-    pointers += [f"const {result} *bias"] * function.has_bias
+    pointers += [f"const {result} *{argument.name}" for argument in function.epilogue.arguments]
     sizes = ["batch"] * (function.is_batch and has_batch) + ["m", "n", "k"]
     return ", ".join((*pointers, f"{result} *c", *(f"int64_t {size}" for size in sizes)))
 
@@ -154,9 +157,23 @@ def times(entry: LibraryEntry) -> tuple[str, ...]:
     return (f"{seconds_text(entry.median_s)} ({entry.reliability.text})", ratio)
 
 
+def epilogue_lines(function: CFunction, c_type: str, as_type: dict[str, str], row: str = "i") -> str:
+    """Returns the epilogue of an element of column j as declarations in C.
+
+    ``as_type``: dtype -> expression in ``c_type``; ``row``: expression of the row in a whole array.
+    """
+    indices = {"n": "j", "mn": f"{row} * n + j", "": "0"}
+    widen = as_type.get(function.kind.result_dtype, "{}")
+    elements = {
+        argument.name: widen.format(f"{argument.name}[{indices[argument.axes]}]")
+        for argument in function.epilogue.arguments
+    }
+    return "".join(f"        {line}\n" for line in function.epilogue.c_lines(c_type, elements))
+
+
 def gpu_parameters(function: CFunction) -> str:
-    """Returns the parameters of a function on a GPU: addresses of A, B[, bias], C, the sizes, the stream."""
-    addresses = ["a", "b", *["bias"] * function.has_bias, "c"]
+    """Returns the parameters of a function on a GPU: addresses of its arrays, the sizes, the stream."""
+    addresses = function.names
     sizes = ["batch"] * function.is_batch + ["m", "n", "k"]
     types = (*(f"uint64_t {each}" for each in addresses), *(f"int64_t {each}" for each in sizes))
     return ", ".join((*types, "void *stream"))
@@ -179,7 +196,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     kernels = tuple(sorted(kernels, key=lambda each: -each.target.bits))
     functions = tuple(sorted({each.function for each in kernels}, key=lambda each: each.name))
     both: tuple[CpuKernel | PackedKernel, ...] = (*kernels, *packed)
-    symbols = ((share.symbol, each.function.has_bias) for each in kernels for share in each.shares)
+    symbols = ((share.symbol, len(share.offsets)) for each in kernels for share in each.shares)
     values = {
         "prefix": prefix,
         "macro": prefix.upper(),
@@ -193,6 +210,8 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "machines": tuple(sorted({each.machine.name for each in entries})),
         "alignments": _alignments(entries),
         "symbols": tuple(dict.fromkeys(symbols)),
+        "operand_counts": tuple(sorted({len(function.names) for function in functions})),
+        "calls_functions": any(function.epilogue.calls_functions for function in functions),
         "smallest": tuple(
             min(
                 (each for each in kernels if each.function == function),
@@ -246,12 +265,13 @@ def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "kernels": listed,
         "images": tuple(images),
         "functions": used,
+        "most_operands": max(len(each.names) for each in used),
         "spans": {  # number of a function's first kernel, and how many it has
             each.name: (of_kernels.index(each), of_kernels.count(each)) for each in used
         },
         "is_untimed": any(each.entry.median_s is None for each in listed),
         "is_all_untimed": all(each.entry.median_s is None for each in listed),
-        "has_scratch": any(buffer.kind == "SCRATCH" for each in listed for buffer in each.buffers),
+        "has_scratch": any(buffer.operand == SCRATCH for each in listed for buffer in each.buffers),
         "has_zeroed": any(buffer.is_zeroed for each in listed for buffer in each.buffers),
         "has_maps": any(each.maps for each in listed),
         "most_buffers": max(len(each.buffers) for each in listed),

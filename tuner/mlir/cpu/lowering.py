@@ -164,6 +164,7 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
     run_passes(module, pipeline.TO_LOOPS)
     lower_byte_dots(module, emulates=emulates)
     reached("loops", module)
+    expand_math(module)
     bound_stacks(module)
     run_passes(module, pipeline.LOOPS_TO_LLVM)
     _require_llvm(module)

@@ -15,7 +15,7 @@ TO_LOOPS = (  # on memrefs and vectors
 LOOPS_TO_LLVM = (
     "builtin.module(convert-scf-to-cf,"
     "convert-vector-to-llvm{enable-x86 vector-contract-lowering=outerproduct},"
-    "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
+    "convert-math-to-llvm,convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
     "convert-arith-to-llvm,convert-index-to-llvm,convert-to-llvm{filter-dialects=cf,x86},reconcile-unrealized-casts,cse)"
 )
 # A fusion of operations (``compile_fusion``). Without a script, tensors become buffers as they are.

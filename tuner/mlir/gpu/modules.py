@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import TensorMapLayout
 from tuner.core.gpu_code import BufferMap, KernelBuffer, Launch
@@ -300,7 +301,9 @@ def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str
 
 # Attributes of a kernel: distance of consecutive matrices per parameter; grid z of one matrix.
 BYTES, SLICES = "tuner.batch_bytes", "tuner.slices"
-SHARED_BUFFER = "bias"  # shared by all matrices
+SHARED_BUFFERS = frozenset(  # names of those that all matrices of a batch share
+    argument.name for epilogue in EPILOGUES.values() for argument in epilogue.arguments if argument.is_shared
+)
 BLOCK_Z, GRID_Z = "nvvm.read.ptx.sreg.ctaid.z", "nvvm.read.ptx.sreg.nctaid.z"
 TENSOR_COPY = "nvvm.cp.async.bulk.tensor."
 SEGMENTS = "operandSegmentSizes"
@@ -325,7 +328,7 @@ def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
     sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
     launches = tuple(_widened(launch, sizes, batch) for launch in host.launches)
     buffers = tuple(
-        buffer if buffer.name == SHARED_BUFFER else replace(buffer, bytes=batch * buffer.bytes)
+        buffer if buffer.name in SHARED_BUFFERS else replace(buffer, bytes=batch * buffer.bytes)
         for buffer in host.buffers
     )
     return LaunchSequence(launches, buffers)
@@ -372,7 +375,7 @@ def choose_matrices(module: ir.Module) -> None:
 
 
 def _matrix_bytes(buffer: KernelBuffer) -> int:
-    return 0 if buffer.name == SHARED_BUFFER else buffer.bytes
+    return 0 if buffer.name in SHARED_BUFFERS else buffer.bytes
 
 
 def _widened(launch: Launch, sizes: dict[str, int], batch: int) -> Launch:

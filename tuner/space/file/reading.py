@@ -21,9 +21,10 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tuner.core.candidate import Candidate, Value
+from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_strategy, unknown_value
 from tuner.core.fusions import number_type
-from tuner.core.problem import EPILOGUES, FUSION_OPERATIONS, INPUT_DTYPES, LAYOUTS, OPERATIONS, Problem
+from tuner.core.problem import FUSION_OPERATIONS, INPUT_DTYPES, LAYOUTS, OPERATIONS, Problem
 from tuner.core.serialization import read_text
 from tuner.space.expressions import Expression, parse
 from tuner.space.feasible_set import FeasibleSet
@@ -163,7 +164,7 @@ class _Strategy(_Strict):
     ops: Annotated[list[Annotated[str, _text((*OPERATIONS, *FUSION_OPERATIONS))]], SOME]
     dtypes: Annotated[list[Annotated[str, _text(tuple(INPUT_DTYPES))]], SOME]
     layouts: Annotated[list[Annotated[str, _text(LAYOUTS)]], SOME] = list(LAYOUTS)
-    epilogues: Annotated[list[Annotated[str, _text(EPILOGUES)]], SOME] = list(EPILOGUES)
+    epilogues: Annotated[list[Annotated[str, _text(tuple(EPILOGUES))]], SOME] = list(EPILOGUES)
     isas: Annotated[list[Annotated[str, _text(ISAS)]], SOME] = list(PROCESSOR_ISAS)
     template: str | None = None
     description: str = ""

@@ -74,7 +74,7 @@ class CpuCallable(LoadedCode):
         return kernel_text(self, len(self._kernel.partitions))
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
-        """Multiplies: returns C of the problem for (a, b[, bias]).
+        """Multiplies: returns C of the problem for (a, b, arguments of the epilogue).
 
         Args:
             inputs: C-contiguous numpy arrays of the problem's shapes and dtypes, as the layout stores them.

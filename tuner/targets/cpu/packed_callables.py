@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import UsageError
-from tuner.core.fusions import CONTRACTION, FUSION_ENTRY, QUANTIZED, WeightPacking
+from tuner.core.fusions import CONTRACTION, FUSION_ENTRY, WeightPacking
 from tuner.core.interfaces import Script
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
@@ -32,7 +32,7 @@ from tuner.targets.arrays import (
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 
-NAMES = {QUANTIZED: ("b", "scales", "zero_points"), CONTRACTION: ("b", "bias")}  # of weights, by operation
+QUANTIZED_NAMES = ("b", "scales", "zero_points")  # of the weights of a quantized matmul
 NIBBLE_RANGE = (-8, 7)
 
 
@@ -78,7 +78,10 @@ class PackingKernel(LoadedCode):
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return NAMES[self.problem.operation][: len(self._weights)]
+        names: tuple[str, ...] = QUANTIZED_NAMES
+        if self.problem.operation == CONTRACTION:
+            names = ("b", *(argument.name for argument in self.problem.extra_arguments))
+        return names[: len(self._weights)]
 
     def _packed(
         self, name: str, argument: FusionArgument, array: Array, packing: WeightPacking | None

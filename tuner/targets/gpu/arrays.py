@@ -166,9 +166,10 @@ class GpuProblemArrays:
 
     @property
     def addresses(self) -> Mapping[str, int]:
-        """Returns the device address of each array of the problem by its name: "a", "b"[, "bias"], "c"."""
-        names = ("a", "b", "bias") if self.problem.epilogue == "bias_relu" else ("a", "b")
-        return dict(zip(names, self._addresses, strict=False)) | {"c": self._addresses[-1] + GUARD_BYTES}
+        """Returns the device address of each argument of the problem by its name: "a", "b", ..., "c"."""
+        names = (argument.name for argument in self.problem.arguments)
+        addresses = dict(zip(names, self._addresses, strict=True))
+        return addresses | {"c": addresses["c"] + GUARD_BYTES}
 
     def fill(self, rng: np.random.Generator) -> None:
         """Fills as ``ProblemArrays.fill`` does, and uploads all arrays."""

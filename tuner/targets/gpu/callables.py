@@ -44,7 +44,7 @@ class GpuCallable(LoadedCode):
         return arrays.kernel_text(self)
 
     def __call__(self, *inputs: Any, out: Any = None, stream: Any = None) -> Any:
-        """Computes C from (a, b[, bias]), row-major arrays shaped as the problem's layout stores them.
+        """Computes C from (a, b, arguments of the epilogue), row-major arrays as the layout stores them.
 
         numpy arrays are copied to the device and back; the call returns when C is computed. With arrays on
         the device (DLPack or ``__cuda_array_interface__``) ``out`` must be given and be on the device: the

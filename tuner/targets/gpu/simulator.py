@@ -134,7 +134,7 @@ class SimulatorEvaluator(AbstractEvaluator):
         c = unwritten_output(problem)
         if inputs.special is not None:
             c[np.isnan(inputs.expected)] = 1  # where NaN is right, a number shows what was not written
-        arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
+        arrays = inputs.named | {"c": c}
         simulations = simulated_launches(loaded, arrays | _unwritten_parts(problem, loaded), blocks)
         if not blocks:
             verdict, worst = compare(inputs, c)

@@ -12,15 +12,17 @@ import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
+from tests.epilogues import EPILOGUES
 from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import MMA_SYNC, SIMT, compiled, mma_sync, require_right, simt, wgmma
 from tests.tuning.fakes import present
+from tuner.core import epilogues
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
-from tuner.core.problem import EPILOGUES, LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.simulator.ptx.geometry import Index3
 from tuner.space.enumeration import is_possible
 from tuner.space.scripts.choice import default_script
@@ -208,6 +210,24 @@ def test_the_naive_strategy_gives_rows_to_blocks_and_columns_to_threads(epilogue
     assert (launch.grid, launch.block) == ((100, 3, 1), (1, 1024, 1))
     assert launch.dynamic_shared_bytes == 0
     assert sorted(launch.arguments) == sorted(buffer.name for buffer in program.buffers)
+
+
+TABLE = [name for name in epilogues.EPILOGUES if name not in EPILOGUES]
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("epilogue", TABLE)
+def test_each_epilogue_of_the_table_is_right_in_the_naive_and_the_simt_strategy(epilogue: str) -> None:
+    problem = BatchMatmul(2, 37, 70, 19, epilogue=epilogue)
+    require_right(GpuPoint(problem, feasible_set(problem, points.NAIVE).candidate(0)))
+    require_right(simt(Matmul(67, 130, 50, epilogue=epilogue), depth=4))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epilogue", TABLE)
+def test_each_epilogue_of_the_table_is_right_on_tensor_cores(epilogue: str) -> None:
+    require_right(mma_sync(Matmul(64, 72, 48, "f16", epilogue=epilogue, output="f16")))
+    require_right(wgmma(Matmul(64, 128, 64, "bf16", epilogue=epilogue, output="bf16")))
 
 
 UNEVEN = Matmul(40, 72, 60, "f16", "nn", "bias_relu", "f16")  # rows of A: 120 bytes

@@ -1,0 +1,247 @@
+"""The table of epilogues: what follows the product of a matmul, as data.
+
+An epilogue has extra arguments and steps, each a line ``name = operation operand operand``. A step's operands
+are ``sum`` (an element of A B), extra arguments, earlier steps and numbers. MLIR texts, the float64 reference
+with its error bound, C loops and help texts are made from these lines: a new epilogue is a row of EPILOGUES.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class EpilogueArgument:
+    """An array that an epilogue reads besides A and B; its elements have the type of C."""
+
+    name: str
+    axes: str  # dimensions of C that index it: "n" for a row, "mn" for a matrix, "" for one number
+    scalar: str  # the name of its element in MLIR texts
+
+    def shape(self, m: int, n: int) -> tuple[int, ...]:
+        """Returns the shape of the array for a C of m x n; () for one number."""
+        sizes = {"m": m, "n": n}
+        return tuple(sizes[axis] for axis in self.axes)
+
+    @property
+    def map_results(self) -> str:
+        """Returns the results of its affine map from (m, n): "(n)", "(m, n)", "()" for one number."""
+        return f"({', '.join(self.axes)})"
+
+    @property
+    def is_shared(self) -> bool:
+        """Returns whether all matrices of a batch read the same array."""
+        return self.axes != "mn"
+
+
+@dataclass(frozen=True)
+class StepOperation:
+    """An operation of steps in each language of code; ``tuner.payload.epilogue_values`` evaluates it."""
+
+    floating: str  # the op of MLIR
+    integer: str  # the same for integers; "": floats only
+    c: str  # expression in C: "{0} + {1}"; {f} ends the names of functions of float
+    is_exact: bool = True  # of small integers: what is approximated, or divided, is not
+
+
+OPERATIONS: Final = {
+    "add": StepOperation("arith.addf", "arith.addi", "{0} + {1}"),
+    "mul": StepOperation("arith.mulf", "", "{0} * {1}"),
+    "div": StepOperation("arith.divf", "", "{0} / {1}", is_exact=False),
+    "max": StepOperation("arith.maximumf", "arith.maxsi", "({0} <= {1} ? {1} : {0})"),  # a NaN stays one
+    "exp": StepOperation("math.exp", "", "exp{f}({0})", is_exact=False),
+    "tanh": StepOperation("math.tanh", "", "tanh{f}({0})", is_exact=False),
+    "erf": StepOperation("math.erf", "", "erf{f}({0})", is_exact=False),
+}
+SUM = "sum"
+
+
+@dataclass(frozen=True)
+class EpilogueStep:
+    """One operation of an epilogue: ``shifted = add sum bias``."""
+
+    name: str
+    operation: str  # a key of OPERATIONS
+    operands: tuple[str | float, ...]
+
+    @classmethod
+    def parsed(cls, line: str) -> "EpilogueStep":
+        """Returns the step that a line spells; raises ValueError for another form."""
+        name, equals, operation, *operands = line.split()
+        if equals != "=" or operation not in OPERATIONS or not operands:
+            raise ValueError(f"epilogue: found {line!r}, allowed 'name = operation operand ...'")
+        return cls(name, operation, tuple(_operand(text) for text in operands))
+
+
+def _operand(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What follows the product of a matmul: C = f(A B, extra arguments), element by element."""
+
+    name: str
+    arguments: tuple[EpilogueArgument, ...]
+    steps: tuple[EpilogueStep, ...]
+    text: str  # the formula for help texts
+
+    @property
+    def result(self) -> str:
+        """Returns the name of the value that is stored in C."""
+        return self.steps[-1].name if self.steps else SUM
+
+    @property
+    def takes_integers(self) -> bool:
+        """Returns whether all operations and numbers of the steps exist for integers."""
+        return all(
+            OPERATIONS[step.operation].integer
+            and all(isinstance(operand, str) or operand.is_integer() for operand in step.operands)
+            for step in self.steps
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """Returns whether the result is exact where sums and arguments are small integers."""
+        return all(OPERATIONS[step.operation].is_exact for step in self.steps)
+
+    @property
+    def calls_functions(self) -> bool:
+        """Returns whether code in C needs <math.h>."""
+        return any("{f}" in OPERATIONS[step.operation].c for step in self.steps)
+
+    def c_lines(self, type_: str, elements: Mapping[str, str]) -> list[str]:
+        """Returns the steps as declarations in C; ``type_`` is that of ``sum``, which is declared before.
+
+        ``elements``: the C expression of the element of each extra argument, widened to ``type_``.
+        """
+        suffix = "f" if type_ == "float" else ""
+        lines = []
+        for step in self.steps:
+            values = []
+            for operand in step.operands:
+                if isinstance(operand, str):
+                    values.append(elements.get(operand, operand))
+                else:
+                    values.append(str(int(operand)) if operand.is_integer() else f"{operand!r}{suffix}")
+            expression = OPERATIONS[step.operation].c.format(*values, f=suffix)
+            lines.append(f"{type_} {step.name} = {expression};")
+        return lines
+
+    def scalar_arguments(self, element: str) -> str:
+        """Returns the block arguments for the extra arguments: ``%shift: f32, ``, with a comma at the end."""
+        return "".join(f"%{argument.scalar}: {element}, " for argument in self.arguments)
+
+    def scalar_lines(self, sums: str, element: str, zero: str) -> list[str]:
+        """Returns the steps as MLIR ops on scalars of the type ``sums``, the type of products' sums.
+
+        Args:
+            sums: MLIR type that %sum and all steps have: f32, f64 or i32.
+            element: MLIR type of C and of the extra arguments; narrower ones are extended first.
+            zero: a value of type ``sums`` that is 0; "": a constant %nothing is made where it is needed.
+        """
+        lines = []
+        names = {SUM: f"%{SUM}"}
+        for argument in self.arguments:
+            names[argument.name] = f"%{argument.scalar}"
+            if element != sums:
+                wide = "%wide" if len(self.arguments) == 1 else f"%wide_{argument.scalar}"
+                lines.append(f"{wide} = arith.extf %{argument.scalar} : {element} to {sums}")
+                names[argument.name] = wide
+        numbers: dict[float, str] = {0.0: zero} if zero else {}
+        for number in (operand for step in self.steps for operand in step.operands):
+            if isinstance(number, float) and number not in numbers:
+                numbers[number] = "%nothing" if number == 0 else f"%number{len(numbers)}"
+                lines.append(f"{numbers[number]} = arith.constant {_constant(number, sums)}")
+        for step in self.steps:
+            operation = OPERATIONS[step.operation]
+            op = operation.integer if sums.startswith("i") else operation.floating
+            values = [names[each] if isinstance(each, str) else numbers[each] for each in step.operands]
+            names[step.name] = f"%{step.name}"
+            lines.append(f"%{step.name} = {op} {', '.join(values)} : {sums}")
+        return lines
+
+
+def _constant(number: float, element: str) -> str:
+    return f"{int(number)} : {element}" if element.startswith("i") else f"{number!r} : {element}"
+
+
+BIAS = EpilogueArgument("bias", "n", "shift")
+ADDEND = EpilogueArgument("addend", "mn", "added")
+FACTOR = EpilogueArgument("factor", "", "times")
+SHIFTED = "shifted = add sum bias"
+
+
+def _gelu(value: str) -> tuple[str, ...]:
+    """Returns value * (1 + erf(value / sqrt(2))) / 2, as PyTorch's default."""
+    return (
+        f"scaled = mul {value} {math.sqrt(0.5)!r}",
+        "part = erf scaled",
+        "more = add part 1",
+        f"half = mul {value} 0.5",
+        "activated = mul half more",
+    )
+
+
+def _gelu_tanh(value: str) -> tuple[str, ...]:
+    """Returns value * (1 + tanh(sqrt(2 / pi) (value + 0.044715 value^3))) / 2, as approximate="tanh"."""
+    return (
+        f"square = mul {value} {value}",
+        f"cube = mul square {value}",
+        "bent = mul cube 0.044715",
+        f"inner = add {value} bent",
+        f"scaled = mul inner {math.sqrt(2.0 / math.pi)!r}",
+        "part = tanh scaled",
+        "more = add part 1",
+        f"half = mul {value} 0.5",
+        "activated = mul half more",
+    )
+
+
+def _silu(value: str) -> tuple[str, ...]:
+    """Returns value / (1 + exp(-value))."""
+    return (
+        f"minus = mul {value} -1",
+        "power = exp minus",
+        "below = add power 1",
+        f"activated = div {value} below",
+    )
+
+
+def _row(name: str, arguments: tuple[EpilogueArgument, ...], lines: tuple[str, ...], text: str) -> Epilogue:
+    return Epilogue(name, arguments, tuple(map(EpilogueStep.parsed, lines)), text)
+
+
+NONE: Final = "none"
+EPILOGUES: Final[Mapping[str, Epilogue]] = {
+    epilogue.name: epilogue
+    for epilogue in (
+        _row(NONE, (), (), "A B"),
+        _row("bias_relu", (BIAS,), (SHIFTED, "positive = max shifted 0"), "max(A B + bias[n], 0)"),
+        _row("bias", (BIAS,), (SHIFTED,), "A B + bias[n]"),
+        _row("relu", (), ("positive = max sum 0",), "max(A B, 0)"),
+        _row("gelu", (), _gelu("sum"), "gelu(A B)"),
+        _row("gelu_tanh", (), _gelu_tanh("sum"), "gelu(A B) by tanh"),
+        _row("silu", (), _silu("sum"), "silu(A B)"),
+        _row("bias_gelu", (BIAS,), (SHIFTED, *_gelu("shifted")), "gelu(A B + bias[n])"),
+        _row("bias_silu", (BIAS,), (SHIFTED, *_silu("shifted")), "silu(A B + bias[n])"),
+        _row("residual", (ADDEND,), ("total = add sum addend",), "A B + addend[m, n]"),
+        _row(
+            "bias_residual",
+            (BIAS, ADDEND),
+            (SHIFTED, "total = add shifted addend"),
+            "A B + bias[n] + addend[m, n]",
+        ),
+        _row(
+            "bias_relu_residual",
+            (BIAS, ADDEND),
+            (SHIFTED, "positive = max shifted 0", "total = add positive addend"),
+            "max(A B + bias[n], 0) + addend[m, n]",
+        ),
+        _row("scale", (FACTOR,), ("scaled = mul sum factor",), "factor A B"),
+    )
+}
