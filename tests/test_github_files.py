@@ -14,6 +14,7 @@ GITHUB = ROOT / ".github"
 TEMPLATES = sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.md"))
 CHANGES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}  # keepachangelog.com, 1.1.0
 CHANGELOG_LINES = 60  # for a version
+CHANGELOG_COLUMNS = 120
 
 
 def yaml_of(path: Path) -> Any:
@@ -84,4 +85,5 @@ def test_the_changelog_has_the_usual_form_a_short_list_for_each_version_and_at_f
     assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= CHANGES
     versions = re.split(r"^## .+$", text, flags=re.MULTILINE)
     assert all(len(version.splitlines()) <= CHANGELOG_LINES for version in versions)
+    assert all(len(line) <= CHANGELOG_COLUMNS for line in text.splitlines())
     assert re.findall(r"^### (.+)$", versions[-1], re.MULTILINE) == ["Added"]
