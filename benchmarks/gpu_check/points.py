@@ -50,7 +50,7 @@ def cases(chip: str, rounds: int = ROUNDS) -> tuple[Case, ...]:
     """Returns cases of all strategies of a chip, round-robin: each prefix has cases of many strategies."""
     columns = [list(_cases_of(entry, chip, rounds)) for entry in gpu_strategies()]
     rows = itertools.zip_longest(*columns)
-    return tuple(case for row in rows for case in row if case is not None)
+    return tuple(dict.fromkeys(case for row in rows for case in row if case is not None))
 
 
 def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:

@@ -3,6 +3,7 @@
 import functools
 import importlib.util
 import itertools
+import math
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -163,8 +164,11 @@ def time_algorithms_or_say_why(bench: Workbench, problem: Problem, fast_accumula
 
 
 def error_facts(errors: ResultErrors) -> dict[str, Any]:
-    """Returns how far a result is off, in tolerances."""
-    return {"error_against_reference": errors.against_reference, "error_of_rows": errors.against_float64}
+    """Returns how far a result is off, in tolerances; "nan" and "inf" are texts, as JSON lacks them."""
+    found = {"error_against_reference": errors.against_reference, "error_of_rows": errors.against_float64}
+    return {
+        name: error if error is None or math.isfinite(error) else str(error) for name, error in found.items()
+    }
 
 
 def time_facts(problem: Problem, own: Measurement) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def jobs(chip: str, *, is_quick: bool) -> Iterator[CompileJob]:
             )
     for candidate in planned(chip, is_quick=is_quick):
         yield CompileJob(candidate.section, candidate.name, chip, _candidate, candidate)
-    for case in itertools.islice(dict.fromkeys(cases(chip)), 2 if is_quick else None):
+    for case in itertools.islice(cases(chip), 2 if is_quick else None):
         yield CompileJob(CORRECTNESS, case.name, chip, _case, case)
     for entry in itertools.islice(gpu_strategies(), 1 if is_quick else None):
         case = sanitized_case(entry.name)

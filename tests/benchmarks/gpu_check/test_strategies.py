@@ -42,6 +42,8 @@ def test_every_strategy_has_every_dtype_and_layout_and_odd_sizes_also_in_a_list_
         assert any(size % 8 for problem in problems for size in problem.sizes)
         assert len(problems) >= 3
     assert {case.problem.epilogue for case in cases("sm_90a")} == set(EPILOGUES)
+    every_name = [case.name for case in cases("sm_90a")]
+    assert len(every_name) == len(set(every_name))
     names = [entry.name for entry in gpu_strategies() if entry.name != WGMMA]
     assert [case.strategy for case in cases("sm_90")[: len(names)]] == names
     assert WGMMA in [case.strategy for case in cases("sm_90a")[: len(names) + 1]]

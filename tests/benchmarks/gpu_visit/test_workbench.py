@@ -1,5 +1,7 @@
 """Candidates and libraries on stand-ins: ratios, algorithms, clocks; what is wrong is not timed."""
 
+import json
+import math
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +14,11 @@ from benchmarks.gpu_check.device_under_test import CUDA, Bed
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.stub_driver import StubDriver
 from benchmarks.gpu_visit import checks_of_candidates, comparison, workbench
-from benchmarks.gpu_visit.checks_of_candidates import candidate_checks, ranking_checks
+from benchmarks.gpu_visit.checks_of_candidates import candidate_checks, error_facts, ranking_checks
 from benchmarks.gpu_visit.checks_of_code import cycle_facts
 from benchmarks.gpu_visit.clock_samples import sampled_clocks
 from benchmarks.gpu_visit.code_folder import COMPARISON, CodeEntry, CodeFolder, Manifest
+from benchmarks.gpu_visit.operands import ResultErrors
 from benchmarks.gpu_visit.workbench import Workbench
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tuner.core.gpu_code import KernelProgram, Launch
@@ -111,6 +114,15 @@ def test_points_of_two_problems_alternate_and_have_no_library(bench_of: Callable
     assert outcome.status == "passed"
     assert {"knobs", "median_s", "by_knobs", "by_machine_code"} <= outcome.facts.keys()
     assert "ratio" not in outcome.facts
+
+
+def test_errors_without_a_number_are_texts_of_valid_json() -> None:
+    facts = error_facts(ResultErrors(math.nan, math.inf, ""))
+    assert json.loads(json.dumps(facts, allow_nan=False)) == {
+        "error_against_reference": "nan",
+        "error_of_rows": "inf",
+    }
+    assert error_facts(ResultErrors(None, 0.5, "")) == {"error_against_reference": None, "error_of_rows": 0.5}
 
 
 def test_a_section_without_candidates_says_why(bench_of: Callable[..., Workbench]) -> None:
