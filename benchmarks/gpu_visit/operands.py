@@ -57,7 +57,7 @@ def random_inputs(problem: Problem, rng: np.random.Generator) -> Inputs:
     b = random_operand((n, k) if problem.layout == "nt" else (k, n), problem.dtype, rng)
     rows, columns = (_norms(a, int(problem.layout != "tn")), _norms(b, int(problem.layout == "nt")))
     base = BaseDraw(a, b, problem.layout, rows, columns[None])
-    return Inputs(problem, base, a, b, None, np.ones(m), np.ones((1, n)))
+    return Inputs(problem, base, a, b, (), np.ones(m), np.ones((1, n)))
 
 
 def _norms(operand: Array, axis: int) -> npt.NDArray[np.float64]:
