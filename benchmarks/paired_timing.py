@@ -16,7 +16,7 @@ from tuner.core.records import Measurement
 from tuner.payload.reference import reference_bytes
 from tuner.runtime.cpu.host import processors
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
-from tuner.runtime.workers.services import library_environment
+from tuner.runtime.workers.services import Environment, library_environment
 from tuner.runtime.workers.worker import Worker
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.baseline_libraries import baseline_environment
@@ -72,13 +72,20 @@ def contest(problem: Problem, script: str, threads: int, library: str) -> Contes
 
     ``library`` is a key of ``baseline_libraries.LIBRARIES``.
     """
-    kernel = Factory("benchmarks.paired_timing:KernelRival", (problem, script, threads, processors(threads)))
     baseline = Factory("benchmarks.paired_timing:BaselineRival", (problem, threads, library))
+    return contest_with(problem, script, threads, baseline, baseline_environment(library, threads))
+
+
+def contest_with(
+    problem: Problem, script: str, threads: int, baseline: Factory, environment: Environment
+) -> Contest:
+    """Times a kernel and ``baseline``, which makes an object with ``sample``; raises as ``contest``."""
+    kernel = Factory("benchmarks.paired_timing:KernelRival", (problem, script, threads, processors(threads)))
     limit = MEMORY_BYTES + 2 * reference_bytes(problem)
     # the kernel's process wants the library for its reference only: no threads that spin next to the kernel
     specs = (
         ServiceSpec("kernel", kernel, library_environment(1)),
-        ServiceSpec("baseline", baseline, baseline_environment(library, threads)),
+        ServiceSpec("baseline", baseline, environment),
     )
     workers = [Worker(spec, limit) for spec in specs]
     try:
