@@ -63,7 +63,8 @@ def failures_of_tune(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patch.chdir(tmp_path_factory.mktemp("examples"))
         patch.setenv("TUNER_DB", str(Path.cwd() / "results.db"))
         patch.setenv("XDG_CACHE_HOME", str(Path.cwd()))  # of first uses
-        patch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))  # which is optional
+        frame = SimpleNamespace(DataFrame=lambda columns: [*zip(*columns.values(), strict=True)])
+        patch.setitem(sys.modules, "pandas", frame)  # which is optional
         failures = failures_of("tune")
         with Store.open(str(Path.cwd() / "results.db")) as store:
             real_campaign(store, backends, (tuner.Matmul(8, 32, 16), tuner.Matmul(32, 32, 16)))
