@@ -5,7 +5,7 @@ import importlib.util
 import itertools
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from benchmarks.gpu_check.checks import Check, CheckOutcome, failed, passed, skipped
@@ -58,8 +58,11 @@ def ranking_checks(bench: Workbench) -> tuple[Check, ...]:
     return tuple(Check(entry.name, functools.partial(time_point, bench, entry)) for entry in mixed)
 
 
-def time_candidate(bench: Workbench, entry: CodeEntry, *, is_paired: bool) -> CheckOutcome:
-    """Verifies and times a candidate, alone or interleaved with the library. Raises TunerError."""
+Verified = tuple[Callable[[int], None], dict[str, Any]]  # what enqueues a run, and facts of its errors
+
+
+def _verified(bench: Workbench, entry: CodeEntry) -> Verified | CheckOutcome:
+    """Returns a candidate's work, found right on a GPU; the outcome where it is wrong."""
     assert entry.problem is not None
     operands = bench.operands(entry.problem)
     work = bench.load(bench.code.program(entry)).work(operands.addresses)
@@ -67,6 +70,16 @@ def time_candidate(bench: Workbench, entry: CodeEntry, *, is_paired: bool) -> Ch
     facts = entry_facts(entry) | error_facts(errors)
     if bench.bed.is_hardware and not errors.is_right:
         return failed(f"wrong: {errors.text}", **facts)
+    return work, facts
+
+
+def time_candidate(bench: Workbench, entry: CodeEntry, *, is_paired: bool) -> CheckOutcome:
+    """Verifies and times a candidate, alone or interleaved with the library. Raises TunerError."""
+    assert entry.problem is not None
+    verified = _verified(bench, entry)
+    if isinstance(verified, CheckOutcome):
+        return verified
+    work, facts = verified
     baseline = bench.baseline(entry.problem)
     if is_paired and isinstance(baseline, LoadedBaseline):
         own, theirs, clocks = bench.measure_with(work, baseline)
@@ -86,12 +99,10 @@ def time_candidate(bench: Workbench, entry: CodeEntry, *, is_paired: bool) -> Ch
 def time_point(bench: Workbench, entry: CodeEntry) -> CheckOutcome:
     """Verifies and times a random point; its knobs and both predictions stand next to its time."""
     assert entry.problem is not None
-    operands = bench.operands(entry.problem)
-    work = bench.load(bench.code.program(entry)).work(operands.addresses)
-    errors = operands.errors_of(work)
-    facts = entry_facts(entry) | error_facts(errors)
-    if bench.bed.is_hardware and not errors.is_right:
-        return failed(f"wrong: {errors.text}", **facts)
+    verified = _verified(bench, entry)
+    if isinstance(verified, CheckOutcome):
+        return verified
+    work, facts = verified
     own, clocks = bench.measure(work)
     if not bench.bed.is_hardware:
         return CheckOutcome("skipped", f"nothing is computed on the {bench.bed.device}", entry_facts(entry))

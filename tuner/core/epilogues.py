@@ -137,11 +137,12 @@ class Epilogue:
         return "".join(f"%{argument.scalar}: {element}, " for argument in self.arguments)
 
     def scalar_lines(self, sums: str, element: str, zero: str) -> list[str]:
-        """Returns the steps as MLIR ops on scalars of the type ``sums``, the type of products' sums.
+        """Returns the body of a linalg.generic: the steps on scalars of the type ``sums``, and the yield.
 
         Args:
             sums: MLIR type that %sum and all steps have: f32, f64 or i32.
-            element: MLIR type of C and of the extra arguments; narrower ones are extended first.
+            element: MLIR type of C and of the extra arguments: a narrower one is extended before the steps,
+                and the result is rounded to it.
             zero: a value of type ``sums`` that is 0; "": a constant %nothing is made where it is needed.
         """
         lines = []
@@ -163,7 +164,11 @@ class Epilogue:
             values = [names[each] if isinstance(each, str) else numbers[each] for each in step.operands]
             names[step.name] = f"%{step.name}"
             lines.append(f"%{step.name} = {op} {', '.join(values)} : {sums}")
-        return lines
+        last = names[self.result]
+        if element != sums:
+            lines.append(f"%rounded = arith.truncf {last} : {sums} to {element}")
+            last = "%rounded"
+        return [*lines, f"linalg.yield {last} : {element}"]
 
 
 def _constant(number: float, element: str) -> str:

@@ -58,6 +58,8 @@ SHAPES = {  # operation -> the form of its shape on the command line, an example
 SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces with 32
 
 
+ALL_EPILOGUES = tuple(EPILOGUES)
+OF_INTEGERS = tuple(name for name, epilogue in EPILOGUES.items() if epilogue.takes_integers)
 PROBLEM_DEFAULTS = {"layout": "nn", "epilogue": NONE, "output": "", "align": NUMPY_ALIGNMENT, "cache": WARM}
 
 
@@ -68,7 +70,7 @@ class Argument:
     name: str  # "a", "b", "c", or that of an argument of the epilogue: "bias"
     shape: tuple[int, ...]  # with the batch in front, where each matrix of a batch has its own
     dtype: str  # MLIR element type
-    matrices: int = 1  # of a batch; 1 for what all matrices of a batch share
+    matrices: int  # that lie in it, one for each pair of a batch; 0: all pairs share the array
 
     @property
     def bytes(self) -> int:
@@ -78,7 +80,7 @@ class Argument:
     @property
     def matrix_bytes(self) -> int:
         """Returns the bytes between a batch's matrices of this array; 0 for what they share."""
-        return self.bytes // self.matrices if self.matrices > 1 else 0
+        return self.bytes // self.matrices if self.matrices else 0
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Problem:
         require_choice("layout", self.layout, LAYOUTS)
         require_choice("align", self.align, ALIGNMENTS)
         require_choice("cache", self.cache, CACHES)
-        require_choice("epilogue", self.epilogue, tuple(EPILOGUES))
+        require_choice("epilogue", self.epilogue, ALL_EPILOGUES)
         require_choice(f"epilogue of {self.dtype}", self.epilogue, epilogues_of(self.dtype))
         if self.output and self.output not in NARROW_OUTPUTS.get(self.dtype, ()):
             allowed = " or ".join(output_names(self.dtype))
@@ -190,7 +192,7 @@ class Problem:
         for argument in self.after_product.arguments:
             shape = argument.shape(m, n)
             of_batch = () if argument.is_shared else self.lead
-            matrices = 1 if argument.is_shared else self.batch
+            matrices = 0 if argument.is_shared else self.batch
             arguments.append(Argument(argument.name, (*of_batch, *shape), self.result_dtype, matrices))
         return tuple(arguments)
 
@@ -512,8 +514,7 @@ def dtype_name(dtype: object) -> str:
 
 def epilogues_of(dtype: str) -> tuple[str, ...]:
     """Returns the names of the epilogues that products of a dtype may have: of i8 those of integers."""
-    is_integer = natural_output(dtype).startswith("i")
-    return tuple(name for name, row in EPILOGUES.items() if row.takes_integers or not is_integer)
+    return OF_INTEGERS if natural_output(dtype).startswith("i") else ALL_EPILOGUES
 
 
 def natural_output(dtype: str) -> str:

@@ -429,9 +429,4 @@ memref<{c}>) -> ()
 
 def _finished(types: ElementTypes, epilogue: Epilogue) -> str:
     lines = epilogue.scalar_lines(types.sums, types.output, "")
-    name = f"%{epilogue.result}"
-    if types.output != types.sums:
-        lines.append(f"%rounded = arith.truncf {name} : {types.sums} to {types.output}")
-        name = "%rounded"
-    lines.append(f"linalg.yield {name} : {types.output}")
     return "".join(f"      {line}\n" for line in lines)

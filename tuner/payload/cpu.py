@@ -89,9 +89,7 @@ def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
 
 def matrix_bytes(problem: Problem) -> tuple[int, ...]:
     """Returns the bytes between a batch's matrices of each argument; 0 for a bias, which all share."""
-    one = problem.one
-    shared = {argument.name for argument in problem.after_product.arguments if argument.is_shared}
-    return tuple(0 if argument.name in shared else argument.bytes for argument in one.arguments)
+    return tuple(argument.matrix_bytes for argument in problem.arguments)
 
 
 def indexing_maps(layout: str) -> str:
@@ -192,7 +190,7 @@ def _function(problem: Problem, panel: Partition) -> str:
         for own, whole in zip(part.one.arguments, problem.one.arguments, strict=True)
     )
     is_rounded = result != sums
-    is_finished = is_rounded or bool(problem.after_product.steps)
+    is_finished = has_epilogue(problem)
     last = "%result" if is_finished else "%product"
     start, total = ("%Sums", f"tensor<{panel.m}x{panel.n}x{sums}>") if is_rounded else ("%C", c.tensor)
     parameters = "".join(f", %{buffer.name}: {buffer.memref}" for buffer in extra)
@@ -254,12 +252,9 @@ def _epilogue(problem: Problem, extra: list[_Buffer], total: str, c: _Buffer) ->
     identity = "affine_map<(m, n) -> (m, n)>"
     scalars, output = f"{epilogue.scalar_arguments(result)}%sum: {sums}", "%product"
     lines = epilogue.scalar_lines(sums, result, "%zero")
-    last = f"%{epilogue.result}"
     if is_rounded:
         maps, names, kinds = [identity, *maps], ["%product", *names], [total, *kinds]
         scalars, output = f"%sum: {sums}, {epilogue.scalar_arguments(result)}%before: {result}", "%C"
-        lines.append(f"%rounded = arith.truncf {last} : {sums} to {result}")
-        last = "%rounded"
     inputs = f"ins({', '.join(names)} : {', '.join(kinds)}) " if names else ""
     body = "".join(f"      {line}\n" for line in lines)
     return f"""{"".join(buffer.as_tensor for buffer in extra)}\
@@ -268,6 +263,5 @@ def _epilogue(problem: Problem, extra: list[_Buffer], total: str, c: _Buffer) ->
       {inputs}outs({output} : {c.tensor}) {{
     ^bb0({scalars}):
 {body}\
-      linalg.yield {last} : {result}
     }} -> {c.tensor}
 """

@@ -284,11 +284,6 @@ def _epilogue(problem: Problem, kind: str, extra: list[_Array], c: _Array) -> st
 
 def _scalars(epilogue: Epilogue, sums: str, element: str) -> str:
     lines = epilogue.scalar_lines(sums, element, "%zero")
-    last = f"%{epilogue.result}"
-    if element != sums:
-        lines.append(f"%narrow = arith.truncf {last} : {sums} to {element}")
-        last = "%narrow"
-    lines.append(f"linalg.yield {last} : {element}")
     return "".join(f"      {line}\n" for line in lines)
 
 

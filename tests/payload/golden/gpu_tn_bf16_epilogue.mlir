@@ -16,8 +16,8 @@ module {
       %wide = arith.extf %shift : bf16 to f32
       %shifted = arith.addf %sum, %wide : f32
       %positive = arith.maximumf %shifted, %zero : f32
-      %narrow = arith.truncf %positive : f32 to bf16
-      linalg.yield %narrow : bf16
+      %rounded = arith.truncf %positive : f32 to bf16
+      linalg.yield %rounded : bf16
     } -> tensor<15x30xbf16>
     bufferization.materialize_in_destination %result in restrict writable %c
       : (tensor<15x30xbf16>, memref<15x30xbf16>) -> ()
