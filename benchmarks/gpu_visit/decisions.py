@@ -66,7 +66,7 @@ def pair_rule(rows: Rows) -> VisitFinding:
 
 
 def kept_bits_of_sums(rows: Rows) -> VisitFinding:
-    """Reports how many bits behind the largest term a sum keeps in each type."""
+    """Reports how many bits below the largest term a sum keeps in each type."""
     question = "How many bits does a sum keep inside of the tensor core?"
     figures = {str(row["check"]): row["kept_bits"] for row in rows if str(row["check"]).startswith("bits_")}
     least = [min(kept.values()) for kept in figures.values()]

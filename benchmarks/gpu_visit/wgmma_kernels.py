@@ -49,7 +49,7 @@ def copied_to_shared(threads: int, size_bytes: int) -> tuple[str, ...]:
     return (*lines, "fence.proxy.async;", "bar.sync 0;")
 
 
-def described(register: str, offset: str) -> tuple[str, ...]:
+def descriptor_lines(register: str, offset: str) -> tuple[str, ...]:
     """Returns lines that make the descriptor of the tile at ``offset``, a register or a number of bytes."""
     return (
         f"add.u32 %r6, %r1, {offset};",
@@ -84,9 +84,9 @@ def _tf32_text(consumers: int, from_registers: bool, chip: str, has_clock: bool)
     b_bytes = COLUMNS * LINE_BYTES
     image_bytes = b_bytes + consumers * ROWS * LINE_BYTES
     declared = [".reg .u32 %loop;", f".reg .f32 %d<{SUMS}>;", f".reg .b32 %a<{4 * STEPS}>;"]
-    before = [*copied_to_shared(threads, image_bytes), *described("%rd4", "0")]
+    before = [*copied_to_shared(threads, image_bytes), *descriptor_lines("%rd4", "0")]
     before += ["shr.u32 %r7, %thread, 7;", f"mul.lo.u32 %r7, %r7, {ROWS * LINE_BYTES};"]
-    before += [f"add.u32 %r7, %r7, {b_bytes};", *described("%rd5", "%r7")]
+    before += [f"add.u32 %r7, %r7, {b_bytes};", *descriptor_lines("%rd5", "%r7")]
     before += [f"mov.f32 %d{number}, 0f00000000;" for number in range(SUMS)]
     if from_registers:
         before += _fragments()
@@ -147,7 +147,7 @@ class Tf32Image:
 
 
 def tf32_image(consumers: int, rng: np.random.Generator) -> Tf32Image:
-    """Draws numbers of tf32: 10 bits behind the point."""
+    """Draws numbers of tf32: 10 bits after the binary point."""
     steps = 2.0**-10
     b, a = (
         (np.round(rng.uniform(-1, 1, shape) / steps) * steps).astype(np.float32)
@@ -185,8 +185,8 @@ def bits_of_a_sum(kind: SumType) -> MicroKernel:
     def text(chip: str, has_clock: bool) -> str:
         transposed = ", 0, 0" if kind.name == "f16" else ""
         declared = [".reg .f32 %d<4>;"]
-        before = [*copied_to_shared(WARPGROUP, image_bytes), *described("%rd4", str(2 * a_bytes))]
-        before += [*described("%rd5", "0"), *described("%rd6", str(a_bytes))]
+        before = [*copied_to_shared(WARPGROUP, image_bytes), *descriptor_lines("%rd4", str(2 * a_bytes))]
+        before += [*descriptor_lines("%rd5", "0"), *descriptor_lines("%rd6", str(a_bytes))]
         sums = vector(numbered("d", 4))
         before += [f"mov.f32 %d{number}, 0f00000000;" for number in range(4)]
         multiply = f"wgmma.mma_async.sync.aligned.{kind.shape} {sums}"

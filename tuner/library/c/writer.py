@@ -196,7 +196,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     kernels = tuple(sorted(kernels, key=lambda each: -each.target.bits))
     functions = tuple(sorted({each.function for each in kernels}, key=lambda each: each.name))
     both: tuple[CpuKernel | PackedKernel, ...] = (*kernels, *packed)
-    symbols = ((share.symbol, len(share.offsets)) for each in kernels for share in each.shares)
+    symbols = ((share.symbol, len(share.offsets)) for kernel in kernels for share in kernel.shares)
     values = {
         "prefix": prefix,
         "macro": prefix.upper(),
@@ -265,7 +265,6 @@ def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "kernels": listed,
         "images": tuple(images),
         "functions": used,
-        "most_operands": max(len(each.names) for each in used),
         "spans": {  # number of a function's first kernel, and how many it has
             each.name: (of_kernels.index(each), of_kernels.count(each)) for each in used
         },
