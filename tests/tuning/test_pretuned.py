@@ -1,5 +1,6 @@
 """Shipped results: their files, which one serves a processor, and what they choose."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tuner.core.runs import SHIPPED, InitialConfiguration
 from tuner.db.store import Store
 from tuner.results.output.formatting import initial_configurations_text
 from tuner.targets.registry import real_backends
+from tuner.tuning import pretuned
 from tuner.tuning.earlier_results import planned
 from tuner.tuning.pretuned import (
     FOLDER,
@@ -111,6 +113,19 @@ def test_an_unknown_processor_is_served_by_the_nearest_class_and_says_so() -> No
     assert shipped_text(replace(UNKNOWN, isa="none")).startswith("no shipped results for none: a cost model")
     more = shipped_rule(ZEN5, "f32", 8)
     assert more is None or not more.is_own  # measured with fewer threads
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "i8"])
+def test_a_processor_with_amx_takes_no_file_of_processors_without(
+    dtype: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shutil.copy(FOLDER / f"zen5_{dtype}_1.yaml", tmp_path)
+    monkeypatch.setattr(pretuned, "FOLDER", tmp_path)
+    xeon = replace(processor_of("sapphirerapids").machine, has_amx_bf16=False, has_amx_int8=False)
+    without = shipped_rule(xeon, dtype, 1)
+    assert without is not None
+    assert without.processors == "zen5"
+    assert shipped_rule(processor_of("sapphirerapids").machine, dtype, 1) is None
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,12 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.machine import SHIPPED, Machine, Roofline
 from tuner.core.problem import Problem
+from tuner.core.processors import AMX_BF16, AMX_INT8, peak_set
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, parse_rule
 
 FOLDER = Path(__file__).parent.parent / "pretuned"
 SUFFIX = ".yaml"
+TILE_SETS = (AMX_BF16, AMX_INT8)
 THREADS = (1, 2)  # that files are for; more threads take the last one's
 
 
@@ -61,16 +63,27 @@ class ShippedRule:
 
 
 def shipped_rule(machine: Machine, dtype: str, threads: int) -> ShippedRule | None:
-    """Returns the file of a machine's class, else of the nearest class of its instruction set, if any."""
-    own, measured = class_of(machine), min(threads, THREADS[-1])
-    alike = [each.name for each in CLASSES if each.isa == machine.isa]
-    # those with AMX last where the machine has none
-    alike.sort(key=lambda name: (name != own, ("amx" in name) != machine.has_amx_bf16))
-    for name in alike:
+    """Returns the file of a machine's class, else of the nearest class of its instruction set, if any.
+
+    None where the machine multiplies the type by AMX and only classes without AMX have a file: what is the
+    fastest for them is some five times slower than AMX.
+    """
+    own = class_of(machine)
+    measured = min(threads, THREADS[-1])
+    for name in _classes_like(machine, dtype):
         rule = rule_of_class(name, dtype, measured)
         if rule is not None:
             return ShippedRule(rule, name, (name, measured) == (own, threads))
     return None
+
+
+def _classes_like(machine: Machine, dtype: str) -> list[str]:
+    """Returns the classes whose file may serve a machine, its own first, the other kind of AMX last."""
+    own = class_of(machine)
+    needs_tiles = peak_set(dtype, machine) in TILE_SETS
+    alike = [each for each in CLASSES if each.isa == machine.isa and each.has_tiles >= needs_tiles]
+    alike.sort(key=lambda each: (each.name != own, each.has_tiles != machine.has_amx_bf16))
+    return [each.name for each in alike]
 
 
 def rule_of_class(name: str, dtype: str, threads: int) -> DispatchRule | None:
