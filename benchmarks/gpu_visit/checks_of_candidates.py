@@ -16,7 +16,6 @@ from tuner.core.fusions import FLOAT8S
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement
 
-PAIRED = 5  # every fifth candidate is timed interleaved with the library
 TUNED, TUNE_S, TUNE_LIMIT_S = Matmul(4096, 4096, 4096), 20.0, 60.0
 NOT_BUILT = {"f32_by_tensor_cores": "tf32x3 and bf16x6 are not built"}
 SEARCHES_NEED = ("numba_cuda_mlir", "torch_mlir", "optuna", "sqlalchemy", "pydantic")
@@ -33,10 +32,7 @@ def candidate_checks(section: str, bench: Workbench) -> tuple[Check, ...]:
     for problem in problems:
         checks += list(_library_checks(problem, bench))
         own = [entry for entry in entries if entry.problem == problem]
-        for number, entry in enumerate(own):
-            is_paired = number % PAIRED == 0
-            ask = functools.partial(time_candidate, bench, entry, is_paired=is_paired)
-            checks.append(Check(entry.name, ask))
+        checks += [Check(entry.name, functools.partial(time_candidate, bench, entry)) for entry in own]
     return tuple(checks)
 
 
@@ -73,26 +69,24 @@ def _verified(bench: Workbench, entry: CodeEntry) -> Verified | CheckOutcome:
     return work, facts
 
 
-def time_candidate(bench: Workbench, entry: CodeEntry, *, is_paired: bool) -> CheckOutcome:
-    """Verifies and times a candidate, alone or interleaved with the library. Raises TunerError."""
+def time_candidate(bench: Workbench, entry: CodeEntry) -> CheckOutcome:
+    """Verifies and times a candidate, interleaved with the library where there is one. Raises TunerError."""
     assert entry.problem is not None
     verified = _verified(bench, entry)
     if isinstance(verified, CheckOutcome):
         return verified
     work, facts = verified
     baseline = bench.baseline(entry.problem)
-    if is_paired and isinstance(baseline, LoadedBaseline):
+    library: dict[str, Any] = {}
+    if isinstance(baseline, LoadedBaseline):
         own, theirs, clocks = bench.measure_with(work, baseline)
-        library_s: float | None = theirs.median_s
+        ratio = theirs.median_s / own.median_s
+        library = {"library": baseline.name, "library_s": theirs.median_s, "ratio": ratio}
     else:
         own, clocks = bench.measure(work)
-        library_s = baseline.median_s if isinstance(baseline, LoadedBaseline) else None
     if not bench.bed.is_hardware:
         return CheckOutcome("skipped", f"nothing is computed on the {bench.bed.device}", entry_facts(entry))
-    facts |= time_facts(entry.problem, own) | clocks
-    if library_s is not None and isinstance(baseline, LoadedBaseline):
-        facts |= {"library": baseline.name, "library_s": library_s, "ratio": library_s / own.median_s}
-        facts["is_interleaved"] = is_paired
+    facts |= time_facts(entry.problem, own) | clocks | library
     return passed(text_of(facts), **facts)
 
 

@@ -29,11 +29,20 @@ def test_without_rows_every_question_is_open() -> None:
     assert {finding.answer for finding in decided((failed,))} == {OPEN}
 
 
-@pytest.mark.parametrize(("three", "answer"), [(8.0, "ports"), (4.4, "not ports: look at the path")])
-def test_ports_limit_ffma_where_three_operands_of_one_bank_take_longer(three: float, answer: str) -> None:
+@pytest.mark.parametrize(
+    ("two_and_one", "three", "answer"),
+    [
+        (4.2, 8.0, "ports, by bank"),
+        (6.1, 6.1, "ports, whatever the bank"),
+        (4.2, 4.4, "not ports: look at the path"),
+    ],
+)
+def test_ports_limit_ffma_where_three_reads_take_longer_than_two(
+    two_and_one: float, three: float, answer: str
+) -> None:
     rows = [
         micro("ffma_reuse: 4 warps per scheduler", 4.0),
-        micro("ffma_two_and_one: 4 warps per scheduler", 4.2),
+        micro("ffma_two_and_one: 4 warps per scheduler", two_and_one),
     ]
     assert found("register ports", *rows).answer == OPEN
     rows.append(micro("ffma_three: 4 warps per scheduler", three))
@@ -69,10 +78,15 @@ def test_the_fastest_configuration_is_named_with_its_ratio_and_a_random_point_is
     assert (finding.figures["configurations"], finding.figures["second_s"]) == (2, [2e-3])
 
 
-def test_bits_are_the_least_of_all_columns_and_models_are_ranked_by_strategy() -> None:
+def test_next_to_a_library_the_ratio_decides_since_clocks_change_between_candidates() -> None:
+    rows = (timed(f"{F32} nn none", 64, 1.0e-3, ratio=0.97), timed(f"{F32} nn none", 128, 1.1e-3, ratio=1.01))
+    assert found("f32 comes first at 4096", *rows).answer == "block_m=128"
+
+
+def test_bits_are_those_of_each_type_and_models_are_ranked_by_strategy() -> None:
     bits = {"part": "micro_kernels", "check": "bits_tf32: one instruction", "status": "passed"}
     finding = found("bits does a sum keep", bits | {"kept_bits": {"+1": 24, "-1": 23}})
-    assert finding.answer == "at least 23"
+    assert finding.answer == "tf32: one instruction: 23 to 24"
     rows = [
         timed("p", number, 1e-3 * number, "ranking", by_knobs=-number, by_machine_code=2.0 * number)
         for number in range(1, 12)
