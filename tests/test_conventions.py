@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from tests.source_files import MODULES, ROOT, found_in, imports, last_name, nodes_of, tree_of
-from tuner.core.fusions import NUMBER_TYPES
+from tuner.core.dtypes import NUMBER_TYPES, ROWS
 
 PRINTERS = {
     "library.bundle.command",  # it runs where click is not installed
@@ -24,6 +24,22 @@ ENVIRONMENT_READERS = {
     "results.database_name",  # TUNER_DB means the same on the command line and in the Python API
 }
 PTX = ("simulator.", "cli.commands.ptx")  # whose types have their own names
+# Who may list types beside tuner.core.dtypes: an instruction, a library or a chip names those that it takes.
+TYPE_LISTS = {
+    "core.gpu": "flop of each type, by the documents of a chip",
+    "mlir.effects.runner_signatures": "names of functions of MLIR's runner library",
+    "mlir.gpu.tensor_maps": "numbers of CUtensorMapDataType",
+    "programs.fusions.operations": "elements that the schedules of elementwise operations take",
+    "programs.run.runner_functions": "C types of the arguments of MLIR's runner functions",
+    "runtime.cuda.cublas": "numbers of cudaDataType, and what cublasGemmEx takes",
+    "runtime.cuda.cublas_lt": "numbers of cudaDataType, and what cublasLtMatmul stores",
+    "targets.cpu.baseline_libraries": "what each library multiplies",
+    "targets.cpu.blas": "names of functions of cblas",
+    "targets.cpu.fusion_draws": "large numbers whose fourth powers are in range",
+    "targets.cpu.onednn": "numbers of dnnl_data_type_t",
+    "targets.cpu.quantized_baselines": "errors of libraries, by how they round A",
+}
+LISTED_TYPES = 3  # names in one literal that are a list of types
 ADVICE = re.compile(r"(?::|;|, with:?|by) tuner [a-z]")  # a command as the end of a message begins
 OLD_ALLOWED = r"\ballowed (with|without|none|one of (both|them))\b"
 OLD_MESSAGE = re.compile(rf"\bfound (no|none|neither|both)\b.*\ballowed\b|{OLD_ALLOWED}")
@@ -79,6 +95,26 @@ def simulator_questions(tree: ast.AST) -> list[str]:
 def element_tables(tree: ast.AST) -> list[str]:
     tables = (node for node in nodes_of(tree) if isinstance(node, ast.Dict))
     return [f"line {table.lineno}" for table in tables if sum(map(_is_of_table, *_items(table))) > 1]
+
+
+def type_lists(tree: ast.AST) -> list[str]:
+    """Returns literals with several names of types: tuples, lists, sets, keys or values of a dict."""
+    found = []
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            sides = [node.elts]
+        elif isinstance(node, ast.Dict):
+            sides = [[key for key in node.keys if key is not None], node.values]
+        else:
+            continue
+        if any(len({*map(_type_named, side)} - {""}) >= LISTED_TYPES for side in sides):
+            found.append(f"line {node.lineno}")
+    return found
+
+
+def _type_named(node: ast.expr) -> str:
+    value = node.value if isinstance(node, ast.Constant) else ""
+    return value if isinstance(value, str) and value in {*ROWS, *NUMBER_TYPES} else ""
 
 
 def _items(table: ast.Dict) -> tuple[list[str], list[str]]:
@@ -150,6 +186,7 @@ PEOPLE = ("cli.", "output.", "tuning.")
         ([name for name in BELOW_CLI if name not in ENVIRONMENT_READERS], environment_reads),
         ([name for name in MODULES if name.split(".")[0] != "simulator"], simulator_questions),
         ([name for name in MODULES if not name.startswith(PTX)], element_tables),
+        ([name for name in MODULES if name not in TYPE_LISTS and not name.startswith(PTX)], type_lists),
         (list(MODULES), swallowed),
         ([name for name, path in MODULES.items() if ADVICE.search(path.read_text())], commands_within_lines),
         ([name for name in MODULES if name.startswith(PEOPLE)], old_messages),
@@ -176,6 +213,12 @@ def test_no_module_does_what_one_place_does(modules: list[str], check: Check) ->
         (element_tables, "{'i64': c_int64, 'i32': c_int32}", 0),
         (element_tables, "{'f32': 0, 'f64': 1, 'f16': 2, 'bf16': 14}", 0),
         (element_tables, "{'f32': 4}", 0),
+        (type_lists, "DTYPES = ('f32', 'bf16', 'i8')", 1),
+        (type_lists, "{'f32', 'f16', 'i8', *more}", 1),
+        (type_lists, "{'f32': 's', 'f64': 'd', 'f8E5M2': 'x'}", 1),
+        (type_lists, "{'tf32': 'f32', 'e4m3': 'f8E4M3FN', 'e5m2': 'f8E5M2'}", 1),
+        (type_lists, "('bf16', 'bf16', 'f32')", 0),
+        (type_lists, "('f32', 'f64', 'double')", 0),
         (simulator_questions, "isinstance(device, SimulatedDevice)", 1),
         (simulator_questions, "isinstance(device, (A, device.SimulatedDevice))", 1),
         (simulator_questions, "isinstance(device, A | SimulatedDevice)", 1),
@@ -196,6 +239,10 @@ def test_no_module_does_what_one_place_does(modules: list[str], check: Check) ->
 )
 def test_what_is_planted_is_found(check: Check, source: str, count: int) -> None:
     assert len(check(ast.parse(source))) == count
+
+
+def test_each_exception_from_one_table_of_types_is_needed() -> None:
+    assert [name for name in TYPE_LISTS if not type_lists(tree_of(MODULES[name]))] == []
 
 
 # Cache -> what it is keyed by, and the test that changes one component at a time where results depend on it.

@@ -7,18 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tuner.core.candidate import Candidate, Value
+from tuner.core.dtypes import NARROW_OUTPUTS, natural_output
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
-from tuner.core.problem import (
-    BATCH_MATMUL,
-    LAYOUTS,
-    MATMUL,
-    NARROW_OUTPUTS,
-    Problem,
-    epilogues_of,
-    natural_output,
-)
+from tuner.core.problem import BATCH_MATMUL, LAYOUTS, MATMUL, Problem, epilogues_of
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry

@@ -8,8 +8,9 @@ import numpy as np
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
 from tuner.core.candidate import Candidate
+from tuner.core.dtypes import narrow_output, output_names
 from tuner.core.errors import UsageError
-from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, epilogues_of, narrow_output, output_names
+from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, epilogues_of
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
 

@@ -12,7 +12,7 @@ from benchmarks.gpu_check.checks import Check, CheckOutcome, failed, passed, ski
 from benchmarks.gpu_visit.code_folder import CodeEntry
 from benchmarks.gpu_visit.operands import ResultErrors
 from benchmarks.gpu_visit.workbench import LoadedBaseline, Workbench, entry_facts
-from tuner.core.fusions import FLOAT8S
+from tuner.core.dtypes import FLOAT8S
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement
 

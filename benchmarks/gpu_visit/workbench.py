@@ -12,8 +12,8 @@ from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_visit.clock_samples import sampled_clocks
 from benchmarks.gpu_visit.code_folder import COMPARISON, CodeEntry, CodeFolder
 from benchmarks.gpu_visit.operands import DeviceOperands, sized_for
+from tuner.core.dtypes import FLOAT8S
 from tuner.core.errors import TunerError
-from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem

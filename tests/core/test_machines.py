@@ -8,12 +8,11 @@ import pytest
 
 from tuner.core import machine as machines
 from tuner.core import processors
+from tuner.core.dtypes import INPUT_DTYPES, NUMBER_TYPES, STORED, number_type
 from tuner.core.errors import UsageError
-from tuner.core.fusions import NUMBER_TYPES, STORED, number_type
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span, gpu_machine
 from tuner.core.numpy_types import DTYPES
-from tuner.core.problem import INPUT_DTYPES
 from tuner.core.processors import PROCESSORS, instruction_sets_of, processor_of
 from tuner.core.records import drift
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.default_suite import ALL
 from tests.epilogues import EPILOGUES
+from tuner.core import dtypes
 from tuner.core import problem as problems
 from tuner.core.errors import UsageError
 from tuner.core.problem import BatchMatmul, Matmul, Problem, parse_shape, parse_sizes, split_extents
@@ -18,8 +19,8 @@ OUTPUT = "^output dtype: found"
 
 
 SIZES = st.tuples(*[st.integers(1, problems.SIZE_LIMIT)] * 3)
-NARROW = [(dtype, output) for dtype, outputs in problems.NARROW_OUTPUTS.items() for output in outputs]
-TYPES = st.sampled_from([*((dtype, "") for dtype in problems.INPUT_DTYPES), *NARROW])
+NARROW = [(dtype, output) for dtype, outputs in dtypes.NARROW_OUTPUTS.items() for output in outputs]
+TYPES = st.sampled_from([*((dtype, "") for dtype in dtypes.INPUT_DTYPES), *NARROW])
 FORMS = st.sampled_from(problems.LAYOUTS), st.sampled_from(EPILOGUES)
 
 
@@ -192,9 +193,9 @@ def test_types_follow_from_dtype_and_output(
     assert (problem.input_bytes, problem.output_bytes) == bytes_of_both
 
 
-@pytest.mark.parametrize("dtype", problems.INPUT_DTYPES)
+@pytest.mark.parametrize("dtype", dtypes.INPUT_DTYPES)
 def test_the_natural_output_said_aloud_is_the_same_problem(dtype: str) -> None:
-    assert Matmul(8, 8, 8, dtype, output=problems.natural_output(dtype)) == Matmul(8, 8, 8, dtype)
-    for name in problems.output_names(dtype):
+    assert Matmul(8, 8, 8, dtype, output=dtypes.natural_output(dtype)) == Matmul(8, 8, 8, dtype)
+    for name in dtypes.output_names(dtype):
         assert Matmul(8, 8, 8, dtype, output=name).result_dtype == name
-    assert problems.narrow_output(dtype, "f8") == "f8"
+    assert dtypes.narrow_output(dtype, "f8") == "f8"

@@ -17,11 +17,12 @@ from tests.epilogues import EPILOGUES
 from tests.examples import costly
 from tests.tuning.fakes import present
 from tuner.core.candidate import PATH_FOLLOWS, Candidate, ChosenStrategy, TargetName
+from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu import TensorMapLayout, chip_of
 from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span, gpu_machine
-from tuner.core.problem import I8_DEPTH_LIMIT, INPUT_DTYPES, LAYOUTS, Matmul, Problem
+from tuner.core.problem import I8_DEPTH_LIMIT, LAYOUTS, Matmul, Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import LEAST_S, MOST_S
 from tuner.core.runs import ORIGINS, InitialConfiguration, RunSettings, TaskQuery, TrialQuery

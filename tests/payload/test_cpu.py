@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.epilogues import EPILOGUES
+from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Partition
-from tuner.core.problem import INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.payload import cpu
 from tuner.payload.cpu import PARTITIONS_COMMENT, partition, partitions_comment, partitions_in, payload_mlir
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.epilogues import EPILOGUES
 from tests.payload.test_reference import finish, inputs_of, operands
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
 from tuner.core.errors import UsageError
-from tuner.core.fusions import FLOAT8S
 from tuner.core.numpy_types import FLOAT8_STEPS, widened
-from tuner.core.problem import INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.payload import reference
 from tuner.payload.inputs import draw_extremes
 from tuner.payload.reference import (

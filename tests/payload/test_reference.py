@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tests.epilogues import EPILOGUES
 from tuner.core import numpy_types
-from tuner.core.fusions import FLOAT8S
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS
 from tuner.core.numpy_types import BF16, are_equal, hard_to_scale, is_nan, narrowed, scale, widened
-from tuner.core.problem import INPUT_DTYPES, LAYOUTS, NARROW_OUTPUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.payload import reference
 from tuner.payload.reference import NUMPY_DTYPES, Array, Inputs, compare, draw, draw_base, output_dtype
 

@@ -19,12 +19,12 @@ from tests.targets.evaluation import fails
 from tests.targets.gpu.simulated_cuda import FACTS, HERE, nothing_here
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
-from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Effort
 from tuner.core.machine import variables_of
-from tuner.core.problem import INPUT_DTYPES, Matmul
+from tuner.core.problem import Matmul
 from tuner.core.processors import PROCESSORS
 from tuner.mlir.fingerprint import GPU_SOURCES, SIMULATOR_SOURCES, Sources, sources_sha256
 from tuner.runtime.cuda import probe

@@ -10,9 +10,10 @@ from click.shell_completion import CompletionItem
 
 from tuner.cli.options import json_option, print_json
 from tuner.core.candidate import REPLAY
+from tuner.core.dtypes import INPUT_DTYPES, OUTPUTS
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.gpu import CHIPS
-from tuner.core.problem import ALIGNMENTS, CACHES, INPUT_DTYPES, LAYOUTS, OPERATIONS, OUTPUTS
+from tuner.core.problem import ALIGNMENTS, CACHES, LAYOUTS, OPERATIONS
 from tuner.core.processors import PROCESSORS
 from tuner.results.output.formatting import one_line
 from tuner.search.samplers import OPTUNA, OPTUNA_NAMES, SAMPLERS

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from tuner.core.candidate import CPU, Candidate, TargetName
+from tuner.core.dtypes import dtype_name, narrow_output
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import QUANTIZED
@@ -25,8 +26,6 @@ from tuner.core.problem import (
     WARM,
     Matmul,
     Problem,
-    dtype_name,
-    narrow_output,
     parse_shape,
     parse_sizes,
     require_choice,

@@ -3,6 +3,7 @@
 # What other packages may import; the rest is inside.
 __all__ = [
     "candidate",
+    "dtypes",
     "epilogues",
     "errors",
     "fusions",

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.fusions import NUMBER_TYPES
+from tuner.core.dtypes import NUMBER_TYPES
 
 try:  # a machine that only measures may have nothing but numpy
     import ml_dtypes

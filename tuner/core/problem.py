@@ -4,19 +4,26 @@ import math
 import re
 from dataclasses import dataclass, field, replace
 
+from tuner.core.dtypes import (
+    CPU_DTYPES,
+    INPUT_DTYPES,
+    NARROW_OUTPUTS,
+    dtype_name,
+    narrow_output,
+    natural_output,
+    number_type,
+    output_names,
+)
 from tuner.core.epilogues import EPILOGUES, NONE, Epilogue
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import (
     ATTENTION,
     CONTRACTION,
     CONVOLUTION,
-    FLOAT8S,
     KINDS,
     LOOPS,
     QUANTIZED,
-    STORED,
     facts_of,
-    number_type,
     text_hash,
 )
 from tuner.core.quantization import (
@@ -34,16 +41,6 @@ from tuner.core.typed_arguments import shown, typed_arguments
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
 FUSION_OPERATIONS = tuple(kind for kind in KINDS if kind != LOOPS)  # what a fusion of a program computes
 OF_BATCHES = (BATCH_MATMUL, ATTENTION, CONTRACTION, CONVOLUTION)  # operations on more than one matrix
-INPUT_DTYPES = ("f32", "f64", "bf16", "f16", "tf32", "i8", *FLOAT8S)
-SUM_DTYPES = ("f32", "f64", "i32")  # that products are added up in
-# numpy's name -> dtype; "float32" means f32, not tf32.
-NUMPY_NAMES = {number_type(dtype).numpy_name: dtype for dtype in (*INPUT_DTYPES, "i32") if dtype != "tf32"}
-NARROW_OUTPUTS = {  # dtype -> types of C besides the type of the sums, f32 for all but f64 and i8
-    "f16": ("f16",),
-    "bf16": ("bf16",),
-    **dict.fromkeys(FLOAT8S, ("f16", "bf16")),
-}
-OUTPUTS = (*SUM_DTYPES, *dict.fromkeys(given for options in NARROW_OUTPUTS.values() for given in options))
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
 NUMPY_ALIGNMENT = "16"  # what numpy's arrays have, as malloc promises it
 ALIGNMENTS = (NUMPY_ALIGNMENT, "64", "any")  # bytes; 64: a cache line; any: that of one element
@@ -267,7 +264,7 @@ class Problem:
     @property
     def stored_dtype(self) -> str:
         """Returns the MLIR element type of A and B in memory: f32 for tf32, f8E4M3FN for e4m3."""
-        return STORED.get(self.dtype, self.dtype)
+        return number_type(self.dtype).mlir
 
     @property
     def accumulator(self) -> str:
@@ -433,7 +430,7 @@ def constant_problem(problem: Problem) -> Problem:
 
     Raises UsageError for types and layouts that no strategy packs ahead.
     """
-    require_choice("dtype with constant weights", problem.dtype, ("f32", "f64", "bf16", "i8"))
+    require_choice("dtype with constant weights", problem.dtype, CPU_DTYPES)
     require_choice("layout with constant weights", problem.layout, ("nn", "nt"))
     require_choice("epilogue with constant weights", problem.epilogue, OF_ROWS)
     types = ElementTypes(problem.stored_dtype, problem.accumulator, problem.result_dtype)
@@ -499,37 +496,9 @@ def BatchMatmul(  # noqa: N802 - as Matmul
     return replace(one, operation=BATCH_MATMUL, batch=batch)
 
 
-def dtype_name(dtype: object) -> str:
-    """Returns tuner's name ("f32") of a numpy dtype or scalar type, or of numpy's name for it ("float32").
-
-    Any other text is returned unchanged and unchecked. Raises UsageError for any other object.
-    """
-    if isinstance(dtype, str):
-        return NUMPY_NAMES.get(dtype, dtype)
-    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", "")
-    if name not in NUMPY_NAMES:
-        raise UsageError(f"dtype: found {shown(dtype)}, allowed {', '.join(INPUT_DTYPES)}, or a numpy type")
-    return NUMPY_NAMES[name]
-
-
 def epilogues_of(dtype: str) -> tuple[str, ...]:
     """Returns the names of the epilogues that products of a dtype may have: of i8 those of integers."""
     return OF_INTEGERS if natural_output(dtype).startswith("i") else ALL_EPILOGUES
-
-
-def natural_output(dtype: str) -> str:
-    """Returns the default type of C for a dtype of A and B: f64 for f64, i32 for i8, else f32."""
-    return {"f64": "f64", "i8": "i32"}.get(dtype, "f32")
-
-
-def narrow_output(dtype: str, given: str) -> str:
-    """Returns the ``Problem.output`` for a type of C, ``given``: "" for the default type of ``dtype``."""
-    return "" if given == natural_output(dtype) else given
-
-
-def output_names(dtype: str) -> tuple[str, ...]:
-    """Returns the types that C may have where A and B have type ``dtype``, the default type first."""
-    return (natural_output(dtype), *NARROW_OUTPUTS.get(dtype, ()))
 
 
 def parse_shape(text: str) -> tuple[int, int, int]:

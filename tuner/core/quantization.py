@@ -12,11 +12,12 @@ operation, so that a kernel's result differs from the reference by the rounding 
 
 from dataclasses import dataclass
 
+from tuner.core.dtypes import FLOATS, number_type
 from tuner.core.epilogues import EPILOGUES, NONE, Epilogue
 from tuner.core.errors import UsageError, unknown_value
 
 WEIGHT_BITS = {"i4": 4, "i8": 8}
-SCALE_DTYPES = ("f16", "bf16", "f32")
+SCALE_DTYPES = tuple(name for name in reversed(FLOATS) if number_type(name).bits <= 32)
 ACTIVATION_DTYPES = ("f32", "bf16")  # of A in memory
 BY_GROUP, BY_ROW = ACTIVATION_SCALES = ("group", "row")
 GROUP_MULTIPLE = 32  # the least group, and what others are multiples of

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from tuner.core.candidate import Candidate
+from tuner.core.dtypes import INPUT_DTYPES, number_type
 from tuner.core.errors import Failure
-from tuner.core.fusions import number_type
 from tuner.core.gpu import CLOCK_FLOP, USUAL_MULTIPROCESSORS
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
+from tuner.core.processors import TILE_PRODUCTS, instruction_sets_of
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 
@@ -51,7 +52,8 @@ MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
 MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million
 MOST_SAMPLES: Final = 10_000  # of one measurement; final re-measurements take at most 200
 MOST_BYTES_PER_S: Final = 1e14  # from memory; NVIDIA B200: 8e12
-NARROW_TYPES: Final = ("bf16", "f16", "i8")  # in fusions
+# In fusions.
+NARROW_TYPES: Final = tuple(name for name in INPUT_DTYPES if number_type(name).bits < 32)  # in fusions
 ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
 
 GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
@@ -61,9 +63,9 @@ CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
 CPU_VECTOR_UNITS: Final = 2
 # Per cycle of a core of another instruction set, whatever the type: twice AMX with bytes.
 CPU_FLOP: Final = 4096
-# Per cycle of a core with AMX: a product of two tiles takes 16 cycles (Intel 64 optimization manual, 20.2). A
-# product of f32 is at least six of bf16 (Henry et al., 2019, https://doi.org/10.1109/ARITH.2019.00019).
-AMX_FLOP: Final = {"i8": 2048, "bf16": 1024, "f32": 1024 / 6}
+# Products of bf16 by tiles that amount to one of f32: at least as many (Henry et al., 2019,
+# https://doi.org/10.1109/ARITH.2019.00019).
+BF16_PRODUCTS: Final = 6
 
 
 def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
@@ -83,9 +85,18 @@ def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
     core_flop: float = CPU_FLOP
     if machine.isa in ("avx2", "avx512"):
         by_vectors = 2 * machine.vector_bytes // number_type(dtype).bytes * CPU_VECTOR_UNITS
-        has_tiles = machine.has_amx_int8 if dtype == "i8" else machine.has_amx_bf16
-        core_flop = max(by_vectors, AMX_FLOP.get(dtype, 0.0) if has_tiles else 0.0)
+        core_flop = max(by_vectors, _tile_flop(dtype, machine))
     return core_flop * max(threads, 1) * CPU_HZ
+
+
+def _tile_flop(dtype: str, machine: Machine) -> float:
+    """Returns the flop per cycle of a core's tiles; 0 where it has none for the dtype."""
+    if dtype == "f32":
+        return _tile_flop("bf16", machine) / BF16_PRODUCTS
+    products = TILE_PRODUCTS.get(dtype)
+    if products is None or products.set not in instruction_sets_of(machine):
+        return 0.0
+    return products.core_flop
 
 
 def why_not_seconds(measurement: Measurement) -> str:

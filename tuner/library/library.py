@@ -10,6 +10,7 @@ import yaml
 
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.candidate import Value
+from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import UsageError
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
@@ -18,7 +19,7 @@ from tuner.library.script_comparison import OutliningCost, outlining_cost, slowe
 from tuner.library.transform_module import EntrySchedule, transform_module
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.header import custom_ops
-from tuner.space.scripts.matchers import AMBIGUOUS, BODIES, contractions_of
+from tuner.space.scripts.matchers import AMBIGUOUS, contractions_of
 from tuner.space.scripts.script_halves import ScriptHalves, halves_of
 
 # MLIR versions that a library is written for: dialects that were renamed between them.
@@ -99,7 +100,7 @@ def _why_not(entry: LibraryEntry) -> str:
         return f"its script calls tuner's transform ops ({', '.join(ops)}), which other compilers lack"
     if problem.epilogue != "none":
         return f"no matcher sees what an epilogue computes ({problem.epilogue})"
-    if problem.dtype not in BODIES or problem.dtype in AMBIGUOUS:
+    if problem.dtype not in CPU_DTYPES or problem.dtype in AMBIGUOUS:
         return f"no matcher tells {problem.dtype} from other types of as many bits"
     if not contractions_of(problem):
         return f"batches are recognized in layout nn only, not {problem.layout}"

@@ -14,6 +14,7 @@ Sources = tuple[str, ...]  # folders and files, relative to the package
 PACKAGE = Path(__file__).parents[1]
 CACHE_FOLDER = "__pycache__"
 SHARED_SOURCES: Sources = (
+    "core/dtypes.py",
     "core/epilogues.py",
     "core/fusions.py",
     "core/numpy_types.py",

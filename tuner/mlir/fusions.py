@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from math import prod
 
+from tuner.core.dtypes import NUMBER_TYPES, natural_output, number_type
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusions import (
     ATTENTION,
@@ -18,7 +19,6 @@ from tuner.core.fusions import (
     FUSION_ENTRY,
     LOOPS,
     LOOPS_ATTRIBUTE,
-    NUMBER_TYPES,
     PRODUCTS,
     QUANTIZED,
     REDUCED,
@@ -31,7 +31,6 @@ from tuner.core.fusions import (
     WEIGHTS,
     Fusion,
     facts_of,
-    number_type,
 )
 from tuner.core.problem import Problem, quantized_problem
 from tuner.core.quantization import BITS, QUANTIZATION, WeightFormat
@@ -352,7 +351,7 @@ KINDS = (
     ROWS,
     ELEMENTWISE,
 )  # of fusions that a shipped strategy is for
-INTEGER_PRODUCT = ("i8", "i8", "i32")  # element types of A, B and C
+INTEGER_PRODUCT = ("i8", "i8", natural_output("i8"))  # element types of A, B and C
 
 
 def fusion_problem(fusion: Fusion) -> Problem:

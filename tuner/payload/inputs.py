@@ -1,39 +1,15 @@
 """Inputs of kernels beyond the usual random draw: numbers of extreme size."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tuner.core.dtypes import number_type
 from tuner.core.numpy_types import widened
 from tuner.core.problem import Problem
 from tuner.payload.reference import Array, Float64, Inputs, as_stored, base_of, draw_extra, with_special_bias
 
-LARGEST_WHOLE = 15  # four bits of mantissa: exact in every type but e5m2, also as subnormal numbers
 ZERO_SHARE = 0.5  # of the numbers in a row of kind ZEROS
 
 
-@dataclass(frozen=True)
-class Exponents:
-    """The exponents of two that scale rows of A and columns of B to extreme numbers, for one dtype."""
-
-    large: int  # of a row
-    small: int  # of a row; gives subnormal numbers where the type's arithmetic supports them
-    column: int  # of a column, positive or negative
-    largest_whole: int = LARGEST_WHOLE  # of the integers that are multiplied
-
-
-# Sums of large rows and columns stay below 2**127, f64: 2**1023; numbers of f16 below 2**15. Processors' bf16
-# instructions read subnormal numbers as zeros; tensor cores do so for tf32.
-EXPONENTS = {
-    "f32": Exponents(60, -145, 30),
-    "f64": Exponents(400, -1070, 300),
-    "bf16": Exponents(60, -60, 20),
-    "tf32": Exponents(60, -60, 20),
-    "f16": Exponents(4, -20, 2),
-    "i8": Exponents(3, 0, 0),
-    "e4m3": Exponents(4, -9, 2),
-    "e5m2": Exponents(10, -16, 4, largest_whole=7),
-}
 KINDS = 5
 PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns the first two are plain
 
@@ -41,7 +17,8 @@ PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns
 def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
     """Returns inputs with rows of A and columns of B of each kind; sums are exact but for underflow."""
     m, n, k = problem.sizes
-    exponents = EXPONENTS[problem.dtype]
+    exponents = number_type(problem.dtype).extremes
+    assert exponents is not None  # each dtype that is multiplied has some
     rows, columns = (
         rng.permutation(max(size, KINDS))[:size] % KINDS for size in (problem.rows, problem.batch * n)
     )

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, TENSOR_DTYPES, number_type
 from tuner.core.errors import UsageError
-from tuner.core.fusions import FLOAT8S, STORED, number_type
 from tuner.core.numpy_types import (
     BF16,
     DTYPES,
@@ -26,7 +26,7 @@ from tuner.core.numpy_types import (
     scale,
     widened,
 )
-from tuner.core.problem import INPUT_DTYPES, Problem
+from tuner.core.problem import Problem
 from tuner.core.records import Verdict
 from tuner.payload.epilogue_values import Arithmetic, BoundedValue, evaluate
 from tuner.payload.special_numbers import (
@@ -59,11 +59,7 @@ ERROR_FACTOR = 16.0
 # half a unit in the last place on average, always towards zero (Fasi et al. 2021,
 # doi.org/10.7717/peerj-cs.330). An H200 was off by 0.0088 of 591.7 in tf32 at K = 4096: more than the
 # tolerance above, half of what this adds.
-TRUNCATING = ("tf32", "f16", "bf16", *FLOAT8S)
 TRUNCATED_BITS = 256  # of the numbers of A that a step multiplies
-SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # smallest positive numbers, types of sums
-LARGEST = {"f64": 1.8e308, "f32": 3.4e38, "i32": 2.0**31}
-SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # smallest positive numbers, narrow types
 # of 1: inputs are multiples of 2**-20, so that their halves are multiples of the smallest number, 2**-24
 F16_STEPS = np.float32(2.0**20)
 I8_LARGEST = 63  # of a base: twice this number, of either sign, is an i8 as well
@@ -206,7 +202,7 @@ class Inputs:
         if self.problem.output:
             # the last rounding, of a sum that may itself be off by the tolerance so far
             tolerance = tolerance + (np.abs(expected) + tolerance) * rounding(self.problem.output)
-            tolerance += SMALLEST[self.problem.output] / 2
+            tolerance += number_type(self.problem.output).smallest / 2
         can_be_infinite = self.special is not None or bool(self.problem.after_product.steps)
         # where infinity or NaN, or 0 by a ReLU, is expected
         if can_be_infinite and not np.isfinite(tolerance.max(initial=0.0)):
@@ -216,7 +212,7 @@ class Inputs:
     @property
     def _lost_below_normal(self) -> float:
         """Returns what sums may lose: of each product or sum that is subnormal half of the least number."""
-        return self.problem.sizes[2] * SUBNORMAL[self.problem.accumulator]
+        return self.problem.sizes[2] * number_type(self.problem.accumulator).smallest
 
     def _tolerance_of_sums(
         self, rows: slice | Array, columns: slice, matrices: Array, expected: Float64
@@ -226,7 +222,7 @@ class Inputs:
         if not unit:
             return np.broadcast_to(np.zeros(()), expected.shape)
         bits = 8 * self.base.a.itemsize
-        steps = k * bits / TRUNCATED_BITS if self.problem.dtype in TRUNCATING else 0.0
+        steps = k * bits / TRUNCATED_BITS if self.problem.dtype in TENSOR_DTYPES else 0.0
         factor = min(ERROR_FACTOR, 2.0 * k) + steps / k**0.5  # |a| |b| / sqrt(k): a typical sum
         of_rows = self.base.row_norm[rows, None] * np.abs(self.rows[rows, None])
         of_columns = self.base.column_norm[matrices][:, columns] * np.abs(self.columns[matrices][:, columns])
@@ -256,7 +252,8 @@ class Inputs:
                 numbers = numbers[..., columns]
             elements[argument.name] = _wide(numbers)
         dtype = self.problem.accumulator
-        type_ = Arithmetic(ERROR_FACTOR * rounding(dtype), LARGEST[dtype], SUBNORMAL[dtype])
+        sums = number_type(dtype)
+        type_ = Arithmetic(ERROR_FACTOR * rounding(dtype), sums.largest, sums.smallest)
         return evaluate(epilogue, BoundedValue(expected, tolerance), elements, type_)
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:

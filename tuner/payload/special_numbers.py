@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.dtypes import FLOATS, number_type
 from tuner.core.numpy_types import widened
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
 Kinds = tuple[int, ...]
 Places = tuple[list[int], list[int], list[int]]  # by kind: of 1, of infinity and its negative, of NaN
-DTYPES = ("f32", "f64", "bf16")  # that have infinity, and one rounding of a single product at most
+DTYPES = FLOATS  # that have infinity, and no rounding of a single product but that of the sums
 FEW = 4  # fewer rows than this stay usual, unless C has as few columns; likewise columns
 UNIT, INFINITE, NAN = range(3)  # kinds of rows and columns: a unit vector, one with infinities, one with NaN
 # In this order, a single row is a unit vector, whose zeros meet the NaN of a single column.
@@ -34,7 +35,6 @@ LEAST_BYTE, GREATEST_BYTE = -128, 127
 LONG_RUN = 1024  # longer ones have sums above 2**24, the largest number up to which f32 has all integers
 OTHERS = 3  # of a long run: bytes of the other extreme, so that such sums are odd, and no number of f32
 BIAS_KINDS = (np.nan, np.inf, -np.inf, -0.0, 0.0)
-BIAS_EXPONENTS = {"f32": (-149, 100), "f64": (-1074, 900), "bf16": (-133, 100), "f16": (-24, 13)}
 WIDE_SHARE = 0.5  # of a special bias: numbers of any size; the others are as drawn
 
 
@@ -199,8 +199,9 @@ def special_bias(bias: Array, dtype: str, kinds: int, rng: np.random.Generator) 
     if dtype == "i32":
         numbers[is_wide] = rng.integers(-(2**29), 2**29, n)[is_wide]
         return numbers
-    low, high = BIAS_EXPONENTS[dtype]
-    wide = rng.choice((-1.0, 1.0), n) * np.ldexp(1.0 + rng.random(n) / 2, rng.integers(low, high, n))
+    type_ = number_type(dtype)
+    exponents = rng.integers(int(np.log2(type_.smallest)), type_.bias_exponent, n)
+    wide = rng.choice((-1.0, 1.0), n) * np.ldexp(1.0 + rng.random(n) / 2, exponents)
     numbers[is_wide] = wide[is_wide]
     columns = rng.permutation(n)[:kinds]
     numbers[columns] = BIAS_KINDS[: len(columns)]

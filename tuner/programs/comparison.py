@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.core.fusions import number_type
+from tuner.core.dtypes import FLOATS, number_type
 from tuner.core.gpu_code import BufferType, DeviceProgram
 from tuner.mlir.effects.runner_signatures import CLOCKS
 from tuner.programs.request import Comparison, KernelSample
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 WALKS, ROUNDINGS = 2.0, 16.0
 ADDRESS = re.compile(r"0x[0-9a-f]+")  # an address in a printed memref
 PRINTF = "vprintf"  # in PTX; CUDA programming guide, formatted output
-FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 
 
 def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ...]) -> tuple[Comparison, ...]:
@@ -41,7 +40,9 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
     pairs = zip(code.arguments, code.written, strict=True)
     kinds += [kind.element for kind, is_written in pairs if is_written]
     tolerances = [  # of the coarsest floating-point type: intermediate values may be rounded to it
-        max(tolerance(element, terms) for element in (taken | {kind}) & FLOATS) if kind in FLOATS else 0.0
+        max(tolerance(element, terms) for element in (taken | {kind}).intersection(FLOATS))
+        if kind in FLOATS
+        else 0.0
         for kind in kinds
     ]
     return tuple(
@@ -107,9 +108,6 @@ def _float_error(found: Any, expected: Any) -> float:
     return float(differences.max() / max(np.abs(other[is_number]).max(), 1.0))
 
 
-AS_COARSE = {"tf32": "f16"}  # both have 10 bits of mantissa
-
-
 def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
     """Sums up sampled launches per kernel and reference, in the order of their first launches.
 
@@ -135,7 +133,7 @@ def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
 
 
 def _comparison(kernel: str, compared: "ComparedElements") -> Comparison:
-    element = AS_COARSE.get(compared.element, compared.element)
-    allowed = tolerance(element, compared.terms) if element in FLOATS else 0.0
+    is_float = compared.element in (*FLOATS, "tf32")
+    allowed = tolerance(compared.element, compared.terms) if is_float else 0.0
     found, expected = np.ravel(compared.found), np.ravel(compared.expected)
     return Comparison(kernel, max_error(found, expected), allowed, is_blind(expected, allowed))

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.candidate import Candidate
+from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, FusedProgram, Fusion, FusionCode
 from tuner.core.fusions import LOOPS as LOOPS_KIND
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
 
 EFFORT = Effort(budget_s=0.03, min_samples=10, max_samples=60)  # of each fusion, which is timed twice
 THREADS = 1
-MEASURED = ("f32", "f64", "bf16", "i8")  # types that a roofline is measured for; others count as f32
 
 
 def timed_fusions(
@@ -157,7 +157,7 @@ def _work(fusion: CompiledFusion, machine: Machine) -> tuple[int, int, int]:
 
 
 def _dtype(fusion: CompiledFusion) -> str:
-    return fusion.element if fusion.element in MEASURED else "f32"
+    return fusion.element if fusion.element in CPU_DTYPES else "f32"
 
 
 # How many threads a fusion is divided among: all threads of the program, or one if there is little work.

@@ -7,21 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from tuner.core.dtypes import INPUT_DTYPES, OUTPUTS, SUM_DTYPES, dtype_name
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import QUANTIZED
-from tuner.core.problem import (
-    ALIGNMENTS,
-    CACHES,
-    INPUT_DTYPES,
-    LAYOUTS,
-    OPERATIONS,
-    OUTPUTS,
-    SUM_DTYPES,
-    dtype_name,
-    require_choice,
-    shape_text,
-)
+from tuner.core.problem import ALIGNMENTS, CACHES, LAYOUTS, OPERATIONS, require_choice, shape_text
 from tuner.core.runs import RunQuery, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.serialization import parse_moment, with_zone
 from tuner.core.typed_arguments import typed

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from tuner.core.dtypes import number_type
 from tuner.core.errors import UsageError
-from tuner.core.fusions import TensorType, number_type
+from tuner.core.fusions import TensorType
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.fused_program import FusedFunction

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tuner.analysis.portfolio import held_out_choices, ranked_columns
 from tuner.core.candidate import Candidate
+from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import UsageError
 from tuner.core.machine import SHIPPED, Machine, Roofline
 from tuner.core.problem import Problem
@@ -155,7 +156,7 @@ def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:
 def shipped_text(machine: Machine) -> str:
     """Returns in one sentence which shipped results a processor uses, for ``tuner targets``."""
     own, files, peak = class_of(machine), [], ""
-    for dtype in ("f32", "bf16", "i8"):
+    for dtype in CPU_DTYPES:
         for threads in THREADS:
             shipped = shipped_rule(machine, dtype, threads)
             if shipped is not None and shipped.is_own:

@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 from tests.cli.conftest import Tuner
 from tuner.cli import main
+from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.gpu import CHIPS
-from tuner.core.problem import INPUT_DTYPES, LAYOUTS, OPERATIONS
+from tuner.core.problem import LAYOUTS, OPERATIONS
 from tuner.targets.registry import KINDS
 
 

@@ -13,9 +13,10 @@ from tests.epilogues import EPILOGUES
 from tests.mlir.kernels import changed, counts, parsed
 from tests.targets.evaluation import fails
 from tests.texts import text_beside
+from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Partition
-from tuner.core.problem import INPUT_DTYPES, LAYOUTS, Matmul, Problem
+from tuner.core.problem import LAYOUTS, Matmul, Problem
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.bf16_emulation import store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions, return_failed_assertions

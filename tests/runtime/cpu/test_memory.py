@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.problem import INPUT_DTYPES
+from tuner.core.dtypes import INPUT_DTYPES
 from tuner.payload.reference import NUMPY_DTYPES
 from tuner.runtime.cpu.memory import (
     ALIGNMENT_BYTES,

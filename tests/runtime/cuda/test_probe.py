@@ -15,11 +15,10 @@ from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.runtime.c_libraries import build_library
 from tests.targets.gpu.scripted_device import ScriptedDevice
 from tests.targets.gpu.simulated_cuda import FACTS
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
 from tuner.core.errors import TunerError
-from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import CLOCK_FLOP, DeviceError, chip_of
 from tuner.core.machine import GpuState
-from tuner.core.problem import INPUT_DTYPES
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.driver import CALLS, INT, OUT_NAME, CtypesDriver
 

@@ -136,7 +136,7 @@ def _lines(found: "Simulation") -> tuple[str, ...]:
 BYTES_LIMIT = 4 << 30  # largest size of one argument
 FILLS = "random, zeros, ones, range, nan, a number or @FILE.npy"
 EXAMPLE = "such as f32[64,64]=random, f32[64]=@bias.npy or u32=7"
-NUMPY_NAMES = {"f16": "f2", "f32": "f4", "f64": "f8"} | {
+NUMPY_NAMES = {f"f{8 * size}": f"f{size}" for size in (2, 4, 8)} | {
     f"{kind}{8 * size}": f"{'i' if kind == 's' else 'u'}{size}" for kind in "su" for size in (1, 2, 4, 8)
 }
 

@@ -31,6 +31,7 @@ from tuner.cli.session import (
     require_no_arguments,
     settings_given,
 )
+from tuner.core.dtypes import narrow_output
 from tuner.core.epilogues import NONE
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
@@ -43,7 +44,6 @@ from tuner.core.problem import (
     NamedProblem,
     Problem,
     distinct_problems,
-    narrow_output,
     parse_sizes,
     require_choice,
 )

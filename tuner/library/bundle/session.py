@@ -12,8 +12,8 @@ from typing import Any
 
 from tuner.analysis.ratios import Comparable, comparison
 from tuner.core.candidate import candidate_document
+from tuner.core.dtypes import TENSOR_DTYPES
 from tuner.core.errors import Failure, TunerError, UsageError
-from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import USUAL_MULTIPROCESSORS, DeviceError, chip_of
 from tuner.core.gpu_code import KernelProgram, Launch
 from tuner.core.interfaces import FINAL_EFFORT, Effort, FinalTimes
@@ -47,7 +47,6 @@ from tuner.tuning.run_steps import noise_of
 # The order in which compiled programs are timed: by what their code says, which estimates no time.
 
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
-TENSOR_DTYPES = ("f16", "bf16", "tf32", "i8", *FLOAT8S)
 
 Promise = tuple[bool, bool, int, float]  # see ``promise``; smaller is better
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.epilogues import Epilogue
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.gpu import chip_of
@@ -78,17 +79,8 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
     return CodeTarget(level, features, tuple(name for name in BITS if name in required))
 
 
-# Element type in memory -> C type. C has no bf16, f16 and 8-bit floats: their bits are passed as integers.
-C_TYPES = {
-    "f32": "float",
-    "f64": "double",
-    "i32": "int32_t",
-    "i8": "int8_t",
-    "bf16": "uint16_t",
-    "f16": "uint16_t",
-    "f8E4M3FN": "uint8_t",
-    "f8E5M2": "uint8_t",
-}
+# Element type in memory -> C type.
+C_TYPES = {mlir: row.c for mlir, row in NUMBER_TYPES.items()}
 INDEX_A = {"nn": "i * k + l", "nt": "i * k + l", "tn": "l * m + i"}  # layout -> element (i, l) of A
 INDEX_B = {"nn": "l * n + j", "nt": "j * k + l", "tn": "l * n + j"}  # layout -> element (l, j) of B
 STORED_A = {"nn": "m x k", "nt": "m x k", "tn": "k x m (transposed)"}

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from tuner.core.dtypes import number_type
 from tuner.core.epilogues import NONE
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.fusions import (
@@ -24,7 +25,6 @@ from tuner.core.fusions import (
     NIBBLES,
     QUANTIZED,
     WeightPacking,
-    number_type,
     packings_in,
     threads_in,
 )

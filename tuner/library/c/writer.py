@@ -11,6 +11,7 @@ from pathlib import Path
 import jinja2
 
 from tuner.analysis.ratios import Comparable, NotComparable
+from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.fusions import NIBBLE_ROWS
 from tuner.core.gpu import chip_of
@@ -37,12 +38,13 @@ from tuner.targets.cpu.compiler import write_object
 from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.version import __version__
 
-WIDENED = {"bf16": "from_bf16({})", "i8": "(int32_t){}"}  # element type -> expression in the sums' type
-ROUNDED = {"bf16": "to_bf16({})"}  # element type of C -> expression of a sum
-# check.c draws small integers: FROM_INTEGER converts one to the element type (a bf16 is stored as its bits),
-# AS_DOUBLE converts an element to a double.
-FROM_INTEGER = {"bf16": "to_bf16({})", "f32": "(float)({})", "i8": "(int8_t)({})", "i32": "(int32_t)({})"}
-AS_DOUBLE = {"bf16": "from_bf16({})", "f64": "{}"}
+# Types of which C has only the bits, by functions of matmul.c and of check.c.
+FROM_BITS = {mlir: f"from_{mlir}({{}})" for mlir, row in NUMBER_TYPES.items() if row.is_c_bits}
+TO_BITS = {mlir: f"to_{mlir}({{}})" for mlir, row in NUMBER_TYPES.items() if row.is_c_bits}
+WIDENED = {"i8": "(int32_t){}", **FROM_BITS}  # element type -> expression in the sums' type
+# check.c draws small integers: FROM_INTEGER converts one to the element type, AS_DOUBLE an element back.
+FROM_INTEGER = {mlir: f"({row.c})({{}})" for mlir, row in NUMBER_TYPES.items() if mlir != "f64"} | TO_BITS
+AS_DOUBLE = {"f64": "{}", **FROM_BITS}
 
 
 def rendered(template: str, **values: object) -> bytes:
@@ -80,7 +82,7 @@ def _templates() -> jinja2.Environment:
         "packed_parameters": packed_parameters,
         "parameters": parameters,
         "provenance": provenance,
-        "rounded": lambda text, dtype: ROUNDED.get(dtype, "{}").format(text),
+        "rounded": lambda text, dtype: TO_BITS.get(dtype, "{}").format(text),
         "widened": lambda text, dtype: WIDENED.get(dtype, "{}").format(text),
     }
     return environment

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tuner.analysis.ratios import Comparable, NotComparable, comparison
+from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import TunerError, UsageError, reason_of
 from tuner.core.interfaces import Effort
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
@@ -296,7 +297,8 @@ SIEVE = Effort(budget_s=0.05, min_samples=6, max_samples=30)  # of each configur
 FINAL = Effort(budget_s=0.5, min_samples=12, max_samples=60)  # of the fastest, the default, the default again
 ATTEMPTS = 3  # final timings, where other programs disturb
 SEED = 0
-DTYPES = ("f32", "bf16", "i8")  # IREE computes f64 as f32 unless an option of its compiler says otherwise
+# IREE computes f64 as f32 unless an option of its compiler says otherwise.
+DTYPES = tuple(dtype for dtype in CPU_DTYPES if dtype != "f64")
 
 # Times works interleaved, for as long as the effort says.
 Timer = Callable[[tuple[IreeProduct, ...], Effort], tuple[Measurement, ...]]

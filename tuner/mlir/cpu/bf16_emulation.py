@@ -24,7 +24,10 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import recreated, value
 from tuner.mlir.ir.reading import walk_where
 
-BF16, STORED, WIDE, WORD = "bf16", "i16", "f32", "i32"
+BF16 = "bf16"
+STORED = "i16"
+WIDE = "f32"
+WORD = "i32"
 CALL, DOT = "llvm.call_intrinsic", "llvm.x86.avx512bf16.dpbf16ps"
 CONSTANT, EXTEND, ROUND = "llvm.mlir.constant", "llvm.fpext", "llvm.fptrunc"
 ARITHMETIC = tuple(f"llvm.{name}" for name in ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fcmp"))

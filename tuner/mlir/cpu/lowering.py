@@ -8,8 +8,9 @@ script or ``bufferize_remaining_tensors`` has to bufferize.
 
 import re
 
+from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import FUSION_ENTRY, NUMBER_TYPES, FusionCode
+from tuner.core.fusions import FUSION_ENTRY, FusionCode
 from tuner.core.interfaces import Partition
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import pipeline

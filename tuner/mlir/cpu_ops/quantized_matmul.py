@@ -1,6 +1,6 @@
 """The transform op ``tuner.quantized_matmul``, and its loops where weights are unpacked to a buffer first."""
 
-from tuner.core.fusions import number_type
+from tuner.core.dtypes import number_type
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.amx_packing import tile_load, tile_store
 from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, RowPreparation

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tuner.core.dtypes import natural_output
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.convolution_operands import (
     PAIR,
@@ -24,6 +25,7 @@ from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import op_of, walk
 from tuner.mlir.ir.vnni import ORDER, WEIGHT, set_packed_as
 
+PAIRED = "bf16"  # whose products instructions add in pairs
 CONTRACTION, ROOT = "contraction", "root"  # attributes of ops of a fusion
 TO_TENSOR = "bufferization.to_tensor"
 SECOND_USE = "found weights with a second use, allowed one"
@@ -142,7 +144,7 @@ class _Convolution:
 
     def _refuses_k_groups(self) -> str | None:
         kinds = [str(each.type.element_type) for each in self.op.operands]
-        if kinds != ["bf16", "bf16", "f32"] or self.form.is_depthwise:
+        if kinds != [PAIRED, PAIRED, natural_output(PAIRED)] or self.form.is_depthwise:
             found = " x ".join([*kinds, self.op.name.removeprefix("linalg.")])
             return f"found {found}, allowed bf16 x bf16 x f32 that sums over channels"
         if any(op_of(each, TO_TENSOR) is None for each in list(self.op.operands)[:2]):

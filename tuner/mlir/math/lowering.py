@@ -18,6 +18,7 @@ logarithm is 0, is 2**-22. Not handled: ops without a formula (cbrt, erfc, ...) 
 import math
 from collections.abc import Callable, Sequence
 
+from tuner.core.dtypes import FLOATS
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import create
@@ -137,7 +138,6 @@ TESTS: dict[str, Callable[[Term], Term]] = {
     "math.isnan": Term.is_nan,
 }
 POWERS = frozenset({"math.powf", "math.fpowi"})
-FLOATS = ("f16", "bf16", "f32", "f64")
 # Constant exponents for which a power is a product: of float64, power() is slow on many devices.
 PRODUCTS: dict[float, Formula] = {
     1: lambda x: x,

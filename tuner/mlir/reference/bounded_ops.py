@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.dtypes import FLOATS, number_type
 from tuner.core.errors import UsageError
-from tuner.core.fusions import number_type
 from tuner.mlir.bindings import Op, ir
 
 # Arrays with a bound of their rounding errors: running error analysis.
@@ -27,8 +27,6 @@ from tuner.mlir.bindings import Op, ir
 Float64 = npt.NDArray[np.float64]
 Axes = tuple[int, ...]
 FORMULA_ULPS = 8.0  # half units in the last place: the formulas' 3 units, and the rounding of the argument
-SUBNORMAL = {"f32": 2.0**-149, "f64": 2.0**-1074, "f16": 2.0**-24, "bf16": 2.0**-133}
-LARGEST = {"f32": float(np.finfo(np.float32).max), "f16": 65504.0, "bf16": 3.3895313892515355e38}
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,11 @@ class Truth:
 def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> Bounded:
     """Returns a result in type ``element``: infinite if too large; ``ulps``: half ulps of error to add."""
     with np.errstate(all="ignore"):
-        largest = LARGEST.get(element)
-        if largest is not None:
-            value = np.where(np.abs(value) > largest, np.copysign(np.inf, value), value)
-        unit = number_type(element).epsilon / 2 if element in SUBNORMAL else 0.0
-        total = error + ulps * unit * np.abs(value) + SUBNORMAL.get(element, 0.0)
+        total = error
+        if element in FLOATS:
+            type_ = number_type(element)
+            value = np.where(np.abs(value) > type_.largest, np.copysign(np.inf, value), value)
+            total = error + ulps * type_.epsilon / 2 * np.abs(value) + type_.smallest
         return Bounded(value, np.where(np.isfinite(value) & np.isfinite(total), total, 0.0), element)
 
 
@@ -258,7 +256,7 @@ def converted_integer(name: str, x: Bounded, source: str, element: str) -> Bound
     if name not in TO_FLOAT:
         return _wrapped(numbers, x.error, element)
     wide = numbers.astype(np.float64)
-    exact = 2.0 ** ((number_type(element).fraction_bits or 0) + 1)  # up to here, every integer is a float
+    exact = 2.0 / number_type(element).epsilon  # up to here, every integer is a float
     made = rounded(wide, x.error, element)
     return Bounded(made.value, np.where(np.abs(wide) <= exact, x.error, made.error), element)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.dtypes import FLOATS
 from tuner.core.errors import UsageError
 from tuner.core.fusions import ZERO_PLANES
 from tuner.core.numpy_types import DTYPES
@@ -21,7 +22,6 @@ from tuner.mlir.ir.reading import walk
 from tuner.mlir.reference.bounded_ops import (
     BINARY,
     LOGIC,
-    SUBNORMAL,
     Bounded,
     Float64,
     Number,
@@ -157,7 +157,7 @@ class _Moves:
     rng: np.random.Generator
 
     def moved(self, result: Bounded) -> Bounded:
-        if result.element not in SUBNORMAL:
+        if result.element not in FLOATS:
             return result
         shape = np.broadcast_shapes(result.value.shape, result.error.shape)
         signs = self.rng.integers(0, 2, shape, np.int8) * 2.0 - 1.0

@@ -7,7 +7,8 @@ exactly these. What is left is the rounding of sums in f32, and of scales times 
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.fusions import facts_of, number_type
+from tuner.core.dtypes import number_type
+from tuner.core.fusions import facts_of
 from tuner.core.quantization import BY_ROW, GREATEST, LEAST_MAXIMUM, WeightFormat
 
 Array = npt.NDArray[np.generic]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tuner.core.dtypes import TENSOR_DTYPES, number_type
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.linalg import find_epilogue, output_type
 from tuner.mlir.ir.memrefs import element_bytes, retype_argument, sync_function_type
@@ -255,7 +256,7 @@ class PipelinePlan:
 
 
 # Element type -> wgmma's spelling; sums are f32, of integers i32
-KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8"}
+KINDS = {row.mlir: row.ptx for row in map(number_type, TENSOR_DTYPES)}
 STAGED_RESULTS, STAGED_BYTES = ("f16", "bf16"), 2  # elements of C that are stored through shared memory
 ROW_BYTES = 16  # a matrix row must be a multiple of this; cuTensorMapEncodeTiled, globalStrides
 

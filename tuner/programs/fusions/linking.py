@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import (
     ARGUMENT,
@@ -15,7 +16,6 @@ from tuner.core.fusions import (
     FusionCode,
     View,
     WeightPacking,
-    number_type,
 )
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, ir

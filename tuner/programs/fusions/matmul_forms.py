@@ -4,6 +4,7 @@
 i8 in place of their extensions), ``narrow_sums`` (of i8 into i64), ``begin_with_zeros``, ``merge_batches``.
 """
 
+from tuner.core.dtypes import natural_output
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, recreated, value
 from tuner.mlir.ir.linalg import is_unsigned
@@ -166,7 +167,8 @@ def conversion_of(op: Op) -> str | None:
     return computed.name if is_of_input and end.operands[0] == computed.results[0] else None
 
 
-TYPES, SUM = ["i8", "i8", "i64"], "i32"  # elements of A, B, C of a matmul to be narrowed; of C afterwards
+NARROW = "i8"  # elements of A and B of a matmul whose sums are to be narrowed
+SUM = natural_output(NARROW)
 
 
 def narrow_sums(payload: TensorPayload) -> None:
@@ -180,7 +182,10 @@ def narrow_sums(payload: TensorPayload) -> None:
         %r = linalg.matmul ins(%a, %b : tensor<8x4xi8>, tensor<4x6xi8>) outs(%zeros : tensor<8x6xi32>)
     """
     for op in payload.ops:
-        if op.name not in MATMULS or [str(each.type.element_type) for each in op.operands] != TYPES:
+        if op.name not in MATMULS:
+            continue
+        elements = [str(operand.type.element_type) for operand in op.operands]
+        if elements != [NARROW, NARROW, "i64"]:
             continue
         readers = users(op.results[0])
         are_truncated = readers and all(

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from tuner.core.dtypes import number_type
 from tuner.core.fusions import (
     ARGUMENT,
     RESULT,
@@ -13,7 +14,6 @@ from tuner.core.fusions import (
     Fusion,
     TensorType,
     View,
-    number_type,
 )
 from tuner.mlir.bindings import Op, Value
 from tuner.programs.fusions import views

@@ -2,7 +2,7 @@
 
 from math import prod
 
-from tuner.core.fusions import number_type
+from tuner.core.dtypes import number_type
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, filled, recreated, value
 from tuner.mlir.ir.linalg import convolution_form
@@ -91,7 +91,7 @@ def clean_up(module: ir.Module) -> None:
 
 NCHW = "linalg.conv_2d_nchw_fchw"
 # Element types of the operands and the sums that a matmul of a fusion may have.
-PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16", "bf16", "f32"))
+PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16",) * 2 + ("f32",))
 PAGE_BYTES = 4096  # of a channel: at 3136 bytes (28x28) convolutions were as fast, at 12544 a third as fast
 
 

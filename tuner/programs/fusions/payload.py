@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import NUMBER_TYPES, TensorType
+from tuner.core.fusions import TensorType
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Attribute, Block, Op, Type, Value, ir
 from tuner.mlir.ir.building import create, filled, value

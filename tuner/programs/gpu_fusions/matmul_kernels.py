@@ -16,11 +16,12 @@ Else the matmul's sums go to memory, and a kernel of one thread per element foll
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tuner.core.dtypes import FLOATS, output_names
 from tuner.core.errors import CandidateError, Stage, failing_at
 from tuner.core.gpu import Chip
 from tuner.core.gpu_code import KernelBuffer, buffers_of
 from tuner.core.interfaces import Script
-from tuner.core.problem import Problem, output_names
+from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import load, store, value
 from tuner.mlir.ir.memrefs import is_row_major, memref_bytes
@@ -49,7 +50,6 @@ from tuner.programs.lowering.matmul_launches import InsertedKernels, add_kernels
 from tuner.programs.lowering.matmul_recognition import matmul_of
 
 ARITHMETIC = ("arith.", "math.", "linalg.yield")  # of the bodies that scripts finish stores with
-RESULTS = ("f32", "f64", "f16", "bf16")  # elements that scripts store
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | str:
         return "the epilogue reads other sums than those of its element"
     if not _is_arithmetic(op):
         return "the epilogue is more than arithmetic"
-    if str(output.type.element_type) not in RESULTS or not is_plain(output):
-        return f"the result is {output.type}, not rows of {', '.join(RESULTS)}"
+    if str(output.type.element_type) not in FLOATS or not is_plain(output):
+        return f"the result is {output.type}, not rows of {', '.join(FLOATS)}"
     others = [(number, each) for number, each in enumerate(inputs_of(op)) if number != places[0]]
     for number, each in others:
         loops = dimensions(maps_of(op)[number])

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
+from tuner.core.dtypes import number_type
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.reading import walk
 
 OGE, OLT = 3, 4  # predicates of arith.cmpf: ordered and at least, ordered and less
-SMALLEST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}  # IEEE 754
 
 
 def expand_composed_math(module: ir.Module) -> None:
@@ -46,8 +46,9 @@ def _sine_and_cosine(op: Op) -> list[Value]:
 def _is_normal(op: Op) -> list[Value]:
     kind, result = op.operands[0].type, op.results[0].type
     size = value("math.absf", kind, op.operands[0])
-    element = str(_element(kind))
-    bounds = ((OGE, SMALLEST_NORMAL[element]), (OLT, float("inf")))
+    format_ = number_type(str(_element(kind))).format
+    assert format_ is not None  # math.isnormal takes floats
+    bounds = ((OGE, format_.smallest_normal), (OLT, float("inf")))
     tests = [
         value("arith.cmpf", result, size, _splat(kind, bound), predicate=_predicate(number))
         for number, bound in bounds

@@ -6,8 +6,9 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
+from tuner.core.dtypes import FLOATS, NUMBER_TYPES, narrow_output
 from tuner.core.errors import CandidateError, Stage, UsageError, failing_at
-from tuner.core.problem import BATCH_MATMUL, MATMUL, NamedProblem, Problem, distinct_problems, narrow_output
+from tuner.core.problem import BATCH_MATMUL, MATMUL, NamedProblem, Problem, distinct_problems
 from tuner.core.serialization import read_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, aliases_of, last_of, origins_of
@@ -26,13 +27,9 @@ from tuner.runtime.workers.worker import call_in_child
 # to each other in one order: a 1x1 convolution of (1, 14, 14, 64) is a matmul of 196 rows.
 
 LAYOUTS = {("mk", "kn"): "nn", ("mk", "nk"): "nt", ("km", "kn"): "tn"}
-DTYPES = {  # MLIR's name -> Problem.dtype
-    **{name: name for name in ("f32", "f64", "f16", "bf16", "i8")},
-    "f8E4M3FN": "e4m3",
-    "f8E5M2": "e5m2",
-}
+DTYPES = {mlir: row.name for mlir, row in NUMBER_TYPES.items() if row.sums}  # MLIR's name -> Problem.dtype
 # of the matmuls that are replaced; tf32 is f32 that a user chose to round, which no payload states
-MATMUL_DTYPES = ("f32", "f64", "f16", "bf16")
+MATMUL_DTYPES = FLOATS
 SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 WIDENED = ("arith.extf", "arith.extsi")
 Words = tuple[str, str, str]  # the kinds of the loops of A, B and C, in the order of their dimensions

@@ -8,7 +8,7 @@ from typing import Protocol, final
 
 import numpy as np
 
-from tuner.core.fusions import number_type
+from tuner.core.dtypes import number_type
 from tuner.core.machine import Machine, Roofline
 from tuner.core.processors import AMX_BF16, AMX_INT8, AVX512_BF16, VNNI, peak_set, peak_source
 from tuner.runtime.cpu.host import may_use_tiles, processors
@@ -34,8 +34,8 @@ TILE_SUMS = 4  # independent: four hide a latency of 52 cycles, 16 for each prod
 TILE_ITERATIONS = 6_000  # per sample: a product of tiles takes 16 cycles
 TILE_BYTES = 1024  # 16 rows of 64 bytes
 TILE_ELEMENTS = 16 * 16  # of a tile of sums, 4 bytes each
-TILE_DOTS = {"bf16": "llvm.x86.tdpbf16ps.internal", "i8": "llvm.x86.tdpbssd.internal"}  # by dtype
-TILE_DEPTH = {"bf16": 32, "i8": 64}  # products per element of the sum, in one instruction
+TILE_DOTS = {AMX_BF16: "llvm.x86.tdpbf16ps.internal", AMX_INT8: "llvm.x86.tdpbssd.internal"}
+TILE_ROW_BYTES = 64  # of A: its elements are the products per element of the sum, in one instruction
 
 # Of the loop that reads memory, stream.mlir.
 # Four times the last cache within these bounds. A virtual machine shows the cache of the whole socket (480 MB
@@ -131,9 +131,9 @@ def multiply_add_loops(
     ``dtype``: f32, f64, bf16, or i8 on a machine with VNNI or AVX2.
     """
     machine = _without_refused_tiles(machine)
-    if peak_set(dtype, machine) in (AMX_BF16, AMX_INT8):
-        text = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS[dtype])
-        flop = TILE_SUMS * 2 * TILE_ELEMENTS * TILE_DEPTH[dtype]
+    if peak_set(dtype, machine) in TILE_DOTS:
+        text = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS[peak_set(dtype, machine)])
+        flop = TILE_SUMS * 2 * TILE_ELEMENTS * (TILE_ROW_BYTES // number_type(dtype).bytes)
         loop = MultiplyAddLoop("multiply_add", flop, TILE_ITERATIONS, (1 + TILE_SUMS) * TILE_BYTES)
         return text, (loop,)
     step, flop = _step(dtype, machine)
@@ -167,9 +167,9 @@ def _function_of(name: str, sums: int) -> str:
 
 def _step(dtype: str, machine: Machine) -> tuple[str, int]:
     """Returns the text of ``!vector`` and of ``@step``, one multiply-add, and the operations that it does."""
-    if dtype == "i8":
+    if not number_type(dtype).is_float:
         return _i8_step(machine, is_in_fours=peak_set(dtype, machine) == VNNI)
-    element = {"f64": "f64", "f32": "f32", "bf16": "f32"}[dtype]
+    element = number_type(dtype).vector
     lanes = machine.vector_bytes // number_type(element).bytes
     is_in_pairs = peak_set(dtype, machine) == AVX512_BF16
     text = f"!vector = vector<{lanes}x{element}>\n{loop_text('dot_2_bf16' if is_in_pairs else 'fma')}"

@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.dtypes import FloatFormat, number_type
+
 # PTX types as numpy types (PTX ISA, "Types"). Registers hold bits; the instruction determines the type.
 
 Array: TypeAlias = npt.NDArray[Any]  # one value per lane, or one for all lanes
@@ -100,22 +102,8 @@ HALFWAY_BITS = np.uint64(1 << 28)
 SMALLEST_NORMAL_F32 = 2.0**-126
 
 
-@dataclass(frozen=True)
-class FloatFormat:
-    """A binary floating-point format as in IEEE 754: its precision and its range of exponents."""
-
-    name: str
-    precision: int  # significant bits, the hidden bit included
-    smallest: int  # exponent of the smallest normal number
-    largest: int  # exponent of the largest binade
-
-
-FORMATS = {
-    "f16": FloatFormat("f16", 11, -14, 15),
-    "bf16": FloatFormat("bf16", 8, -126, 127),
-    "tf32": FloatFormat("tf32", 11, -126, 127),
-    "f32": FloatFormat("f32", 24, -126, 127),
-}
+# PTX type -> its format
+FORMATS = {name: row.format for name in ("f16", "bf16", "tf32", "f32") if (row := number_type(name)).format}
 
 
 MODES: dict[str, Callable[[Array], Array]] = {
@@ -135,13 +123,12 @@ def round_to(values: Array, target: FloatFormat, mode: str) -> Array:
     "rp" (up). Overflow gives infinity or the largest number, as in IEEE 754.
     """
     _, exponents = np.frexp(values)
-    unit = np.ldexp(1.0, np.maximum(exponents - 1, target.smallest) - target.precision + 1)
+    unit = np.ldexp(1.0, np.maximum(exponents - 1, target.least) - target.fraction_bits)
     rounded = MODES[mode](values / unit) * unit
-    largest = np.ldexp(2.0 - 2.0 ** (1 - target.precision), target.largest)
-    is_over = (np.abs(rounded) > largest) & np.isfinite(values)
+    is_over = (np.abs(rounded) > target.largest) & np.isfinite(values)
     to_infinity: dict[str, Bools | bool]
     to_infinity = {"rn": True, "rna": True, "rz": False, "rm": values < 0, "rp": values > 0}
-    overflow = np.where(to_infinity[mode], np.inf, largest)  # IEEE 754, 7.4
+    overflow = np.where(to_infinity[mode], np.inf, target.largest)  # IEEE 754, 7.4
     rounded = np.where(is_over, overflow, rounded)
     return np.where(np.isfinite(values), np.copysign(rounded, values), values)
 

@@ -21,10 +21,10 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tuner.core.candidate import Candidate, Value
+from tuner.core.dtypes import INPUT_DTYPES, number_type
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_strategy, unknown_value
-from tuner.core.fusions import number_type
-from tuner.core.problem import FUSION_OPERATIONS, INPUT_DTYPES, LAYOUTS, OPERATIONS, Problem
+from tuner.core.problem import FUSION_OPERATIONS, LAYOUTS, OPERATIONS, Problem
 from tuner.core.serialization import read_text
 from tuner.space.expressions import Expression, parse
 from tuner.space.feasible_set import FeasibleSet

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from tuner.core.candidate import PROBLEM, RecordedRound, Seconds, TargetName, Value, with_alignment
 from tuner.core.errors import UsageError
 from tuner.core.problem import WARM, Problem
-from tuner.core.processors import AMX_BF16, AMX_INT8, AVX512, AVX512_BF16, VNNI
+from tuner.core.processors import AVX512, AVX512_BF16, TILE_PRODUCTS, VNNI
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability, unreliable
 from tuner.core.serialization import (
     decode,
@@ -29,7 +29,7 @@ from tuner.core.serialization import (
 # Which instruction sets the code of a transform script needs: those of the ops that it calls.
 # Vectors of any width need none, since LLVM compiles them for every processor.
 
-PRODUCTS = {"bf16": AMX_BF16, "i8": AMX_INT8}  # of tiles, by dtype of the operands
+PRODUCTS = {dtype: row.set for dtype, row in TILE_PRODUCTS.items()}  # of tiles, by dtype of the operands
 # Transform op -> {dtype of the operands: instruction set}; "" is any dtype
 OPS = {
     "tuner.amx_block": PRODUCTS,

@@ -7,20 +7,17 @@ attribute. It must not ask for a result, which an op on buffers does not have: M
 
 from dataclasses import dataclass, replace
 
+from tuner.core.dtypes import FLOATS, number_type
 from tuner.core.interfaces import Partition
 from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
 from tuner.payload.cpu import has_epilogue, maps_attribute, tensor_type
 
 ANY, PARAM, VALUE = "!transform.any_op", "!transform.param<i64>", "!transform.any_value"
 LINALG = {MATMUL: "linalg.matmul", BATCH_MATMUL: "linalg.batch_matmul"}
-# dtype -> bits of A and B, bits of C, and the two ops of the contraction's body
-BODIES = {
-    "f32": (32, 32, "arith.mulf", "arith.addf"),
-    "f64": (64, 64, "arith.mulf", "arith.addf"),
-    "i8": (8, 32, "arith.muli", "arith.addi"),
-    "bf16": (16, 32, "arith.mulf", "arith.addf"),
-}
-AMBIGUOUS = ("bf16",)  # no matcher tells it from f16
+# Floats of equal width, which no matcher tells from one another: bf16 and f16.
+AMBIGUOUS = tuple(
+    name for name in FLOATS if [number_type(other).bits for other in FLOATS].count(number_type(name).bits) > 1
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,10 @@ def matcher(name: str, contraction: MatchedContraction) -> str:
 
     The op must be of the contraction's name and layout already.
     """
-    input_bits, output_bits, multiply, add = BODIES[contraction.dtype]
+    inputs = number_type(contraction.dtype)
+    input_bits, output_bits = inputs.bits, number_type(inputs.sums).bits
+    ending = "f" if inputs.is_float else "i"
+    multiply, add = f"arith.mul{ending}", f"arith.add{ending}"
     bitwidth = "transform.match.structured.elemental_bitwidth"
     lines = [f'      transform.match.structured.body %s {{contraction = ["{multiply}", "{add}"]}} : {ANY}']
     for axis, extent in enumerate(contraction.extents):

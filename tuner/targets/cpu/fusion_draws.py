@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tuner.core.dtypes import FLOATS
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusions import QUANTIZED, VISIBLE, facts_of
 from tuner.core.numpy_types import DTYPES
@@ -39,7 +40,6 @@ DRAWS = 2  # usual ones
 EXTREME_SCALES = (0.01, 30.0)  # of inputs
 ZEROS = 0.05  # share of an input's elements that are zeros of either sign in extreme draws
 LEAST_POSITIVE = 0.1  # where an input has to be positive
-FLOATS = ("f32", "f64", "f16", "bf16")  # that have NaN and infinity
 # among special numbers: their fourth powers, and those of their inverses, are in the range of the type
 LARGE_NUMBERS = {"f32": 2.0**30, "f64": 2.0**200, "f16": 8.0}
 I4_RANGE = (-8, 8)  # of weights of 4 bits, as below

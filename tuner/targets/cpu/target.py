@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from tuner.core.candidate import CPU, TargetName
+from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
@@ -75,7 +76,6 @@ def _cross_code(target: TargetName, problem: Problem, script: Script) -> str:
 BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
 # to load a fusion and to evaluate its draws by numpy, which is slow for some functions
 FUSION_TIMEOUT_S = 20.0
-DTYPES = ("f32", "f64", "bf16", "i8")
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
 
@@ -171,8 +171,8 @@ def _assembly(code: str, _program: KernelProgram | None) -> str:
 
 
 def _require_types(problem: Problem, _target: TargetName) -> None:
-    if problem.dtype not in DTYPES:
-        raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
+    if problem.dtype not in CPU_DTYPES:
+        raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(CPU_DTYPES)} {GPUS_TAKE_IT}")
 
 
 def _plan(choice: str, settings: RunSettings, machine: Machine) -> Plan:

@@ -6,13 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import CUDA, TargetName
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
 from tuner.core.errors import UsageError
-from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import CHIPS, DeviceError, chip_of, most_specific
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Script
 from tuner.core.machine import Compiler, Roofline
-from tuner.core.problem import INPUT_DTYPES, NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.quantization import CONSTANT
 from tuner.core.runs import Baseline, StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES, Sources

@@ -8,8 +8,8 @@ from typing import final
 
 import numpy as np
 
+from tuner.core.dtypes import FLOAT8S
 from tuner.core.errors import CandidateError, Stage, TunerError, failing_as_member
-from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import AbstractDevice, DeviceError, chip_of
 from tuner.core.interfaces import (
     AbstractBaselineSource,

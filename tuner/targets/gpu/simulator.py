@@ -6,12 +6,13 @@ from typing import final
 
 import numpy as np
 
+from tuner.core.dtypes import SUM_DTYPES
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu import DeviceError, StreamOrder
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.interfaces import AbstractEvaluator, Artifact, Effort
 from tuner.core.numpy_types import is_nan
-from tuner.core.problem import SUM_DTYPES, Problem
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.payload.cpu import ENTRY
 from tuner.payload.reference import (

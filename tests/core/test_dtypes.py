@@ -1,0 +1,58 @@
+"""The table of types: each row is what numpy and ml_dtypes say, and other tables follow from it."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tuner.core.dtypes import (
+    CPU_DTYPES,
+    FLOATS,
+    INPUT_DTYPES,
+    NUMBER_TYPES,
+    ROWS,
+    SUM_DTYPES,
+    TENSOR_DTYPES,
+    NumberType,
+    number_type,
+)
+from tuner.core.numpy_types import DTYPES
+
+ALL_FLOATS = [row for row in ROWS.values() if row.is_float and row.name != "tf32"]
+
+
+@pytest.mark.parametrize("row", ALL_FLOATS, ids=lambda row: str(row.name))
+def test_the_limits_of_a_float_are_those_of_its_numpy_type(row: NumberType) -> None:
+    limits = ml_dtypes.finfo(DTYPES[row.mlir])  # type: ignore[no-untyped-call]
+    assert row.format is not None
+    assert row.bits == limits.bits
+    assert row.epsilon == float(limits.eps)
+    assert row.largest == float(limits.max)
+    assert row.format.smallest_normal == float(limits.smallest_normal)
+    assert row.smallest == float(limits.smallest_subnormal)
+
+
+def test_tf32_has_the_mantissa_of_f16_and_the_exponents_of_f32() -> None:
+    assert ROWS["tf32"].mlir == "f32"
+    assert ROWS["tf32"].epsilon == ROWS["f16"].epsilon
+    assert number_type("tf32").format != number_type("f32").format
+    assert number_type("tf32").smallest == 2.0**-136
+
+
+@pytest.mark.parametrize("name", INPUT_DTYPES)
+def test_each_type_that_is_multiplied_has_sums_a_c_type_and_extreme_numbers(name: str) -> None:
+    row = ROWS[name]
+    assert row.extremes is not None
+    assert row.c
+    assert all(ROWS[output].bias_exponent or output == "i32" for output in (row.sums, *row.narrow))
+    assert row.name in (*CPU_DTYPES, *TENSOR_DTYPES)
+    assert row.is_float == ROWS[row.sums].is_float
+    assert ROWS[row.sums].bits >= row.bits
+    largest = 4 * row.extremes.largest_whole * 2.0 ** (row.extremes.large + row.extremes.column)
+    assert largest * 2**10 < ROWS[row.sums].largest
+
+
+def test_names_of_rows_and_of_mlir_find_the_same_row() -> None:
+    for mlir, row in NUMBER_TYPES.items():
+        assert number_type(mlir) == number_type(row.name) == row
+    assert {name for name in FLOATS if np.dtype(DTYPES[name]).itemsize * 8 != ROWS[name].bits} == set()
+    assert SUM_DTYPES == ("f32", "f64", "i32")

@@ -1,0 +1,264 @@
+"""The table of types: a row for each type of numbers that is stored, multiplied or summed.
+
+A problem's dtype is the name of a row. It is an MLIR type, or a shorter name of numbers that are stored as an
+MLIR type: tf32 is f32 of which the last 13 bits of the mantissa are 0, e4m3 and e5m2 are 8-bit floats. What
+an instruction, a library or a chip does with a type is a row of theirs, which names the types that it takes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from tuner.core.errors import UsageError
+from tuner.core.typed_arguments import shown
+
+
+@dataclass(frozen=True)
+class FloatFormat:
+    """A binary floating-point format as in IEEE 754."""
+
+    fraction_bits: int  # of the mantissa, without the leading 1
+    least: int  # exponent of the smallest normal number
+    greatest: int  # exponent of the largest numbers
+    has_infinity: bool = True  # else the largest bit pattern is NaN alone
+
+    @property
+    def epsilon(self) -> float:
+        """Returns the machine epsilon: the distance from 1 to the next larger number."""
+        return 2.0**-self.fraction_bits
+
+    @property
+    def smallest(self) -> float:
+        """Returns the least positive number, which is subnormal."""
+        return 2.0 ** (self.least - self.fraction_bits)
+
+    @property
+    def smallest_normal(self) -> float:
+        """Returns the least positive number with all bits of the mantissa."""
+        return 2.0**self.least
+
+    @property
+    def largest(self) -> float:
+        """Returns the largest finite number."""
+        units = 1.0 if self.has_infinity else 2.0
+        return (2.0 - units * self.epsilon) * 2.0**self.greatest
+
+
+@dataclass(frozen=True)
+class ExtremeExponents:
+    """Exponents of two of the extreme numbers that kernels are verified with, for one dtype.
+
+    Sums of large rows times columns must not overflow in the type of the sums. Processors' instructions for
+    pairs of bf16 read subnormal numbers as zeros; tensor cores do so for tf32.
+    """
+
+    large: int  # of a row of A
+    small: int  # of a row; gives subnormal numbers where the type's arithmetic supports them
+    column: int  # of a column of B, positive or negative
+    largest_whole: int = 15  # of the integers that are multiplied: four bits, exact also as subnormal numbers
+
+
+@dataclass(frozen=True)
+class NumberType:
+    """A type of numbers: how it is stored, and how its products are summed. Integers have no sign in MLIR.
+
+    ``sums`` is "" where no kernel multiplies numbers of the type, ``vector`` where no CPU kernel does.
+    """
+
+    name: str
+    bits: int  # in memory
+    numpy_name: str  # in numpy, or in ml_dtypes
+    c: str = ""  # C type of an element in memory: an unsigned integer for the bits of what C does not have
+    format: FloatFormat | None = None  # None: an integer
+    stored: str = ""  # MLIR type in memory, where it is another one
+    sums: str = ""  # dtype in which products are summed
+    narrow: tuple[str, ...] = ()  # types that C may have besides the type of the sums
+    vector: str = ""  # type in which a CPU's vector instructions multiply it, without dot products
+    ptx: str = ""  # its name in PTX's products of matrices; "": tensor cores do not multiply it
+    extremes: ExtremeExponents | None = None
+    bias_exponent: int = 0  # of the large numbers of a bias that kernels are verified with
+
+    @property
+    def mlir(self) -> str:
+        """Returns the MLIR element type in memory: f32 for tf32, f8E4M3FN for e4m3."""
+        return self.stored or self.name
+
+    @property
+    def bytes(self) -> int:
+        """Returns the bytes of one element in memory, rounded up: 1 for i1."""
+        return -(-self.bits // 8)
+
+    @property
+    def epsilon(self) -> float:
+        """Returns the machine epsilon; 0 for integers. The unit roundoff is half of it."""
+        return 0.0 if self.format is None else self.format.epsilon
+
+    @property
+    def smallest(self) -> float:
+        """Returns the least positive number of a float; 0 for integers, which lose nothing below it."""
+        return 0.0 if self.format is None else self.format.smallest
+
+    @property
+    def largest(self) -> float:
+        """Returns the largest finite number; of integers the first power of two that is too large."""
+        return 2.0 ** (self.bits - 1) if self.format is None else self.format.largest
+
+    @property
+    def is_float(self) -> bool:
+        """Returns whether the type has NaN, infinity and signed zeros, or some of them."""
+        return self.format is not None
+
+    @property
+    def is_c_bits(self) -> bool:
+        """Returns whether C code has numbers of the type only as bits of an integer."""
+        return self.is_float and self.c.startswith("uint")
+
+
+_SINGLE = FloatFormat(23, -126, 127)
+_ROWS = (
+    NumberType(
+        "f32",
+        32,
+        "float32",
+        "float",
+        _SINGLE,
+        sums="f32",
+        vector="f32",
+        extremes=ExtremeExponents(60, -145, 30),
+        bias_exponent=100,
+    ),
+    NumberType(
+        "f64",
+        64,
+        "float64",
+        "double",
+        FloatFormat(52, -1022, 1023),
+        sums="f64",
+        vector="f64",
+        extremes=ExtremeExponents(400, -1070, 300),
+        bias_exponent=900,
+    ),
+    NumberType(
+        "bf16",
+        16,
+        "bfloat16",
+        "uint16_t",
+        FloatFormat(7, -126, 127),
+        sums="f32",
+        narrow=("bf16",),
+        vector="f32",
+        ptx="bf16",
+        extremes=ExtremeExponents(60, -60, 20),
+        bias_exponent=100,
+    ),
+    NumberType(
+        "f16",
+        16,
+        "float16",
+        "uint16_t",
+        FloatFormat(10, -14, 15),
+        sums="f32",
+        narrow=("f16",),
+        ptx="f16",
+        extremes=ExtremeExponents(4, -20, 2),
+        bias_exponent=13,
+    ),
+    NumberType(
+        "tf32",
+        32,
+        "float32",
+        "float",
+        FloatFormat(10, -126, 127),
+        stored="f32",
+        sums="f32",
+        ptx="tf32",
+        extremes=ExtremeExponents(60, -60, 20),
+    ),
+    NumberType(
+        "i8", 8, "int8", "int8_t", sums="i32", vector="i16", ptx="s8", extremes=ExtremeExponents(3, 0, 0)
+    ),
+    NumberType(
+        "e4m3",
+        8,
+        "float8_e4m3fn",
+        "uint8_t",
+        FloatFormat(3, -6, 8, has_infinity=False),
+        stored="f8E4M3FN",
+        sums="f32",
+        narrow=("f16", "bf16"),
+        ptx="e4m3",
+        extremes=ExtremeExponents(4, -9, 2),
+    ),
+    NumberType(
+        "e5m2",
+        8,
+        "float8_e5m2",
+        "uint8_t",
+        FloatFormat(2, -14, 15),
+        stored="f8E5M2",
+        sums="f32",
+        narrow=("f16", "bf16"),
+        ptx="e5m2",
+        extremes=ExtremeExponents(10, -16, 4, largest_whole=7),
+    ),
+    NumberType("i32", 32, "int32", "int32_t"),
+    NumberType("i64", 64, "int64", "int64_t"),
+    NumberType("i16", 16, "int16", "int16_t"),
+    NumberType("i1", 1, "bool_"),
+    NumberType("index", 64, "int64"),
+)
+
+ROWS: Final[Mapping[str, NumberType]] = MappingProxyType({row.name: row for row in _ROWS})
+# MLIR type -> its row
+NUMBER_TYPES: Final[Mapping[str, NumberType]] = MappingProxyType(
+    {row.mlir: row for row in _ROWS if row.name != "tf32"}
+)
+STORED: Final = {row.name: row.stored for row in _ROWS if row.stored}  # dtype -> MLIR type in memory
+INPUT_DTYPES: Final = tuple(row.name for row in _ROWS if row.sums)  # of A and B
+SUM_DTYPES: Final = tuple(dict.fromkeys(row.sums for row in _ROWS if row.sums))
+NARROW_OUTPUTS: Final = {row.name: row.narrow for row in _ROWS if row.narrow}
+OUTPUTS: Final = (*SUM_DTYPES, *dict.fromkeys(name for names in NARROW_OUTPUTS.values() for name in names))
+CPU_DTYPES: Final = tuple(row.name for row in _ROWS if row.vector)
+TENSOR_DTYPES: Final = tuple(row.name for row in _ROWS if row.ptx)  # that tensor cores multiply
+FLOAT8S: Final = tuple(row.name for row in _ROWS if row.is_float and row.bits == 8)
+FLOATS: Final = tuple(row.name for row in _ROWS if row.is_float and row.bits > 8 and not row.stored)
+# numpy's name -> dtype; "float32" means f32, not tf32
+NUMPY_NAMES: Final = {
+    row.numpy_name: row.name
+    for row in _ROWS
+    if row.name in (*INPUT_DTYPES, *SUM_DTYPES) and row.name != "tf32"
+}
+
+
+def number_type(dtype: str) -> NumberType:
+    """Returns the row of a dtype or an MLIR type ("e4m3", "f8E4M3FN"). Raises KeyError for another name."""
+    return ROWS[dtype] if dtype in ROWS else NUMBER_TYPES[dtype]
+
+
+def dtype_name(dtype: object) -> str:
+    """Returns tuner's name ("f32") of a numpy dtype or scalar type, or of numpy's name for it ("float32").
+
+    Any other text is returned unchanged and unchecked. Raises UsageError for any other object.
+    """
+    if isinstance(dtype, str):
+        return NUMPY_NAMES.get(dtype, dtype)
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", "")
+    if name not in NUMPY_NAMES:
+        raise UsageError(f"dtype: found {shown(dtype)}, allowed {', '.join(INPUT_DTYPES)}, or a numpy type")
+    return NUMPY_NAMES[name]
+
+
+def natural_output(dtype: str) -> str:
+    """Returns the default type of C for a dtype of A and B, that of its sums: f32 for bf16, i32 for i8."""
+    return ROWS[dtype].sums if dtype in INPUT_DTYPES else "f32"
+
+
+def narrow_output(dtype: str, given: str) -> str:
+    """Returns the ``Problem.output`` for a type of C, ``given``: "" for the default type of ``dtype``."""
+    return "" if given == natural_output(dtype) else given
+
+
+def output_names(dtype: str) -> tuple[str, ...]:
+    """Returns the types that C may have where A and B have type ``dtype``, the default type first."""
+    return (natural_output(dtype), *NARROW_OUTPUTS.get(dtype, ()))
