@@ -25,7 +25,9 @@ def test_the_bias_stands_before_the_output_and_has_its_type(layout: str) -> None
     assert [(each.name, each.bytes) for each in buffers] == [("a", 42), ("b", 70), ("bias", 20), ("c", 60)]
 
 
-@pytest.mark.parametrize(("code", "is_serialized"), [("C7510", True), ("C7519", True), ("C7508", False)])
+@pytest.mark.parametrize(
+    ("code", "is_serialized"), [("C7510", True), ("C7513", True), ("C7519", True), ("C7508", False)]
+)
 def test_a_note_of_the_assembler_may_say_that_products_wait(code: str, is_serialized: bool) -> None:
     notes = ("something else", f"({code}) Potential Performance Loss: wgmma.mma_async ...")
     assert Resources("k", 168, 0, 0, 0, 0, 0, 0.2, 1, notes).is_serialized is is_serialized

@@ -92,7 +92,7 @@ class DeviceProgram:
 
 
 # Notes of ptxas 13 that mean a pipeline of wgmma with a wait in every step: "Potential Performance Loss: ..."
-SERIALIZED = ("C7510", "C7511", "C7514", "C7517", "C7519")
+SERIALIZED = ("C7510", "C7511", "C7513", "C7514", "C7517", "C7519")
 
 
 @dataclass(frozen=True)

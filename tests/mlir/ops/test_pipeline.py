@@ -38,6 +38,7 @@ BECOMES = {
     "wgmma_pipeline_f16_nn": (line(), payload()),
     "wgmma_pipeline_boxes": (line(stores="tma"), with_epilogue(payload(), "f16")),  # of shared memory
     "wgmma_pipeline_tiles": (line(tiles=2, block_k=32), payload("f32", "nt", k=32)),
+    "wgmma_pipeline_registers": (line(block_k=32), payload("f32", k=96)),  # B is the left operand
 }
 OF_GRID = payload().replace("affine.apply affine_map<(d0) -> (d0 * 64)>(%bx)", "gpu.grid_dim x")
 ANY_GRID = payload().replace("%gx = %c2", "%gx = %any").replace("%c2 = arith.constant 2 : index", ANY)
@@ -47,7 +48,9 @@ REFUSED = [
     (line(), payload(body=PRODUCT), "found 1 linalg.matmul and 0 linalg.fill, allowed one of each"),
     (line(), payload("f64"), "found elements f64 summed in f32, allowed f16, .* summed in f32, i8 in i32"),
     (line(), payload(k=100), "A: found rows of 200 bytes, allowed multiples of 16"),
-    (line(block_k=32), payload("f32", k=64), "B: found 4-byte elements with k not innermost"),
+    (line(block_k=64), payload("f32", k=64), "B: found 64 k of 4-byte elements read by lanes, allowed 32"),
+    (line(block_k=128), payload("i8", k=128), "found elements i8 summed in f32, allowed f16"),
+    (line(block_k=32, consumers=3), payload("f32", k=64), "found 3, allowed some that divide 64 columns"),
     (line(consumers=3), payload(), "consumers: found 3, allowed some that divide 64 rows"),
     (line(tiles=0), payload(), "tiles: found 0, allowed 1 or more"),
     (line(tiles=2), payload().replace("(%bx)", "(%tx)"), "found a corner computed by an argument of the"),

@@ -183,6 +183,8 @@ def test_products_of_8_bit_integers_wrap_or_saturate(left: str, right: str, word
     np.testing.assert_array_equal(accumulator([out[:, i] for i in range(4)], "s32"), expected)
 
 
+FROM_REGISTERS = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r2, %r3, %r4, %r5}, "
+FROM_REGISTERS += "{%r6, %r7, %r8, %r9}, %rd4, %q2, 1, 1, 0;"
 MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r2, %r3, %r4, %r5}, %rd3, %rd4, %q2, 1, 1, 0, 0;"
 
 
@@ -192,6 +194,7 @@ MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r2, %r3, %r4, %r5}, %
         (f"{FENCE}; {MMA} {COMMIT}; {STORE} {WAIT} 0;", None),  # read too early: NaN
         (f"{FENCE}; {MMA} {COMMIT}; mov.b32 %r2, 0; {MMA} {COMMIT}; {WAIT} 0;", Defect.IN_FLIGHT),
         (f"{FENCE}; {MMA} {COMMIT}; st.shared.b32 [0], %r1; {WAIT} 0;", Defect.IN_FLIGHT),
+        (f"{FENCE}; {FROM_REGISTERS} {COMMIT}; mov.b32 %r6, 7; {WAIT} 0;", Defect.IN_FLIGHT),
         (f"{MMA} {COMMIT}; {WAIT} 0;", Defect.MISSING_WGMMA_FENCE),
         (f"{FENCE}; {MMA} {COMMIT};", Defect.UNFINISHED),
         (f"st.shared.b32 [0], %r1; bar.sync 0; {FENCE}; {MMA} {COMMIT}; {WAIT} 0;", Defect.MISSING_FENCE),

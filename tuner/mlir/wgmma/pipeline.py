@@ -9,7 +9,7 @@ from tuner.mlir.ir.building import affine, branch, create, index, plus, symbol, 
 from tuner.mlir.ir.linalg import apply_epilogue, find_epilogue
 from tuner.mlir.ir.memrefs import bounds_of
 from tuner.mlir.ir.reading import walk
-from tuner.mlir.wgmma.integers import as_i32, as_index, calculate, compare, shared_pointer, word
+from tuner.mlir.wgmma.integers import as_i32, as_index, calculate, compare, shared_pointer
 from tuner.mlir.wgmma.launch import (
     BlockTiles,
     Corner,
@@ -35,7 +35,15 @@ from tuner.mlir.wgmma.plan import (
     PipelinePlan,
     read_matmul,
 )
-from tuner.mlir.wgmma.warpgroups import Consumer, Ring, RingPosition, Source, create_producer
+from tuner.mlir.wgmma.register_operand import Lane, RegisterConsumer
+from tuner.mlir.wgmma.warpgroups import (
+    Consumer,
+    Ring,
+    RingPosition,
+    Source,
+    create_producer,
+    synchronise_warp,
+)
 
 # Stores of adjacent pairs, which ``tuner.finish_stores`` completes.
 #
@@ -56,6 +64,9 @@ def create_stores(
     ``sums``: one LLVM struct per 64 rows of C; ``first``: row and column of the block's tile; ``consumer``
     and ``thread``, i32 values: numbers of the warpgroup and of the thread in it.
     """
+    if plan.a.is_read_by_lanes:
+        _create_stores_of_lanes(plan, sums, c, first, consumer, Lane.of(thread))
+        return
     warp, lane = calculate("shrui", thread, 5), calculate("andi", thread, 31)
     above = calculate("addi", calculate("muli", consumer, plan.consumer_rows), calculate("muli", warp, 16))
     row = _sum(first[0], calculate("addi", above, calculate("shrui", lane, 2)))
@@ -69,10 +80,38 @@ def create_stores(
                 create("vector.store", [], [vector, c, at, place])
 
 
+def _create_stores_of_lanes(
+    plan: PipelinePlan, sums: list[Value], c: Value, first: tuple[Value, Value], consumer: Value, lane: Lane
+) -> None:
+    """Creates the stores where a lane's rows of the left operand are neighbours, see ``Lane``.
+
+    Of swapped operands these are columns of C: two sums of one row of C are 8 rows of the fragment apart.
+    """
+    own = calculate("addi", calculate("muli", consumer, plan.consumer_rows), lane.first_row())
+    across = calculate("muli", lane.column, 2)
+    row, column = (
+        _sum(*each) for each in zip(first, (across, own) if plan.is_swapped else (own, across), strict=True)
+    )
+    for fragment, structure in enumerate(sums):
+        for group in range(plan.b.rows // 8):
+            for number in range(2):
+                words = [4 * group + 2 * number, 4 * group + 2 * number + 1]
+                at = plus(row, fragment * MMA_ROWS + number), plus(column, 8 * group)
+                if plan.is_swapped:
+                    words = [4 * group + number, 4 * group + 2 + number]
+                    at = plus(row, 8 * group + number), plus(column, fragment * MMA_ROWS)
+                create("vector.store", [], [_pair(plan, structure, words), c, *at])
+
+
 def pair_of(plan: PipelinePlan, sums: Value, group: int, half: int) -> Value:
     """Creates a thread's two adjacent sums of a fragment, in ``group`` of 8 columns, 8 ``half`` rows on."""
+    first = 4 * group + 2 * half
+    return _pair(plan, sums, [first, first + 1])
+
+
+def _pair(plan: PipelinePlan, sums: Value, words: list[int]) -> Value:
     kind = ir.Type.parse(plan.accumulator_kinds[1])
-    pair = [_element(sums, kind, 4 * group + 2 * half + each) for each in range(2)]
+    pair = [_element(sums, kind, word) for word in words]
     return value("vector.from_elements", ir.VectorType.get([2], kind), *pair)
 
 
@@ -95,7 +134,6 @@ def _element(structure: Value, kind: Type, position: int) -> Value:
 # The TMA skips elements outside of C. A wait with ``.read`` frees a box; only a wait without ``.read``, which
 # ends the block, ensures that all results are in C. PTX ISA, "cp.async.bulk.wait_group".
 
-ALL_LANES = -1
 GROUP_COLUMNS = 8  # columns of C per matrix of stmatrix
 PAIRS_AT_ONCE = 2  # groups of columns whose upper and lower halves are the four matrices of one stmatrix
 CHUNK_SHIFT = 4  # matrices have rows of 16 bytes
@@ -155,7 +193,7 @@ class StagedStores:
             return
         is_newest = number == 0 and count % BOXES != 0  # the last store of the previous tile used this box
         branch(_elected(), lambda: _wait(0 if is_newest else BOXES - 1, read=ir.UnitAttr.get()))
-        _synchronise_warp()
+        synchronise_warp()
 
     def _fill(self, box: Value, sums: Value, part: int, at: tuple[Value, Value], lane: Value) -> None:
         groups = BOX_COLUMNS // GROUP_COLUMNS
@@ -179,7 +217,7 @@ class StagedStores:
             kind=ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"),
             space=ir.Attribute.parse("#nvvm.shared_space<cta>"),
         )
-        _synchronise_warp()
+        synchronise_warp()
 
     def _results(self, sums: Value, group: int, half: int, at: tuple[Value, Value]) -> Value:
         pair = pair_of(self.plan, sums, group, half)
@@ -210,10 +248,6 @@ def _elected() -> Value:
     return value("nvvm.elect.sync", ir.IntegerType.get_signless(1))
 
 
-def _synchronise_warp() -> None:
-    create("nvvm.bar.warp.sync", [], [word(ALL_LANES)])
-
-
 def _wait(newest: int, **attributes: ir.Attribute) -> None:
     kind = ir.IntegerType.get_signless(32)
     create("nvvm.cp.async.bulk.wait_group", group=ir.IntegerAttr.get(kind, newest), **attributes)
@@ -227,7 +261,8 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     of stages in shared memory: one elected thread of the last warpgroup copies tiles of A and B in advance
     by TMA, which reads zeros outside of the true sizes; the other warpgroups multiply by wgmma, one group in
     flight, and store pairs of sums by ``vector.store`` for ``tuner.finish_stores``, or final results by TMA.
-    Needs sm_90a.
+    Of f32 (products in tf32) one operand may have k not innermost: lanes read it into registers, 32 of k per
+    stage; if it is B, the operands change places, and the warpgroups divide the columns of C. Needs sm_90a.
 
         gpu.launch blocks(...) in (...) threads(...) in (...) {
           %y = memref.subview %b[0, %j] [192, 64] [1, 1] : memref<192x128xf16> to ...
@@ -259,9 +294,10 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     ``splits`` (1): above 1, each of that many blocks along z sums a part of k, a multiple of ``block_k``,
     for ``tuner.finish_stores`` in a mode that adds the parts. The handle (a func.func) stays valid; handles
     to the launch's linalg ops do not. Silenceable failure, with launches before it rewritten: no such
-    launch; tiles that TMA or wgmma do not support, operands of 1 or 4 bytes in which k is not innermost, and
-    rows whose size is not a multiple of 16 bytes; too many sums for the registers of a thread; several tiles
-    per block where the grid is not constant or the tile's origin depends on more than block ids.
+    launch; tiles that TMA or wgmma do not support, k not innermost in an operand of 1 byte or in both of 4
+    bytes, rows whose size is not a multiple of 16 bytes; too many sums for the registers of a thread;
+    several tiles per block where the grid is not constant or the tile's origin depends on more than block
+    ids.
     """
 
     def change(self, function: Op) -> str | None:
@@ -299,7 +335,7 @@ def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
         is_tf32 = plan.kind == "tf32"
         maps = [
             create_tensor_map(matrix, tile.box, is_tf32=is_tf32)
-            for matrix, tile in zip(found.matrices, (plan.a, plan.b), strict=False)
+            for matrix, tile in zip(found.operands(plan), (plan.a, plan.b), strict=True)
         ]
         if plan.stores == "tma" and found.epilogue is not None:
             found.retype_output(found.epilogue)
@@ -338,8 +374,9 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
 
         def fetch(corner: Corner, position: RingPosition) -> RingPosition:
             row, column = map(as_i32, corner())
-            a = Source(plan.a, 0, maps[0], row, rank if plan.a.parts > 1 else None)
-            b = Source(plan.b, plan.a.bytes, maps[1], column, rank if plan.b.parts > 1 else None)
+            left, right = (column, row) if plan.is_swapped else (row, column)
+            a = Source(plan.a, 0, maps[0], left, rank if plan.a.parts > 1 else None)
+            b = Source(plan.b, plan.a.bytes, maps[1], right, rank if plan.b.parts > 1 else None)
             return create_producer(ring, (a, b), position, first_k)
 
         tiles.create_loop(ring.first_position(1), fetch)
@@ -349,7 +386,8 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
         within = calculate("andi", thread, WARPGROUP - 1)
 
         def multiply(corner: Corner, position: RingPosition) -> RingPosition:
-            sums, after = Consumer(ring, number, within).create(position)
+            consumer = RegisterConsumer if plan.a.is_read_by_lanes else Consumer
+            sums, after = consumer(ring, number, within).create(position)
             if staged is None:
                 create_stores(plan, sums, found.matrices[2], corner(), number, within)
             else:

@@ -1,6 +1,6 @@
 """The plan of a pipeline: the matmul of a block as read from a launch; tiles, stages, shared memory."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.core.dtypes import TENSOR_DTYPES, number_type
 from tuner.mlir.bindings import Op, Value, ir
@@ -26,6 +26,7 @@ MMA_ROWS = 64  # rows of A per wgmma
 BOX_LIMIT = 256  # elements along one dimension of a box; cuTensorMapEncodeTiled
 SWIZZLE_128 = 1 << 62  # layout type of a matrix descriptor
 UNIT_BYTES = 16  # unit of addresses and offsets in a matrix descriptor
+LANE_BYTES = 4  # of the elements that lanes read: one in each register
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class OperandTile:
     item_bytes: int
     is_k_major: bool
     parts: int = 1  # blocks of a cluster that share the tile: each copies a part of every box to all blocks
+    is_read_by_lanes: bool = False  # wgmma takes the operand from registers, which lanes fill from the tile
 
     @property
     def line(self) -> int:
@@ -114,6 +116,11 @@ class OperandTile:
             return f"{name}: {found}, allowed multiples of {ATOM_LINES} lines"
         if self.box[0] > BOX_LIMIT or self.rows % rows_of_one:
             return f"{name}: found {self.rows} rows, allowed multiples of {rows_of_one} up to {BOX_LIMIT}"
+        if self.is_read_by_lanes:
+            is_allowed = not self.is_k_major and self.item_bytes == LANE_BYTES and self.depth == self.line
+            found = f"found {self.depth} k of {self.item_bytes}-byte elements read by lanes"
+            allowed = f"allowed {LINE_BYTES // LANE_BYTES} of 4-byte ones with k not innermost"
+            return None if is_allowed else f"{name}: {found}, {allowed}"
         if not self.is_k_major and self.item_bytes != 2:  # PTX ISA: imm-trans only for .f16 and .bf16
             return f"{name}: found {self.item_bytes}-byte elements with k not innermost, allowed 2-byte ones"
         return None
@@ -127,6 +134,7 @@ REGISTERS_OF_BLOCK = 64 * 1024
 # Number of consumers -> accumulators per thread that leave registers for addresses. ptxas rejects 128 of them
 # where a block of 512 threads starts with 128 registers per thread, regardless of setmaxnreg.
 SUMS_LIMIT = {1: 192, 2: 192, 3: 80}
+FRAGMENT_WORDS = 4  # registers of a left operand per wgmma
 REGISTERS_BESIDES_SUMS = 48  # with fewer left, registers move from the producer to the consumers
 CLUSTERS = ((1, 1), (2, 1), (1, 2))
 STORES = ("direct", "tma")
@@ -140,7 +148,7 @@ UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two cons
 class PipelinePlan:
     """The sizes of a pipeline: one producer warpgroup copies tiles for ``consumers`` that multiply."""
 
-    a: OperandTile
+    a: OperandTile  # the left operand of wgmma, of 64 rows
     b: OperandTile
     k: int  # elements of the whole sum
     stages: int
@@ -150,6 +158,7 @@ class PipelinePlan:
     tiles: int = 1  # tiles of C that a block computes, one after another
     stores: str = "direct"  # or "tma": results of 16 bits, through boxes in shared memory
     splits: int = 1  # parts of the sum, each computed by other blocks
+    is_swapped: bool = False  # C^T = B^T A^T: ``a`` is the tile of B, whose rows are columns of C
 
     @property
     def accumulator_kinds(self) -> tuple[str, str]:
@@ -166,8 +175,12 @@ class PipelinePlan:
 
     @property
     def readers(self) -> int:
-        """Returns how many consumer warpgroups release a stage: those of all blocks of the cluster."""
-        return self.consumers * self.cluster_blocks
+        """Returns how many arrivals release a stage, of all blocks of the cluster.
+
+        One for each consumer warpgroup; where lanes read the left operand, one for each warp.
+        """
+        of_consumer = WARPS_OF_CONSUMER if self.a.is_read_by_lanes else 1
+        return self.consumers * of_consumer * self.cluster_blocks
 
     @property
     def k_tiles(self) -> int:
@@ -184,6 +197,12 @@ class PipelinePlan:
     @property
     def sums(self) -> int:
         return self.b.rows // 2  # per thread: 64 rows x columns of C, shared by 128 threads
+
+    @property
+    def held(self) -> int:
+        """Returns the registers per thread of sums, and of two sets of fragments where lanes read them."""
+        fragment = 2 * FRAGMENT_WORDS * self.a.steps if self.a.is_read_by_lanes else 0
+        return self.fragments * (self.sums + fragment)
 
     @property
     def stage_bytes(self) -> int:
@@ -221,7 +240,7 @@ class PipelinePlan:
     def registers(self) -> tuple[int, int] | None:
         """Returns the registers per thread to set for (producer, consumer); None if equal shares suffice."""
         equal = REGISTERS_OF_BLOCK // self.threads
-        is_enough = self.fragments * self.sums + REGISTERS_BESIDES_SUMS <= equal
+        is_enough = self.held + REGISTERS_BESIDES_SUMS <= equal
         return None if is_enough else UNEQUAL_REGISTERS
 
     def why_not(self) -> str | None:
@@ -235,12 +254,14 @@ class PipelinePlan:
         if self.tiles < 1:
             return f"tiles: found {self.tiles}, allowed 1 or more"
         if self.b.rows > N_LIMIT:
-            return f"B: found {self.b.rows} columns of C, allowed {N_LIMIT}"
-        if self.fragments * self.sums > SUMS_LIMIT[self.consumers]:
-            found = f"found {self.fragments * self.sums} sums per thread"
+            name, lines = ("A", "rows") if self.is_swapped else ("B", "columns")
+            return f"{name}: found {self.b.rows} {lines} of C, allowed {N_LIMIT}"
+        if self.held > SUMS_LIMIT[self.consumers]:
+            found = f"found {self.held} sums{' and fragments' if self.a.is_read_by_lanes else ''} per thread"
             return f"consumers: {found}, allowed {SUMS_LIMIT[self.consumers]} with {self.consumers}"
         rows = self.consumers * MMA_ROWS
-        return self._why_not_stored() or self.a.why_not("A", rows) or self.b.why_not("B", N_MULTIPLE)
+        left, right = ("B", "A") if self.is_swapped else ("A", "B")
+        return self._why_not_stored() or self.a.why_not(left, rows) or self.b.why_not(right, N_MULTIPLE)
 
     def _why_not_stored(self) -> str | None:
         if self.splits < 1 or (self.splits > 1 and self.k % (self.a.depth * self.splits)):
@@ -299,16 +320,21 @@ class BlockMatmul:
             pitch = ir.MemRefType(matrix.type).get_strides_and_offset()[0][0] * item_bytes
             if pitch % ROW_BYTES:
                 return f"{name}: found rows of {pitch} bytes, allowed multiples of {ROW_BYTES}"
-        if knobs.consumers < 1 or self.tile[0] % knobs.consumers:
-            return f"consumers: found {knobs.consumers}, allowed some that divide {self.tile[0]} rows"
-        a, b = (
+        tiles = [
             OperandTile(rows, knobs.block_k, item_bytes, is_last, parts)
             for rows, is_last, parts in zip(self.tile, self.k_is_last, knobs.cluster[::-1], strict=True)
-        )
+        ]
+        is_swapped = item_bytes == LANE_BYTES and self.k_is_last == (True, False)
+        left, right = tiles[::-1] if is_swapped else tiles
+        if knobs.consumers < 1 or left.rows % knobs.consumers:
+            lines = "columns" if is_swapped else "rows"
+            return f"consumers: found {knobs.consumers}, allowed some that divide {left.rows} {lines}"
+        if item_bytes == LANE_BYTES and not left.is_k_major:
+            left = replace(left, is_read_by_lanes=True)
         kind = KINDS[str(element)]
         plan = PipelinePlan(
-            a,
-            b,
+            left,
+            right,
             self.k,
             knobs.stages,
             knobs.consumers,
@@ -317,6 +343,7 @@ class BlockMatmul:
             knobs.tiles,
             knobs.stores,
             knobs.splits,
+            is_swapped,
         )
         return plan.why_not() or (self._why_not_staged() if plan.stores == "tma" else None) or plan
 
@@ -328,6 +355,11 @@ class BlockMatmul:
         if pitch % ROW_BYTES:
             return f"stores: found tma for rows of {pitch} bytes, allowed multiples of {ROW_BYTES}"
         return None
+
+    def operands(self, plan: PipelinePlan) -> tuple[Value, Value]:
+        """Returns the matrices of the left and of the right operand of ``plan``."""
+        a, b, _ = self.matrices
+        return (b, a) if plan.is_swapped else (a, b)
 
     @property
     def epilogue(self) -> Op | None:

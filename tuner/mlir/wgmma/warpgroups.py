@@ -39,6 +39,7 @@ from tuner.mlir.wgmma.plan import (
 
 SUSPEND_NS = 0x989680  # time limit of one try_wait before it is repeated, as in CUTLASS
 POSITION_WORDS = 2
+ALL_LANES = -1
 
 
 @dataclass(frozen=True)
@@ -151,13 +152,13 @@ class Consumer:
             position = RingPosition(*carried[:POSITION_WORDS])
             before, *so_far = carried[POSITION_WORDS:]
             new = self._multiply(position, so_far, is_first=False)
-            _wait_groups(1)
+            wait_groups(1)
             self._release(before)
             return [*ring.next_position(position).values, position.stage, *new]
 
         carried = [*ring.next_position(first).values, first.stage, *sums]
         stage, parity, last, *sums = loop_i32(1, plan.k_tiles, carried, step)
-        _wait_groups(0)
+        wait_groups(0)
         if plan.tiles > 1:
             self._release(last)
         return sums, RingPosition(stage, parity)
@@ -214,7 +215,13 @@ def _advance(descriptor: Value, offset_bytes: int) -> Value:
     return value("arith.addi", descriptor.type, descriptor, long_word(offset_bytes // UNIT_BYTES))
 
 
-def _wait_groups(newest: int) -> None:
+def synchronise_warp() -> None:
+    """Creates a barrier of the threads of a warp."""
+    create("nvvm.bar.warp.sync", [], [word(ALL_LANES)])
+
+
+def wait_groups(newest: int) -> None:
+    """Creates the wait until all groups of products but the ``newest`` are complete."""
     kind = ir.IntegerType.get_signless(64)
     create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, newest))
 

@@ -80,6 +80,7 @@ def _multiply(operands: Operands) -> Step:
             shared.report_agent(unordered, int(group.lanes[0]))
             operation = fragments.Operation(
                 targets=mma.targets,
+                left_registers=operands.names(1) if mma.has_left_in_registers else (),
                 left=reads[0][0],
                 right=reads[1][0],
                 watched=watched,

@@ -221,6 +221,7 @@ class Operation:
     """A wgmma.mma_async that is issued and not yet waited for: operands, result registers and flags."""
 
     targets: tuple[str, ...]
+    left_registers: tuple[str, ...]  # that hold A; () if it is in shared memory
     left: Array  # [row, k] raw
     right: Array  # [column, k] raw
     watched: tuple[Watched, ...]
@@ -308,11 +309,20 @@ class Warpgroups:
         for group in self.executing(resident.mask):
             while len(group.groups) > newest:
                 for operation in group.groups.pop(0):
+                    self._check_left(resident, group, operation)
                     self._retire(group, operation)
             flying = [operation for some in (*group.groups, group.open) for operation in some]
             pending = {name for operation in flying for name in operation.targets}
             for name in [name for name in group.live if name not in pending]:
                 resident.put(name, group.lanes, group.live.pop(name))
+
+    def _check_left(self, resident: Registers, group: Warpgroup, operation: Operation) -> None:
+        if not operation.left_registers:
+            return
+        registers = [resident.read(name)[group.lanes] for name in operation.left_registers]
+        item_bytes = 4 // ELEMENTS[operation.kinds[0]]
+        if (register_operand(registers, item_bytes) != operation.left).any():
+            self._report(Defect.IN_FLIGHT, group, "a register of A was written while in flight")
 
     def _retire(self, group: Warpgroup, operation: Operation) -> None:
         for operand in operation.watched:

@@ -39,6 +39,19 @@ def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -
     assert [each.registers for each in plans] == [(40, 232), None, None]
 
 
+def of_lanes(rows: int = 128, columns: int = 256, consumers: int = 2) -> PipelinePlan:
+    """Returns a plan of tf32 whose left operand lanes read into registers."""
+    left = OperandTile(rows, 32, 4, is_k_major=False, is_read_by_lanes=True)
+    right = OperandTile(columns, 32, 4, is_k_major=True)
+    return PipelinePlan(left, right, 1024, 4, consumers, "tf32", is_swapped=True)
+
+
+def test_lanes_that_read_the_left_operand_hold_two_sets_of_fragments_and_each_warp_releases_a_stage() -> None:
+    found = of_lanes()
+    assert (found.why_not(), found.readers, found.held) == (None, 8, 128 + 2 * 16)
+    assert (found.registers, of_lanes(64, 64, 1).registers) == ((40, 232), None)
+
+
 @pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("broken", "reason"),
@@ -54,6 +67,10 @@ def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -
         (plan(rows=128, consumers=1), "consumers: found 256 sums per thread, allowed 192 with 1"),
         (plan(rows=192, consumers=3), "consumers: found 128 sums per thread, allowed 80 with 3"),
         (plan(rows=192, columns=64), "A: found 192 rows, allowed multiples of 128"),
+        (of_lanes(columns=320), "A: found 320 rows of C, allowed 256"),
+        (of_lanes(rows=192), "B: found 192 rows, allowed multiples of 128"),
+        (of_lanes(rows=256), "consumers: found 320 sums and fragments per thread, allowed 192 with 2"),
+        (of_lanes(rows=192, columns=128, consumers=3), "consumers: found 96 sums and fragments per thread"),
     ],
 )
 def test_what_cannot_be_built_reports_why(broken: PipelinePlan, reason: str) -> None:
@@ -109,6 +126,8 @@ def test_copies_and_their_parts_fill_a_tile_without_gaps() -> None:
         (OperandTile(320, 64, 2, is_k_major=True), "B: found 320 rows, allowed multiples of 8 up to 256"),
         (OperandTile(60, 64, 2, is_k_major=True), "B: found 1 parts of 60 lines, allowed multiples of 8"),
         (OperandTile(72, 64, 2, is_k_major=True, parts=2), "B: found 2 parts of 36 lines, allowed"),
+        (OperandTile(64, 64, 4, False, is_read_by_lanes=True), "B: found 64 k of 4-byte elements read by"),
+        (OperandTile(64, 32, 4, True, is_read_by_lanes=True), "B: found 32 k of 4-byte elements read by"),
     ],
 )
 def test_a_tile_that_cannot_be_multiplied_reports_why(tile: OperandTile, reason: str) -> None:

@@ -71,6 +71,20 @@ RING = Breaks(wgmma(Matmul(128, 64, 1160, "f16"), block_m=128, stages=3, consume
     ("tiles do not begin at an atom of the swizzle", change(PLACED, r"\1 add.s32 \2, \2, 128;")),
     ("consumers take others' rows", change(r"shl\.b32\s+(%r\d+), (%r\d+), 13;", r"shl.b32 \1, \2, 12;")),
 ))  # fmt: skip
+# Fragments of B in registers, two sets in turn; of few steps, LLVM unrolls the loop.
+FRAGMENT = r"ld\.shared\.v2\.b32 \{(%r\d+), (%r\d+)\}, (\[%r\d+\+\d+\]);"
+OPERANDS = r"(\{(%r\d+), %r\d+, %r\d+, %r\d+\}, %rd\d+, p, 1, 1; \})"
+REGISTERS = Breaks(wgmma(Matmul(72, 128, 676, "tf32"), block_k=32, block_n=128, stages=3, consumers=2), (
+    ("rows of a pair are exchanged", only(4, FRAGMENT, r"ld.shared.v2.b32 {\2, \1}, \3;")),
+    ("the stage is not there when fragments are read", only(1, WAIT, "mov.pred P1, -1;")),
+    ("a stage is released while it is read", change(r"(wgmma\.wait_group\.sync\.aligned\s+)1;", r"\g<1>2;")),
+    ("other lanes may not have read their fragments", drop(r"bar\.warp\.sync\s+-1;")),
+    ("one warp releases a stage for all", change(r"(mbarrier\.init\S+\s+\[[^\]]+\]), %r\d+;", r"\1, 1;")),
+    ("the last products are not waited for", drop(r"wgmma\.wait_group\.sync\.aligned\s+0;")),
+    ("there is no wgmma.fence", drop(r"wgmma\.fence\.sync\.aligned;")),
+    ("sums begin with what was in the registers", change(r"setp\.ne\.b32 p, 0, 0;", "setp.ne.b32 p, 1, 0;")),
+    ("fragments are written while they are read", only(5, OPERANDS, r"\1 mov.b32 \2, 0;")),
+))  # fmt: skip
 COPY = r"(cp\.async\.bulk\.tensor\.2d\S+?)\.multicast::cluster ([^;]*), %rs\d+;"
 BARRIER = r"barrier\.cluster\.arrive;\s+barrier\.cluster\.wait;"
 REMOTE = r"mapa\.shared::cluster\.u64\s+(%rd\d+), (%rd\d+), %r\d+;"
@@ -163,7 +177,7 @@ EXCHANGE = Breaks(exchanging(Matmul(32, 32, 32, "f16", output="f16")), (
     ("columns are stored in another order", only(0, ROW_STORE, r"\1\3, \2")),
 ))  # fmt: skip
 BREAKS = {"ring": RING, "clusters": CLUSTERS, "parts of K": PARTS_OF_K, "tiles": TILES}
-BREAKS |= {"stores": STORES, "exchange": EXCHANGE}
+BREAKS |= {"stores": STORES, "exchange": EXCHANGE, "registers": REGISTERS}
 
 
 @pytest.mark.drawn(2)

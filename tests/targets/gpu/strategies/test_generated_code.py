@@ -18,7 +18,9 @@ from tuner.core.problem import Matmul, Problem
 from tuner.payload.reference import draw, draw_base, output_dtype
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.simulator.ptx.geometry import Index3
-from tuner.targets.gpu.compiler import Ptxas, find_ptxas
+from tuner.targets.gpu.compiler import Ptxas, find_ptxas, locate
+from tuner.targets.gpu.cycle_model import main_loop
+from tuner.targets.gpu.sass import listing_of, read_kernels
 from tuner.targets.gpu.simulator import simulate_program
 
 pytestmark = pytest.mark.mlir
@@ -232,3 +234,36 @@ def test_the_large_tile_keeps_registers_whatever_stores_c(stores: str, instructi
     assert program.ptx.count(instruction) == count
     assert ("c_map0" in program.launches[0].arguments) == (stores == "tma")
     points.require_large_tile_kept(program)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "products", "loads"),
+    [
+        ({"block_m": 256, "block_n": 128}, 4, 8),
+        ({"block_m": 256, "block_n": 128, "cluster": "1x2", "tiles": 4}, 4, 8),
+        ({"block_m": 128, "block_n": 256}, 8, 16),  # two tiles of 64 rows per warpgroup
+    ],
+)
+def test_products_of_tf32_nn_read_b_from_registers_and_do_not_wait_for_each_other(
+    ptxas: Ptxas, knobs: Knobs, products: int, loads: int
+) -> None:
+    program = large_wgmma(Matmul(4096, 4096, 4096, "tf32"), block_k=32, **knobs).program()
+    name = f"wgmma.mma_async.sync.aligned.m64n{knobs['block_m']}k8.f32.tf32.tf32 {{"
+    copies = 4  # of a step: the first, two in the loop, the last
+    assert program.ptx.count(name) == copies * products
+    assert program.ptx.count("ld.shared.v2.b32") == copies * loads
+    (resources,) = ptxas.assemble(program).resources
+    assert (resources.spilled_bytes, resources.is_serialized) == (0, False)
+    assert resources.registers == 168
+
+
+def test_a_step_of_tf32_nn_takes_at_most_45_instructions(ptxas: Ptxas) -> None:
+    nvdisasm = locate("nvdisasm")
+    if nvdisasm is None:
+        pytest.skip("needs nvdisasm")
+    one = large_wgmma(Matmul(4096, 4096, 4096, "tf32"), block_k=32, block_m=256, block_n=128)
+    (kernel,) = read_kernels(listing_of(ptxas.assemble(one.program()).cubin, nvdisasm.path))
+    loop = kernel.code[slice(*present(main_loop(kernel)))]
+    products = [each for each in loop if each.name.startswith("HGMMA.64x256x8.F32.TF32")]
+    assert len(products) == 8  # two steps of 32 of K
+    assert len(loop) <= 2 * 45

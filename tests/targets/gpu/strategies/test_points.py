@@ -124,6 +124,13 @@ POINTS = (
     case(wgmma, BatchMatmul(2, 136, 72, 8, "f16", "tn", output="f16"), stores="tma", block_m=128),
     case(wgmma, Matmul(67, 128, 72, "f16", "nn", "bias_relu", "f16"), 3, stores="exchange", tiles=2),
     case(wgmma, Matmul(66, 64, 40, "tf32", "nt"), stores="exchange", block_k=32),
+    # tf32 nn: B in registers, operands exchanged
+    case(wgmma, Matmul(70, 132, 420, "tf32", "nn", "bias_relu"), 1, block_k=32, block_n=128, consumers=2),
+    case(wgmma, Matmul(136, 72, 100, "tf32"), 2, block_k=32, block_n=128, tiles=3, stages=3),
+    case(wgmma, Matmul(136, 260, 96, "tf32"), 3, block_k=32, block_n=128, cluster="1x2", tiles=2),
+    case(wgmma, Matmul(130, 200, 64, "tf32"), block_k=32, block_n=192, consumers=3, cluster="2x1"),
+    case(wgmma, Matmul(200, 68, 32, "tf32"), 4, block_k=32, block_m=192),
+    case(wgmma, BatchMatmul(2, 60, 72, 260, "tf32"), 5, block_k=32, splits=4, stages=3),
 )  # fmt: skip
 
 
@@ -166,6 +173,20 @@ def test_random_points_of_tensor_cores_are_right_and_free_of_races(
         allowed = feasible_set(problem, strategy, chip)
         one = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))), chip)
         require_right(one, seed=None if strategy == MMA_SYNC else int(rng.integers(100)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_a_random_point_of_tf32_nn_is_right_on_wgmma_without_bank_conflicts(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, n, k = (4 * int(size) for size in rng.integers(1, 60, 3))
+    problem = Matmul(m, n, k, "tf32")
+    allowed = feasible_set(problem, points.WGMMA, points.HOPPER)
+    one = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))), points.HOPPER)
+    assert "wgmma" in compiled(one).ptx
+    for simulation in require_right(one, seed=seed):
+        reads = [found for found in simulation.conflicts if found.instruction.startswith("ld.shared")]
+        assert {found.ratio for found in reads} <= {1.0}
 
 
 def require_shared_bytes(one: GpuPoint) -> None:
@@ -346,7 +367,7 @@ def test_too_much_shared_memory_is_refused_by_the_constraint_and_by_the_compiler
 def test_other_chips_and_layouts_that_wgmma_refuses_have_no_point() -> None:
     for problem, chip, why in (
         (Matmul(64, 64, 64, "f16"), "sm_90", "matmul_gpu_wgmma: the GPU has no wgmma"),
-        (Matmul(64, 64, 64, "tf32"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
+        (Matmul(64, 64, 64, "tf32", "tn"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
         (Matmul(64, 64, 64, "e4m3"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
     ):
         with pytest.raises(UsageError, match=re.escape(why)):

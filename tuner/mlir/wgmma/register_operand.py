@@ -1,0 +1,280 @@
+"""A consumer whose left operand passes through registers: tf32 in which k is not innermost.
+
+``wgmma`` reads tf32 from shared memory only with k innermost. Fragments in registers have no such limit:
+lanes read them from the tile as it lies there. Where B has n innermost and A has k innermost, the operands
+change places: C^T = B^T A^T, so B is the left operand and rows of the product are columns of C.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Value, ir
+from tuner.mlir.ir.building import branch, create, value
+from tuner.mlir.wgmma.integers import calculate, compare, i32, long_word, loop_i32
+from tuner.mlir.wgmma.plan import (
+    FRAGMENT_WORDS,
+    LANE_BYTES,
+    LINE_BYTES,
+    MMA_DEPTH_BYTES,
+    MMA_ROWS,
+    UNIT_BYTES,
+    PipelinePlan,
+)
+from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition, synchronise_warp, wait_groups
+
+# The fragment of a lane, and where it lies. Lane l of warp w holds, with g = l / 4 and t = l % 4, rows
+# 16 w + g and 8 more, k = t and 4 more: a pair of rows per k. PTX ISA, "Register Fragments for
+# wgmma.mma_async".
+#
+# Which rows of the tile these are is free, since only the stores see it. Pairs are neighbours in the tile, so
+# a lane reads a pair by one load of 8 bytes. A line of 128 bytes has chunks of 16 bytes, of two pairs each;
+# with the swizzle, chunk c of line k lies at c ^ (k % 8). The 16 lanes of half a warp read four lines: pairs
+# g = 0, 1 of chunk c and g = 2, 3 of chunk c + 4 lie in 8 different chunks then, in all banks. So a line of
+# 32 rows is for two warps: the first has chunks 0, 4, 1, 5, the second 2, 6, 3, 7.
+
+CHUNK_SHIFT = 4  # chunks of 16 bytes
+HALF_LINES = 4  # the second pair of rows of a fragment is of k + 4
+WORD_BITS = 32
+LOW_WORD = (1 << WORD_BITS) - 1
+ATT_DIALECT = 0  # LLVM's number of the assembler dialect; PTX has only one
+FRAGMENT_LINE = LINE_BYTES // LANE_BYTES  # rows in a line
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Where a thread's rows of the left operand lie: its warp, ``group`` = lane / 4, and lane % 4, i32."""
+
+    warp: Value
+    group: Value
+    column: Value
+
+    @classmethod
+    def of(cls, thread: Value) -> "Lane":
+        """Creates the numbers of a lane from the thread's number in its warpgroup, an i32."""
+        lane = calculate("andi", thread, 31)
+        warp = calculate("shrui", thread, 5)
+        return cls(warp, calculate("shrui", lane, 2), calculate("andi", lane, 3))
+
+    def chunk(self) -> Value:
+        """Creates the number of the chunk, in a line of 32 rows, that the lane's pair is in."""
+        second_line_half = calculate("shli", calculate("andi", self.warp, 1), 1)
+        upper = calculate("shrui", self.group, 2)
+        odd = calculate("andi", calculate("shrui", self.group, 1), 1)
+        return calculate("addi", calculate("addi", second_line_half, upper), calculate("shli", odd, 2))
+
+    def first_row(self) -> Value:
+        """Creates the lane's first row of 64 in the tile; the second of its pair is the next."""
+        line = calculate("muli", calculate("shrui", self.warp, 1), FRAGMENT_LINE)
+        in_chunk = calculate("shli", calculate("andi", self.group, 1), 1)
+        return calculate("addi", calculate("addi", line, calculate("shli", self.chunk(), 2)), in_chunk)
+
+    def pair_bytes(self, depth: int) -> tuple[Value, Value]:
+        """Creates the byte offsets in a tile of ``depth`` k of the pairs of rows of two k, 4 apart."""
+        line = calculate("muli", calculate("shrui", self.warp, 1), depth * LINE_BYTES)
+        line = calculate("addi", line, calculate("muli", self.column, LINE_BYTES))
+        swizzled = calculate("shli", calculate("xori", self.chunk(), self.column), CHUNK_SHIFT)
+        in_chunk = calculate("shli", calculate("andi", self.group, 1), 3)
+        first = calculate("addi", calculate("addi", line, swizzled), in_chunk)
+        other_chunk = calculate("xori", first, HALF_LINES << CHUNK_SHIFT)
+        return first, calculate("addi", other_chunk, HALF_LINES * LINE_BYTES)
+
+
+# The loop. Fragments of a set of registers may be written only after the group that reads them is complete,
+# so two sets are used in turn, and the loop has two steps. A step:
+#
+# fence; products; commit; wait for all groups but the newest; release the previous stage; wait until the next
+# stage is full; read its fragments
+#
+# Reads of a stage overlap the products of the stage before. In another order, as with the reads at the start
+# of a step, ptxas serializes the products (C7513). Each warp releases a stage for itself: a thread knows of
+# reads by other lanes after a barrier of its warp, but not of those by other warps.
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What the loop carries: fragments of a stage that were read, the stage multiplied last, and its sums."""
+
+    position: RingPosition  # of the fragments
+    before: Value  # stage multiplied last, an i32
+    fragments: tuple[Value, ...]  # words
+    sums: tuple[Value, ...]  # one LLVM struct per 64 rows
+
+    @property
+    def values(self) -> list[Value]:
+        return [*self.position.values, self.before, *self.fragments, *self.sums]
+
+    def with_values(self, values: Sequence[Value]) -> "_Step":
+        first = POSITION_WORDS + 1
+        last = first + len(self.fragments)
+        position = RingPosition(*values[:POSITION_WORDS])
+        return _Step(position, values[POSITION_WORDS], (*values[first:last],), (*values[last:],))
+
+
+@dataclass(frozen=True)
+class RegisterConsumer:
+    """A generator of the code of one consumer: a warpgroup that holds fragments of the left operand."""
+
+    ring: Ring
+    number: Value  # consumer's number, an i32 that is uniform in its threads
+    thread: Value  # thread's number in the warpgroup, an i32
+
+    def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
+        """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
+
+        ``sums``: one LLVM struct of a thread's accumulators per 64 rows of the left operand.
+        """
+        plan = self.ring.plan
+        pairs = self._pair_addresses()
+        sums = self._multiply(first.stage, self._read(first, pairs), (None,) * plan.fragments)
+        before, after = first.stage, self.ring.next_position(first)
+        if plan.k_tiles > 1:
+            wait_groups(1)  # of one group for none: without it ptxas serializes the products
+            sums, before, after = self._create_loop(
+                _Step(after, before, self._read(after, pairs), sums), pairs
+            )
+        wait_groups(0)
+        if plan.tiles > 1:
+            self._release(before)
+        return list(sums), after
+
+    def _create_loop(self, step: _Step, pairs: list[Value]) -> tuple[tuple[Value, ...], Value, RingPosition]:
+        """Creates all steps but the first; returns sums, the last stage and the position after it."""
+
+        def two_steps(_number: Value, carried: list[Value]) -> list[Value]:
+            return self._next(self._next(step.with_values(carried), pairs), pairs).values
+
+        steps = self.ring.plan.k_tiles - 2  # that read fragments of the next stage
+        if steps >= 2:
+            step = step.with_values(loop_i32(0, steps // 2, step.values, two_steps))
+        if steps % 2:
+            step = self._next(step, pairs)
+        sums = self._multiply(step.position.stage, step.fragments, step.sums)
+        if self.ring.plan.tiles > 1:
+            wait_groups(1)
+            self._release(step.before)
+        return sums, step.position.stage, self.ring.next_position(step.position)
+
+    def _next(self, step: _Step, pairs: list[Value]) -> _Step:
+        sums = self._multiply(step.position.stage, step.fragments, step.sums)
+        wait_groups(1)
+        self._release(step.before)
+        following = self.ring.next_position(step.position)
+        return _Step(following, step.position.stage, self._read(following, pairs), sums)
+
+    def _pair_addresses(self) -> list[Value]:
+        """Creates the addresses of the lane's pairs of rows, of k = t and t + 4, in the first stage."""
+        plan = self.ring.plan
+        rows_before = calculate("muli", self.number, plan.a.offset_bytes(plan.consumer_rows, 0))
+        tile = calculate("addi", self.ring.start, rows_before)
+        return [calculate("addi", tile, pair) for pair in Lane.of(self.thread).pair_bytes(plan.a.depth)]
+
+    def _read(self, position: RingPosition, pairs: list[Value]) -> tuple[Value, ...]:
+        """Creates the wait for a stage and the reads of its fragments; returns their words, step by step."""
+        ring, plan = self.ring, self.ring.plan
+        ring.wait(ring.full(position.stage), position)
+        stage = calculate("muli", position.stage, plan.stage_bytes)
+        addresses = [calculate("addi", pair, stage) for pair in pairs]
+        return tuple(
+            word
+            for row in range(0, plan.consumer_rows, MMA_ROWS)
+            for number in range(plan.a.steps)
+            for address in addresses
+            for word in load_pair(address, plan.a.offset_bytes(row, number))
+        )
+
+    def _multiply(
+        self, stage: Value, words: Sequence[Value], sums: Sequence[Value | None]
+    ) -> tuple[Value, ...]:
+        plan = self.ring.plan
+        right = self._right(stage)
+        create("nvvm.wgmma.fence.aligned")
+        new = []
+        for number, so_far in enumerate(sums):
+            for step in range(plan.a.steps):
+                first = (number * plan.a.steps + step) * FRAGMENT_WORDS
+                left = words[first : first + FRAGMENT_WORDS]
+                so_far = create_product(plan, so_far, left, right.at(plan.b.offset_bytes(0, step)))
+            new.append(so_far)
+        create("nvvm.wgmma.commit.group.sync.aligned")
+        return tuple(new)
+
+    def _right(self, stage: Value) -> "Descriptor":
+        plan = self.ring.plan
+        first = calculate("addi", self.ring.start, plan.a.bytes)
+        units = calculate("shrui", first, UNIT_BYTES.bit_length() - 1)
+        low = calculate("addi", units, plan.b.descriptor & LOW_WORD)
+        of_stage = calculate("muli", stage, plan.stage_bytes // UNIT_BYTES)
+        return Descriptor(calculate("addi", low, of_stage), plan.b.descriptor >> WORD_BITS)
+
+    def _release(self, stage: Value) -> None:
+        """Creates each warp's arrivals at a stage's empty barriers: lane i arrives at that in block i."""
+        lane = calculate("andi", self.thread, 31)
+        is_speaker = compare("ult", lane, self.ring.plan.cluster_blocks)
+        synchronise_warp()
+        branch(is_speaker, lambda: self.ring.release(stage, lane))
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A matrix descriptor in two words: the address is in the lower one, which no carry leaves."""
+
+    low: Value  # an i32
+    high: int
+
+    def at(self, offset_bytes: int) -> Value:
+        """Creates the descriptor, an i64, of the operand ``offset_bytes`` further in shared memory."""
+        low = calculate("addi", self.low, offset_bytes // UNIT_BYTES)
+        wide = value("arith.extui", ir.IntegerType.get_signless(64), low)
+        return value("arith.ori", wide.type, wide, long_word(self.high << WORD_BITS))
+
+
+def load_pair(address: Value, offset_bytes: int) -> list[Value]:
+    """Creates a load of 8 bytes of shared memory; returns its two words, i32 values.
+
+    Inline PTX, since LLVM keeps its order among waits for mbarriers and products, which are inline PTX too.
+    """
+    pair = value(
+        "llvm.inline_asm",
+        ir.Type.parse("!llvm.struct<(i32, i32)>"),
+        address,
+        **_assembly(f"ld.shared.v2.b32 {{$0, $1}}, [$2+{offset_bytes}];", "=r,=r,r"),
+    )
+    return [_word(pair, i32(), number) for number in range(2)]
+
+
+def create_product(plan: PipelinePlan, sums: Value | None, left: Sequence[Value], right: Value) -> Value:
+    """Creates one wgmma with a fragment in registers; returns the new sums, an LLVM struct.
+
+    ``sums``: None for the first product, which sets them. ``left``: four words; ``right``: the descriptor.
+    Upstream's op takes descriptors only.
+    """
+    kind = ir.Type.parse(plan.accumulator_kinds[1])
+    struct = ir.Type.parse(f"!llvm.struct<({', '.join([plan.accumulator_kinds[1]] * plan.sums)})>")
+    so_far = [] if sums is None else [_word(sums, kind, number) for number in range(plan.sums)]
+    first = plan.sums + len(so_far)
+    depth = MMA_DEPTH_BYTES // plan.a.item_bytes
+    name = f"wgmma.mma_async.sync.aligned.m{MMA_ROWS}n{plan.b.rows}k{depth}.f32.{plan.kind}.{plan.kind}"
+    results = ", ".join(f"${number}" for number in range(plan.sums))
+    words = ", ".join(f"${number}" for number in range(first, first + FRAGMENT_WORDS))
+    adds = int(sums is not None)
+    text = (
+        f"{{ .reg .pred p; setp.ne.b32 p, {adds}, 0; "
+        f"{name} {{{results}}}, {{{words}}}, ${first + FRAGMENT_WORDS}, p, 1, 1; }}"
+    )
+    ties = [str(number) for number in range(len(so_far))]
+    constraints = ["=f"] * plan.sums + ties + ["r"] * FRAGMENT_WORDS + ["l"]
+    return value("llvm.inline_asm", struct, *so_far, *left, right, **_assembly(text, ",".join(constraints)))
+
+
+def _assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
+    return {
+        "asm_string": ir.StringAttr.get(text),
+        "constraints": ir.StringAttr.get(constraints),
+        "asm_dialect": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ATT_DIALECT),
+        "has_side_effects": ir.UnitAttr.get(),
+    }
+
+
+def _word(structure: Value, kind: ir.Type, position: int) -> Value:
+    place = ir.DenseI64ArrayAttr.get([position])
+    return value("llvm.extractvalue", kind, structure, position=place)
