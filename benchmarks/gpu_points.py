@@ -35,6 +35,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "pad_bytes": 0,
         "prefetch": 0,
         "min_blocks": 0,
+        "order_products": 0,
     },
     HOPPER: {
         "block_m": 128,

@@ -25,6 +25,7 @@ from tuner.mlir.gpu_ops.element_types import ElementTypesOp, UseFp8Op, UseTf32Op
 from tuner.mlir.gpu_ops.finish_stores import FinishStoresOp
 from tuner.mlir.gpu_ops.grid import SplitKOp, SwizzleBlocksOp
 from tuner.mlir.gpu_ops.ldmatrix import FixTransposedAOp, MergeLdmatrixOp
+from tuner.mlir.gpu_ops.order_products import OrderProductsOp
 from tuner.mlir.gpu_ops.pad_views import PadViewsOp
 from tuner.mlir.gpu_ops.prefetch_fragments import PrefetchFragmentsOp
 from tuner.mlir.gpu_ops.set_aside_epilogue import SetAsideEpilogueOp
@@ -217,6 +218,7 @@ OPS = (
     InsertBarriersOp,
     MergeLdmatrixOp,
     LanesAlongKOp,
+    OrderProductsOp,
     QuantizedMatmulOp,
     ReorderWeightsOp,
     SkipHiddenKeysOp,
