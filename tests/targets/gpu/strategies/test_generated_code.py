@@ -27,6 +27,7 @@ pytestmark = pytest.mark.mlir
 SEED_CASE = Matmul(5376, 2048, 5376)
 SHALLOW = replace(SEED_CASE, sizes=(5376, 2048, 672))  # as many blocks, an eighth of the steps to simulate
 Knobs = dict[str, Any]
+OF_TRANSPOSED: Knobs = {"transpose_a": 1, "vector_a": 1, "pad_bytes": 16}
 SEED_TILE: Knobs = dict.fromkeys(("block_m", "block_n"), 64) | {"block_k": 32, "depth": 4}
 SEED_TILE |= {"split_m": 1, "split_n": 1}
 WGMMA_16 = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
@@ -45,6 +46,7 @@ def require_no_spills(program: KernelProgram) -> None:
     [
         *((Matmul(128, 128, 64), {"depth": depth}) for depth in range(5)),
         (Matmul(128, 128, 64, layout="tn"), {}),
+        (Matmul(128, 128, 64), OF_TRANSPOSED),
         (Matmul(128, 128, 64, layout="nt"), OF_NT),
         (Matmul(64, 128, 64, "f64"), {**OF_F64, "vector_a": 2, "vector_b": 2, "block_m": 64, "split_n": 4}),
     ],
@@ -76,6 +78,16 @@ def test_the_main_loop_of_cuda_cores_is_multiply_adds_fed_by_wide_loads_and_cp_a
     copies = re.findall(r"cp\.async\.cg\.shared\.global[^;]*, 16", ptx)
     assert len(copies) == 4 * (2 + 1)  # before the loop and in it
     assert ptx.count("st.global.v4") == 16
+
+
+def test_a_transposed_tile_of_a_is_copied_by_elements_and_read_by_rows() -> None:
+    one = GpuPoint(Matmul(4096, 4096, 4096), Candidate.of(SIMT, SIMT_LARGE | OF_TRANSPOSED))
+    assert points.is_feasible(one)
+    ptx = one.program().ptx
+    loop = ptx[ptx.rindex("\n$", 0, ptx.index("ld.shared")) : ptx.index("st.global")]
+    assert loop.count("ld.shared.v4") == (2 + 2) * 16  # of A along M, of B along N, for each step of K
+    assert len(re.findall(r"cp\.async\.ca\.shared\.global[^;]*, 4", ptx)) == 8 * (2 + 1)  # of A
+    assert len(re.findall(r"cp\.async\.cg\.shared\.global[^;]*, 16", ptx)) == 2 * (2 + 1)  # of B
 
 
 def test_the_seed_case_takes_dynamic_shared_memory() -> None:

@@ -53,6 +53,8 @@ POINTS = (
     case(simt, Matmul(97, 33, 91), depth=0, block_n=32, split_n=1),
     case(simt, Matmul(300, 70, 16), depth=1, group=8),
     case(simt, Matmul(65, 99, 44, layout="tn"), block_m=64, thread_m=8, unroll_k=1),
+    case(simt, Matmul(67, 61, 37, epilogue="bias_relu"), transpose_a=1, pad_bytes=16),
+    case(simt, Matmul(64, 64, 70), 1, transpose_a=1, block_m=64, block_k=16, depth=3, prefetch=1),
     case(simt, Matmul(70, 72, 44, layout="nt", epilogue="bias_relu"), **OF_NT),
     case(simt, Matmul(61, 66, 33, "f64", epilogue="bias_relu"), **OF_F64, split_m=2, block_n=32),
     case(simt, Matmul(64, 66, 34, "f64", "nt"), **(OF_F64 | OF_NT | {"split_n": 4, "split_m": 2})),
