@@ -94,9 +94,11 @@ class EnvironmentRow(Base):
     id: Mapped[int] = mapped_column(ID, primary_key=True)
     content_sha256: Mapped[str] = mapped_column(unique=True)  # of all fields
     fingerprint: Mapped[str] = mapped_column(index=True)  # Compiler.fingerprint
+    tools: Mapped[str] = mapped_column(index=True, server_default="")  # Compiler.tools
     mlir: Mapped[str]
     packages: Mapped[list[Any]] = mapped_column(sa.JSON)  # [[distribution, version], ...]
     pipeline_sha256: Mapped[str]
+    verifier: Mapped[str] = mapped_column(server_default="")
 
 
 class ScriptRow(Base):

@@ -210,7 +210,15 @@ def same_code(script_sha256: str | None, artifact_sha256: str | None) -> "Select
 
 
 def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | None) -> "AnySelect":
-    """Returns the SELECT of the latest reusable trial of equal code and key; a hash of None matches all."""
+    """Returns the SELECT of the latest reusable trial of equal code and key; a hash of None matches all.
+
+    Without a script, whose code is then known, sources of the compiler need not be equal.
+    """
+    is_made_alike = (
+        EnvironmentRow.tools == key.compiler.tools
+        if script_sha256 is None
+        else EnvironmentRow.fingerprint == key.compiler.fingerprint
+    )
     return (
         trial_select()
         .join(RunRow.environment)
@@ -220,7 +228,7 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
             RunRow.target == key.target.text,
             RunRow.threads == key.threads,
             MachineRow.name == key.machine,
-            EnvironmentRow.fingerprint == key.compiler,
+            is_made_alike,
             TrialRow.reused_from_id.is_(None),
             TrialRow.stale.is_(None),
             or_(

@@ -3,8 +3,9 @@
 A trial is timed in the search and verified on further inputs in the final re-measurement. Where that finds
 the code wrong, no reader may see its time any more, nor that of a trial with equal code:
 
-- of equal problem, target, threads, machine and compiler, for which outcomes are reused: failed as well;
-- of the same problem under another compiler or on another machine: stale, to be evaluated again.
+- of equal problem, target, threads, machine and tools, for which outcomes are reused: failed as well, and so
+  are those of an equal script under equal sources;
+- of the same problem under other tools or on another machine: stale, to be evaluated again.
 """
 
 import sqlalchemy as sa
@@ -26,16 +27,19 @@ def refute(connection: Connection, trial_id: int, failure: Failure) -> tuple[int
     """Makes a timed trial, and those of equal code, failed trials without a time; returns the ids of all."""
     of_machine = TIMED_RUN.join(MACHINE, MACHINE.c.id == RUN.c.machine_id)
     of_all = of_machine.join(ENVIRONMENT, ENVIRONMENT.c.id == RUN.c.environment_id)
-    columns = (*FACTS, MACHINE.c.name, ENVIRONMENT.c.fingerprint)
+    columns = (*FACTS, MACHINE.c.name, ENVIRONMENT.c.fingerprint, ENVIRONMENT.c.tools)
     trial = connection.execute(select(*columns).select_from(of_all).where(TRIAL.c.id == trial_id)).one()
     is_code = TRIAL.c.artifact_sha256 == trial.artifact_sha256  # unknown, NULL: equal to none
+    is_script = TRIAL.c.script_sha256 == trial.script_sha256
+    is_compiled_alike = ENVIRONMENT.c.fingerprint == trial.fingerprint
+    # without tools: of before they were stored
+    is_made_alike = sa.or_(is_compiled_alike, (ENVIRONMENT.c.tools == trial.tools) & (trial.tools != ""))
     is_alike = sa.and_(
         RUN.c.problem_id == trial.problem_id,
         RUN.c.target == trial.target,
         RUN.c.threads == trial.threads,
         MACHINE.c.name == trial.name,
-        ENVIRONMENT.c.fingerprint == trial.fingerprint,
-        sa.or_(is_code, TRIAL.c.script_sha256 == trial.script_sha256),
+        sa.or_(is_code & is_made_alike, is_script & is_compiled_alike),
         TRIAL.c.status.in_(WORKED),
     )
     alike = connection.scalars(select(TRIAL.c.id).select_from(of_all).where(is_alike)).all()

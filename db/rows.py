@@ -161,7 +161,10 @@ def machine_of(row: MachineRow) -> Machine:
 def environment_row(compiler: Compiler) -> EnvironmentRow:
     """Returns a new row of the table ``environment`` for a compiler; a hash of its fields is the key."""
     return EnvironmentRow(
-        content_sha256=_content_sha256(compiler), fingerprint=compiler.fingerprint, **asdict(compiler)
+        content_sha256=_content_sha256(compiler),
+        fingerprint=compiler.fingerprint,
+        tools=compiler.tools,
+        **asdict(compiler),
     )
 
 

@@ -183,6 +183,12 @@ class Store:
             run = _known(session, RunRow, run_id)
             run.status, run.process = RUNNING, encode(this_process())
 
+    def set_compiler(self, run_id: int, compiler: Compiler) -> None:
+        """Says that ``compiler`` makes the code of all trials of a run, under which they are found again."""
+        with self._database.writing() as session:
+            run = _known(session, RunRow, run_id)
+            run.environment = interned(session, rows.environment_row(compiler))
+
     def extend_run(self, run_id: int, trials: int | None, budget_s: float | None) -> None:
         """Replaces the limits of a run: number of trials, and seconds; None means no limit."""
         with self._database.writing() as session:

@@ -64,9 +64,10 @@ pytest_runtest_call = pytest_runtest_setup  # a fixture or the test itself may n
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Each process of the tests, with what it starts, waits for no kernel and reads no code of others."""
+    """Each process of the tests, with what it starts, waits for no kernel, and reads no code or history."""
     os.environ[FOLDER_VARIABLE] = str(tmp_path_factory.mktemp("locks"))
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("caches"))
+    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("histories"))
 
 
 @pytest.fixture(autouse=True)

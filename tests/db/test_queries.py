@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
 from tests.db.values import (
+    COMPILER,
     KEY,
     MACHINE,
     SCRIPT,
@@ -217,11 +218,25 @@ def test_nothing_is_recalled_without_equal_code_or_under_another_key(store: Stor
     for script, artifact in (("", ""), (sha256("another"), ""), ("", "beef"), (sha256(SCRIPT), "beef")):
         assert store.recall(KEY, script, artifact) is None
     assert store.recall(KEY) is None
-    others: dict[str, Any] = {"machine": "Ryzen 9 avx2", "compiler": "LLVM 22", "threads": 2}
+    others: dict[str, Any] = {
+        "machine": "Ryzen 9 avx2",
+        "compiler": replace(COMPILER, mlir="LLVM 22"),
+        "threads": 2,
+    }
     others |= {"problem": Matmul(512, 512, 513), "target": TargetName("simulator")}
     for name, other in others.items():
         assert store.recall(replace(KEY, **{name: other}), sha256(SCRIPT)) is None
     assert store.recall(KEY, sha256(SCRIPT)) is not None
+
+
+def test_other_sources_know_equal_code_and_no_script_and_another_verifier_knows_neither(store: Store) -> None:
+    add(store, begin(store), 0, outcome(timed(0.5), artifact="c0de"))
+    edited = replace(KEY, compiler=replace(COMPILER, pipeline_sha256="cd" * 32))
+    assert store.recall(edited, sha256(SCRIPT)) is None
+    assert store.recall(edited, None, "c0de") is not None
+    verified = replace(KEY, compiler=replace(COMPILER, verifier="2"))
+    assert store.recall(verified, sha256(SCRIPT)) is None
+    assert store.recall(verified, None, "c0de") is None
 
 
 @pytest.mark.drawn(2)

@@ -140,7 +140,10 @@ def test_any_settings_come_back_as_given(store: Store, chosen: RunSettings, load
 
 
 def test_every_field_is_a_column() -> None:
-    for value, row, others in ((Machine, MachineRow, set()), (Compiler, EnvironmentRow, {"fingerprint"})):
+    for value, row, others in (
+        (Machine, MachineRow, set()),
+        (Compiler, EnvironmentRow, {"fingerprint", "tools"}),
+    ):
         columns = {column.name for column in row.__table__.columns}
         assert {field.name for field in fields(value)} == columns - {"id", "content_sha256"} - others
 
@@ -162,7 +165,7 @@ def test_a_compiler_of_another_package_version_is_another_row() -> None:
     other = replace(COMPILER, packages=(("numba-cuda-mlir", "0.6.2"),))
     row = rows.environment_row(other)
     assert row.content_sha256 != rows.environment_row(COMPILER).content_sha256
-    assert row.fingerprint == other.fingerprint
+    assert (row.fingerprint, row.tools) == (other.fingerprint, other.tools)
 
 
 def test_a_fusion_of_operations_keeps_its_text() -> None:

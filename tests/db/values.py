@@ -25,7 +25,9 @@ MACHINE = Machine(
     l3_bytes=105 * 1024**2,
     memory_bytes=48 * 1024**3,
 )
-COMPILER = Compiler("LLVM 23.0.0git", (("numba-cuda-mlir", "0.6.1"), ("torch-mlir", "20261001")), "ab" * 32)
+COMPILER = Compiler(
+    "LLVM 23.0.0git", (("numba-cuda-mlir", "0.6.1"), ("torch-mlir", "20261001")), "ab" * 32, "1"
+)
 SETTINGS = RunSettings(
     problem=PROBLEM,
     target=TargetName("cpu"),
@@ -41,7 +43,7 @@ SETTINGS = RunSettings(
 COMPILE_SECONDS = CompileSeconds(
     COMPILER.fingerprint, MACHINE.name, (PassSeconds("Canonicalizer", 0.004, 3), PassSeconds("CSE", 0.001, 2))
 )
-KEY = ReuseKey(PROBLEM, TargetName("cpu"), 1, MACHINE.name, COMPILER.fingerprint)
+KEY = ReuseKey(PROBLEM, TargetName("cpu"), 1, MACHINE.name, COMPILER)
 CANDIDATE = Candidate.of("matmul_cpu_packed", {"tile_m": 8, "order": "mnk"})
 SCRIPT = "module attributes {transform.with_named_sequence} {}\n"
 TOO_WIDE = Failure(Stage.COMPILE, "tile_k=48 does not divide k=512")

@@ -158,7 +158,7 @@ def test_a_replay_is_never_the_best_of_a_machine_nor_known_to_it(store: Store, t
         with pytest.raises(UsageError, match=r"nothing measured yet"):
             best_result(store, PROBLEM, machine)
     (trial, *_) = store.trials(TrialQuery(run=tuned.run.id, status="measured"))
-    key = ReuseKey(PROBLEM, TargetName("cpu"), 1, "fake", values.RUN.compiler.fingerprint)
+    key = ReuseKey(PROBLEM, TargetName("cpu"), 1, "fake", values.RUN.compiler)
     assert store.recall(key, trial.record.script_sha256) is None
     assert store.recall(key, artifact_sha256=trial.record.artifact_sha256) is None
 

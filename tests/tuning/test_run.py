@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.default_suite import ALL
-from tests.fakes import BEST_X, TOO_MUCH_MEMORY, bind, fake_factory
+from tests.fakes import BEST_X, TOO_MUCH_MEMORY, FakeTarget, bind, fake_factory
 from tests.results.regression.test_gate import audited
 from tests.tuning import fakes
 from tests.tuning.fakes import candidates_of, present, trials_of
@@ -31,6 +31,7 @@ from tuner.targets.backends import Backends
 from tuner.targets.interface import Plan, RunnerSettings
 from tuner.tuning.events import (
     BaselineFailed,
+    CompilesAgain,
     Event,
     Interruption,
     NoiseMeasured,
@@ -42,6 +43,7 @@ from tuner.tuning.events import (
 from tuner.tuning.run import begin, resume, transfer_settings
 from tuner.tuning.tuned_run import TunedRun
 
+OTHER_SCRIPT = r"strategy 'fake' was changed since, and fake\(.*\) has other code; start a new run"
 OTHER_VERSION = r"was made by another version of the compiler; changed: .*; start a new run"
 
 
@@ -221,8 +223,8 @@ def empty(_settings: RunSettings, _machine: Machine) -> Plan:
     [
         ({"machine": lambda _: fakes.OTHER_MACHINE}, "was made on 'fake', this machine is 'another'"),
         # else finals would time new code in the name of the old one
-        ({"bind": lambda *_: changed}, "strategy 'fake' was changed since; start a new run"),
-        ({"bind": lambda *_: unbound}, "strategy 'fake' was changed since; start a new run"),
+        ({"bind": lambda *_: changed}, OTHER_SCRIPT),
+        ({"bind": lambda *_: unbound}, OTHER_SCRIPT),
         ({"compiler": lambda _: fakes.OTHER_COMPILER}, OTHER_VERSION),
         (
             {"plan": fakes.plan({"x": (*range(20),)})},
@@ -238,6 +240,41 @@ def test_a_run_does_not_resume_as_another(store: Store, changes: dict[str, Any],
     assert store.run(1).status == "interrupted"
     with pytest.raises(UsageError, match="run: found 7, allowed 1 to 1"):
         resume(7, fakes.backends(), store, Interruption())
+
+
+EDITED = dataclasses.replace(FakeTarget().compiler(), pipeline_sha256="2" * 64)
+
+
+def test_a_run_goes_on_under_other_sources_where_they_make_the_same_code(store: Store) -> None:
+    interrupted(store, after=4)
+    before = len(trials_of(store))
+    events: list[Event] = []
+    edited = fakes.backends(compiler=lambda _target: EDITED)
+    resume(1, edited, store, Interruption(), events.append)
+    (again,) = (event for event in events if isinstance(event, CompilesAgain))
+    assert 1 <= again.trials <= before
+    assert store.run(1).compiler == EDITED
+    assert fakes.tune(store, edited).counts.reused >= before
+
+
+def test_a_run_does_not_go_on_where_a_lowering_changed(store: Store) -> None:
+    interrupted(store, after=4)
+
+    def lowered(finish: Callable[[], BoundRecord]) -> Callable[[], BoundRecord]:
+        def other() -> BoundRecord:
+            bound = finish()
+            return dataclasses.replace(
+                bound, record=dataclasses.replace(bound.record, artifact_sha256="0" * 64)
+            )
+
+        return other
+
+    changes: dict[str, Any] = {"compiler": lambda _: EDITED, "runner": runner_with(finish=lowered)}
+    with pytest.raises(
+        UsageError, match=r"run 1: tuner's passes were changed since, and fake\(.* other code"
+    ):
+        resume(1, fakes.backends(**changes), store, Interruption())
+    assert (store.run(1).compiler, store.run(1).status) != (EDITED, "running")
 
 
 @pytest.mark.parametrize(

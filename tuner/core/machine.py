@@ -246,17 +246,29 @@ class Roofline:
 
 @dataclass(frozen=True)
 class Compiler:
-    """The compiler's versions and sources; outcomes are reused only where the fingerprint is equal."""
+    """What makes code of a script and verifies it: versions, sources, and the number of the verifier.
+
+    An outcome is reused for an equal script where the fingerprint is equal, and for equal code where the
+    tools are: other sources that make the same code change nothing.
+    """
 
     mlir: str  # LLVM version string of the bindings
     packages: tuple[tuple[str, str], ...]  # (distribution, version)
     pipeline_sha256: str  # of the files that turn a script into code
+    verifier: str = (
+        ""  # number of what verifies results, raised by hand; "" in results that are older than it
+    )
+
+    @property
+    def tools(self) -> str:
+        """Returns one line of versions and the verifier's number: with equal code, verdicts are equal."""
+        versions = " ".join(f"{name}=={version}" for name, version in self.packages)
+        return f"{self.mlir} {versions} verifier:{self.verifier}"
 
     @property
     def fingerprint(self) -> str:
-        """Returns one line of versions and source hash, which changes whenever generated code may change."""
-        versions = " ".join(f"{name}=={version}" for name, version in self.packages)
-        return f"{self.mlir} {versions} pipeline:{self.pipeline_sha256[:12]}"
+        """Returns one line of tools and source hash, which changes whenever generated code may change."""
+        return f"{self.tools} pipeline:{self.pipeline_sha256[:12]}"
 
     def changes_to(self, later: "Compiler") -> tuple[str, ...]:
         """Returns what differs in ``later``, as texts: packages with both versions, LLVM, tuner's passes."""
@@ -268,6 +280,7 @@ class Compiler:
         ]
         changes += [f"{self.mlir} -> {later.mlir}"] * (self.mlir != later.mlir)
         changes += ["tuner's passes"] * (self.pipeline_sha256 != later.pipeline_sha256)
+        changes += ["tuner's verifier"] * (self.verifier != later.verifier)
         return tuple(changes)
 
 

@@ -340,13 +340,16 @@ class RunQuery:
 
 @dataclass(frozen=True)
 class ReuseKey:
-    """What must be equal for an outcome to be reused: problem, target, threads, machine name and compiler."""
+    """What must be equal for an outcome to be reused: problem, target, threads, machine name and compiler.
+
+    Of the compiler all for an outcome of an equal script, the tools for one of equal code.
+    """
 
     problem: Problem
     target: TargetName
     threads: int
     machine: str  # Machine.name
-    compiler: str  # Compiler.fingerprint
+    compiler: Compiler
 
 
 @dataclass(frozen=True)

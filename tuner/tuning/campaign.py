@@ -31,14 +31,13 @@ from tuner.tuning.request import (
     RunLimit,
     require_memory,
     require_more,
-    require_same_code,
     require_same_rows,
-    require_same_scripts,
     require_workers,
     run_settings,
 )
-from tuner.tuning.run import machine_of_run, observe_load
+from tuner.tuning.run import machine_of_run, observe_load, under_compiler
 from tuner.tuning.run_steps import RunSteps
+from tuner.tuning.same_code import require_same_code, require_same_tools
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 from tuner.version import __version__
 
@@ -124,12 +123,18 @@ def resume_campaign(
         if run.campaign is not None
     )
     plans = _plans(members, source, machine)
-    for run, of_one in zip(campaign.runs, plans, strict=True):
+    compiler = source.compiler(common.target)
+    for place, (run, of_one) in enumerate(zip(campaign.runs, plans, strict=True)):
+
+        def report_compiling(event: events.Event, place: int = place) -> None:
+            observe(events.RunEvent(place, event, len(stored), campaign.seconds))
+
         of_run = tuple(each.proposal for each in stored if each.run == run.id)
-        require_same_code(run, machine, source.compiler(common.target))
+        require_same_tools(run, machine, compiler)
         require_same_rows(run, of_one.feasible, of_run)
         bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
-        require_same_scripts(run, bind, of_run)
+        require_same_code(run, of_run, source, bind, report_compiling)
+        under_compiler(run, compiler, store)
     if limit is not None:
         require_more(f"campaign {campaign_id}", len(stored), campaign.search_s, limit)
         store.extend_campaign(campaign_id, limit.trials, limit.budget_s)
@@ -298,14 +303,19 @@ def measure_cells(
         wanted = [cell for cell in cells if cell.place == place]
         if not wanted or interruption.is_asked:
             continue
-        require_same_code(run, machine, source.compiler(run.settings.target))
+        compiler = source.compiler(run.settings.target)
+        require_same_tools(run, machine, compiler)
         feasible = source.plan(run.settings, machine).feasible
+        stored = store.proposals(run.id)
 
         def report(event: events.Event, place: int = place, number: int = number) -> None:
             observe(events.RunEvent(place, event, number, 0.0))
 
-        steps = RunSteps(run, store.proposals(run.id), source, store, interruption, report)
         asked = run.settings
+        bind = source.bind(asked.strategies, asked.problem, asked.threads, machine)
+        require_same_code(run, stored, source, bind, report)
+        run = under_compiler(run, compiler, store)
+        steps = RunSteps(run, stored, source, store, interruption, report)
         how = RunnerSettings(asked.threads, asked.workers, asked.seed, steps.lock_wait, run=run.uuid)
         runner = steps.replaying(source.runner(steps.order, how))
         try:

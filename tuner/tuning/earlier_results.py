@@ -24,7 +24,7 @@ from tuner.analysis.warm_start import (
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, UsageError
 from tuner.core.gpu_code import Resources
-from tuner.core.machine import Machine
+from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import (
@@ -275,14 +275,16 @@ class OutcomesByCode:
     def __init__(self) -> None:
         self._records: dict[str, Record] = {}
 
-    def add(self, trial: int, record: Record) -> None:
-        """Makes ``record`` the outcome of its script's and its code's hash.
+    def add(self, trial: int, record: Record, *, is_compiled_alike: bool = True) -> None:
+        """Makes ``record`` the outcome of its code's hash, and of its script's where it is compiled alike.
 
         A later reuse refers to ``trial``, or, if ``record`` is reused itself, to the trial that it came from.
         """
         # without the program, which the store has
         source = replace(record, reused_from=record.reused_from or trial, program=None)
-        self._records |= {record.script_sha256: source, record.artifact_sha256: source}
+        self._records[record.artifact_sha256] = source
+        if is_compiled_alike:
+            self._records[record.script_sha256] = source
 
     def find(self, sha256: str) -> Record | None:
         """Returns the record by the SHA-256 of its script or code; None where the hash is unknown or ""."""
@@ -297,7 +299,7 @@ class KnownOutcomes:
         self._store = store
         self._is_fresh = settings.fresh
         self._key = ReuseKey(
-            settings.problem, settings.target, settings.threads, run.machine.name, run.compiler.fingerprint
+            settings.problem, settings.target, settings.threads, run.machine.name, run.compiler
         )
         self._early_stopped = OutcomesByCode() if settings.fresh else early_stopped_before(store, run)
         self._own = OutcomesByCode()
@@ -325,15 +327,18 @@ class KnownOutcomes:
 
 
 def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
-    """Returns stored early-stopped outcomes of the same problem, target, threads, machine, compiler."""
-    settings, outcomes = run.settings, OutcomesByCode()
+    """Returns stored early-stopped outcomes of the same problem, target, threads, machine and tools."""
+    settings = run.settings
+    outcomes = OutcomesByCode()
     query = TrialQuery.measured(settings.problem, settings.target, run.machine, settings.threads)
-    is_same: dict[int, bool] = {}
+    compilers: dict[int, Compiler] = {}
     for trial in store.trials(query):
-        if trial.run not in is_same:
-            is_same[trial.run] = store.run(trial.run).compiler == run.compiler
-        if is_same[trial.run] and trial.early_stopped is not None and not trial.stale:
-            outcomes.add(trial.id, trial.record)
+        if trial.run not in compilers:
+            compilers[trial.run] = store.run(trial.run).compiler
+        compiler = compilers[trial.run]
+        is_stopped = trial.early_stopped is not None and not trial.stale
+        if is_stopped and compiler.tools == run.compiler.tools:
+            outcomes.add(trial.id, trial.record, is_compiled_alike=compiler == run.compiler)
     return outcomes
 
 

@@ -37,6 +37,14 @@ class MachineBusy:
 
 
 @dataclass(frozen=True)
+class CompilesAgain:
+    """Event: tuner's sources or scripts changed since a run, whose trials are compiled again to compare."""
+
+    run: int
+    trials: int  # with code of their own
+
+
+@dataclass(frozen=True)
 class BaselineMeasured:
     """Event: the baseline was timed, alone in a separate process or interleaved with the top-k candidates."""
 
@@ -143,6 +151,7 @@ class RoundLost:
 Event = (
     RunStarted
     | MachineBusy
+    | CompilesAgain
     | BaselineMeasured
     | BaselineFailed
     | TrialDone

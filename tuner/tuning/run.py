@@ -11,7 +11,7 @@ from tuner.core import runs
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, UsageError
 from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler, BoundRecord, Effort
-from tuner.core.machine import Machine
+from tuner.core.machine import Compiler, Machine
 from tuner.core.requests import tune_command
 from tuner.core.round_quality import is_pressed
 from tuner.search.samplers import make_sampler
@@ -40,15 +40,14 @@ from tuner.tuning.request import (
     RunLimit,
     require_longer,
     require_memory,
-    require_same_code,
     require_same_rows,
-    require_same_scripts,
     require_threads,
     require_whole,
     require_workers,
     searched_s,
 )
 from tuner.tuning.run_steps import ReplayingSampler, RunSteps
+from tuner.tuning.same_code import require_same_code, require_same_tools
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 from tuner.version import __version__
 
@@ -366,13 +365,14 @@ def resume(
         )
     source = backends.measurement_of_run(run.settings)
     machine = machine_of_run(run.settings, source, backends)
-    require_same_code(run, machine, source.compiler(run.settings.target))
+    compiler = source.compiler(run.settings.target)
+    require_same_tools(run, machine, compiler)
     plan = source.plan(run.settings, machine)
     stored = store.proposals(run_id)
     require_whole(run, stored)
     require_same_rows(run, plan.feasible, stored)
     bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
-    require_same_scripts(run, bind, stored)
+    require_same_code(run, stored, source, bind, observe)
     first = rows_of_first(run.settings, plan)
     sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first, run.settings.prior)
     if limit is not None:
@@ -380,11 +380,19 @@ def resume(
         store.extend_run(run_id, limit.trials, limit.budget_s)
         run = replace(run, settings=limit.applied(run.settings))
     store.resume_run(run_id)
+    run = under_compiler(run, compiler, store)
     _observe_start(run, plan, len(stored), observe)
     observe_load(run, source, backends, observe)
     return TuningSession(
         run, stored, plan.feasible, sampler, source, store, interruption, observe, retime
     ).run()
+
+
+def under_compiler(run: runs.Run, compiler: Compiler, store: "Store") -> runs.Run:
+    """Returns a run whose code ``compiler`` makes as well, as one that was made by it; stores that."""
+    if compiler != run.compiler:
+        store.set_compiler(run.id, compiler)
+    return replace(run, compiler=compiler)
 
 
 def machine_of_run(settings: runs.RunSettings, source: MeasurementBackend, backends: Backends) -> Machine:

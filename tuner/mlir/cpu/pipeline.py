@@ -1,7 +1,7 @@
 """The textual pass pipelines from a transformed payload to LLVM dialect for the CPU."""
 
 from tuner.core.machine import Compiler
-from tuner.mlir.fingerprint import CPU_SOURCES, llvm_version, packages, sources_sha256
+from tuner.mlir.fingerprint import CPU_SOURCES, VERIFIER, llvm_version, packages, sources_sha256
 
 # ``buffer-deallocation`` inserts constants into the body of a ``vector.mask``, which holds one op: masks of
 # transfers become operands before.
@@ -46,5 +46,5 @@ NO_BUILTINS = 'passthrough = ["no-builtins"]'
 
 
 def cpu_compiler() -> Compiler:
-    """Returns what identifies the CPU compiler: versions of the MLIR wheels, and a hash of its sources."""
-    return Compiler(llvm_version(), packages(), sources_sha256(CPU_SOURCES))
+    """Returns what identifies the CPU compiler: versions of the MLIR wheels, its sources, the verifier."""
+    return Compiler(llvm_version(), packages(), sources_sha256(CPU_SOURCES), VERIFIER)

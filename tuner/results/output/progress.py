@@ -143,8 +143,8 @@ def event_line(event: events.Event, settings: RunSettings | None) -> str:
     match event:
         case events.RunStarted():
             return _run_line(event)
-        case events.MachineBusy():
-            return _busy_line(event)
+        case events.MachineBusy() | events.CompilesAgain():
+            return _start_line(event)
         case events.BaselineMeasured(baseline, trust):
             assert settings is not None
             reached = _time_and_speed(settings.problem, baseline.measurement.median_s)
@@ -219,6 +219,12 @@ def _run_line(event: events.RunStarted) -> str:
         first = f"going on after {event.proposed_before} trials"
     notes = "".join(f"\nnote: {note}" for note in event.notes)
     return f"{text}; {first}{notes}" if first else f"{text}{notes}"
+
+
+def _start_line(event: events.MachineBusy | events.CompilesAgain) -> str:
+    if isinstance(event, events.MachineBusy):
+        return _busy_line(event)
+    return f"tuner changed since: compiling its {event.trials} trials again, to see that the code is the same"
 
 
 def _busy_line(event: events.MachineBusy) -> str:

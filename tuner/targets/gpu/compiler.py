@@ -22,7 +22,7 @@ from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Compiler
 from tuner.core.problem import Problem
 from tuner.mlir import bindings, transform
-from tuner.mlir.fingerprint import Sources, llvm_version, packages, sources_sha256
+from tuner.mlir.fingerprint import Sources, llvm_version, packages, sources_sha256, verifier_of
 from tuner.mlir.gpu import lowering
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.runtime.workers.processes import run_command
@@ -318,12 +318,13 @@ BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 
 def gpu_compiler_build(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
-    """Returns the identity of the build: tool versions, hash of ``sources``; ``ptxas`` None: missing."""
+    """Returns the identity of the build: versions, hash of ``sources``, verifier; ``ptxas`` None: missing."""
     if ptxas is not None:
         ptxas.require(chip)
     compiler_builds = tuple(package for package in packages() if package[0] == BINDINGS)
     assembler = ("ptxas", "none" if ptxas is None else ptxas.version)
-    return Compiler(llvm_version(), (*compiler_builds, assembler), sources_sha256(sources))
+    versions = (*compiler_builds, assembler)
+    return Compiler(llvm_version(), versions, sources_sha256(sources), verifier_of(sources))
 
 
 @final

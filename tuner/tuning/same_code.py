@@ -1,0 +1,105 @@
+"""Whether a stored run may go on: its machine, its tools, and that its scripts still give the same code.
+
+Code is what was verified and timed, whatever made it: under other sources, or with other scripts, each trial
+is compiled again, and the run goes on where every one gives the code that was stored with its outcome.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner
+from tuner.core.machine import Compiler, Machine
+from tuner.core.records import Record
+from tuner.core.runs import Proposal, Run
+from tuner.runtime.workers.runner import RunnerOrder
+from tuner.targets.interface import Bind, MeasurementBackend, RunnerSettings
+from tuner.tuning.events import CompilesAgain, Observer
+
+HINT = "start a new run, or time its best trial with this version: tuner check --best"
+
+
+def require_same_tools(run: Run, machine: Machine, compiler: Compiler) -> None:
+    """Raises UsageError unless machine, versions and verifier are those that the run was made with."""
+    if machine.name != run.machine.name:
+        raise UsageError(f"run {run.id}: was made on {run.machine.name!r}, this machine is {machine.name!r}")
+    if compiler.tools != run.compiler.tools:
+        changes = ", ".join(run.compiler.changes_to(compiler))
+        raise UsageError(
+            f"run {run.id}: was made by another version of the compiler; changed: {changes}", HINT
+        )
+
+
+def require_same_code(
+    run: Run,
+    stored: tuple[Proposal, ...],
+    source: MeasurementBackend,
+    bind: Bind,
+    observe: Observer,
+) -> None:
+    """Raises UsageError unless the trials' scripts give the code that was verified.
+
+    Compiles nothing where sources and scripts are those of the run.
+    """
+    records = [each.trial.record for each in stored if each.trial is not None]
+    has_same_sources = source.compiler(run.settings.target).fingerprint == run.compiler.fingerprint
+    if has_same_sources and _has_same_scripts(bind, records):
+        return
+    compiled = {record.artifact_sha256: record for record in records if record.artifact_sha256}
+    if not compiled:
+        return
+    observe(CompilesAgain(run.id, len(compiled)))
+    for record, now in _compiled_again(run, source, bind, tuple(compiled.values())):
+        if now.artifact_sha256 != record.artifact_sha256:
+            changed = _change(bind, record)
+            raise UsageError(f"run {run.id}: {changed}, and {record.candidate.text} has other code", HINT)
+
+
+def _has_same_scripts(bind: Bind, records: list[Record]) -> bool:
+    """Returns whether each strategy still binds its first trial to the same script."""
+    with_script = [record for record in records if record.script_sha256]
+    first = {record.candidate.strategy: record for record in reversed(with_script)}
+    return all(_script_sha256(bind, record.candidate) == record.script_sha256 for record in first.values())
+
+
+def _script_sha256(bind: Bind, candidate: Candidate) -> str:
+    try:
+        return bind(candidate).sha256
+    except CandidateError:
+        return ""
+
+
+def _change(bind: Bind, record: Record) -> str:
+    if _script_sha256(bind, record.candidate) != record.script_sha256:
+        return f"strategy {record.candidate.strategy!r} was changed since"
+    return "tuner's passes were changed since"
+
+
+def _compiled_again(
+    run: Run, source: MeasurementBackend, bind: Bind, records: tuple[Record, ...]
+) -> Iterator[tuple[Record, Record]]:
+    """Yields each record with one of now: the hash of its code, "" where it is not compiled any more."""
+    settings = run.settings
+
+    def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
+        """Gives all code some outcome that is known, so that none is evaluated."""
+        return replace(records[0], reused_from=0) if artifact_sha256 else None
+
+    order = RunnerOrder(settings.problem, settings.target, bind, recall)
+    how = RunnerSettings(settings.threads, settings.workers, settings.seed, run=run.uuid)
+    runner = source.runner(order, how)
+    try:
+        yield from zip(records, _finished(runner, records, settings.workers), strict=True)
+    finally:
+        runner.close()
+
+
+def _finished(runner: AbstractRunner, records: tuple[Record, ...], workers: int) -> Iterator[Record]:
+    """Yields the records of some candidates in their order, ``workers`` + 1 of them started at once."""
+    for number, record in enumerate(records):
+        runner.start(number, record.candidate, FINAL_EFFORT)
+        if number >= workers:
+            yield runner.finish().record
+    for _ in range(min(workers, len(records))):
+        yield runner.finish().record
