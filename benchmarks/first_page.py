@@ -17,7 +17,7 @@ import tuner
 from benchmarks.results_file import RESULTS, add_report_options, emit, report
 from tuner.core.candidate import Candidate, Value
 from tuner.core.machine import variables_of
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.serialization import seconds_text
 from tuner.library.script_comparison import slower_by
 from tuner.runtime.cpu.host import describe_machine

@@ -23,7 +23,8 @@ from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.slowed_code import calibrated, slowed
 from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
-from tuner.core.problem import Matmul, Problem, parse_shape
+from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.problem import Problem
 from tuner.db.store import Store
 from tuner.results.regression.audit import EvaluationCase, runner_of
 from tuner.results.regression.gate import (

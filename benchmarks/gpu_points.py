@@ -7,7 +7,8 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.gpu.compiler import GpuCompiler, Ptxas, find_ptxas
 

@@ -12,7 +12,7 @@ from sqlalchemy import insert
 
 from tuner.core.candidate import ChosenStrategy, TargetName
 from tuner.core.machine import Compiler, Machine
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.runs import RunSettings
 from tuner.db.database import Database
 from tuner.db.models import FINAL, FIRST, MeasurementRow, RunRow, ScriptRow, TrialRow

@@ -16,7 +16,7 @@ from typing import Any
 
 import tuner
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.problem import Matmul, parse_shape
+from tuner.core.matmul import Matmul, parse_shape
 from tuner.core.records import Record
 from tuner.tuning.events import TrialDone
 

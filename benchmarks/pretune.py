@@ -24,7 +24,8 @@ from benchmarks.many_shapes.timed_cells import Cells, timed_cells
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
-from tuner.core.problem import Matmul, Problem, parse_shape
+from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.problem import Problem
 from tuner.core.serialization import decode
 from tuner.library.dispatch.portfolio import campaign_portfolio
 from tuner.results.database import open_known

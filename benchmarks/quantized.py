@@ -23,7 +23,8 @@ import tuner
 from benchmarks.quantized_times import OURS, measured
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.errors import TunerError
-from tuner.core.problem import WARM, WEIGHTS_COLD, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import WARM, WEIGHTS_COLD, Problem
 from tuner.results.best_trials import best_here
 from tuner.results.database import open_known
 from tuner.runtime.workers.worker import call_in_child

@@ -13,7 +13,7 @@ import numpy as np
 
 from tuner.core.candidate import REPLAY, TargetName
 from tuner.core.errors import TunerError, last_line
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store

@@ -23,7 +23,8 @@ from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.script_steps.sample import MACHINES, SampledCandidate, sampled
 from tuner.core.errors import UsageError
 from tuner.core.machine import variables_of
-from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import LAYOUTS, Problem
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file

@@ -21,7 +21,8 @@ from typing import Any
 import tuner
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.errors import TunerError
-from tuner.core.problem import Matmul, Problem, parse_shape
+from tuner.core.matmul import Matmul, parse_shape
+from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.library.script_comparison import slower_by

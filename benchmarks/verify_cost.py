@@ -63,7 +63,7 @@ def works_of(problem: "Problem") -> dict[str, Callable[[], object]]:
 
 def answer(number: int) -> None:
     """Verifies once for each line of standard input, and prints the processor seconds by step."""
-    from tuner.core.problem import Matmul
+    from tuner.core.matmul import Matmul
 
     sizes, dtype = PROBLEMS[number]
     works = works_of(Matmul(*sizes, dtype=dtype))

@@ -60,7 +60,9 @@ class ProblemRow(Base):
     output: Mapped[str] = mapped_column(server_default=sa.text("''"))  # "": the natural type of C
     align: Mapped[str] = mapped_column(server_default=sa.text("'16'"))  # bytes, or "any"
     cache: Mapped[str] = mapped_column(server_default=sa.text("'warm'"))  # Problem.cache
-    fusion: Mapped[str] = mapped_column("group_text", server_default=sa.text("''"))  # Problem.fusion
+    weights: Mapped[str] = mapped_column(server_default=sa.text("''"))  # Problem.weights
+    fusion: Mapped[str] = mapped_column(server_default=sa.text("''"))  # FusedProblem.text
+    facts: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON)  # FusedProblem.facts
 
 
 class MachineRow(Base):

@@ -14,15 +14,18 @@ from sqlalchemy.orm import Session, selectinload
 
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import Failure, Stage
+from tuner.core.fusions import FusionFacts
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Compiler, Conditions, HostConditions, Machine, Roofline
-from tuner.core.problem import Problem, split_extents
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import FusedProblem, problem_of_values
 from tuner.core.records import CompileSeconds, Measurement, OffsetTime, Record, Verdict
 from tuner.core.reliability import Reliability, unknown, unreliable
 from tuner.core.remote_results import why_no_roofline, why_not_seconds
 from tuner.core.round_quality import Evidence, reliability_alone, reliability_in_round
 from tuner.core.runs import (
     NOT_TIMED,
+    OF_PROBLEM,
     REPLAYED,
     Baseline,
     CampaignPlace,
@@ -122,7 +125,7 @@ def _same_named(type_: type, *others: str) -> tuple[str, ...]:
 
 # Fields that have a column of the same name
 OF_RESOURCES = _same_named(Resources, "notes")
-OF_PROBLEM = _same_named(Problem, "sizes", "batch")
+OPTIONS_OF_PROBLEM = ("dtype", "layout", "epilogue", "output", "align", "cache")
 OF_MACHINE = _same_named(Machine)
 OF_COMPILER = _same_named(Compiler, "packages")
 OF_VERDICT = _same_named(Verdict, "notes")
@@ -139,13 +142,19 @@ def _copied(source: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 def problem_row(problem: Problem) -> ProblemRow:
     """Returns a new row of the table ``problem`` for a problem (operation, shape, dtype, layout, ...)."""
-    return ProblemRow(key=problem.key, shape=problem.shape, **_copied(problem, OF_PROBLEM))
+    row = ProblemRow(**_copied(problem, OF_PROBLEM))
+    if isinstance(problem, FusedProblem):
+        row.fusion = problem.text
+        row.facts = encode(problem.facts)
+    return row
 
 
 def problem_of(row: ProblemRow) -> Problem:
     """Returns the problem (operation, sizes, dtype, ...) that a row of the table ``problem`` holds."""
-    batch, sizes = split_extents(row.operation, tuple(int(size) for size in row.shape.split("x")))
-    return Problem(sizes=sizes, batch=batch, **_copied(row, OF_PROBLEM))
+    extents = tuple(int(size) for size in row.shape.split("x"))
+    facts = None if row.facts is None else decode(FusionFacts, row.facts, "database: facts of a fusion")
+    options = _copied(row, OPTIONS_OF_PROBLEM)
+    return problem_of_values(row.operation, extents, options, row.weights, row.fusion, facts)
 
 
 def machine_row(machine: Machine) -> MachineRow:

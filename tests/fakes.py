@@ -27,7 +27,8 @@ from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.gpu_code import KernelProgram, Launch, Resources
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.machine import Compiler, Machine
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.runner import RunnerOrder

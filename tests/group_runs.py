@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from tuner.core.fusions import Fusion, FusionCode, WeightPacking
 from tuner.core.numpy_types import DTYPES
-from tuner.core.problem import Problem
+from tuner.core.problem import TextProblem
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import compile_fusion
 from tuner.mlir.fusions import STORE, fusion_function, fusion_problem, parse_fusion
@@ -23,7 +23,7 @@ Array = Any
 GUARD = 64  # elements before and after each array: NaN, which shows in a result where it is read
 
 
-def as_problem(kind: str, text: str) -> Problem:
+def as_problem(kind: str, text: str) -> TextProblem:
     """Returns the problem of a fusion's text."""
     return fusion_problem(Fusion(kind, text, (), (), ()))
 

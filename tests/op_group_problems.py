@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.texts import text_beside
 from tuner.core.interfaces import Script
-from tuner.core.problem import Problem
+from tuner.core.problem import Problem, TextProblem
 from tuner.mlir.fusions import fusion_problem
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
@@ -30,7 +30,7 @@ def _resources(sizes: dict[str, int]) -> str:
 
 
 @cache
-def fusion_problems(text: str = "") -> tuple[Problem, ...]:
+def fusion_problems(text: str = "") -> tuple[TextProblem, ...]:
     """Returns the fusions of a program as problems, in order."""
     formed = fuse_program(text or program_text())
     assert not isinstance(formed, NotFused), formed.reason

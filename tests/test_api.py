@@ -426,7 +426,8 @@ def test_public_objects_say_what_they_are(database: str) -> None:
         assert eval(repr(problem), {"Matmul": tuner.Matmul, "BatchMatmul": tuner.BatchMatmul}) == problem
     assert repr(PROBLEM) == "Matmul(8, 8, 8, 'f32')"
     quantized = tuner.Matmul(1, 64, 64, weights="i4", group_size=32)
-    assert repr(quantized) == "Problem(quantized_matmul 1x64x64 f32*i4-g32-f16 nt none)"
+    assert repr(quantized) == "Matmul(1, 64, 64, 'f32', layout='nt', weights='i4-g32-f16')"
+    assert eval(repr(quantized), {"Matmul": tuner.Matmul}) == quantized
     tuned = tuner.tune(PROBLEM, trials=2, db=database)
     assert repr(tuned.run).startswith("Run(1: matmul 8x8x8 f32 nn none, ")
     assert repr(tuner.history(db=database)).startswith("Trials(2 trials, the last: StoredTrial(2 of run 1: ")

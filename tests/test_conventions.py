@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from tests.source_files import MODULES, ROOT, found_in, imports, last_name, nodes_of, tree_of
-from tuner.core.dtypes import NUMBER_TYPES, ROWS
+from tuner.core.dtypes import NUMBER_TYPES
+from tuner.core.fusions import ROWS
 
 PRINTERS = {
     "library.bundle.command",  # it runs where click is not installed
@@ -251,7 +252,6 @@ CACHES = {
     "library.dispatch.matmul.dispatched_matmul": "one: tests/library/dispatch/test_dispatched_matmul.py",
     "tuning.pretuned._rule": "the file, which is part of the package",
     "core.serialization._hints": "the class",
-    "core.fusions.facts_of": "the whole text",
     "core.fusions.text_hash": "the whole text",
     "core.typed_arguments.annotation": "the function and the name of its argument",
     "db.queries.run_select": "nothing: a select without values",

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 MODULES = {  # public name -> the module that has it
-    **dict.fromkeys(("Matmul", "BatchMatmul"), "tuner.core.problem"),
+    **dict.fromkeys(("Matmul", "BatchMatmul"), "tuner.core.matmul"),
     **dict.fromkeys(("UsageError", "CandidateError"), "tuner.core.errors"),
     "DeviceError": "tuner.core.gpu",
     **dict.fromkeys(("tune", "tune_many", "resume", "resume_many", "history", "runs"), "tuner.api"),
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tuner.api import export, history, load_best, portfolio, resume, resume_many, runs, tune, tune_many
     from tuner.core.errors import CandidateError, UsageError
     from tuner.core.gpu import DeviceError
-    from tuner.core.problem import BatchMatmul, Matmul
+    from tuner.core.matmul import BatchMatmul, Matmul
     from tuner.library.dispatch.matmul import DispatchedMatmul
     from tuner.programs.compile import compile_program
     from tuner.programs.run.fused_program import load

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.code_order.blocked_kernel import ENTRY, SOURCE, definitions
 from benchmarks.code_order.nvrtc import Nvrtc
 from tuner.core.gpu import WARP_THREADS, Chip
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.search.cost_model.gpu import fma_per_cycle
 from tuner.search.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor
 from tuner.simulator.launch import kernel_of, prepare

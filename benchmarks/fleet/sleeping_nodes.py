@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from tuner.core.candidate import TargetName
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.fleet import queues
 from tuner.fleet.server import session
 from tuner.fleet.work import EVALUATE, FleetWork

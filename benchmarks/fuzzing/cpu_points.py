@@ -11,7 +11,14 @@ from tuner.core.dtypes import NARROW_OUTPUTS, natural_output
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
-from tuner.core.problem import BATCH_MATMUL, LAYOUTS, MATMUL, Problem, epilogues_of
+from tuner.core.problem import (
+    BATCH_MATMUL,
+    LAYOUTS,
+    MATMUL,
+    Problem,
+    epilogues_of,
+)
+from tuner.core.problem_classes import MatmulProblem
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
@@ -54,7 +61,7 @@ class KernelKind:
 
     def problem(self, sizes: tuple[int, int, int]) -> Problem:
         """Returns the problem of this kind at one size."""
-        return Problem("matmul", sizes, self.dtype, self.layout, self.epilogue, self.output)
+        return MatmulProblem("matmul", sizes, self.dtype, self.layout, self.epilogue, self.output)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,12 @@ from benchmarks.gpu_check.points import gpu_strategies, is_allowed
 from tuner.core.candidate import Candidate
 from tuner.core.dtypes import narrow_output, output_names
 from tuner.core.errors import UsageError
-from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, epilogues_of
+from tuner.core.matmul import Matmul
+from tuner.core.problem import (
+    BATCH_MATMUL,
+    Problem,
+    epilogues_of,
+)
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
 

@@ -30,6 +30,8 @@ from benchmarks.golden_hashes.tuner_names import (
     parse_sizes,
     variables_of,
 )
+from tuner.core.problem_classes import FusedProblem, MatmulProblem
+from tuner.mlir.fusions import facts_of
 
 FILE = Path(__file__).with_name("candidates.json")
 FUSIONS = FILE.with_name("groups")  # the text of a fusion each
@@ -103,8 +105,13 @@ def _candidate(number: int, row: dict[str, Any]) -> GoldenCandidate:
     dtype, layout, epilogue, output = options
     fusion = (FUSIONS / row["group"]).read_text() if "group" in row else ""
     batch, sizes = _sizes_of_fusion(shape) if fusion else parse_sizes(operation, shape)
-    problem = Problem(operation, sizes, dtype, layout, epilogue, output, batch, fusion=fusion)
-    if "weights" in row:
+    options = (sizes, dtype, layout, epilogue, output, batch)
+    problem: Problem
+    if fusion:
+        problem = FusedProblem(operation, *options, text=fusion, facts=facts_of(fusion))
+    elif "weights" not in row:
+        problem = MatmulProblem(operation, *options)
+    else:
         m, n, k = sizes
         problem = Matmul(m, n, k, dtype, output=output, weights=row["weights"])
     return GoldenCandidate(

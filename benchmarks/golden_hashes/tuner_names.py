@@ -20,7 +20,8 @@ from tuner.core.machine import (
     gpu_machine,
     variables_of,
 )
-from tuner.core.problem import Matmul, Problem, parse_sizes
+from tuner.core.matmul import Matmul, parse_sizes
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import (
     PTX,

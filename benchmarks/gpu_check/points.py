@@ -12,7 +12,12 @@ from tuner.core.candidate import TargetName
 from tuner.core.dtypes import narrow_output, output_names
 from tuner.core.errors import CandidateError
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, epilogues_of
+from tuner.core.matmul import Matmul
+from tuner.core.problem import (
+    BATCH_MATMUL,
+    Problem,
+    epilogues_of,
+)
 from tuner.programs.request import program_support
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry

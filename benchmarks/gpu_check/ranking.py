@@ -32,7 +32,8 @@ from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Effort
 from tuner.core.machine import gpu_machine
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.mlir.fingerprint import sources_sha256
 from tuner.runtime.cpu.host import usable_processors
 from tuner.search.cost_model.configurations import model_of

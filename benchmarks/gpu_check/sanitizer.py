@@ -16,7 +16,7 @@ from benchmarks.gpu_check.points import Case, first_built, gpu_strategies
 from benchmarks.gpu_check.sanitizer_tool import LIMIT_S, SANITIZER, TOOLS, watched
 from benchmarks.gpu_check.unchanged import EarlierRows, ptx_sha256
 from tuner.core.errors import TunerError
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 
 SIZES = (264, 200, 136)  # more than one block each way, the last ones not full
 QUICK_SIZES = (24, 40, 8)

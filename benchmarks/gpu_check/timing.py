@@ -21,7 +21,8 @@ from benchmarks.gpu_check.device_under_test import Bed
 from tuner.core.errors import TunerError
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Effort
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
 from tuner.targets.gpu.arrays import GpuProblemArrays

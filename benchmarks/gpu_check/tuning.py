@@ -9,7 +9,8 @@ from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, failed, 
 from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 
 if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun

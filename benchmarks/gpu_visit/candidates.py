@@ -9,7 +9,8 @@ import numpy as np
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, USUAL
 from tuner.core.candidate import Candidate, Value
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.space.file.reading import first_rows, load_space_file
 from tuner.space.file.yaml import default_space_file
 

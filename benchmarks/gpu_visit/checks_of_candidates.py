@@ -13,7 +13,8 @@ from benchmarks.gpu_visit.code_folder import CodeEntry
 from benchmarks.gpu_visit.operands import ResultErrors
 from benchmarks.gpu_visit.workbench import LoadedBaseline, Workbench, entry_facts
 from tuner.core.dtypes import FLOAT8S
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 
 TUNED, TUNE_S, TUNE_LIMIT_S = Matmul(4096, 4096, 4096), 20.0, 60.0

@@ -8,16 +8,16 @@ its PTX. Reading a folder needs no compiler.
 import hashlib
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, ProblemDocument
 from tuner.core.errors import UsageError
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.problem import Problem
-from tuner.core.serialization import decode, encode, parsed, read_text, replace_file
+from tuner.core.serialization import decode, encode, form, parsed, read_text, replace_file
 
 FOLDER = Path(__file__).parents[2] / "build" / "gpu_visit"  # git ignores build/
 MANIFEST = "manifest.json"
@@ -29,6 +29,13 @@ PREPARE = "make gpu-visit-prepare"
 COMPARISON, SANITIZED = "comparison", "sanitized"
 
 
+OPTIONAL_PROBLEM = form(
+    ProblemDocument | None,
+    lambda problem: None if problem is None else ProblemDocument.of(problem),
+    lambda document: None if document is None else document.problem,
+)
+
+
 @dataclass(frozen=True)
 class CodeEntry:
     """One program of the folder, or why there is none."""
@@ -37,7 +44,7 @@ class CodeEntry:
     name: str  # of its check, unique in its section
     key: str  # hash of all that its code is made from
     failure: str = ""
-    problem: Problem | None = None
+    problem: Problem | None = field(default=None, metadata=OPTIONAL_PROBLEM)
     candidate: Candidate | None = None
     launches: tuple[Launch, ...] = ()
     buffers: tuple[KernelBuffer, ...] = ()

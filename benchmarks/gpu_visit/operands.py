@@ -17,7 +17,8 @@ import numpy.typing as npt
 from benchmarks.gpu_visit.comparison import LARGEST_BYTES, TERMS_BYTES
 from tuner.core.errors import TunerError
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.payload.reference import NUMPY_DTYPES, TINY, Array, BaseDraw, Inputs, output_dtype
 from tuner.runtime.cuda.cublas import Cublas
 from tuner.targets.gpu.arrays import LoadedKernels

@@ -8,7 +8,8 @@ import numpy as np
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_points import TENSOR_CORES
 from benchmarks.machine_code.tiles import CHIPS
-from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import LAYOUTS, Problem
 
 DTYPES = ("f16", "bf16", "tf32")
 LONGEST = 120  # of a random problem's sides

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, Point, point
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 
 CHIPS, HOPPER_CHIP = ("sm_80", "sm_90"), "sm_90a"
 SIDE = 4096

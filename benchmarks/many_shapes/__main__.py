@@ -28,7 +28,7 @@ from tuner.analysis.scheduler import ColumnPool
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate, candidate_document
 from tuner.core.machine import Machine
-from tuner.core.problem import Matmul, parse_shape
+from tuner.core.matmul import Matmul, parse_shape
 from tuner.runtime.cpu.host import describe_machine
 from tuner.tuning.pool import PoolProblem, projected_pool
 from tuner.tuning.rule import ProblemSpaces

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from tuner.analysis.scheduler import ColumnPool
 from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.machine import Machine
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings
 from tuner.space.scripts.choice import choose
 from tuner.targets import run_plan

@@ -19,7 +19,7 @@ from tuner.core.errors import Stage
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, gpu_machine, variables_of
-from tuner.core.problem import Problem
+from tuner.core.problem import Problem, TextProblem
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
@@ -114,7 +114,7 @@ def _fusions(name: str) -> list[tuple[Problem, int, str]]:
     return [
         (golden.problem, golden.threads, golden.isa)
         for golden in golden_candidates()
-        if golden.candidate.strategy == name and golden.problem.fusion
+        if golden.candidate.strategy == name and isinstance(golden.problem, TextProblem)
     ]
 
 

@@ -21,7 +21,7 @@ from benchmarks.search.ordering import rank_correlation
 from benchmarks.search.replay_run import replay
 from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.gpu import MAX_REGISTERS_PER_THREAD, WARP_THREADS, Chip, chip_of
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.search.cost_model import gpu
 from tuner.search.cost_model.configurations import (
     SEEDS,

@@ -18,7 +18,7 @@ from benchmarks.search.replay_run import replay
 from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.candidate import REPLAY
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.requests import TIMED_SAMPLER, RunRequest
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store

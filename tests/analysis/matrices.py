@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 
 Times = Sequence[Sequence[float | None]]
 Kind = TypeVar("Kind")

@@ -13,7 +13,7 @@ from tuner.analysis.ratios import Comparable, Compromise, NotComparable, best_co
 from tuner.analysis.selected_result import SelectedResult, complexity, half_width, select_result
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement, MedianInterval, OffsetTime
 from tuner.core.round_quality import LEAST_SAMPLES, Evidence
 from tuner.core.runs import StoredTrial

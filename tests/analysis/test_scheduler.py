@@ -24,7 +24,8 @@ from tuner.analysis.warm_start import (
 from tuner.core.candidate import Candidate
 from tuner.core.gpu import CHIPS
 from tuner.core.machine import Machine, gpu_machine
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.runs import WARM_START
 
 PROBLEMS = tuple(Matmul(m, 64, 64) for m in (8, 16, 256))

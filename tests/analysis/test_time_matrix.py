@@ -27,7 +27,8 @@ from tuner.analysis.portfolio import (
 from tuner.analysis.time_matrix import KnownTimes, Numbers, TimeMatrix, completed_times, corrected_scores
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 
 COLUMNS = tuple(Candidate.of("s", {"tile_m": tile}) for tile in (2, 4))
 MATRIX = TimeMatrix(

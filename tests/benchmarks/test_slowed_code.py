@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.slowed_code import slowed
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 

@@ -24,7 +24,8 @@ from tests.tuning import fakes
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.interfaces import FINAL_EFFORT, AbstractBaselineSource, Effort, LoadedLibrary
 from tuner.core.machine import HostConditions, Roofline
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.db import store

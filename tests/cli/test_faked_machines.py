@@ -21,7 +21,8 @@ from tuner.core import interfaces
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Artifact, Script
 from tuner.core.machine import Roofline
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.processors import instruction_sets_of, missing_on
 from tuner.core.records import Measurement, Verdict
 from tuner.db.store import Store

@@ -42,7 +42,7 @@ from tuner.cli.options import parse_candidate, parse_share
 from tuner.cli.session import ended_by_signals
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.programs import KernelTime, ProgramTimes
 from tuner.core.reliability import unreliable
 from tuner.db.store import Store

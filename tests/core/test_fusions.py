@@ -1,17 +1,15 @@
-"""Facts of a fusion are read from the attributes of its function."""
+"""Facts of a fusion, and what is written in lines of its script and code."""
 
 import pytest
 
 from tuner.core import fusions
-from tuner.core.fusions import FusionFacts, WeightPacking, facts_of, packings_comment, packings_in
+from tuner.core.fusions import FusionFacts, WeightPacking, packings_comment, packings_in
 
-TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : i64,
-  tuner.contractions = 2 : i64, tuner.copy = 1 : i64, tuner.loops = array<i64: 4, 16, 8>,
-  tuner.transposed = 2 : i64, tuner.weights = 1 : i64} {"""
+TEXT = "func.func @group() {"
 
 
-def test_attributes_are_read_and_a_text_without_them_has_no_loops() -> None:
-    assert facts_of(TEXT) == FusionFacts((4, 16, 8), 2, 1, 2, 1, 128)
+def test_a_fusion_without_facts_has_no_loops_and_variables_name_the_others() -> None:
+    facts = FusionFacts((4, 16, 8), 2, 1, 2, 1, 128)
     counted = {"loops": 3, "inner_rows": 16, "inner_columns": 8, "contractions": 2, "weights": 1}
     others = {
         "transposed": 2,
@@ -26,29 +24,17 @@ def test_attributes_are_read_and_a_text_without_them_has_no_loops() -> None:
         "zero_points": 0,
         "integers": 0,
     }
-    assert dict(facts_of(TEXT).variables()) == counted | others
-    rows = "{tuner.reduced = 1 : i64, tuner.rows = array<i64: 16, 64, 8>, tuner.strided = 1 : i64}"
-    found = facts_of(rows)
-    assert (found.rows, found.reduced, found.strided) == ((16, 64, 8), 1, 1)
-    assert facts_of("func.func @group() {") == FusionFacts((), 0, 0, 0, 0, 0)
-    assert facts_of("attributes {tuner.loops = array<i64>}").loops == ()
-    assert dict(facts_of("").variables())["inner_rows"] == 1
+    assert dict(facts.variables()) == counted | others
+    assert dict(FusionFacts().variables())["inner_rows"] == 1
 
 
 @pytest.mark.parametrize(
-    ("band", "scores"), [("-3, 0", 4 + 3 + 2 + 1), ("-1, 1", 2 + 3 + 3 + 3), ("-9, 9", 4 * 5)]
+    ("band", "scores"), [((-3, 0), 4 + 3 + 2 + 1), ((-1, 1), 2 + 3 + 3 + 3), ((-9, 9), 4 * 5)]
 )
-def test_hidden_scores_of_an_attention_are_not_counted(band: str, scores: int) -> None:
-    facts = facts_of(f"func.func @group(%m: memref<4x5xf32> {{tuner.visible = array<i64: {band}>}}) {{")
+def test_hidden_scores_of_an_attention_are_not_counted(band: tuple[int, int], scores: int) -> None:
+    facts = FusionFacts(visible=band)
     assert (facts.visible_scores(4, 5), dict(facts.variables())["masked"]) == (scores, 1)
-    assert facts_of("").visible_scores(4, 5) == 20
-
-
-@pytest.mark.parametrize(("strides", "stride"), [("[2, 3]", 3), ("2", 2), ("1", 1)])
-def test_the_stride_of_a_convolution_is_the_last_of_its_strides(strides: str, stride: int) -> None:
-    dimensions = 'func.func @group() attributes {tuner.dimensions = "nfHW"} {'
-    text = f"{dimensions} linalg.conv {{dilations = dense<5> : tensor<2xi64>, strides = dense<{strides}>"
-    assert facts_of(text).stride == stride
+    assert FusionFacts().visible_scores(4, 5) == 20
 
 
 def test_a_tensor_has_bytes_a_short_hash_and_packings_that_are_written_in_a_line() -> None:

@@ -3,7 +3,7 @@ import pytest
 from tuner.core import gpu_code
 from tuner.core.gpu import TensorMapLayout
 from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch, Resources, buffers_of
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 
 
 def test_a_problem_has_its_inputs_and_output_and_the_hash_sees_tensor_maps() -> None:

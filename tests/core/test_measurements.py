@@ -10,10 +10,12 @@ from tests.db.values import MACHINE
 from tests.library.bundle.values import GPU
 from tests.trials import measurement
 from tuner.core import remote_results
+from tuner.core.fusions import FusionFacts
 from tuner.core.gpu import CLOCK_FLOP
 from tuner.core.interfaces import fastest_baseline
 from tuner.core.machine import HostConditions, Machine, Roofline
-from tuner.core.problem import BatchMatmul, Matmul, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem_classes import FusedProblem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.remote_results import most_flop_per_s, why_impossible, why_inconsistent, why_no_verdict
 from tuner.core.round_quality import RoundQuality, round_quality
@@ -77,8 +79,8 @@ def test_a_kernel_above_the_peak_is_refused_by_what_is_known_and_by_the_narrowes
     assert most_flop_per_s(Matmul(64, 32, 16, "f16"), unknown, 0) == limit
     assert most_flop_per_s(PROBLEM, NAMED_ONLY, 1) == math.inf
     assert why_impossible(times(1e-10), Matmul(4096, 4096, 4096), math.inf) == ""
-    plain = Problem("contraction", (64, 32, 16), "f32", fusion="tensor<64x16xf32>")
-    mixed = replace(plain, fusion="(tensor<64x16xf32>, tensor<16x32xbf16>)")
+    plain = FusedProblem("contraction", (64, 32, 16), "f32", text="text")
+    mixed = replace(plain, facts=FusionFacts(elements=("bf16", "f32", "i1")))
     assert most_flop_per_s(plain, MACHINE, 1) == most_flop_per_s(PROBLEM, MACHINE, 1)
     assert most_flop_per_s(mixed, MACHINE, 1) == most_flop_per_s(Matmul(64, 32, 16, "bf16"), MACHINE, 1)
 
@@ -119,8 +121,8 @@ def test_a_verdict_is_of_elements_of_c_within_the_tolerance(error: float, elemen
 
 
 def test_a_verdict_of_an_attention_is_of_a_result_as_wide_as_v_not_as_its_scores() -> None:
-    attributes = "attributes {tuner.bytes = 163840 : i64, tuner.loops = array<i64: 8, 32, 32>}"
-    attention = Problem("attention", (32, 32, 64), "f32", batch=8, fusion=f"func.func @group() {attributes}")
+    facts = FusionFacts(loops=(8, 32, 32), bytes=163840)
+    attention = FusedProblem("attention", (32, 32, 64), "f32", batch=8, text="text", facts=facts)
     assert why_no_verdict(Verdict(0.5, 8 * 32 * 64), attention) == ""
     assert "allowed 0 to 163840" in why_no_verdict(Verdict(0.5, 163841), attention)
 

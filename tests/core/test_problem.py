@@ -13,7 +13,9 @@ from tests.epilogues import EPILOGUES
 from tuner.core import dtypes
 from tuner.core import problem as problems
 from tuner.core.errors import UsageError
-from tuner.core.problem import BatchMatmul, Matmul, Problem, parse_shape, parse_sizes, split_extents
+from tuner.core.matmul import BatchMatmul, Matmul, parse_shape, parse_sizes, shape_text
+from tuner.core.problem import Problem, split_extents
+from tuner.core.problem_classes import MatmulProblem
 
 OUTPUT = "^output dtype: found"
 
@@ -29,7 +31,7 @@ def drawn_problems(draw: st.DrawFn) -> Problem:
     (dtype, output), (m, n, k) = draw(TYPES), draw(SIZES)
     layout, epilogue = map(draw, FORMS)
     sizes = (m, n, min(k, problems.I8_DEPTH_LIMIT) if dtype == "i8" else k)
-    return Problem("matmul", sizes, dtype, layout, epilogue, output)
+    return MatmulProblem("matmul", sizes, dtype, layout, epilogue, output)
 
 
 @pytest.mark.drawn(ALL)
@@ -60,7 +62,7 @@ def drawn_problems(draw: st.DrawFn) -> Problem:
 )
 def test_a_word_or_size_that_is_not_allowed_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Problem(**{"operation": "matmul", "sizes": (1, 1, 1), "dtype": "f32"} | changes)
+        MatmulProblem(**{"operation": "matmul", "sizes": (1, 1, 1), "dtype": "f32"} | changes)
 
 
 @given(st.integers(1, 65535), SIZES)
@@ -106,7 +108,7 @@ def test_a_shape_and_types_are_spelled_as_a_problem_and_numpy_spell_them() -> No
         *((None, "512X512X0512", "512x512x512"), (None, "2X7X8X9", "2x7x8x9")),
         *(("matmul", "7x8x9", "7x8x9"), ("batch_matmul", "2x7x8x9", "2x7x8x9")),
     ):
-        assert problems.shape_text(operation, written) == text
+        assert shape_text(operation, written) == text
     types = (
         *(("f32", np.float32), ("f32", "float32"), ("f64", np.dtype("float64")), ("f16", np.float16)),
         *(("bf16", ml_dtypes.bfloat16), ("bf16", "bfloat16"), ("i8", np.int8)),

@@ -8,7 +8,7 @@ import pytest
 from tests.db.values import CANDIDATE, COMPILER, MACHINE, SCRIPT, SETTINGS, add, begin, outcome, timed
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.programs import CompiledFusion, ExplainedFusion, ProgramBaseline, ProgramResult, ProgramSource
 from tuner.core.records import MedianInterval
 from tuner.core.reliability import RELIABLE

@@ -29,7 +29,7 @@ from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Roofline
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.records import Verdict
 from tuner.core.runs import Baseline, Counts, Pruned, Run, StoredTrial, TrialQuery
 from tuner.db.store import Store

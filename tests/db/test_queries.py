@@ -28,7 +28,7 @@ from tests.db.values import (
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import TIMEOUTS, Failure, Stage, UsageError
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.db.queries import bounds, trials_of_query

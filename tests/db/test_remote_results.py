@@ -11,7 +11,8 @@ from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram, code_sha256
 from tuner.core.machine import Machine, gpu_machine
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import (
     CUBIN,

@@ -19,10 +19,16 @@ from tests.tuning.fakes import present
 from tuner.core.candidate import PATH_FOLLOWS, Candidate, ChosenStrategy, TargetName
 from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.fusions import FusionFacts
 from tuner.core.gpu import TensorMapLayout, chip_of
 from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span, gpu_machine
-from tuner.core.problem import I8_DEPTH_LIMIT, LAYOUTS, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import (
+    I8_DEPTH_LIMIT,
+    LAYOUTS,
+)
+from tuner.core.problem_classes import FusedProblem, MatmulProblem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import LEAST_S, MOST_S
 from tuner.core.runs import ORIGINS, InitialConfiguration, RunSettings, TaskQuery, TrialQuery
@@ -57,7 +63,7 @@ names = texts.filter(lambda name: PATH_FOLLOWS not in name)
 strategies = st.builds(ChosenStrategy, names, st.none() | texts.map(lambda path: Path(f"/{path}")))
 failures = st.builds(Failure, st.sampled_from(Stage), texts)
 problems = st.builds(
-    Problem,
+    MatmulProblem,
     st.just("matmul"),
     st.tuples(*[st.integers(1, 2**31 - 1)] * 2, st.integers(1, I8_DEPTH_LIMIT)),
     st.sampled_from(tuple(INPUT_DTYPES)),
@@ -168,9 +174,12 @@ def test_a_compiler_of_another_package_version_is_another_row() -> None:
     assert (row.fingerprint, row.tools) == (other.fingerprint, other.tools)
 
 
-def test_a_fusion_of_operations_keeps_its_text() -> None:
-    fusion = Problem("contraction", (4, 8, 2), "f32", batch=3, fusion="func.func @group() {}")
-    assert rows.problem_of(rows.problem_row(fusion)) == fusion
+def test_a_fusion_keeps_its_text_and_facts_and_packed_weights_their_format() -> None:
+    facts = FusionFacts((4, 8), visible=(-3, 0), elements=("bf16", "f32"))
+    fusion = FusedProblem("contraction", (4, 8, 2), "f32", batch=3, text="func.func @group() {}", facts=facts)
+    packed = Matmul(4, 8, 64, weights="i4", group_size=32), Matmul(4, 8, 64, "bf16", "nt", weights="constant")
+    for problem in (fusion, *packed):
+        assert rows.problem_of(rows.problem_row(problem)) == problem
 
 
 # GPU programs in the database: kept once, shown with every trial that ran them.

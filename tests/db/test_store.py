@@ -25,7 +25,7 @@ from tests.db.values import (
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import HostConditions, Roofline
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import Baseline, Counts, LibraryTime, Proposal, TrialQuery

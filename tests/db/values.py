@@ -6,7 +6,7 @@ from dataclasses import replace
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Compiler, Machine
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.records import CompileSeconds, Measurement, PassSeconds, Record, Verdict
 from tuner.core.round_quality import RoundQuality, TimedRound
 from tuner.core.runs import Baseline, ReuseKey, RunSettings

@@ -15,7 +15,7 @@ from tests.cli.conftest import require
 from tests.docs.guide import OWN_DATABASE, ROOT, Block, Guide, blocks_of, guide_in_copy, sections
 from tuner.api import history
 from tuner.core.candidate import Candidate
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.records import Record
 from tuner.space.scripts.header import read_provenance
 from tuner.space.scripts.strategy import Binder, load_strategy

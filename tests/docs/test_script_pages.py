@@ -10,7 +10,9 @@ from tuner.cli.options import parse_candidate
 from tuner.core.candidate import Candidate
 from tuner.core.gpu import chip_of
 from tuner.core.machine import Machine, gpu_machine, variables_of
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import FusedProblem
 from tuner.results.exported_trial import with_knob_options
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
@@ -81,7 +83,7 @@ def seen(machine: Machine, problem: Problem) -> frozenset[str]:
 def test_the_page_lists_what_templates_see_of_a_panel_too() -> None:
     assert seen(PROCESSOR, Matmul(64, 64, 64)) == EVERYWHERE | PROCESSORS
     assert seen(GPU, Matmul(64, 64, 64)) == EVERYWHERE | GPUS
-    fusion = Problem("rows", (4, 8, 1), "f32", fusion="func.func @group() {}")
+    fusion = FusedProblem("rows", (4, 8, 1), "f32", text="func.func @group() {}")
     assert seen(PROCESSOR, fusion) == EVERYWHERE | PROCESSORS | FUSIONS
     problem = Matmul(64, 64, 64)
     binder = Binder((), problem, variables_of(problem, PROCESSOR, threads=1), threads=1)

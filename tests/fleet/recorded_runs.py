@@ -3,7 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store

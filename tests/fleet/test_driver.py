@@ -14,7 +14,7 @@ from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, TunerError, UsageError
 from tuner.core.interfaces import AbstractRunner, Effort
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.requests import FleetRequest
 from tuner.fleet import driver, queues, tables
 from tuner.fleet.driver import Driver, DriverConnection

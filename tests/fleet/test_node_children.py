@@ -17,7 +17,7 @@ from tests.fleet.values import node, work
 from tests.tuning.fakes import FAKE
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.fleet import noise_check
 from tuner.fleet.node_children import GIB, KEPT, MeasurementWorkers, NodeChildren, WakePipe
 from tuner.fleet.status import DeviceStatus, FleetStatus

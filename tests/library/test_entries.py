@@ -10,7 +10,8 @@ from tests.cli.conftest import Tuner
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.runs import TaskQuery
 from tuner.db.store import Store
 from tuner.library.entries import ONE_THREAD, gpu_entries, library_entries

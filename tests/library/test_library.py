@@ -16,7 +16,7 @@ from tests.texts import text_beside
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.problem import BatchMatmul, Matmul
+from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.processors import PROCESSORS
 from tuner.library import header, library
 from tuner.library.contraction_report import contraction_reports, payload_contractions

@@ -1,5 +1,6 @@
 """A fusion's facts, its canonical text, and the form that schedules take."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ from tests.mlir.attention_texts import Attention
 from tests.mlir.kernels import changed
 from tests.targets.evaluation import fails
 from tuner.core.errors import Stage, UsageError
-from tuner.core.fusions import LOOPS, Fusion, facts_of
+from tuner.core.fusions import LOOPS, Fusion, FusionFacts
+from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.core.problem_classes import FusedProblem, PackedProblem, problem_of_values
 from tuner.mlir.bindings import ir
-from tuner.mlir.fusions import annotate_facts, fusion_problem, parse_fusion, prepare
+from tuner.mlir.fusions import annotate_facts, facts_of, fusion_problem, parse_fusion, prepare
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.choice import default_script
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -42,6 +45,54 @@ def annotated(text: str) -> str:
 def test_facts_of_a_fusion(text: str, expected: tuple[Any, ...]) -> None:
     found = facts_of(annotated(text))
     assert (found.loops, found.contractions, found.weights, found.transposed, found.copy) == expected
+
+
+READ = """
+func.func @group(%m: memref<4x5xf32> {tuner.visible = array<i64: -3, 0>}, %c: memref<4xbf16>)
+    attributes {tuner.bytes = 128 : i64, tuner.contractions = 2 : i64, tuner.loops = array<i64: 4, 16, 8>,
+                tuner.reduced = 1 : i64, tuner.rows = array<i64: 16, 64, 8>, tuner.strided = 1 : i64} {
+  return
+}
+"""
+CONVOLVED = """
+func.func @group(%x: tensor<1x9x9x3xf32>, %w: tensor<2x2x3x4xf32>, %c: tensor<1x4x4x4xf32>)
+    -> tensor<1x4x4x4xf32> attributes {tuner.dimensions = "nHWf"} {
+  %y = linalg.conv_2d_nhwc_hwcf {contraction, dilations = dense<1> : tensor<2xi64>,
+      strides = dense<STRIDES> : tensor<2xi64>}
+      ins(%x, %w : tensor<1x9x9x3xf32>, tensor<2x2x3x4xf32>) outs(%c : tensor<1x4x4x4xf32>)
+      -> tensor<1x4x4x4xf32>
+  return %y : tensor<1x4x4x4xf32>
+}
+"""
+
+
+def test_facts_are_read_from_attributes_and_types_and_are_zeros_without_attributes() -> None:
+    read = FusionFacts((4, 16, 8), 2, bytes=128, strided=1, reduced=1, rows=(16, 64, 8), visible=(-3, 0))
+    assert facts_of(READ) == replace(read, elements=("bf16", "f32"))
+    assert facts_of("func.func @group() { return }") == FusionFacts()
+
+
+@pytest.mark.parametrize(("strides", "stride"), [("[2, 2]", 2), ("2", 2), ("[1, 2]", 2)])
+def test_the_stride_of_a_convolution_is_the_last_of_its_strides(strides: str, stride: int) -> None:
+    text = CONVOLVED.replace("STRIDES", strides)
+    if strides == "[1, 2]":
+        text = text.replace("1x4x4x4xf32", "1x8x4x4xf32")
+    assert (facts_of(text).dimensions, facts_of(text).stride) == ("nHWf", stride)
+
+
+PACKED = (
+    Matmul(4, 8, 64, weights="i4", group_size=32, zero_points=True),
+    Matmul(4, 8, 128, "bf16", output="bf16", weights="i8", activations="i8"),
+    Matmul(4, 8, 64, "bf16", "nt", "bias_relu", weights="constant"),
+    Matmul(4, 8, 64, "i8", weights="constant"),
+    Matmul(4, 8, 64, "f64", epilogue="bias_gelu", weights="constant"),
+)
+
+
+@pytest.mark.parametrize("problem", PACKED, ids=lambda problem: problem.key)
+def test_facts_of_packed_weights_are_those_of_their_text(problem: Problem) -> None:
+    assert isinstance(problem, PackedProblem)
+    assert facts_of(problem.text) == problem.facts
 
 
 def test_bytes_are_those_of_all_arguments_and_a_canonical_text_stays_as_it_is() -> None:
@@ -138,6 +189,9 @@ def test_what_is_no_problem_is_refused_with_its_reason() -> None:
         fusion_problem(fusion)
     with pytest.raises(UsageError, match="fusion: found no function @group"):
         as_problem("rows", "func.func @f() { return }")
-    for operation, text in (("rows", ""), ("matmul", "func.func @group() {}")):
-        with pytest.raises(UsageError, match="operation: found"):
-            Problem(operation, (4, 4, 1), "f32", fusion=text)
+    with pytest.raises(UsageError, match="operation: found"):
+        FusedProblem("matmul", (4, 4, 1), "f32", text="func.func @group() {}")
+    with pytest.raises(UsageError, match=r"^fusion: is missing$"):
+        FusedProblem("rows", (4, 4, 1), "f32")
+    with pytest.raises(UsageError, match=r"^facts of a fusion: are missing$"):
+        problem_of_values("rows", (4, 4, 1), {"dtype": "f32"}, text="func.func @group() {}")

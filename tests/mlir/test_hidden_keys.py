@@ -7,7 +7,7 @@ import pytest
 
 from tests.group_runs import as_problem
 from tests.mlir.attention_texts import Attention
-from tuner.core.fusions import facts_of
+from tuner.mlir.fusions import facts_of
 from tuner.mlir.hidden_keys import AttentionMask, attention_mask, visible_band, with_visible_band
 from tuner.mlir.reference.fusion_reference import draw_inputs
 
@@ -18,7 +18,7 @@ INFINITE = np.where(STEPS <= 0, 0.5, -np.inf)
 
 
 def text(mask: str, batch: int = 2, element: str = "f32") -> str:
-    return as_problem("attention", Attention(SIZES, mask, batch, element=element).text()).fusion
+    return as_problem("attention", Attention(SIZES, mask, batch, element=element).text()).text
 
 
 @pytest.mark.parametrize(("mask", "found"), [("bias", ADDED), ("bias_of_heads", ADDED), ("seen", SELECTED)])

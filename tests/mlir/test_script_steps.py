@@ -8,7 +8,7 @@ from tests.texts import text_beside
 from tuner.core import progress
 from tuner.core.errors import Failure, Stage
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.runtime.workers.protocol import Factory

@@ -15,7 +15,7 @@ from tests.texts import text_beside
 from tuner.cli.models import read_payload_text
 from tuner.core.errors import SCRIPT, CandidateError, OpPlace, Stage
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import failing_op, require_no_effects

@@ -11,7 +11,12 @@ from tests.epilogues import EPILOGUES
 from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Partition
-from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import (
+    LAYOUTS,
+    Problem,
+)
+from tuner.core.problem_classes import MatmulProblem
 from tuner.payload import cpu
 from tuner.payload.cpu import PARTITIONS_COMMENT, partition, partitions_comment, partitions_in, payload_mlir
 
@@ -91,7 +96,7 @@ def test_panels_that_are_none_of_a_problem_are_refused(problem: Problem, comment
 def test_offsets_lead_to_the_panels_part_of_each_array(
     dtype: str, layout: str, epilogue: str, m: int, n: int, k: int, split: str, parts: int
 ) -> None:
-    problem = Problem("batch_matmul", (m, n, k), dtype, layout, epilogue, batch=3)
+    problem = MatmulProblem("batch_matmul", (m, n, k), dtype, layout, epilogue, batch=3)
     a, b, c = (np.arange(np.prod(s)).reshape(s) for s in (problem.a_shape, problem.b_shape, problem.c_shape))
     bias = np.arange(n)
     for part in partition(problem, parts, split, 8):

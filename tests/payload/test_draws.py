@@ -12,8 +12,13 @@ from tests.epilogues import EPILOGUES
 from tests.payload.test_reference import finish, inputs_of, operands
 from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
 from tuner.core.errors import UsageError
+from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.numpy_types import FLOAT8_STEPS, widened
-from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import (
+    LAYOUTS,
+    Problem,
+)
+from tuner.core.problem_classes import MatmulProblem
 from tuner.payload import reference
 from tuner.payload.inputs import draw_extremes
 from tuner.payload.reference import (
@@ -179,7 +184,7 @@ def multiplied(a: Array, b: Array, dtype: str) -> Array:
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_right_answer_is_right_and_finite(dtype: str, layout: str) -> None:
-    problem = Problem("matmul", (20, 25, 33), dtype, layout)
+    problem = MatmulProblem("matmul", (20, 25, 33), dtype, layout)
     for seed in range(5):
         inputs = draw_extremes(problem, np.random.default_rng(seed))
         result = multiplied(*operands(inputs), problem.accumulator)
@@ -188,7 +193,7 @@ def test_a_right_answer_is_right_and_finite(dtype: str, layout: str) -> None:
 
 
 def test_there_are_rows_of_each_kind() -> None:
-    a = draw_extremes(Problem("matmul", (5, 5, 64), "f32", "nn"), np.random.default_rng(0)).a
+    a = draw_extremes(MatmulProblem("matmul", (5, 5, 64), "f32", "nn"), np.random.default_rng(0)).a
     sizes = np.abs(a)
     assert any((row > 0).all() for row in a)
     zeros = a[sizes == 0]
@@ -201,7 +206,7 @@ def test_there_are_rows_of_each_kind() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_subnormal_numbers_read_as_zeros_are_seen(seed: int) -> None:
-    inputs = draw_extremes(Problem("matmul", (10, 10, 8), "f32", "nn"), np.random.default_rng(seed))
+    inputs = draw_extremes(MatmulProblem("matmul", (10, 10, 8), "f32", "nn"), np.random.default_rng(seed))
     flushed = np.where(np.abs(inputs.a) < np.finfo(np.float32).tiny, 0, inputs.a)
     assert compare(inputs, multiplied(flushed, inputs.b, "f32"))[0].max_error > 1
 

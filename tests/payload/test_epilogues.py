@@ -8,7 +8,7 @@ import pytest
 
 from tuner.core.epilogues import EPILOGUES, OPERATIONS, EpilogueStep
 from tuner.core.errors import UsageError
-from tuner.core.problem import BatchMatmul, Matmul
+from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.payload.epilogue_values import EVALUATIONS, Arithmetic, BoundedValue, Float64, evaluate
 
 SINGLE = Arithmetic(2.0**-24, 3.4e38, 2.0**-149)

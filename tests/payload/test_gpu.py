@@ -9,7 +9,8 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.passes import run_passes

@@ -16,8 +16,13 @@ from hypothesis import strategies as st
 from tests.epilogues import EPILOGUES
 from tuner.core import numpy_types
 from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS
+from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.numpy_types import BF16, are_equal, hard_to_scale, is_nan, narrowed, scale, widened
-from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import (
+    LAYOUTS,
+    Problem,
+)
+from tuner.core.problem_classes import MatmulProblem
 from tuner.payload import reference
 from tuner.payload.reference import NUMPY_DTYPES, Array, Inputs, compare, draw, draw_base, output_dtype
 
@@ -33,13 +38,13 @@ NARROW = st.sampled_from([(dtype, each) for dtype, outputs in NARROW_OUTPUTS.ite
 def problems(draw: st.DrawFn) -> Problem:
     dtype = draw(DTYPE)
     k = min(draw(DEPTH), LARGEST_K_OF.get(dtype, LARGEST_K))
-    return Problem("matmul", (draw(SMALL), draw(SMALL), k), dtype, draw(LAYOUT), draw(EPILOGUE))
+    return MatmulProblem("matmul", (draw(SMALL), draw(SMALL), k), dtype, draw(LAYOUT), draw(EPILOGUE))
 
 
 @st.composite
 def narrow_problems(draw: st.DrawFn) -> Problem:
     sizes, (dtype, output) = (draw(SMALL), draw(SMALL), draw(st.sampled_from((1, 2, 5, 64)))), draw(NARROW)
-    return Problem("matmul", sizes, dtype, draw(LAYOUT), draw(EPILOGUE), output)
+    return MatmulProblem("matmul", sizes, dtype, draw(LAYOUT), draw(EPILOGUE), output)
 
 
 BATCHES = st.builds(BatchMatmul, st.integers(1, 5), SMALL, SMALL, SMALL, DTYPE, LAYOUT, EPILOGUE)
@@ -224,7 +229,7 @@ def test_one_wrong_element_is_seen_and_named(problem: Problem, seed: int, data: 
 @pytest.mark.parametrize("epilogue", EPILOGUES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sums_of_integers_are_compared_exactly(layout: str, epilogue: str) -> None:
-    inputs = inputs_of(Problem("matmul", (24, 17, 1000), "i8", layout, epilogue), 3)
+    inputs = inputs_of(MatmulProblem("matmul", (24, 17, 1000), "i8", layout, epilogue), 3)
     selected, unwritten = right_answer(inputs), reference.unwritten_output(inputs.problem)
     assert selected.dtype == np.int32
     assert compare(inputs, selected)[0].max_error == 0.0
@@ -265,12 +270,12 @@ def test_two_rows_that_changed_places_are_seen(problem: Problem, seed: int, data
 def test_a_wrong_element_is_found_in_any_block_and_a_less_precise_library_gets_more_room() -> None:
     n = 1000
     m = 3 * (reference.BLOCK_ELEMENTS // n)  # compared in three blocks
-    inputs = inputs_of(Problem("matmul", (m, n, 2), "f32"), 0)
+    inputs = inputs_of(MatmulProblem("matmul", (m, n, 2), "f32"), 0)
     for row in (0, m // 2, m - 1):
         selected = right_answer(inputs)
         selected[row, n - 1] += 1.0
         assert f"1 of {m * n} elements are wrong; worst at [{row}, {n - 1}]" in compare(inputs, selected)[1]
-    inputs = inputs_of(Problem("matmul", (16, 16, 64), "bf16"), 0)
+    inputs = inputs_of(MatmulProblem("matmul", (16, 16, 64), "bf16"), 0)
     rounded = right_answer(inputs).astype(NUMPY_DTYPES["bf16"]).astype(np.float32)
     assert compare(inputs, rounded)[0].max_error > 1.0
     assert compare(replace(inputs, result_rounding=2.0**-8), rounded)[0].max_error <= 1.0
@@ -279,7 +284,7 @@ def test_a_wrong_element_is_found_in_any_block_and_a_less_precise_library_gets_m
 @pytest.mark.parametrize("sizes", [(300, 300, 300), (1, 1000, 1000), (1000, 1, 1000), (1000, 1000, 1)])
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
 def test_the_memory_that_is_asked_for_beforehand_suffices(sizes: tuple[int, int, int], dtype: str) -> None:
-    problem = Problem("matmul", sizes, dtype)
+    problem = MatmulProblem("matmul", sizes, dtype)
     tracemalloc.start()
     compare(inputs_of(problem, 0), np.zeros(sizes[:2], output_dtype(problem)))
     peak_bytes = tracemalloc.get_traced_memory()[1]
@@ -311,7 +316,7 @@ def test_a_narrow_output_may_be_off_by_its_rounding_and_no_more(problem: Problem
     is_exact = problem.dtype not in FLOAT8S  # whose sums may be off by as much
     if is_exact and np.abs(right.astype(np.float64)).max() > 0.1:  # relu may leave zeros only
         assert compare(inputs, wrong)[0].max_error > 1.0
-    inputs = inputs_of(Problem("matmul", (16, 16, 32), "f16", output="f16"), seed)
+    inputs = inputs_of(MatmulProblem("matmul", (16, 16, 32), "f16", output="f16"), seed)
     a, b = operands(inputs)
     a[:, 7] = 0  # a term is lost
     assert compare(inputs, finish(inputs, a @ b))[0].max_error > 1.0
@@ -319,10 +324,12 @@ def test_a_narrow_output_may_be_off_by_its_rounding_and_no_more(problem: Problem
 
 @given(SEED)
 def test_inputs_have_the_bits_of_their_types(seed: int) -> None:
-    for array in inputs_of(Problem("matmul", (24, 24, 64), "tf32"), seed).arrays:  # ten bits of mantissa
+    for array in inputs_of(
+        MatmulProblem("matmul", (24, 24, 64), "tf32"), seed
+    ).arrays:  # ten bits of mantissa
         assert not (array.view(np.uint32) & 0x1FFF).any()
         assert (array.view(np.uint32) & 0x2000).any()  # and not fewer
-    inputs = inputs_of(Problem("matmul", (200, 200, 200), "f16"), seed)
+    inputs = inputs_of(MatmulProblem("matmul", (200, 200, 200), "f16"), seed)
     scaled = inputs.base.a.astype(np.float64) * inputs.rows[:, None]
     assert np.array_equal(inputs.a.astype(np.float64), scaled)  # times their factors they are exact
     base = draw_base(Matmul(8, 8, 8, "f64"), np.random.default_rng(seed))
@@ -352,7 +359,7 @@ import sys
 
 sys.modules["ml_dtypes"] = None
 import numpy as np
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.payload.reference import compare, draw, draw_base, narrowed, widened
 problem = Matmul(9, 7, 33, dtype="bf16", layout="LAYOUT", epilogue="bias_relu", output="bf16")
 rng = np.random.default_rng(5)

@@ -14,7 +14,7 @@ from tests.programs.crashing_compiler import crash
 from tests.programs.lowering.compiled import first_script
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.programs import compile as compile_child
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction

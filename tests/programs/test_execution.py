@@ -17,7 +17,7 @@ from tests.programs.fusions.payload_text import PayloadText
 from tuner.core.candidate import TargetName
 from tuner.core.gpu import DeviceError
 from tuner.core.machine import variables_of
-from tuner.core.problem import Problem
+from tuner.core.problem import TextProblem
 from tuner.core.programs import KernelTime, ProgramTimes, busy
 from tuner.programs.execution import ROUNDS, LaunchTimer, host_function, time_on_device, typical
 from tuner.programs.run.device_function import DeviceFunction
@@ -34,7 +34,7 @@ RNG = np.random.default_rng(0)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def script_with(problem: Problem, **wanted: int | str) -> str:
+def script_with(problem: TextProblem, **wanted: int | str) -> str:
     """Returns the script of the first feasible configuration of packed contractions that has these knobs."""
     file, machine = load_space_file(default_space_file()), describe_machine()
     variables = variables_of(problem, machine, threads=1)
@@ -46,14 +46,14 @@ def script_with(problem: Problem, **wanted: int | str) -> str:
     return Binder((load_strategy(PACKED),), problem, variables, threads=1).bind(found).text
 
 
-def first_script(problem: Problem) -> str:
+def first_script(problem: TextProblem) -> str:
     found: Any = default_script(problem, describe_machine())
     return str(found.text)
 
 
-def require_right(problem: Problem, script: str | None = None, inputs: Any = ()) -> None:
+def require_right(problem: TextProblem, script: str | None = None, inputs: Any = ()) -> None:
     rng = np.random.default_rng(0)
-    assert error_of(problem.fusion, script or first_script(problem), rng, inputs) <= 1
+    assert error_of(problem.text, script or first_script(problem), rng, inputs) <= 1
 
 
 def fused(payload: str) -> Any:
@@ -64,7 +64,7 @@ def fused(payload: str) -> Any:
 def test_products_are_fused_multiply_adds_also_without_an_epilogue(epilogue: str) -> None:
     """Steps of K of 1 that are folded as a unit dimension become a product and a sum."""
     problem = as_problem("contraction", texts.product(24, 64, 32, epilogue))
-    code = compiled(problem.fusion, first_script(problem)).llvm_text
+    code = compiled(problem.text, first_script(problem)).llvm_text
     assert "llvm.intr.fmuladd" in code
     assert "llvm.fmul" not in code
 

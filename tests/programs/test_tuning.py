@@ -14,7 +14,8 @@ from tuner.cli.commands.tune_program import program_lines
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.machine import HostConditions
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.programs import ProgramTimes
 from tuner.core.records import Measurement
 from tuner.core.runs import RunSettings

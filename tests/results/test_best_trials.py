@@ -19,7 +19,8 @@ from tuner.analysis.selected_result import select_result
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
 from tuner.db.store import Store

@@ -8,7 +8,8 @@ from tests.db.values import MACHINE, SETTINGS, add, begin, outcome, timed
 from tests.op_group_problems import fusion_problems, program_text
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
-from tuner.core.problem import COLD, WEIGHTS_COLD, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import COLD, WEIGHTS_COLD, Problem, TextProblem
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.db.store import Store
 from tuner.programs.fusion_schedules import fusion_schedules
@@ -23,7 +24,7 @@ ROWS = Candidate.of("rows_cpu", {"chunk": 16})
 SCRIPT = "// a stored script\n"
 
 
-def problems(rows: int = 8, hidden: int = 32) -> tuple[Problem, ...]:
+def problems(rows: int = 8, hidden: int = 32) -> tuple[TextProblem, ...]:
     """Returns a matmul with bias and relu, rows, and a matmul without an epilogue."""
     return fusion_problems(program_text(rows, 24, hidden))
 
@@ -42,7 +43,7 @@ def store_trial(
     return add(store, run, 0, replace(outcome(result, SCRIPT), candidate=candidate), SCRIPT)
 
 
-def found(store: Store, problem: Problem, threads: int = 1) -> list[FusionSchedule]:
+def found(store: Store, problem: TextProblem, threads: int = 1) -> list[FusionSchedule]:
     return list(fusion_schedules(store, MACHINE, problem, threads))
 
 

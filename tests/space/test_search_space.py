@@ -11,7 +11,8 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
 from tuner.core.gpu import CHIPS
 from tuner.core.machine import Machine, gpu_machine, variables_of
-from tuner.core.problem import OPERATIONS, Problem
+from tuner.core.problem import OPERATIONS
+from tuner.core.problem_classes import MatmulProblem
 from tuner.space import search_space
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import VISITS_LIMIT, Projection, projected
@@ -213,7 +214,7 @@ def test_a_projection_of_a_shipped_strategy_is_allowed_and_its_own_projection(
 ) -> None:
     entry = SHIPPED.strategy(name)
     dtype, layout = (draw.draw(st.sampled_from(each)) for each in (entry.dtypes, entry.layouts))
-    problem = Problem("matmul", draw.draw(st.tuples(SIZES, SIZES, SIZES)), dtype, layout)
+    problem = MatmulProblem("matmul", draw.draw(st.tuples(SIZES, SIZES, SIZES)), dtype, layout)
     space = entry.space(variables_of(problem, machine, draw.draw(st.sampled_from((1, 4)))))
     picked = {knob.name: draw.draw(st.sampled_from(knob.choices)) for knob in space.knobs}
     candidate = Candidate.of(name, picked)
@@ -231,6 +232,6 @@ def test_a_projection_of_a_shipped_strategy_is_allowed_and_its_own_projection(
 def test_every_first_point_of_a_processors_strategy_has_a_projection_on_a_usual_shape(name: str) -> None:
     entry = SHIPPED.strategy(name)
     for sizes in ((128, 768, 768), (512, 512, 512), (33, 1000, 512)):
-        problem = Problem("matmul", sizes, entry.dtypes[0], entry.layouts[0])
+        problem = MatmulProblem("matmul", sizes, entry.dtypes[0], entry.layouts[0])
         projection = Projection(entry.space(variables_of(problem, CPU, 1)))
         assert all(projection.of(point) is not None for point in entry.first)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import LAYOUTS, Problem
 from tuner.payload.reference import Array
 from tuner.targets.arrays import ProblemArrays, expected_inputs, require_inputs, require_type
 

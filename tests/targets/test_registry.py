@@ -24,7 +24,7 @@ from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Effort
 from tuner.core.machine import variables_of
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.processors import PROCESSORS
 from tuner.mlir.fingerprint import GPU_SOURCES, SIMULATOR_SOURCES, Sources, sources_sha256
 from tuner.runtime.cuda import probe

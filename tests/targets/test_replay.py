@@ -14,7 +14,7 @@ from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import Artifact, Effort
 from tuner.core.machine import Compiler
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement, Verdict
 from tuner.core.requests import RunRequest
 from tuner.core.runs import ReuseKey, TrialQuery

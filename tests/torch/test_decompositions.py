@@ -154,7 +154,7 @@ def test_prefixes_are_summed_by_rows_of_vectors() -> None:
     formed = form_text(exported.payload.text, None)
     assert isinstance(formed, FormedText)
     rows = [each for each in formed.program.fusions if each.kind == fusions.ROWS]
-    texts = [fusion_problem(each).fusion for each in rows]
+    texts = [fusion_problem(each).text for each in rows]
     assert texts
     assert all("tuner.reduced" in text for text in texts)
 

@@ -19,6 +19,7 @@ from benchmarks.model_zoo.models import MODELS, build  # noqa: E402
 from tests.programs.exports.export import Function  # noqa: E402
 from tests.programs.exports.signatures import QuantizedLinear  # noqa: E402
 from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, ELEMENTWISE  # noqa: E402
+from tuner.core.problem import TextProblem  # noqa: E402
 from tuner.mlir.reference.fusion_reference import input_shapes  # noqa: E402
 from tuner.programs.fusion_schedules import tunable_fusions  # noqa: E402
 from tuner.runtime.cpu.host import describe_machine  # noqa: E402
@@ -227,5 +228,6 @@ def test_an_attention_is_tuned_as_one_problem() -> None:
     module, x = made(520, is_explicit=False)
     found = tunable_fusions(export_module(module, (x,)).text, None, "warm", describe_machine())
     (problem,) = [each.problem for each in found.problems if each.problem.operation == ATTENTION]
+    assert isinstance(problem, TextProblem)
     assert problem.extents == (HEADS, 520, 520, WIDTH // HEADS)
-    assert len(input_shapes(problem.fusion)) == 4  # queries, keys, the mask, values
+    assert len(input_shapes(problem.text)) == 4  # queries, keys, the mask, values

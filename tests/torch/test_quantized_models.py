@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.core.fusions import CONTRACTION, QUANTIZED, facts_of
+from tuner.core.fusions import CONTRACTION, QUANTIZED
+from tuner.mlir.fusions import facts_of
 
 pytestmark = pytest.mark.mlir
 
@@ -19,7 +20,7 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402 - after the skip
-from tuner.core.problem import Matmul  # noqa: E402
+from tuner.core.matmul import Matmul  # noqa: E402
 from tuner.mlir.fusions import fusion_problem  # noqa: E402
 from tuner.programs.fusions.pipeline import FormedProgram, fuse_program  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402

@@ -11,7 +11,8 @@ from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import AbstractRunner, Script
 from tuner.core.machine import Compiler, Machine, Roofline
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.processors import PresentLoad, Processors
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline, RunSettings, StoredTrial, TrialQuery

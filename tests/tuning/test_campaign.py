@@ -26,7 +26,7 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.fusions import CONTRACTION, threads_in
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Machine
-from tuner.core.problem import WEIGHTS_COLD, NamedProblem, Problem
+from tuner.core.problem import WEIGHTS_COLD, NamedProblem, Problem, TextProblem
 from tuner.core.records import Measurement
 from tuner.core.requests import CampaignProposal, RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
@@ -52,9 +52,9 @@ class HangingCompiler(AbstractCompiler):
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         artifact = self._real.compile(problem, script)
-        if problem.operation != CONTRACTION:
+        if not isinstance(problem, TextProblem) or problem.operation != CONTRACTION:
             return artifact
-        count = len(fusion_arguments(problem.fusion))
+        count = len(fusion_arguments(problem.text))
         arguments = ", ".join(f"%p{number}: !llvm.ptr" for number in range(count))
         code = text_beside(__file__, "forever").format(arguments=arguments)
         packings = artifact.host_code.partition("\n")[0]

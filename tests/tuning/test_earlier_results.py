@@ -19,7 +19,8 @@ from tuner.core.errors import REPEATABLE, TIMEOUTS, Failure, Stage, UsageError
 from tuner.core.gpu import CHIPS
 from tuner.core.gpu_code import KernelProgram, Resources
 from tuner.core.machine import Machine, gpu_machine
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, Run, RunSettings
 from tuner.db.store import Store

@@ -15,7 +15,8 @@ from tests.tuning import fakes
 from tuner.cli.commands.tune_shapes import read_shapes
 from tuner.core.errors import UsageError
 from tuner.core.machine import variables_of
-from tuner.core.problem import BatchMatmul, Matmul, NamedProblem, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import NamedProblem, Problem
 from tuner.core.processors import processor_of
 from tuner.core.records import Measurement
 from tuner.core.requests import CampaignMember, CampaignSettings

@@ -8,7 +8,8 @@ import pytest
 
 from tests.library.dispatch.rules import machine, rule_of, ship
 from tuner.core.machine import Machine, Roofline
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.processors import processor_of
 from tuner.core.requests import RunRequest
 from tuner.core.runs import SHIPPED, InitialConfiguration

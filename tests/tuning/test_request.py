@@ -13,7 +13,9 @@ from tests.tuning import fakes
 from tests.tuning.fakes import MACHINE, present
 from tuner.core.candidate import ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.processors import Processors
 from tuner.core.requests import FleetRequest, RunRequest, nothing_matches, tune_command
 from tuner.core.runs import Baseline, DatabaseInfo, LibraryTime, RunSettings, TaskQuery
@@ -254,7 +256,7 @@ def test_a_request_outside_what_is_allowed_is_refused(options: dict[str, Any], m
         RunRequest(PROBLEM, **options)
 
 
-BATCH_PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
+BATCH_PROBLEM = MatmulProblem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
 OF_BATCHES, ON_TWO = "tuner tune batch_matmul", "--threads 2 --target simulator:sm_90"
 OPTIONS = f"--dtype f16 --layout nt --epilogue bias_relu --output-dtype f16 {ON_TWO}"
 

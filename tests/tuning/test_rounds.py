@@ -27,7 +27,8 @@ from tuner.core.interfaces import (
     FinalTimes,
 )
 from tuner.core.machine import HostConditions
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.round_quality import OTHERS_LIMIT
 from tuner.core.runs import Baseline, Counts, StoredTrial, TaskQuery, TrialQuery

@@ -18,7 +18,8 @@ from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Effort, Script
 from tuner.core.machine import Machine, Roofline, processor_class
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Verdict
 from tuner.core.runs import Run, RunSettings, TrialQuery
 from tuner.db.store import Store

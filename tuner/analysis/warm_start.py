@@ -56,7 +56,7 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
     sizes = zip((ours.batch, *ours.sizes), (theirs.batch, *theirs.sizes), strict=True)
     octaves = [math.log2(size / known) for size, known in sizes]
     options = (
-        (EPILOGUE, (ours.epilogue, ours.fusion) != (theirs.epilogue, theirs.fusion)),
+        (EPILOGUE, ours.computed != theirs.computed),
         (LAYOUT, ours.layout != theirs.layout),
         (OUTPUT, ours.output != theirs.output),
         (ALIGN, ours.align != theirs.align),

@@ -17,6 +17,7 @@ from tuner.core.dtypes import dtype_name, narrow_output
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import QUANTIZED
+from tuner.core.matmul import Matmul, parse_shape, parse_sizes
 from tuner.core.problem import (
     BATCH_MATMUL,
     LAYOUTS,
@@ -24,12 +25,10 @@ from tuner.core.problem import (
     NUMPY_ALIGNMENT,
     OPERATIONS,
     WARM,
-    Matmul,
     Problem,
-    parse_shape,
-    parse_sizes,
     require_choice,
 )
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.quantization import CONSTANT
 from tuner.core.requests import ASKING, FleetRequest, RunRequest
 from tuner.core.serialization import parse_seconds
@@ -374,7 +373,7 @@ def problem_of(
         raise UsageError(error.message, error.hint or others)
     output = narrow_output(name, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)
-    return Problem(operation, sizes, name, layout, epilogue, output, batch, align, cache)
+    return MatmulProblem(operation, sizes, name, layout, epilogue, output, batch, align, cache)
 
 
 def run_request(problem: Problem, budget: str | None = None, **options: Any) -> "RunRequest":

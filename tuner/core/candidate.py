@@ -1,11 +1,13 @@
 """A candidate (strategy and knob values), its strategy and target by name, and their JSON documents."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Matmul, Problem, split_extents
-from tuner.core.serialization import form, if_changed, number, stored_as, whole
+from tuner.core.fusions import FusionFacts
+from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
+from tuner.core.problem_classes import FusedProblem, problem_of_values
+from tuner.core.serialization import form, if_changed, number, whole
 
 Value = int | str
 
@@ -124,27 +126,32 @@ class ProblemDocument:
     output: str = ""  # Problem.output
     align: str = NUMPY_ALIGNMENT  # Problem.align
     cache: str = WARM  # Problem.cache
-    fusion: str = field(default="", metadata=if_changed() | stored_as("group"))  # Problem.fusion
-    weights: str = field(default="", metadata=if_changed())  # Problem.weights, from which the text is made
+    weights: str = field(default="", metadata=if_changed())  # Problem.weights
+    fusion: str = field(default="", metadata=if_changed())  # FusedProblem.text
+    facts: FusionFacts | None = field(default=None, metadata=if_changed())  # FusedProblem.facts
 
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
-        document = cls(problem.operation, problem.extents, **_same_named(problem))
-        return replace(document, fusion="", weights=problem.weights) if problem.weights else document
+        fused = problem if isinstance(problem, FusedProblem) else None
+        return cls(
+            op=problem.operation,
+            shape=problem.extents,
+            weights=problem.weights,
+            fusion="" if fused is None else fused.text,
+            facts=None if fused is None else fused.facts,
+            **_options(problem),
+        )
 
     @property
     def problem(self) -> Problem:
-        batch, sizes = split_extents(self.op, self.shape)
-        if self.weights:
-            m, n, k = sizes
-            given = (self.dtype, self.layout, self.epilogue, self.output, self.align, self.cache)
-            return Matmul(m, n, k, *given, self.weights)
-        return Problem(self.op, sizes, batch=batch, **_same_named(self))
+        of_fusion = (self.weights, self.fusion, self.facts)
+        return problem_of_values(self.op, self.shape, _options(self), *of_fusion)
 
 
-def _same_named(given: Problem | ProblemDocument) -> dict[str, str]:
-    names = ("dtype", "layout", "epilogue", "output", "align", "cache", "fusion")
-    return {name: getattr(given, name) for name in names}
+def _options(given: Problem | ProblemDocument) -> dict[str, str]:
+    return {
+        name: getattr(given, name) for name in ("dtype", "layout", "epilogue", "output", "align", "cache")
+    }
 
 
 def with_alignment(document: Any) -> Any:

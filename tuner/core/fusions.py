@@ -15,14 +15,13 @@ transpose, or loops. Each is a function of memrefs, of one kind; a transform scr
 """
 
 import hashlib
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 
 from tuner.core.dtypes import number_type
-from tuner.core.quantization import CONSTANT, CONSTANT_ATTRIBUTE, QUANTIZATION, WeightFormat
+from tuner.core.quantization import CONSTANT, WeightFormat
 
 # What schedules need to know of a fusion, as attributes of its function, read from the text.
 # ``tuner.mlir.fusions`` writes the attributes when it makes a fusion's canonical text. Here they are read
@@ -54,13 +53,13 @@ BYTES, CONTRACTIONS, COPY, LOOPS_ATTRIBUTE, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
 class FusionFacts:
     """Sizes and kinds of what a fusion computes, as far as schedules depend on them."""
 
-    loops: tuple[int, ...]  # extents of the iteration space of the last operation, the root
-    contractions: int  # matrix products: 0, 1, or 2: of one A, or of an attention
-    weights: int  # contractions whose B is a weight
+    loops: tuple[int, ...] = ()  # extents of the iteration space of the last operation, the root
+    contractions: int = 0  # matrix products: 0, 1, or 2: of one A, or of an attention
+    weights: int = 0  # contractions whose B is a weight
     # 1 + the loop along which elements of an operand are adjacent, if it is not the last loop; else 0
-    transposed: int
-    copy: int  # 1 where nothing is computed, elements are only copied; else 0
-    bytes: int  # of all arguments
+    transposed: int = 0
+    copy: int = 0  # 1 where nothing is computed, elements are only copied; else 0
+    bytes: int = 0  # of all arguments
     # Of a convolution: a letter for each loop: n images, g groups, f filters (c channels of a depthwise one),
     # D H W planes, rows and columns of pixels.
     dimensions: str = ""
@@ -72,6 +71,7 @@ class FusionFacts:
     # Extents of the loops of reductions; () where these are the root's and the last one is reduced over.
     rows: tuple[int, ...] = ()
     visible: tuple[int, int] | None = None  # of an attention with a mask: ``VISIBLE``
+    elements: tuple[str, ...] = ()  # MLIR element types of all tensors, sorted
     weights_format: str = ""  # of a quantized matmul: the text of its WeightFormat; CONSTANT: B as it is
 
     def visible_scores(self, queries: int, keys: int) -> int:
@@ -108,35 +108,6 @@ class FusionFacts:
 
 
 @lru_cache(maxsize=256)
-def facts_of(text: str) -> FusionFacts:
-    """Returns what the attributes of a fusion's function say; without attributes, no loops and zeros."""
-    loops, rows = [_extents(attribute, text) for attribute in (LOOPS_ATTRIBUTE, ROWS_ATTRIBUTE)]
-    numbers = {}
-    for attribute in (BYTES, CHANNELS, CONTRACTIONS, COPY, PRODUCTS, REDUCED, STRIDED, TRANSPOSED, WEIGHTS):
-        match = re.search(rf"{re.escape(attribute)} = (\d+)", text)
-        numbers[attribute.removeprefix("tuner.")] = int(match[1]) if match else 0
-    letters = re.search(rf'{re.escape(DIMENSIONS)} = "(\w*)"', text)
-    strides = re.search(r"strides = dense<\[?([0-9, ]+)\]?>", text)
-    band = re.search(rf"{re.escape(VISIBLE)} = array<i64: (-?\d+), (-?\d+)>", text)
-    quantized = re.search(rf'{re.escape(QUANTIZATION)} = "([\w-]+)"', text)
-    row_stride = int(strides[1].split(",")[-1]) if strides else 1
-    return FusionFacts(
-        loops=loops,
-        rows=rows,
-        dimensions=letters[1] if letters else "",
-        stride=row_stride if letters else 0,
-        visible=(int(band[1]), int(band[2])) if band else None,
-        weights_format=quantized[1] if quantized else CONSTANT if CONSTANT_ATTRIBUTE in text else "",
-        **numbers,
-    )
-
-
-def _extents(attribute: str, text: str) -> tuple[int, ...]:
-    found = re.search(rf"{re.escape(attribute)} = array<i64: ([0-9, ]+)>", text)
-    return tuple(int(each) for each in found[1].split(",")) if found else ()
-
-
-@lru_cache(maxsize=256)
 def text_hash(text: str) -> str:
     """Returns the first digits of the SHA-256 of a text, by which a fusion is named."""
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
@@ -164,7 +135,6 @@ MOST_GUARDED = 1e10
 ZERO_PLANES = "tuner.zero_planes"
 PACKINGS_COMMENT = "// packings: "
 THREADS_COMMENT = "// threads: "
-THREADS_LINE = re.compile(rf"^{THREADS_COMMENT}(\d+)$", re.MULTILINE)
 UNSIGNED_SUFFIX = "u"  # of the sizes of a packing of unsigned bytes: 64x4x64u
 RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
 NIBBLE_MARK = "="  # before the order of nibbles: 64x8=fours
@@ -310,8 +280,9 @@ def threads_comment(threads: int) -> str:
 
 def threads_in(text: str) -> int:
     """Returns the number of threads that a line of a fusion's script or code names; 1 without such a line."""
-    match = THREADS_LINE.search(text)
-    return int(match[1]) if match else 1
+    lines = (line for line in text.split("\n") if line.startswith(THREADS_COMMENT))
+    numbers = [line.removeprefix(THREADS_COMMENT) for line in lines]
+    return next((int(number) for number in numbers if number.isdecimal()), 1)
 
 
 def _packing_text(packing: WeightPacking | None) -> str:

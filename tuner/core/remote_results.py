@@ -2,12 +2,11 @@
 
 import datetime
 import math
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from tuner.core.candidate import Candidate
-from tuner.core.dtypes import INPUT_DTYPES, number_type
+from tuner.core.candidate import PROBLEM, Candidate
+from tuner.core.dtypes import number_type
 from tuner.core.errors import Failure
 from tuner.core.gpu import CLOCK_FLOP, USUAL_MULTIPROCESSORS
 from tuner.core.gpu_code import KernelProgram
@@ -33,7 +32,7 @@ class PendingTrial:
     origin: Origin
     id: int  # of the trial in the exporting database, to print
     target: str  # that compiled the trial: "simulator:sm_90", "cuda:sm_90"
-    problem: Problem
+    problem: Problem = field(metadata=PROBLEM)
     candidate: Candidate
     script_sha256: str
     artifact_sha256: str
@@ -52,8 +51,6 @@ MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
 MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million
 MOST_SAMPLES: Final = 10_000  # of one measurement; final re-measurements take at most 200
 MOST_BYTES_PER_S: Final = 1e14  # from memory; NVIDIA B200: 8e12
-# In fusions.
-NARROW_TYPES: Final = tuple(name for name in INPUT_DTYPES if number_type(name).bits < 32)  # in fusions
 ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
 
 GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
@@ -74,8 +71,7 @@ def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
     By the documented flop per cycle at a clock above any sold, of a fusion's narrowest type. Infinite
     for a processor of unknown cores.
     """
-    types = [problem.dtype, *(name for name in NARROW_TYPES if re.search(rf"[<x]{name}>", problem.fusion))]
-    dtype = min(types, key=lambda each: number_type(each).bytes)
+    dtype = problem.narrowest_dtype
     if machine.chip:
         documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
         usual = USUAL_MULTIPROCESSORS.get(machine.chip, max(USUAL_MULTIPROCESSORS.values()))
@@ -147,10 +143,8 @@ def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s:
 
 def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
     """Returns why a verdict cannot be that of a correct kernel for a problem; "" where it can."""
-    # of a fusion: its result may be wider than the sizes say, as that of an attention, or there are several
-    elements = problem.bytes if problem.fusion else problem.rows * problem.sizes[1]
-    if not 0 <= verdict.elements <= elements:
-        return f"found {verdict.elements} compared elements, allowed 0 to {elements}"
+    if not 0 <= verdict.elements <= problem.compared_limit:
+        return f"found {verdict.elements} compared elements, allowed 0 to {problem.compared_limit}"
     if not 0 <= verdict.max_error <= 1:
         return f"found an error of {verdict.max_error:g} tolerances, allowed 0 to 1"
     return ""
@@ -196,7 +190,7 @@ class MeasuredTrial:
 
     origin: Origin
     id: int  # of the trial in the database that exported the bundle, to print
-    problem: Problem
+    problem: Problem = field(metadata=PROBLEM)
     candidate: Candidate
     chip: str
     script_sha256: str
@@ -213,7 +207,7 @@ class FinalTime:
     """The time of a top trial of one problem, timed again with the other top trials, or why it failed."""
 
     origin: Origin
-    problem: Problem
+    problem: Problem = field(metadata=PROBLEM)
     measurement: Measurement | Failure  # a failure: the trial was timed first, and found wrong then
 
 
@@ -221,7 +215,7 @@ class FinalTime:
 class NoiseFloor:
     """The A/A noise floor of a problem's final re-measurement, in which the fastest trial is timed twice."""
 
-    problem: Problem
+    problem: Problem = field(metadata=PROBLEM)
     # relative difference of the two timings, never less than half the width of an interval:
     # smaller differences mean nothing
     noise: float
@@ -231,7 +225,7 @@ class NoiseFloor:
 class BaselineTime:
     """The time of the baseline library for one problem on the measuring machine."""
 
-    problem: Problem
+    problem: Problem = field(metadata=PROBLEM)
     baseline: Baseline
 
 

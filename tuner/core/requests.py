@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.fusions import facts_of
 from tuner.core.machine import Machine
-from tuner.core.problem import BATCH_MATMUL, MATMUL, NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.problem import BATCH_MATMUL, FUSION_OPERATIONS, MATMUL, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.programs import ProgramResult, ProgramSource
 from tuner.core.quantization import CONSTANT
 from tuner.core.runs import DatabaseInfo, Proposal, Run, RunSettings, TaskQuery
@@ -85,8 +84,8 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
     an example. For a fusion: ``tuner tune PROGRAM.mlir``, where the user puts in the name of the program.
     For a matmul with constant weights: ``tuner tune matmul 1x64x64 --weights i4-g32-f16``.
     """
-    weights = facts_of(task.fusion).weights_format if task.fusion else ""
-    if task.fusion and not weights:
+    weights = task.weights or ""
+    if task.operation in FUSION_OPERATIONS and not weights:
         return "tuner tune PROGRAM.mlir"  # a fusion is tuned with the program that it is a part of
     operation = MATMUL if weights else task.operation or MATMUL
     example = "8x512x512x512" if operation == BATCH_MATMUL else "512x512x512"

@@ -259,8 +259,10 @@ class Proposal:
     trial: StoredTrial | None  # None: no outcome: its session was killed, or is still running
 
 
-# Fields of TaskQuery, and attributes of Problem, that together identify a problem
-OF_PROBLEM = ("operation", "shape", "dtype", "layout", "epilogue", "output", "align", "cache", "fusion")
+# Fields of TaskQuery, and attributes of Problem
+OF_PROBLEM = (
+    *("key", "operation", "shape", "dtype", "layout", "epilogue", "output", "align", "cache", "weights"),
+)
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,8 @@ class TaskQuery:
     output: str | None = None  # Problem.output: "" is the type of the sums
     align: str | None = None  # Problem.align
     cache: str | None = None  # Problem.cache
-    fusion: str | None = None  # Problem.fusion: the text of a fusion; "" for other problems
+    weights: str | None = None  # Problem.weights: "" where B comes at each call
+    key: str | None = None  # Problem.key
     target: str | None = None  # "cpu", "simulator:sm_90"; "simulator" means every chip
     machine: str | None = None  # Machine.name
     threads: int | None = None

@@ -126,7 +126,7 @@ def _suitable(
         problem = result.best.record.problem
         if problem.weights and not packs_weights:
             reasons[key] = f"{key}: its weights come packed, which format c alone does"
-        elif problem.fusion and not problem.weights:
+        elif not problem.runs_alone:
             reasons[key] = f"{key}: a fusion is a part of a program, and runs with it"
     left = {key: result for key, result in found.items() if key not in reasons}
     if not left:

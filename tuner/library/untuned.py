@@ -15,6 +15,7 @@ from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.runs import RunSettings
 from tuner.core.serialization import encode, utc_text
 from tuner.space.scripts.header import ScriptProvenance, custom_ops, instructions_needed
@@ -142,7 +143,7 @@ def _by_shipped(settings: RunSettings, machine: Machine, plan: Plan, bind: Bind)
     speed = f"speed {speed_text(picks.shipped.rule)}"
     if not picks.shipped.is_own:
         speed = f"{UNKNOWN_SPEED.format(machine.processor)}; there {speed}"
-    elif problem != Problem(problem.operation, problem.sizes, problem.dtype):
+    elif problem != MatmulProblem(problem.operation, problem.sizes, problem.dtype):
         speed += ", of layout nn without an epilogue"
     for candidate in picks.candidates:
         if plan.feasible.row_of(candidate) is not None:

@@ -27,13 +27,15 @@ from tuner.core.fusions import (
     ROWS_ATTRIBUTE,
     STRIDED,
     TRANSPOSED,
+    VISIBLE,
     WEIGHT_ATTRIBUTE,
     WEIGHTS,
     Fusion,
-    facts_of,
+    FusionFacts,
 )
-from tuner.core.problem import Problem, quantized_problem
-from tuner.core.quantization import BITS, QUANTIZATION, WeightFormat
+from tuner.core.problem import TextProblem
+from tuner.core.problem_classes import FusedProblem, PackedProblem, quantized_problem
+from tuner.core.quantization import BITS, CONSTANT, CONSTANT_ATTRIBUTE, QUANTIZATION, WeightFormat
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.linalg import (
@@ -53,6 +55,7 @@ MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 # Elementwise producers become part of their consumer. The pass fuses reshapes badly: a fusion has none.
 FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
 REDUCTION = "#linalg.iterator_type<reduction>"
+STRIDES = "strides"  # of a convolution: one for each dimension of its window
 STORE = "bufferization.materialize_in_destination"
 
 
@@ -106,6 +109,79 @@ def annotate_facts(module: ir.Module) -> None:
         found[STRIDED] = ir.IntegerAttr.get(wide, 1)
     for name, attribute in found.items():
         function.attributes[name] = attribute
+
+
+def facts_of(text: str) -> FusionFacts:
+    """Returns the facts of a fusion's text, as the attributes of its function say them.
+
+    A text without attributes has no loops, and zeros. Raises CandidateError(BIND) for text that is not a
+    fusion.
+    """
+    with ir.Context() as context, ir.Location.unknown():
+        context.allow_unregistered_dialects = True
+        return read_facts(parse_fusion(text))
+
+
+def read_facts(module: ir.Module) -> FusionFacts:
+    """Returns the facts that the attributes of a fusion's function say, see ``annotate_facts``."""
+    function = fusion_function(module)
+    arguments = range(len(function.regions[0].blocks[0].arguments))
+    masks = [each for number in arguments if VISIBLE in (each := argument_attributes(function, number))]
+    visible = tuple(ir.DenseI64ArrayAttr(masks[0][VISIBLE])) if masks else None
+    return FusionFacts(
+        loops=_extents_in(function, LOOPS_ATTRIBUTE),
+        rows=_extents_in(function, ROWS_ATTRIBUTE),
+        contractions=_number_in(function, CONTRACTIONS),
+        weights=_number_in(function, WEIGHTS),
+        transposed=_number_in(function, TRANSPOSED),
+        copy=_number_in(function, COPY),
+        bytes=_number_in(function, BYTES),
+        dimensions=_text_in(function, DIMENSIONS),
+        channels=_number_in(function, CHANNELS),
+        products=_number_in(function, PRODUCTS),
+        stride=_row_stride(function) if DIMENSIONS in function.attributes else 0,
+        strided=_number_in(function, STRIDED),
+        reduced=_number_in(function, REDUCED),
+        visible=None if visible is None else (visible[0], visible[1]),
+        elements=_elements(function),
+        weights_format=CONSTANT if CONSTANT_ATTRIBUTE in function.attributes else quantization_of(function),
+    )
+
+
+def quantization_of(function: Op) -> str:
+    """Returns the text of a quantized matmul's WeightFormat; "" for other fusions."""
+    return _text_in(function, QUANTIZATION)
+
+
+def quantization_in(text: str) -> WeightFormat:
+    """Returns the format of the weights of a quantized matmul's text."""
+    with ir.Context(), ir.Location.unknown():
+        return WeightFormat.of_text(quantization_of(fusion_function(parse_fusion(text))))
+
+
+def _extents_in(function: Op, name: str) -> tuple[int, ...]:
+    return tuple(ir.DenseI64ArrayAttr(function.attributes[name])) if name in function.attributes else ()
+
+
+def _number_in(function: Op, name: str) -> int:
+    return int(ir.IntegerAttr(function.attributes[name]).value) if name in function.attributes else 0
+
+
+def _text_in(function: Op, name: str) -> str:
+    return str(ir.StringAttr(function.attributes[name]).value) if name in function.attributes else ""
+
+
+def _row_stride(function: Op) -> int:
+    """Returns the stride of a convolution along a row: the last of its strides."""
+    strides = (op.attributes[STRIDES] for op in contractions(function) if STRIDES in op.attributes)
+    return next((list(ir.DenseIntElementsAttr(each))[-1] for each in strides), 1)
+
+
+def _elements(function: Op) -> tuple[str, ...]:
+    types = [argument.type for argument in function.regions[0].blocks[0].arguments]
+    types += [result.type for op in walk_where(function, lambda _: True) for result in op.results]
+    shaped = [ir.ShapedType(each) for each in types if isinstance(each, ir.ShapedType)]
+    return tuple(sorted({str(each.element_type) for each in shaped}))
 
 
 def _products(op: Op, form: ConvolutionForm) -> int:
@@ -354,7 +430,7 @@ KINDS = (
 INTEGER_PRODUCT = ("i8", "i8", natural_output("i8"))  # element types of A, B and C
 
 
-def fusion_problem(fusion: Fusion) -> Problem:
+def fusion_problem(fusion: Fusion) -> TextProblem:
     """Returns the problem that a fusion is: what is tuned, and the key of what was tuned.
 
     Sizes: of a contraction (m, n, k) and its batch; of an attention those of its scores, which are queries,
@@ -383,21 +459,20 @@ def fusion_problem(fusion: Fusion) -> Problem:
         if has_product:
             _require_known_product(found[0])
         dtype = _element_type(found[0] if found else None, module)
-        text = str(module)
+        text, facts = str(module), read_facts(module)
     if fusion.kind in (ATTENTION, CONTRACTION):
         batch, (m, n, k) = prod(sizes[:-3]), sizes[-3:]
-        return Problem(fusion.kind, (m, n, k), dtype, batch=batch, fusion=text)
+        return FusedProblem(fusion.kind, (m, n, k), dtype, batch=batch, text=text, facts=facts)
     if fusion.kind == CONVOLUTION:
         batch, (m, n, k) = convolution
-        return Problem(CONVOLUTION, (m, n, k), dtype, batch=batch, fusion=text)
-    facts = facts_of(text)
+        return FusedProblem(CONVOLUTION, (m, n, k), dtype, batch=batch, text=text, facts=facts)
     loops = facts.rows or facts.loops or (1,)
-    return Problem(fusion.kind, (prod(loops[:-1]), loops[-1], 1), dtype, fusion=text)
+    return FusedProblem(fusion.kind, (prod(loops[:-1]), loops[-1], 1), dtype, text=text, facts=facts)
 
 
-def _quantized_problem(text: str) -> Problem:
+def _quantized_problem(text: str) -> PackedProblem:
     a, b, *_, c = fusion_arguments(text)
-    form = WeightFormat.of_text(facts_of(text).weights_format)
+    form = quantization_in(text)
     (m, k), (n, _) = a.shape, b.shape
     return quantized_problem((m, n, k), a.element, form, c.element)
 

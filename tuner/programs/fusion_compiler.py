@@ -19,7 +19,7 @@ from tuner.core.fusions import LOOPS as LOOPS_KIND
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
-from tuner.core.problem import Problem
+from tuner.core.problem import Problem, TextProblem
 from tuner.core.processors import AVX512, AVX_VNNI, INSTRUCTION_SET_FEATURES, LEVELS, PLAIN_LEVEL, VNNI
 from tuner.core.programs import (
     FIRST,
@@ -363,11 +363,11 @@ def _noting(task: FusionTask, made: ScheduledFusion) -> ScheduledFusion:
 
 
 def _by_script(
-    task: FusionTask, problem: Problem, candidate: Candidate, script: str, origin: str
+    task: FusionTask, problem: TextProblem, candidate: Candidate, script: str, origin: str
 ) -> ScheduledFusion:
     summary = _summary(task.fusion, "", problem)
     summary = replace(summary, strategy=candidate.strategy, knobs=candidate.choices, origin=origin)
-    code = _compiled(problem.fusion, script, useful_threads(summary, task.threads))
+    code = _compiled(problem.text, script, useful_threads(summary, task.threads))
     return ScheduledFusion(code, replace(summary, is_divided=code.is_divided))
 
 

@@ -13,7 +13,7 @@ from tuner.core import fusions
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.machine import Machine
-from tuner.core.problem import CACHES, MATMUL, NamedProblem, Problem, distinct_problems
+from tuner.core.problem import CACHES, MATMUL, NamedProblem, Problem, TextProblem, distinct_problems
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.runs import Run, RunQuery, StoredTrial, TaskQuery, TrialQuery
 from tuner.results.best_trials import best_results, is_measured_there
@@ -53,7 +53,7 @@ def tunable_fusions(
     formed = fuse_program(text, entry, multiplies_pairs=machine.multiplies_pairs)
     if isinstance(formed, NotFused):
         return TunableFusions(why_none=formed.reason)
-    known: dict[tuple[str, str], Problem | str] = {}  # by kind and text of a fusion
+    known: dict[tuple[str, str], TextProblem | str] = {}  # by kind and text of a fusion
     found: list[NamedProblem] = []
     left_out: list[str] = []
     divided: dict[Problem, None] = {}
@@ -71,7 +71,7 @@ def tunable_fusions(
     return TunableFusions(distinct_problems(tuple(found)), tuple(left_out), divided=tuple(divided))
 
 
-def _problem_of(fusion: fusions.Fusion, machine: Machine) -> Problem | str:
+def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | str:
     from tuner.mlir.fusions import fusion_problem  # loads MLIR
     from tuner.mlir.reference.fusion_reference import draw_inputs  # loads MLIR
 
@@ -81,7 +81,7 @@ def _problem_of(fusion: fusions.Fusion, machine: Machine) -> Problem | str:
         problem = fusion_problem(fusion)
         if first_configuration(problem, machine) is None:
             return why_no_strategy(problem, machine)
-        draw_inputs(problem.fusion, np.random.default_rng(0))  # raises where results cannot be verified
+        draw_inputs(problem.text, np.random.default_rng(0))  # raises where results cannot be verified
     except (UsageError, CandidateError) as error:
         return str(error)
     return problem
@@ -106,7 +106,7 @@ PLAIN_MATMUL = re.compile(rf"linalg\.matmul \{{{fusions.CONTRACTION_ATTRIBUTE}, 
 
 
 def fusion_schedules(
-    store: "Store", machine: Machine, problem: Problem, threads: int
+    store: "Store", machine: Machine, problem: TextProblem, threads: int
 ) -> Iterator[FusionSchedule]:
     """Yields schedules for a fusion that is divided among ``threads``, the best first.
 
@@ -145,14 +145,14 @@ class _Trials:
         """Returns the runs of other fusions of the kind, those of the nearest number of threads first."""
         task = TaskQuery(operation=problem.operation, target=CPU, machine=self.machine.name, **narrower)
         runs = self.store.matching_runs(RunQuery(task))
-        others = [run for run in runs if run.settings.problem.fusion != problem.fusion]
+        others = [run for run in runs if run.settings.problem.computed != problem.computed]
         return sorted(others, key=lambda run: self.octaves(run.settings.threads))
 
     def octaves(self, threads: int) -> float:
         return abs(math.log2(max(threads, 1) / self.threads))
 
 
-def _of_same_contraction(there: _Trials, problem: Problem) -> Iterator[FusionSchedule]:
+def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[FusionSchedule]:
     runs = there.runs(problem, shape=problem.shape, dtype=problem.dtype)
     same = [run for run in runs if _is_same(run.settings.problem, problem)]
     trials = [(there.octaves(run.settings.threads), best) for run in same if (best := there.best_of_run(run))]
@@ -160,7 +160,7 @@ def _of_same_contraction(there: _Trials, problem: Problem) -> Iterator[FusionSch
         _, trial = min(trials, key=lambda each: (each[0], each[1].best_s, each[1].id))
         yield from _projected(trial, trial.record.candidate, problem, there.machine, SAME_CONTRACTION)
         return
-    if not PLAIN_MATMUL.search(problem.fusion) or problem.batch > 1:
+    if not PLAIN_MATMUL.search(problem.text) or problem.batch > 1:
         return
     plain = TaskQuery(
         operation=MATMUL, shape=problem.shape, dtype=problem.dtype, layout="nn", epilogue="none", threads=1
@@ -168,7 +168,7 @@ def _of_same_contraction(there: _Trials, problem: Problem) -> Iterator[FusionSch
     matmul = there.best(plain)
     if matmul is not None:
         choices = {OF_MATMULS.get(name, name): value for name, value in matmul.record.candidate.choices}
-        candidate = Candidate.of(PACKED if fusions.facts_of(problem.fusion).weights > 0 else DIRECT, choices)
+        candidate = Candidate.of(PACKED if problem.facts.weights > 0 else DIRECT, choices)
         yield from _projected(matmul, candidate, problem, there.machine, SAME_CONTRACTION)
 
 
@@ -192,10 +192,12 @@ def _of_nearest(there: _Trials, problem: Problem) -> Iterator[FusionSchedule]:
                 return
 
 
-def _is_same(other: Problem, problem: Problem) -> bool:
-    pair = [fusions.facts_of(each.fusion) for each in (problem, other)]
-    ours, theirs = [(each.loops, each.contractions, each.weights, each.dimensions) for each in pair]
-    return ours == theirs
+def _is_same(other: Problem, problem: TextProblem) -> bool:
+    if not isinstance(other, TextProblem):
+        return False
+    ours, theirs = problem.facts, other.facts
+    names = ("loops", "contractions", "weights", "dimensions")
+    return all(getattr(ours, name) == getattr(theirs, name) for name in names)
 
 
 def _projected(

@@ -210,8 +210,8 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> NotTune
     if task.threads is not None:
         what += f" with threads={task.threads}"
     variants = {
-        "align": [replace(task, align=align) for align in ALIGNMENTS],
-        "cache": [replace(task, cache=cache) for cache in CACHES],
+        "align": [replace(task, key=None, align=align) for align in ALIGNMENTS],
+        "cache": [replace(task, key=None, cache=cache) for cache in CACHES],
     }
     for name, tasks in variants.items():
         wanted = getattr(task, name)

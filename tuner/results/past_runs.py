@@ -11,7 +11,14 @@ from tuner.core.dtypes import INPUT_DTYPES, OUTPUTS, SUM_DTYPES, dtype_name
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import QUANTIZED
-from tuner.core.problem import ALIGNMENTS, CACHES, LAYOUTS, OPERATIONS, require_choice, shape_text
+from tuner.core.matmul import shape_text
+from tuner.core.problem import (
+    ALIGNMENTS,
+    CACHES,
+    LAYOUTS,
+    OPERATIONS,
+    require_choice,
+)
 from tuner.core.runs import RunQuery, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.serialization import parse_moment, with_zone
 from tuner.core.typed_arguments import typed

@@ -28,8 +28,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import UsageError, nearest
+from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import DTYPES
-from tuner.core.problem import WARM, Matmul, Problem
+from tuner.core.problem import WARM, Problem
 from tuner.core.quantization import CHANNEL, SCALE_DTYPES
 from tuner.core.typed_arguments import typed_arguments
 

@@ -11,7 +11,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import AbstractRunner, Effort
 from tuner.core.machine import Machine, Roofline
-from tuner.core.problem import NamedProblem, Problem, distinct_problems
+from tuner.core.problem import NamedProblem, Problem, TextProblem, distinct_problems
 from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings, RunRequest
 from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import make_sampler
@@ -207,7 +207,7 @@ def _floors_s(
     interruption: events.Interruption,
     wait: LockWait,
 ) -> tuple[float, ...]:
-    if not all(each.settings.problem.fusion for each in members):
+    if not all(isinstance(each.settings.problem, TextProblem) for each in members):
         return ()  # times of other problems are far from their roofline, all alike
     rooflines: dict[tuple[str, int], Roofline] = {}  # by dtype and number of threads
     floors_s = []

@@ -16,6 +16,7 @@ from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import UsageError
 from tuner.core.machine import SHIPPED, Machine, Roofline
 from tuner.core.problem import Problem
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.processors import AMX_BF16, AMX_INT8, peak_set
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, parse_rule
 
@@ -123,7 +124,9 @@ class ShippedPicks:
 def shipped_picks(space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
     """Returns what the file for the machine of ``space`` chooses; None: no file, or nothing in it applies."""
     shipped = shipped_rule(space.machine, problem.dtype, space.threads)
-    return None if shipped is None or problem.fusion else picks_of(shipped, space, problem)
+    if shipped is None or not isinstance(problem, MatmulProblem):
+        return None
+    return picks_of(shipped, space, problem)
 
 
 def picks_of(shipped: ShippedRule, space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:

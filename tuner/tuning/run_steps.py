@@ -389,7 +389,7 @@ class RunSteps:
 
     def _timed_baseline(self) -> Baseline | None:
         settings = self.run.settings
-        if settings.problem.fusion and not settings.problem.weights:
+        if not settings.problem.runs_alone:
             return None  # no library computes a fusion
         try:
             with self._interruption.waiting():

@@ -16,7 +16,7 @@ from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 
 pytestmark = pytest.mark.mlir
 

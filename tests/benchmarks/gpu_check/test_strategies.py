@@ -14,7 +14,8 @@ from benchmarks.gpu_check.sanitizer import watch
 from benchmarks.gpu_check.sanitizer_tool import verdict
 from benchmarks.gpu_check.strategies import agree, checks, compared
 from tuner.core.epilogues import EPILOGUES
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.payload.reference import Inputs, draw, draw_base
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

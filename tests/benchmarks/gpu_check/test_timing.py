@@ -19,7 +19,8 @@ from tests.targets.gpu.scripted_device import ScriptedDevice
 from tests.tuning.fakes import backends, settings
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.interfaces import Effort
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.db.store import Store
 from tuner.runtime.timing import summarize

@@ -20,7 +20,7 @@ from benchmarks.gpu_visit.sections import SECTIONS, TOTAL_S
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.gpu_code import KernelBuffer, Launch
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.targets.gpu.compiler import Ptxas, locate
 
 CHIP = "sm_90a"

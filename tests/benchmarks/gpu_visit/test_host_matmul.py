@@ -14,7 +14,8 @@ from benchmarks.gpu_visit import host_matmul
 from benchmarks.gpu_visit.host_matmul import HostProblem, contests, cores_in, line_of, problems, rows_of
 from benchmarks.paired_timing import Contest
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 
 ROOT = Path(__file__).parents[3]
 SMALL = HostProblem(Matmul(64, 64, 64), 1)

@@ -15,7 +15,8 @@ from benchmarks.gpu_visit.operands import (
 )
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tuner.core.errors import TunerError
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.evaluator import LocalGpu
 from tuner.targets.gpu.event_timing import Enqueue

@@ -23,7 +23,8 @@ from benchmarks.gpu_visit.workbench import Workbench
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tuner.core.gpu_code import KernelProgram, Launch
 from tuner.core.machine import GpuState
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.evaluator import LocalGpu
 

@@ -13,7 +13,7 @@ from tests.library.dispatch.rules import configurations, machine, space
 from tuner.analysis.scheduler import ColumnPool
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import candidate_document
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.tuning.pool import PoolProblem, projected_pool
 
 SIZES = Sizes(weights=((64, 48), (48, 96)), tokens=(4, 8, 16), columns=2)

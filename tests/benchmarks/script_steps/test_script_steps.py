@@ -6,7 +6,7 @@ from benchmarks.script_steps.__main__ import NOTHING, compared, effects_of
 from benchmarks.script_steps.sample import SampledCandidate, sampled
 from benchmarks.script_steps.steps import steps_of
 from tuner.core.candidate import Candidate, Value
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.space.scripts.strategy import strategy_folder
 
 SCRIPT = """module {

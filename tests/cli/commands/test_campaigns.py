@@ -10,7 +10,7 @@ from tests.texts import text_beside
 from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
 from tuner.analysis.portfolio import SAME_WEIGHTS, TUNED
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.db.store import Store
 from tuner.library.dispatch.matmul import DispatchedMatmul
 from tuner.library.dispatch.resolver import BASELINE

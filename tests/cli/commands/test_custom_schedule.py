@@ -12,7 +12,7 @@ from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.mlir import test_script_linking as linking
 from tuner import api
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 

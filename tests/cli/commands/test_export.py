@@ -13,7 +13,8 @@ from tests.db.values import time_again
 from tests.fakes import candidate
 from tests.library.values import product
 from tests.tuning import fakes
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.db.store import Store
 from tuner.library.header import read_document
 from tuner.space.scripts.header import (

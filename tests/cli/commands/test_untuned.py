@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.conftest import Tuner, require
 from tests.library.dispatch.rules import configurations, machine, rule_of, ship
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.space.scripts.header import read_provenance
 from tuner.targets.gpu import cycle_model
 from tuner.targets.registry import real_backends

@@ -16,7 +16,8 @@ from tests.library.bundle.numpy_gpu import candidate
 from tests.library.bundle.values import NOW, PROBLEM, PROVENANCE, RESULTS, pending, program, result, timed
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.remote_results import PendingTrial
 from tuner.library.bundle import archive, exchange, session
@@ -110,7 +111,7 @@ CHANGES = (
     (lambda parts: parts.pop("manifest.sha256"), r"manifest\.sha256 is missing: not a file of tuner-bundle"),
     (lambda parts: parts.pop("manifest.json"), r"manifest\.json is missing: not a file of tuner-bundle"),
     (lambda parts: parts.update({"manifest.json": b"{"}), r"manifest\.json: is not JSON"),
-    (in_manifest(lambda it: it.update(version=2)), "found version 2 of tuner-bundle, allowed 1"),
+    (in_manifest(lambda it: it.update(version=9)), "found version 9 of tuner-bundle, allowed 2"),
     (in_manifest(lambda it: it.update(format="zip")), "found format 'zip', allowed 'tuner-bundle'"),
     (in_manifest(lambda it: it.update(trials=3)), "trials: is empty"),
     (in_manifest(lambda it: it.update(seed="x")), "seed: found 'x', allowed a whole number"),
@@ -360,7 +361,7 @@ def test_what_is_wrong_is_reported_by_its_line(results: Path) -> None:
     whole = results.read_text()
     for old, new, message in (
         ("tuner-results", "other", r"line 1: found format 'other', allowed 'tuner-results'"),
-        ('"version": 3', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 3"),
+        ('"version": 4', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 4"),
         ('{"final"', '{"finale"', r"line 4: found 'finale', allowed trial, final, noise, baseline"),
         ('{"final"', "{", r"line 4: is not JSON"),
         ('"median_s": 0.001', '"median_s": 0', r"line 2: found a time of 0 s, allowed 1e-10 s to"),

@@ -6,7 +6,7 @@ import pytest
 from tests.db.test_remote_results import add, run_of
 from tests.library.bundle.values import PROVENANCE, program, result, timed
 from tuner.core.errors import Failure, Stage, TunerError
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.remote_results import RemoteResults
 from tuner.core.runs import Imported, TaskQuery, TrialQuery
 from tuner.db.store import Store

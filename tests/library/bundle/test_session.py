@@ -18,7 +18,8 @@ from tests.tuning import fakes
 from tuner.core import remote_results as remote
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractEvaluator, Artifact, Effort, FinalTimes
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.remote_results import CUBIN, PTX
 from tuner.core.runs import Baseline

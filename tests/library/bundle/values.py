@@ -8,7 +8,8 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Machine
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 

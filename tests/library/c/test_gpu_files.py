@@ -19,7 +19,8 @@ from tests.targets.gpu.strategies.points import compiled, mma_sync, naive, simt,
 from tuner.core.errors import TunerError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
-from tuner.core.problem import BatchMatmul, Matmul, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import Problem
 from tuner.library.c.kernels import function_of
 from tuner.library.c.writer import c_files
 from tuner.library.entries import LibraryEntry

@@ -18,8 +18,9 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
 from tuner.core.fusions import QUANTIZED, packings_in, threads_comment
 from tuner.core.interfaces import Script
+from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import DTYPES
-from tuner.core.problem import Matmul, Problem, quantized_problem
+from tuner.core.problem_classes import PackedProblem, quantized_problem
 from tuner.core.processors import AVX512
 from tuner.core.quantization import BY_GROUP, BY_ROW, CONSTANT, WeightFormat
 from tuner.library.c.packed import packed_name
@@ -53,7 +54,7 @@ RUN_PARTS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_
 class PackedCase:
     """A problem with the script and the number of threads of its kernel."""
 
-    problem: Problem
+    problem: PackedProblem
     script: str
     threads: int = 1
 
@@ -85,7 +86,7 @@ class PackedCase:
         return (a, np.ascontiguousarray(b.T), *bias)
 
 
-def _case(problem: Problem) -> Case:
+def _case(problem: PackedProblem) -> Case:
     weights = WeightFormat.of_text(problem.weights)
     m, n, k = problem.sizes
     return Case((m, n, k), problem.dtype, weights, problem.result_dtype, {})
@@ -106,6 +107,7 @@ def constant(m: int, n: int, k: int, **others: Any) -> PackedCase:
     problem = Matmul(m, n, k, weights=CONSTANT, **others)
     script = default_script(problem, HERE)
     assert script is not None
+    assert isinstance(problem, PackedProblem)
     return PackedCase(problem, script.text)
 
 
@@ -183,7 +185,7 @@ def test_weights_are_packed_as_numpy_packs_them(given: PackedCase, library: ctyp
 def test_kernels_and_the_portable_loop_compute_the_reference(given: PackedCase, library: ctypes.CDLL) -> None:
     a, *weights = arrays = given.arrays(4)
     packed = _packed(library, given, tuple(weights))
-    expected = evaluate(given.problem.fusion, given.of_payload(arrays))[0]
+    expected = evaluate(given.problem.text, given.of_payload(arrays))[0]
     code, found = _multiplied(library, given, packed, a)
     assert code == TUNED
     assert worst_error(expected, found) <= 1.0
@@ -216,7 +218,7 @@ def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(
     finally:
         library.tuner_use_threads(1, None, None)
     assert (code, numbers) == (TUNED, [0, 1])
-    assert worst_error(evaluate(given.problem.fusion, given.of_payload(arrays))[0], found) <= 1.0
+    assert worst_error(evaluate(given.problem.text, given.of_payload(arrays))[0], found) <= 1.0
 
 
 def test_the_check_of_a_library_passes_without_python(folder: Path) -> None:

@@ -15,7 +15,8 @@ from tests.library.c.c_programs import BARE, NEEDS_CC, call, cc, entry_of, share
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core import processors
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.problem import I8_DEPTH_LIMIT, BatchMatmul, Matmul, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import I8_DEPTH_LIMIT, Problem
 from tuner.core.processors import PROCESSORS
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.library.c.kernels import CodeTarget, code_target, function_of

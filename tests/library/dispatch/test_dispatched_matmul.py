@@ -17,7 +17,8 @@ from tests.forked import in_child
 from tests.library.dispatch.rules import rule_of, ship, space
 from tuner.analysis.portfolio import MODEL, SAME_WEIGHTS, TUNED
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.library.dispatch.first_use import LEAST_GAIN
 from tuner.library.dispatch.matmul import DispatchedMatmul
 from tuner.library.dispatch.resolver import BASELINE, FIRST_USE, SHIPPED

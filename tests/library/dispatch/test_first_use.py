@@ -10,7 +10,8 @@ import pytest
 
 from tests.library.dispatch.rules import configurations, space
 from tuner.core.candidate import Candidate
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.reliability import NOT_RECORDED, RELIABLE, unreliable
 from tuner.library.dispatch import first_use
 from tuner.payload.reference import Array

@@ -22,7 +22,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.machine import Compiler
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.reliability import RELIABLE
 from tuner.db.store import Store
 from tuner.library.dispatch import portfolio

@@ -12,7 +12,8 @@ from tuner.analysis.ratios import Comparable
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import Effort
-from tuner.core.problem import BatchMatmul, Matmul, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import Problem
 from tuner.core.processors import PROCESSORS
 from tuner.core.records import Measurement
 from tuner.library.entries import LibraryEntry

@@ -12,7 +12,7 @@ from tests.group_runs import as_problem, compiled, error_of, run
 from tests.mlir.attention_texts import MASKS, Attention
 from tests.mlir.cpu.test_convolutions import AVX2, HERE, feasible, script_of
 from tuner.core.machine import Machine
-from tuner.core.problem import Problem
+from tuner.core.problem import TextProblem
 from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_band
 from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate
 from tuner.space.scripts.choice import first_configuration
@@ -21,7 +21,7 @@ SIZES = st.integers(1, 70)
 SKIP = "tuner.skip_hidden_keys"
 
 
-def problem_of(attention: Attention) -> Problem:
+def problem_of(attention: Attention) -> TextProblem:
     return as_problem("attention", attention.text())
 
 
@@ -33,7 +33,7 @@ def first_script(attention: Attention, machine: Machine = HERE) -> str:
 
 
 def require(attention: Attention, script: str | None, rng: int = 0, inputs: Any = ()) -> None:
-    assert error_of(problem_of(attention).fusion, script, np.random.default_rng(rng), inputs) <= 1
+    assert error_of(problem_of(attention).text, script, np.random.default_rng(rng), inputs) <= 1
 
 
 @st.composite
@@ -98,7 +98,7 @@ def test_masked_and_infinite_scores_are_those_of_numpy(mask: str, keys: int) -> 
 def test_scores_are_in_buffers_of_a_block_of_rows_alone() -> None:
     """No number is kept for each pair of a query and a key: 512 x 384 of them would be allocated."""
     attention = Attention((512, 384, 8, 8))
-    code = compiled(problem_of(attention).fusion, first_script(attention)).llvm_text
+    code = compiled(problem_of(attention).text, first_script(attention)).llvm_text
     assert any(f"llvm.mlir.constant({48 * 384} : {kind})" in code for kind in ("i64", "index"))
     assert str(512 * 384) not in code
 
@@ -128,7 +128,7 @@ def masked_attentions(draw: st.DrawFn) -> Masked:
 def require_masked(masked: Masked, place: float) -> None:
     """Fails where skipping what is hidden changes a bit of the result."""
     attention, (first, last), where = masked
-    text = problem_of(attention).fusion
+    text = problem_of(attention).text
     mask = attention_mask(text)
     assert mask is not None
     rng = np.random.default_rng(7)
@@ -152,8 +152,7 @@ def require_masked(masked: Masked, place: float) -> None:
     with np.errstate(all="ignore"):
         expected = evaluate(text, tuple(inputs))
     found, alike = (
-        run(compiled(problem.fusion, each), inputs, expected, attention.element)[0]
-        for each in (script, whole)
+        run(compiled(problem.text, each), inputs, expected, attention.element)[0] for each in (script, whole)
     )
     np.testing.assert_array_equal(found.view(np.uint8), alike.view(np.uint8))
 
@@ -176,11 +175,11 @@ def test_what_is_skipped_changes_no_bit(where: str, band: tuple[int, int], sizes
 
 def test_a_causal_attention_of_numbers_computes_what_numpy_computes() -> None:
     attention = Attention((100, 150, 12, 20), "seen", 2)
-    text = problem_of(attention).fusion
+    text = problem_of(attention).text
     mask = attention_mask(text)
     assert mask is not None
     problem = as_problem("attention", with_visible_band(text, mask, (-99, 50)))
     found = first_configuration(problem, HERE)
     assert found is not None
     assert SKIP in found[1].text
-    assert error_of(problem.fusion, found[1].text, np.random.default_rng(1)) <= 1
+    assert error_of(problem.text, found[1].text, np.random.default_rng(1)) <= 1

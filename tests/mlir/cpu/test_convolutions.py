@@ -16,7 +16,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.fusions import CONVOLUTION, WeightPacking
 from tuner.core.machine import Machine, variables_of
 from tuner.core.numpy_types import DTYPES
-from tuner.core.problem import Problem
+from tuner.core.problem import Problem, TextProblem
 from tuner.mlir.ir.linalg import LAYOUTS
 from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
@@ -46,7 +46,7 @@ OF_BF16 = tuple(each for each in sorted(LAYOUTS) if "depthwise" not in each)  # 
 CHANNELS_FIRST = tuple(each for each in OF_BF16 if not any(last in each for last in ("nhwc", "nwc", "nhwgc")))
 
 
-def problem_of(convolution: Convolution) -> Problem:
+def problem_of(convolution: Convolution) -> TextProblem:
     return as_problem(CONVOLUTION, convolution.text())
 
 
@@ -67,7 +67,7 @@ def first(convolution: Convolution, machine: Machine = HERE) -> tuple[Candidate,
 
 
 def compiled_first(convolution: Convolution, machine: Machine = HERE) -> Any:
-    return compiled(problem_of(convolution).fusion, first(convolution, machine)[1])
+    return compiled(problem_of(convolution).text, first(convolution, machine)[1])
 
 
 def drawn(convolution: Convolution) -> list[Array]:
@@ -80,7 +80,7 @@ def computed(convolution: Convolution, script: str, machine: Machine = HERE, inp
 
     ``inputs``: (): random ones.
     """
-    text, given = problem_of(convolution).fusion, tuple(inputs or drawn(convolution))
+    text, given = problem_of(convolution).text, tuple(inputs or drawn(convolution))
     code, (expected,) = compiled(text, script, emulates=machine is WITH_TILES), evaluate(text, given)
     (output,) = run(code, given, (expected,), convolution.output)
     assert worst_error(expected, output) <= 1
@@ -213,7 +213,7 @@ def test_planes_of_zeros_are_added_to_nothing(name: str, machine: Machine) -> No
     sizes: dict[str, Any] = {"channels": 16, "filters": 24, "height": 3, "width": 19, "planes": planes}
     element = "bf16" if machine in (PAIRS, WITH_TILES) else "f32"
     convolution = Convolution(OF_VOLUMES, **sizes, zero_planes=zeros, element=element, epilogue="bias_relu")
-    inputs = draw_inputs(problem_of(convolution).fusion, np.random.default_rng(0))
+    inputs = draw_inputs(problem_of(convolution).text, np.random.default_rng(0))
     ends = np.moveaxis(inputs[0], 2, 0)
     assert not ends[: zeros[0]].any()
     assert not ends[len(ends) - zeros[1] :].any()
@@ -225,12 +225,12 @@ def test_planes_of_zeros_are_added_to_nothing(name: str, machine: Machine) -> No
 def test_planes_of_zeros_are_not_read_by_the_sums(element: str) -> None:
     convolution = Convolution(OF_VOLUMES, 1, 1, 6, 16, 5, 9, planes=(4, 3, 1, 1), element=element)
     padded = replace(convolution, zero_planes=(1, 1))
-    x, w = draw_inputs(problem_of(padded).fusion, np.random.default_rng(0))
+    x, w = draw_inputs(problem_of(padded).text, np.random.default_rng(0))
     script = first(padded, PAIRS)[1]
     expected = computed(padded, script, inputs=(x, w))
     x[:, :, [0, -1]] = np.nan
-    code = compiled(problem_of(padded).fusion, script)
-    (found,) = run(code, (x, w), evaluate(problem_of(padded).fusion, (x, w)), padded.output)
+    code = compiled(problem_of(padded).text, script)
+    (found,) = run(code, (x, w), evaluate(problem_of(padded).text, (x, w)), padded.output)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -337,7 +337,7 @@ def test_the_code_of_many_filters_of_few_pixels_is_short(name: str, pixels: int)
     candidate = Candidate.of(STRATEGY, knobs | {"loop_order": "fp", "prefetch": 1})
     script = script_of(problem_of(convolution), candidate, HERE)
     computed(convolution, script)
-    assert compiled(problem_of(convolution).fusion, script).llvm_text.count("\n") < 800
+    assert compiled(problem_of(convolution).text, script).llvm_text.count("\n") < 800
 
 
 @pytest.mark.parametrize("sizes", [(64, 64, 56, 56), (509, 3, 1, 1), (1, 1, 1, 1)], ids=str)

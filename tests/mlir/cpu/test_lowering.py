@@ -16,7 +16,11 @@ from tests.texts import text_beside
 from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Partition
-from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import (
+    LAYOUTS,
+)
+from tuner.core.problem_classes import MatmulProblem
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.bf16_emulation import store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions, return_failed_assertions
@@ -83,7 +87,7 @@ def test_scalable_tiles_and_vectors_are_refused(body: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_payload_is_legal(dtype: str, layout: str) -> None:
     for epilogue, split in itertools.product(EPILOGUES, ("none", "m", "n")):
-        problem = Problem("matmul", (9, 33, 17), dtype, layout, epilogue)
+        problem = MatmulProblem("matmul", (9, 33, 17), dtype, layout, epilogue)
         partitions = partition(problem, 2, split, 2)
         with parsed(payload_mlir(problem, partitions)) as module:
             assert module.operation.verify(), (epilogue, split)

@@ -15,7 +15,7 @@ from tests.texts import filled, text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import buffers_of
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.mlir import transform
 from tuner.mlir.gpu import kernel_memory, lowering
 from tuner.programs.run.device_function import DeviceFunction

@@ -16,7 +16,8 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, buffers_of
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.gpu import kernel_passes, lowering, shared_memory
 from tuner.mlir.gpu.modules import merge_gpu_modules

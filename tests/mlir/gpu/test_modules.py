@@ -11,7 +11,7 @@ from tests.targets.gpu.strategies.points import mma_sync, naive, simt, wgmma
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu_code import KernelBuffer
-from tuner.core.problem import BatchMatmul
+from tuner.core.matmul import BatchMatmul
 from tuner.mlir.gpu import modules
 
 A, C = KernelBuffer("a", 16, "input"), KernelBuffer("c", 32, "output")

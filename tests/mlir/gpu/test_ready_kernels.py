@@ -16,7 +16,7 @@ from tests.targets.gpu.strategies.points import simt
 from tests.texts import filled, text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.mlir.bindings import gpu, ir
 from tuner.mlir.ir.reading import walk
 from tuner.programs.run.device_function import DeviceFunction

@@ -1,7 +1,7 @@
 """``tuner.element_types``, ``tuner.use_fp8``, ``tuner.use_tf32``: types change, or are refused."""
 
 from tests.texts import filled, text_beside
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.payload.gpu import Scratch, gpu_payload_mlir
 
 LINE = '"tuner.element_types"(%func) {{from = "{0}", to = "{1}"}} : (!transform.any_op) -> ()'

@@ -6,7 +6,7 @@ from tests.mlir.scripts import PAYLOAD, alternatives
 from tests.texts import filled
 from tuner.core.errors import CandidateError, Stage, named_places
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.targets.cpu.compiler import CpuCompiler

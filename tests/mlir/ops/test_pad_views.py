@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from tests.texts import text_beside
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.payload.gpu import EpilogueOperand, Scratch, gpu_payload_mlir, matmul_with_epilogue_mlir
 
 LINE = '"tuner.pad_views"(%func) {{sizes = array<i64: {0}>}} : (!transform.any_op) -> ()'

@@ -2,7 +2,7 @@
 
 import re
 
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.payload.gpu import Scratch, gpu_payload_mlir
 
 LINE = '"tuner.set_aside_epilogue"(%func) : (!transform.any_op) -> ()'

@@ -9,7 +9,8 @@ from tests.default_suite import ALL
 from tests.programs.fusions.grouped_execution import FusedFunction, formed
 from tests.programs.lowering.compiled import cpu_function
 from tests.programs.payload_runs import listed
-from tuner.core.fusions import ATTENTION, facts_of
+from tuner.core.fusions import ATTENTION
+from tuner.mlir.fusions import facts_of
 from tuner.programs.fusions import formation
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program

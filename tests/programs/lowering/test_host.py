@@ -15,7 +15,8 @@ from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Script
 from tuner.core.machine import variables_of
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.payload.cpu import partition, partitions_comment
 from tuner.programs.execution import copies
 from tuner.programs.lowering import host

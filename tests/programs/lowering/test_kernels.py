@@ -18,7 +18,8 @@ from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import STREAM_ORDERS, StreamOrder, chip_of
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.payload.reference import NUMPY_DTYPES
 from tuner.programs.lowering import kernels
 from tuner.programs.request import DeviceOptions, Form

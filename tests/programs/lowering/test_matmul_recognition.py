@@ -9,7 +9,8 @@ import pytest
 from tests.programs.file_check import cases
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.problem import BatchMatmul, Matmul, NamedProblem, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import NamedProblem, Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.programs.lowering.matmul_recognition import contractions_in, find_matmuls, model_contractions

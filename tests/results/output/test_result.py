@@ -9,7 +9,7 @@ from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Conditions, GpuState, Roofline
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.records import Verdict
 from tuner.core.reliability import unreliable
 from tuner.core.runs import Counts, DatabaseInfo, LibraryTime, Run, StoredTrial

@@ -21,7 +21,8 @@ from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
@@ -183,7 +184,7 @@ def edited(folder: Path, place: tuple[Any, ...], value: Any) -> Path:
     ("place", "value", "message"),
     [
         (("format",), "zip", "found format 'zip', allowed 'tuner-gate'"),
-        (("version",), 2, "found version 2 of tuner-gate, allowed 1"),
+        (("version",), 9, "found version 9 of tuner-gate, allowed 2"),
         (("entries",), [], "entries: is empty"),
         (("entries", 0, "threads"), "two", r"entries\[0\].threads: found 'two', allowed a whole number"),
         (("entries", 0, "code"), "!", r"entries\[0\]: code: found damaged code"),
@@ -191,7 +192,7 @@ def edited(folder: Path, place: tuple[Any, ...], value: Any) -> Path:
         (("entries", 0, "code"), base64.b64encode(zlib.compress(b"x")[:-4]).decode(), "found code cut off"),
         (("entries", 0, "code"), base64.b64encode(zlib.compress(b"\xff")).decode(), "code: is not text"),
         (("entries", 1, "program", "cubin"), "!", r"entries\[1\]: program.cubin: found damaged code"),
-        (("entries", 0, "problem", "sizes"), [0, 1, 1], "size m: found 0, allowed"),
+        (("entries", 0, "problem", "shape"), [0, 1, 1], "size m: found 0, allowed"),
         (("created",), "2026-01-31", "allowed a moment with its zone"),
     ],
 )

@@ -16,7 +16,7 @@ from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.programs import ExplainedFusion, ProgramResult
 from tuner.core.reliability import RELIABLE, unknown, unreliable
 from tuner.core.requests import Campaign

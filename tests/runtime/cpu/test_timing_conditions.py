@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.payload.reference import Array
 from tuner.runtime.cpu import host, timing_conditions
 from tuner.runtime.cpu.memory import placed_empty

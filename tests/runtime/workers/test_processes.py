@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.fakes import HANG_S, PROBLEM, FakeTarget, await_death
 from tests.forked import in_child
 from tuner.core.interfaces import FINAL_EFFORT, Effort
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.runtime.workers import processes, protocol
 
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tuning.fakes import MACHINE
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.search.cost_model.cpu import CpuTiles, cycles, step_cycles, stored_cycles
 
 AVX512 = replace(MACHINE, isa="avx512", l1_bytes=32 * 1024, l2_bytes=1024 * 1024)

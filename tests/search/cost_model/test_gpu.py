@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, MAX_REGISTERS_PER_THREAD, REGISTERS, Chip, chip_of
 from tuner.core.gpu_code import KernelProgram, Launch, Resources
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.search.cost_model.gpu import (
     GpuTiles,
     access_cycles,

@@ -12,7 +12,8 @@ from tuner.core.candidate import Value
 from tuner.core.gpu import CHIPS
 from tuner.core.gpu_code import Resources
 from tuner.core.machine import Machine, gpu_machine
-from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import LAYOUTS, Problem
 from tuner.search.cost_model import configurations
 from tuner.search.cost_model.configurations import (
     SEEDS,

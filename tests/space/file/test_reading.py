@@ -8,7 +8,7 @@ from tests.default_suite import ALL
 from tuner.core.candidate import Candidate
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file import reading, yaml

@@ -13,7 +13,8 @@ from tuner.core.errors import UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, gpu_machine, variables_of
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.results.exported_trial import with_constants, with_knob_options
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, parse_space, spaces_for

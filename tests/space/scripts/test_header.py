@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.default_suite import ALL
 from tuner.core.candidate import RecordedRound, TargetName
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.reliability import RELIABLE
 from tuner.core.serialization import LARGEST_INTEGER
 from tuner.space.scripts.header import (

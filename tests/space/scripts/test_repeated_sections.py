@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.script_steps.sample import SampledCandidate
 from tuner.core.candidate import Candidate, Value
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.space.scripts.strategy import strategy_folder
 
 PACKED: dict[str, Value] = {"tile_m": 6, "tile_n": 32, "block_m": 48, "block_n": 0, "block_k": 128}

@@ -10,7 +10,8 @@ import pytest
 from tests.library.values import product, script_of
 from tests.targets.gpu.strategies.points import mma_sync, naive, simt, wgmma
 from tuner.core.errors import CandidateError
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.payload.cpu import partitions_in, payload_mlir

@@ -17,7 +17,8 @@ from tests.mlir.scripts import INTEGER, PAYLOAD, TILE, alternatives, knob, scrip
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractCompiler, Effort
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import DYNAMIC_SIZES

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.library.values import script_of
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.space.scripts.script_halves import ScriptHalves, halves_of
 
 PROBLEM = Matmul(24, 64, 32)

@@ -14,7 +14,7 @@ from tuner.cli.commands.catalogue import starter_files
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.machine import Machine
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.payload.cpu import partitions_in
 from tuner.space.file.reading import load_space_file, parse_space
 from tuner.space.file.yaml import default_space_file

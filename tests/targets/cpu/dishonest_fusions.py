@@ -8,7 +8,7 @@ from tests.group_runs import as_problem
 from tests.group_texts import PARALLEL, affine_map, generic
 from tests.mlir.attention_texts import Attention
 from tests.mlir.convolution_texts import Convolution
-from tuner.core.problem import Problem
+from tuner.core.problem import TextProblem
 from tuner.core.quantization import WeightFormat, quantized_text
 
 NAN, INFINITY, LARGE, BYTES, USUAL = "NaN", "infinity", "large numbers", "extreme bytes", "usual numbers"
@@ -25,7 +25,7 @@ class Dishonest:
     shown_by: str  # numbers that show it
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> TextProblem:
         return as_problem(self.kind, self.text)
 
 

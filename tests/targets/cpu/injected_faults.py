@@ -13,7 +13,8 @@ from tests.forwarding import ForwardingTarget
 from tests.texts import filled, text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.interfaces import Artifact, Effort, Script
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering

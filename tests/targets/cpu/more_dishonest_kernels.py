@@ -9,7 +9,8 @@ import numpy as np
 from tests.targets.cpu.injected_faults import in_fork
 from tests.texts import text_beside
 from tuner.core.interfaces import Artifact, Effort
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering

@@ -17,7 +17,9 @@ from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import WeightPacking, packings_comment, packings_in, threads_comment, threads_in
 from tuner.core.interfaces import Artifact, Script
-from tuner.core.problem import ALIGNMENTS, CACHES, COLD, WARM, WEIGHTS_COLD, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import ALIGNMENTS, CACHES, COLD, WARM, WEIGHTS_COLD, Problem, TextProblem
+from tuner.core.problem_classes import FusedProblem
 from tuner.core.records import Measurement
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
@@ -125,12 +127,12 @@ def test_the_baseline_is_timed_in_the_same_state(cache: str) -> None:
 
 # y = 2 x + w, rows of 8 elements in memory of 16; w is a weight
 STRIDED = text_beside(__file__, "STRIDED")
-FUSION = Problem("elementwise", (4, 8, 1), "f32", fusion=STRIDED)
+FUSION = FusedProblem("elementwise", (4, 8, 1), "f32", text=STRIDED)
 EVICTING_BYTES = 300  # ten copies of 32 bytes: sixteen
 Kernel = Callable[[FusionArrays], None]
 
 
-def arrays_of(problem: Problem = FUSION) -> FusionArrays:
+def arrays_of(problem: TextProblem = FUSION) -> FusionArrays:
     return FusionArrays(problem, rng(), EVICTING_BYTES)
 
 
@@ -218,7 +220,7 @@ def without_subnormals(numbers: Any) -> Any:
 def test_special_numbers_in_each_operand_of_an_elementwise_fusion_show(
     array: int, change: Callable[[Any], Any]
 ) -> None:
-    arrays, kernel = arrays_of(replace(FUSION, fusion=BOTH)), misread(array, change)
+    arrays, kernel = arrays_of(replace(FUSION, text=BOTH)), misread(array, change)
     kernel(arrays)
     arrays.evaluate()  # usual numbers do not show it
     arrays.flip_signs()
@@ -234,7 +236,7 @@ def test_a_compiled_elementwise_fusion_is_right_on_special_numbers() -> None:
     clamped = """%zero = arith.constant 0.0 : f32
     %last = arith.maximumf %sum, %zero : f32
     linalg.yield %last : f32"""
-    problem = replace(FUSION, fusion=BOTH.replace("linalg.yield %sum : f32", clamped))
+    problem = replace(FUSION, text=BOTH.replace("linalg.yield %sum : f32", clamped))
     loaded = CPU.load(problem, COMPILER.compile(problem, first_script(problem)))
     assert CPU.verify(problem, loaded, rng()).elements == 32
 
@@ -253,7 +255,7 @@ def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: in
     problem = replace(FUSION, cache=cache)
     arrays, team = arrays_of(problem), ThreadTeam(1)
     with transform.new_context(), ir.Location.unknown():
-        code = compile_fusion(problem.fusion, None)
+        code = compile_fusion(problem.text, None)
     loaded = CPU.load(problem, Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ()))
     prepared = loaded.fusion_calls(arrays)
     assert len(prepared.weights) == len({each.ctypes.data for each in prepared.weights}) == copies
@@ -315,7 +317,7 @@ def test_a_weight_that_a_script_packs_is_packed() -> None:
 
 
 def test_a_fusion_that_numpy_cannot_compute_is_refused() -> None:
-    unknown = replace(FUSION, fusion=STRIDED.replace("arith.addf %a, %a", "arith.remf %a, %a"))
+    unknown = replace(FUSION, text=STRIDED.replace("arith.addf %a, %a", "arith.remf %a, %a"))
     with pytest.raises(CandidateError, match=r"no reference: fusion: found arith\.remf"):
         arrays_of(unknown)
 

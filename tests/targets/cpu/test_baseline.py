@@ -9,7 +9,9 @@ import pytest
 
 from tuner.core.errors import TunerError
 from tuner.core.interfaces import Effort
-from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import LAYOUTS, Problem
+from tuner.core.problem_classes import MatmulProblem
 from tuner.payload.reference import compare, draw, draw_base
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.cpu.baseline import BaselineService
@@ -40,7 +42,7 @@ def require_right(problem: Problem) -> CompiledLibraryMatmul:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_openblas_answers_right(sizes: tuple[int, int, int], layout: str, dtype: str) -> None:
-    require_right(Problem("matmul", sizes, dtype, layout))
+    require_right(MatmulProblem("matmul", sizes, dtype, layout))
 
 
 @pytest.mark.drawn(2)
@@ -77,7 +79,7 @@ def names_of(library: str, problems: tuple[Problem, ...], threads: int) -> tuple
 def test_each_library_is_right_for_every_layout_and_named_with_its_kernel(
     library: str, dtype: str, name: str
 ) -> None:
-    singles = [Problem("matmul", sizes, dtype, layout) for sizes in SIZES for layout in LAYOUTS]
+    singles = [MatmulProblem("matmul", sizes, dtype, layout) for sizes in SIZES for layout in LAYOUTS]
     for found in verified_in_a_child(library, tuple(singles)):
         assert re.fullmatch(name, found)
 

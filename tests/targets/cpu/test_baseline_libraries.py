@@ -12,7 +12,8 @@ import pytest
 from tests.runtime.c_libraries import build_library
 from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
-from tuner.core.problem import BatchMatmul, Matmul, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import Problem
 from tuner.targets.cpu import baseline_libraries
 from tuner.targets.cpu.baseline_libraries import (
     BEST,

@@ -12,7 +12,7 @@ import pytest
 from tests.targets.evaluation import fails
 from tests.tuning.fakes import present
 from tuner.core.errors import Stage
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.runtime.cpu.host import processors
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.targets.cpu import blas

@@ -12,7 +12,9 @@ from tests.forked import in_child
 from tests.targets.cpu.test_evaluator import POINTS, point_of
 from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
-from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import LAYOUTS, Problem
+from tuner.core.problem_classes import MatmulProblem
 from tuner.payload.reference import Array, compare, draw, draw_base
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.memory import address_of
@@ -89,7 +91,7 @@ def small() -> CpuCallable:
 def test_it_multiplies_in_each_layout(row: int, layout: str, column: int, epilogue: str) -> None:
     """Runs all pairs of two of layout, epilogue and threads, which know nothing of each other."""
     threads, split = ((1, "none"), (2, "n"))[(row + column) % 2]
-    problem = Problem("matmul", (33, 199, 41), "f32", layout, epilogue)
+    problem = MatmulProblem("matmul", (33, 199, 41), "f32", layout, epilogue)
     rng = np.random.default_rng(0)
     kernel, inputs = callable_of(problem, threads, split), draw(problem, draw_base(problem, rng), rng)
     assert compare(inputs, kernel(*inputs.arrays))[0].max_error <= 1.0

@@ -13,7 +13,9 @@ from tuner.core.candidate import ChosenStrategy
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.machine import Machine, variables_of
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.processors import PROCESSORS
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.llvm_modules import instructions_needed
@@ -150,7 +152,7 @@ def test_object_code_of_packed_weights_is_that_of_the_processor(
 
 @pytest.mark.mlir
 def test_each_function_is_compiled_for_the_processor() -> None:
-    problem = Problem("batch_matmul", (16, 16, 16), "f32", batch=3)
+    problem = MatmulProblem("batch_matmul", (16, 16, 16), "f32", batch=3)
     script = bound("matmul_cpu_direct", "znver4", problem)
     code = CrossCompiler("znver4").code_of(CpuCompiler().compile(problem, script))
     heads = [line for line in code.splitlines() if re.match(r" *llvm\.func .*\{$", line)]

@@ -24,7 +24,9 @@ from tests.tuning.fakes import present
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.machine import Machine
-from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import LAYOUTS, Problem
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.round_quality import SHARE_LIMIT, round_quality
 from tuner.mlir import transform
@@ -73,7 +75,7 @@ def artifact_of(problem: Problem, threads: int = 1, split: str = "none") -> Arti
 @pytest.mark.parametrize(("layout", "epilogue"), [*zip(LAYOUTS, itertools.cycle(EPILOGUES))])
 @pytest.mark.parametrize(("split", "threads"), [("m", 2), ("n", 3)])
 def test_panels_of_threads_make_up_the_whole(layout: str, epilogue: str, split: str, threads: int) -> None:
-    problem = Problem("matmul", (67, 331, 23), "f32", layout, epilogue)
+    problem = MatmulProblem("matmul", (67, 331, 23), "f32", layout, epilogue)
     artifact = artifact_of(problem, threads, split)
     assert len(artifact.partitions) == threads
     loaded = CPU.load(problem, artifact)
@@ -84,7 +86,7 @@ def test_panels_of_threads_make_up_the_whole(layout: str, epilogue: str, split: 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
-    problem = Problem("matmul", (64, 384, 23), "f32", layout)
+    problem = MatmulProblem("matmul", (64, 384, 23), "f32", layout)
     artifact = artifact_of(problem, 2, "n")
     first, second = artifact.partitions
     assert first.entry == second.entry  # so that places can be swapped without leaving C

@@ -9,7 +9,9 @@ from tests.texts import text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import Effort, Script
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import MatmulProblem
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import evaluation_spec
 from tuner.runtime.workers.worker import Worker
@@ -74,7 +76,7 @@ def test_first_schedules_are_right_or_say_what_is_wrong(
     for dtype in ZEROS:
         read = schedule(name, dtype)
         first = {knob.name: knob.choices[0] for knob in read.knobs}
-        found = outcome(child, read.select(Candidate.of(name, first)), Problem("matmul", size, dtype))
+        found = outcome(child, read.select(Candidate.of(name, first)), MatmulProblem("matmul", size, dtype))
         if name == "TILE_VECTORIZE" and size != DIVIDED:
             assert found.endswith(WHY), dtype
         else:

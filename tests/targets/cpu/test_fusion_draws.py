@@ -11,7 +11,7 @@ from tests.mlir.convolution_texts import Convolution
 from tests.targets.evaluation import rng
 from tests.tuning.fakes import present
 from tuner.core.interfaces import Script
-from tuner.core.problem import Problem
+from tuner.core.problem import TextProblem
 from tuner.core.quantization import WeightFormat, quantized_text
 from tuner.mlir.fusions import fusion_arguments
 from tuner.mlir.hidden_keys import attention_mask, with_visible_band
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.mlir
 EXP = texts.elementwise((6, 30), "math.exp %x0")
 
 
-def draws_of(problem: Problem) -> FusionDraws:
-    inputs = tuple(each for each in fusion_arguments(problem.fusion) if not each.is_output)
+def draws_of(problem: TextProblem) -> FusionDraws:
+    inputs = tuple(each for each in fusion_arguments(problem.text) if not each.is_output)
     return FusionDraws(problem, inputs, rng())
 
 
@@ -109,10 +109,10 @@ def test_an_attention_whose_mask_hides_keys_is_verified_with_a_mask_that_does() 
     marked = with_visible_band(text, present(attention_mask(text)), (-63, 0))
     problem = as_problem("attention", marked)
     draws = draws_of(problem)
-    arguments = [each for each in fusion_arguments(problem.fusion) if not each.is_output]
+    arguments = [each for each in fusion_arguments(problem.text) if not each.is_output]
     views = [view_of(*pair) for pair in zip(draws.usual[0].inputs, arguments, strict=True)]
     assert np.isneginf(views[2]).sum() == 64 * 63 // 2
-    assert all(map(np.array_equal, views, as_marked(problem.fusion, tuple(views))))
+    assert all(map(np.array_equal, views, as_marked(problem.text, tuple(views))))
     found = present(first_configuration(problem, describe_machine()))
     script = Script.of(found[1].text)
     cpu = CpuEvaluator(1)

@@ -18,7 +18,7 @@ from tests.group_runs import as_problem, compiled, error_of, run
 from tests.tuning.fakes import present
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine, variables_of
-from tuner.core.problem import WEIGHTS_COLD, Problem
+from tuner.core.problem import WEIGHTS_COLD, TextProblem
 from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
@@ -46,7 +46,7 @@ FIRST_SIZES = [((1, 5, 3), 0), ((16, 176, 64), 0), ((128, 1024, 512), 0)]  # and
 FIRST_SIZES += [((700, 300, 700), 3), ((2000, 3, 33), 3)]
 
 
-def drawn_script(problem: Problem, strategy: str, number: int, processor: Machine) -> str:
+def drawn_script(problem: TextProblem, strategy: str, number: int, processor: Machine) -> str:
     file = load_space_file(default_space_file())
     variables = variables_of(problem, processor, threads=1)
     able = spaces(choose((), file), file, problem, processor.isa, variables)
@@ -59,7 +59,7 @@ def require_right(kind: str, text: str, strategy: str, number: int, processor: M
     """Compiles, runs and compares; for another ``processor`` with tiles and dot products as vectors."""
     problem = as_problem(kind, text)
     script = drawn_script(problem, strategy, number, processor or HERE)
-    error = error_of(problem.fusion, script, np.random.default_rng(number), emulates=processor is not None)
+    error = error_of(problem.text, script, np.random.default_rng(number), emulates=processor is not None)
     assert error <= 1, (problem.key, script)
 
 
@@ -218,7 +218,7 @@ def test_numbers_are_quantized(isa: str, shape: list[int], number: int) -> None:
     problem = as_problem("elementwise", byte_texts.quantized(tuple(shape)))
     script = drawn_script(problem, "elementwise_cpu", number, replace(EMULATED, isa=isa))
     given = (np.random.default_rng(number).standard_normal(shape) * 3).astype(np.float32)
-    assert error_of(problem.fusion, script, np.random.default_rng(0), [given]) <= 1
+    assert error_of(problem.text, script, np.random.default_rng(0), [given]) <= 1
 
 
 @pytest.mark.drawn(2)
@@ -227,7 +227,7 @@ def test_numbers_are_quantized(isa: str, shape: list[int], number: int) -> None:
 def test_bytes_are_transposed(isa: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
     problem = as_problem("elementwise", texts.transpose(shape, order, "i8"))
     script = drawn_script(problem, "elementwise_cpu", 0, replace(EMULATED, isa=isa))
-    assert error_of(problem.fusion, script, np.random.default_rng(0)) == 0
+    assert error_of(problem.text, script, np.random.default_rng(0)) == 0
 
 
 @pytest.mark.parametrize("script_of", ["schedule", "loops"])
@@ -240,7 +240,7 @@ def test_softmax_keeps_infinities_and_nan_as_numpy_does(script_of: str) -> None:
     rows[2, 70] = np.nan
     rows[3, 76] = np.inf
     script = schedule if script_of == "schedule" else None
-    assert error_of(problem.fusion, script, np.random.default_rng(0), [rows]) <= 1
+    assert error_of(problem.text, script, np.random.default_rng(0), [rows]) <= 1
 
 
 def test_a_softmax_of_columns_keeps_infinities_and_nan() -> None:
@@ -249,7 +249,7 @@ def test_a_softmax_of_columns_keeps_infinities_and_nan() -> None:
     numbers[0, 3, 0], numbers[0, :, 76] = -np.inf, -np.inf
     numbers[1, 4, 40], numbers[1, 0, 41] = np.nan, np.inf
     script = present(default_script(problem, HERE)).text
-    assert error_of(problem.fusion, script, np.random.default_rng(0), [numbers]) <= 1
+    assert error_of(problem.text, script, np.random.default_rng(0), [numbers]) <= 1
 
 
 @pytest.mark.drawn(2)
@@ -265,7 +265,7 @@ def test_nan_infinities_and_zeros_of_padding_do_not_mix(epilogue: str, element: 
     if element == "bf16":
         b[34, 32] = np.inf
     bias = [] if epilogue == "silu" else [rng.standard_normal(33).astype(np.float32)]
-    assert error_of(problem.fusion, script, rng, [a, b, *bias]) <= 1
+    assert error_of(problem.text, script, rng, [a, b, *bias]) <= 1
 
 
 @pytest.mark.slow
@@ -274,12 +274,12 @@ def test_nan_and_infinities_of_scales_stay_in_their_columns(epilogue: str) -> No
     problem = as_problem("contraction", byte_texts.product(18, 33, 35, epilogue))
     script = present(default_script(problem, emulated_machine_of("vnni"))).text
     rng = np.random.default_rng(2)
-    inputs = list(draw_inputs(problem.fusion, rng))
+    inputs = list(draw_inputs(problem.text, rng))
     if epilogue == "columns":
         inputs[2][[1, 4]], inputs[3][[7, 32]] = [np.nan, np.inf], [np.nan, -np.inf]
         inputs[0][5] = 0  # infinity times 0
-        assert np.isnan(evaluate(problem.fusion, tuple(inputs))[0].value).sum() > 18
-    assert error_of(problem.fusion, script, rng, inputs, emulates=True) <= 1
+        assert np.isnan(evaluate(problem.text, tuple(inputs))[0].value).sum() > 18
+    assert error_of(problem.text, script, rng, inputs, emulates=True) <= 1
 
 
 @pytest.mark.drawn(ALL)
@@ -295,7 +295,7 @@ def test_nan_and_infinities_of_scales_stay_in_their_columns(epilogue: str) -> No
     ],
 )
 def test_without_a_script_a_fusion_is_loops(kind: str, text: str) -> None:
-    assert error_of(as_problem(kind, text).fusion, None, np.random.default_rng(3)) <= 1
+    assert error_of(as_problem(kind, text).text, None, np.random.default_rng(3)) <= 1
 
 
 # Bytes: sums are exact, B comes packed and unsigned.
@@ -307,7 +307,7 @@ def test_the_greatest_sums_are_exact(extreme: int) -> None:
     script = drawn_script(problem, VNNI, 1, EMULATED)
     a, b = np.full((7, 1027), extreme, np.int8), np.full((1027, 20), -128, np.int8)
     rng = np.random.default_rng(0)
-    assert error_of(problem.fusion, script, rng, [a, b], emulates=not HERE.has_vnni) == 0
+    assert error_of(problem.text, script, rng, [a, b], emulates=not HERE.has_vnni) == 0
 
 
 @pytest.mark.drawn(2)
@@ -315,7 +315,7 @@ def test_the_greatest_sums_are_exact(extreme: int) -> None:
 def test_a_weight_comes_packed_and_unsigned(k: int) -> None:
     problem = as_problem("contraction", byte_texts.product(5, 70, k, "columns"))
     _, script, *_ = present(first_configuration(problem, emulated_machine_of("vnni")))
-    _, first, *others = compiled(problem.fusion, script.text, emulates=True).packings
+    _, first, *others = compiled(problem.text, script.text, emulates=True).packings
     packing = present(first)
     assert (packing.interleave, packing.unsigned, packing.depth) == (4, True, 64)
     assert others == [None, None]
@@ -326,8 +326,8 @@ def test_a_b_that_is_no_weight_is_packed_inside() -> None:
     text = byte_texts.product(9, 33, 21, "columns").replace("33xi8> {tuner.weight}", "33xi8>")
     problem = as_problem("contraction", text)
     script = drawn_script(problem, VNNI, 11, EMULATED)
-    assert compiled(problem.fusion, script, emulates=True).packings == (None,) * 4
-    assert error_of(problem.fusion, script, np.random.default_rng(5), emulates=True) <= 1
+    assert compiled(problem.text, script, emulates=True).packings == (None,) * 4
+    assert error_of(problem.text, script, np.random.default_rng(5), emulates=True) <= 1
 
 
 @pytest.mark.parametrize(

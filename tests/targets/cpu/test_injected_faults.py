@@ -14,7 +14,8 @@ from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.interfaces import Effort, Script
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Record
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.workers.protocol import Factory, Limits

@@ -11,7 +11,10 @@ import pytest
 from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
 from tuner.core.fusions import threads_comment
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import quantized_problem
+from tuner.core.quantization import WeightFormat
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.choice import default_script
@@ -20,7 +23,7 @@ from tuner.targets.cpu.packed_callables import PackingKernel
 
 pytestmark = pytest.mark.mlir
 Array = npt.NDArray[np.generic]
-QUANTIZED = Matmul(3, 40, 64, weights="i4", group_size=32, zero_points=True)
+QUANTIZED = quantized_problem((3, 40, 64), "f32", WeightFormat(4, 32, has_zero_points=True))
 CONSTANT = Matmul(3, 40, 64, "bf16", "nt", "bias_relu", weights="constant")
 
 
@@ -41,7 +44,7 @@ def quantized_arrays(seed: int = 0) -> tuple[Array, ...]:
 def test_a_layer_multiplies_by_the_weights_that_were_packed(threads: int) -> None:
     a, *weights = quantized_arrays()
     layer = loaded(QUANTIZED, threads).pack(*weights)
-    expected = evaluate(QUANTIZED.fusion, (a, *weights))[0]
+    expected = evaluate(QUANTIZED.text, (a, *weights))[0]
     for each in weights:
         each[...] = 0  # they were copied
     out = np.empty((3, 40), np.float32)

@@ -10,7 +10,7 @@ from tests.db.values import MACHINE
 from tests.targets.evaluation import fails
 from tuner.core.errors import Stage
 from tuner.core.machine import Machine, Roofline
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement
 from tuner.runtime.cpu.roofline import ITERATIONS, SUMS, highest_flop_per_s
 from tuner.targets.cpu.timing_checks import ProcessorPeak

@@ -8,7 +8,8 @@ import pytest
 
 from tuner.core.errors import TunerError
 from tuner.core.interfaces import Effort
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.mlir.reference.quantized_reference import dequantized
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.cpu import quantized_baselines

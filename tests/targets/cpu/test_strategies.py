@@ -20,7 +20,8 @@ from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind, emula
 from benchmarks.fuzzing.kernel_check import KernelCheck, fenced
 from tests.epilogues import EPILOGUES
 from tuner.core.candidate import Candidate, Value
-from tuner.core.problem import LAYOUTS, Problem
+from tuner.core.problem import LAYOUTS
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.records import Verdict
 from tuner.runtime.cpu.host import describe_machine
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -96,7 +97,7 @@ def test_tiles_of_c_are_prefetched_where_k_is_cut(loop_order: str, epilogue: str
     values: dict[str, Value] = dict.fromkeys(("block_m", "block_n", "pack_a", "prefetch"), 0)
     values |= {"tile_m": 4, "tile_n": 32, "block_k": 128, "unroll_k": 1}
     values |= {"loop_order": loop_order, "pack_order": "rows", "split": "none"}
-    problem = Problem("matmul", (33, 77, 290), "f32", "nn", epilogue)
+    problem = MatmulProblem("matmul", (33, 77, 290), "f32", "nn", epilogue)
     knobs = (values | {"prefetch_c": each} for each in (0, 1))
     without, with_prefetch = (CpuPoint(problem, 1, Candidate.of("matmul_cpu_packed", one)) for one in knobs)
     assert "tuner.prefetch_reads" not in POINTS.bind(without).text
@@ -121,7 +122,7 @@ def test_the_last_columns_are_right_with_steps_of_k_in_the_lanes(
     values |= {"lanes_along_k": 1, "split": "m" if threads > 1 else "none"}
     candidate = Candidate.of("matmul_cpu_direct", values)
     for epilogue in EPILOGUES:
-        point = CpuPoint(Problem("matmul", sizes, dtype, layout, epilogue), threads, candidate)
+        point = CpuPoint(MatmulProblem("matmul", sizes, dtype, layout, epilogue), threads, candidate)
         script = points.bind(point)
         lanes = (32 if points is AVX2 else describe_machine().vector_bytes) // (4 if dtype == "f32" else 8)
         has_tail = sizes[1] > lanes and 0 < sizes[1] % lanes <= lanes // 2
@@ -135,7 +136,7 @@ def test_the_last_columns_are_right_with_steps_of_k_in_the_lanes(
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
 def test_odd_sizes_of_every_kind_are_done_by_some_strategy(dtype: str, layout: str, epilogue: str) -> None:
-    problem = Problem("matmul", (33, 77, 41), dtype, layout, epilogue)
+    problem = MatmulProblem("matmul", (33, 77, 41), dtype, layout, epilogue)
 
     def allows(kind: KernelKind) -> bool:  # some strategies are for thin shapes only, say
         try:

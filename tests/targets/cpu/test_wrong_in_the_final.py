@@ -12,7 +12,7 @@ from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.interfaces import AbstractRunner, Script
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.db.store import Store
 from tuner.results.exported_trial import exported
 from tuner.results.regression.script_check import CheckFinding, checked

@@ -14,7 +14,8 @@ from tests.texts import text_beside
 from tuner.core.errors import RAN, CandidateError, Stage
 from tuner.core.gpu import DeviceError, TensorMapLayout
 from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.payload.reference import output_dtype
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu import arrays as module

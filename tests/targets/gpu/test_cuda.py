@@ -20,7 +20,7 @@ from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.interfaces import Artifact, BoundRecord, Effort, Script
 from tuner.core.machine import Conditions, Span
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.runtime.workers.protocol import Limits
 from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner

@@ -7,7 +7,7 @@ from tests.targets.evaluation import fails, rng
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.interfaces import Artifact, Effort, Script
-from tuner.core.problem import Matmul
+from tuner.core.matmul import Matmul
 from tuner.runtime.cuda.cublas import find_cublas
 from tuner.runtime.cuda.probe import GpuHere, copied_bytes_per_s, describe_gpu
 from tuner.targets.gpu.compiler import GpuCompiler

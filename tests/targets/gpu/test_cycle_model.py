@@ -10,7 +10,8 @@ from benchmarks.gpu_points import CUDA_CORES, TENSOR_CORES, Builder, Point, poin
 from tests.library.bundle.values import program
 from tests.texts import text_beside
 from tests.tuning.fakes import present
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.search.cost_model.gpu import LATENCY
 from tuner.simulator.memory.access_log import Access
 from tuner.targets.gpu import cycle_model

@@ -22,7 +22,8 @@ from tuner.core.gpu import AbstractDevice, DeviceError
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, buffers_of
 from tuner.core.interfaces import Artifact, Effort
 from tuner.core.machine import Conditions, Span
-from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import LAYOUTS, Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.payload.reference import Array, Inputs

@@ -21,7 +21,8 @@ from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.interfaces import Artifact, Effort, Script
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.core.records import Verdict
 from tuner.simulator.device.memory import SimulatedMemory
 from tuner.simulator.ptx.defects import SimulationError

@@ -34,19 +34,18 @@ from tuner.cli.session import (
 from tuner.core.dtypes import narrow_output
 from tuner.core.epilogues import NONE
 from tuner.core.errors import UsageError
+from tuner.core.matmul import Matmul, parse_sizes
 from tuner.core.problem import (
     BATCH_MATMUL,
     MATMUL,
     NUMPY_ALIGNMENT,
     OPERATIONS,
     WARM,
-    Matmul,
     NamedProblem,
-    Problem,
     distinct_problems,
-    parse_sizes,
     require_choice,
 )
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.serialization import read_text
 from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.results.database_name import database_text
@@ -157,7 +156,7 @@ def _named_problem(entry: Mapping[str, object], where: str) -> NamedProblem:
             dtype, layout, epilogue, result, align, cache = given
             problem = Matmul(m, n, k, dtype, layout, epilogue, result, align, cache, texts["weights"])
         else:
-            problem = Problem(op, sizes, output=output, batch=batch, **options)
+            problem = MatmulProblem(op, sizes, output=output, batch=batch, **options)
         return NamedProblem(problem, texts["name"], count)
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", error.hint) from None

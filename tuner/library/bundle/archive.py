@@ -34,7 +34,7 @@ from tuner.core.serialization import decode, encode, parsed, require_format, unr
 # See docs/reference/json-documents.md.
 
 BUNDLE_FORMAT: Final = "tuner-bundle"
-BUNDLE_VERSION: Final = 1
+BUNDLE_VERSION: Final = 2  # 2: problems as everywhere else, with op and shape
 MANIFEST: Final = "manifest.json"
 MANIFEST_HASH: Final = "manifest.sha256"  # SHA-256 of the manifest's bytes, in hexadecimal
 MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; contains hashes in place of texts and machine code
@@ -182,7 +182,7 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> 
 # See docs/reference/json-documents.md.
 
 RESULTS_FORMAT: Final = "tuner-results"
-RESULTS_VERSION: Final = 3  # 3: the library that is compared with is named baseline
+RESULTS_VERSION: Final = 4  # 4: problems as everywhere else, with op and shape
 KINDS: Final[dict[str, type[Any]]] = {  # first word of a line
     "trial": MeasuredTrial,
     "final": FinalTime,

@@ -29,7 +29,8 @@ from tuner.core.fusions import (
     threads_in,
 )
 from tuner.core.interfaces import Script
-from tuner.core.problem import MATMUL, Problem
+from tuner.core.problem import MATMUL
+from tuner.core.problem_classes import PackedProblem
 from tuner.core.quantization import WeightFormat
 from tuner.library.c.kernels import C_TYPES, CodeTarget, code_target
 from tuner.library.entries import LibraryEntry
@@ -112,13 +113,14 @@ class PackedKernel:
     threads: int  # at most 1: the kernel takes neither a thread's number nor their count
 
     @property
-    def problem(self) -> Problem:
-        return self.entry.problem
+    def problem(self) -> PackedProblem:
+        return _packed_problem(self.entry)
 
     @cached_property
     def format(self) -> WeightFormat:
         """Returns the format of quantized weights."""
-        return WeightFormat.of_text(self.problem.weights)
+        assert self.problem.format is not None
+        return self.problem.format
 
     @property
     def groups(self) -> int:
@@ -141,14 +143,19 @@ class PackedKernel:
         return self.arrays[-1].offset + self.arrays[-1].bytes
 
 
+def _packed_problem(entry: LibraryEntry) -> PackedProblem:
+    assert isinstance(entry.problem, PackedProblem)
+    return entry.problem
+
+
 PORTABLE_EPILOGUES = (NONE, "bias_relu")  # that templates/constant.c.j2 computes
 
 
-def packed_name(problem: Problem, prefix: str) -> str:
+def packed_name(problem: PackedProblem, prefix: str) -> str:
     """Returns the name of a problem's function: ``tuner_quantized_matmul_1x64x128_f32_i4_g32_f16``."""
     dtype = f"{problem.dtype}_to_{problem.output}" if problem.output else problem.dtype
     shape, weights = problem.shape, problem.weights.replace("-", "_")
-    if problem.operation == QUANTIZED:
+    if problem.format is not None:
         return f"{prefix}_{QUANTIZED}_{shape}_{dtype}_{weights}"
     epilogue = "" if problem.epilogue == NONE else f"_{problem.epilogue}"
     return f"{prefix}_{MATMUL}_{shape}_{dtype}_{problem.layout}_{weights}{epilogue}"
@@ -159,7 +166,7 @@ def compile_packed(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[Pack
     compiler = CpuCompiler()
     found: dict[str, PackedKernel] = {}
     for entry in sorted(entries, key=_rank):
-        name = packed_name(entry.problem, prefix)
+        name = packed_name(_packed_problem(entry), prefix)
         if name not in found:
             found[name] = _compiled(compiler, entry, name, f"{prefix}_p{len(found)}_")
     return tuple(found.values())
@@ -177,7 +184,7 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str
         code = compiler.compile(entry.problem, Script.of(entry.script)).host_code
     except CandidateError as error:
         raise TunerError(f"{failing}: {error}") from error
-    arrays = _arrays(entry.problem, packings_in(code)[1:])
+    arrays = _arrays(_packed_problem(entry), packings_in(code)[1:])
     if not arrays:
         raise TunerError(f"{failing}: its script leaves weights as they are, where C packs them")
     target = code_target(entry.problem, entry.machine, instructions_needed(code))
@@ -185,10 +192,10 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str
     return PackedKernel(entry, name, prefix + FUSION_ENTRY, target, module, arrays, threads_in(code))
 
 
-def _arrays(problem: Problem, packings: tuple[WeightPacking | None, ...]) -> tuple[PackedArray, ...]:
+def _arrays(problem: PackedProblem, packings: tuple[WeightPacking | None, ...]) -> tuple[PackedArray, ...]:
     """Returns the packed arrays of a problem; () where C code cannot follow a packing."""
     n, weights = problem.sizes[1], _weights(problem)
-    is_quantized = problem.operation == QUANTIZED
+    is_quantized = problem.format is not None
     found: list[PackedArray] = []
     end = 0
     for weight, packing in zip(weights, packings, strict=False):
@@ -200,14 +207,14 @@ def _arrays(problem: Problem, packings: tuple[WeightPacking | None, ...]) -> tup
     return tuple(found) if len(found) == len(weights) else ()
 
 
-def _weights(problem: Problem) -> tuple[PackedWeight, ...]:
+def _weights(problem: PackedProblem) -> tuple[PackedWeight, ...]:
     """Returns what the function that packs takes, in the order of the kernel's arguments."""
     k = problem.sizes[2]
-    if problem.operation != QUANTIZED:
+    if problem.format is None:
         bias = PackedWeight("bias", problem.result_dtype, 1)
         b = PackedWeight("b", problem.dtype, k, is_transposed=problem.layout == "nt")
         return (b, *[bias] * (problem.epilogue != NONE))
-    format_ = WeightFormat.of_text(problem.weights)
+    format_ = problem.format
     points = PackedWeight("zero_points", "i8", format_.groups(k), is_transposed=True)
     return (
         PackedWeight("b", "i8", k, is_transposed=True),

@@ -7,8 +7,9 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.problem import Matmul, Problem
-from tuner.core.quantization import CONSTANT
+from tuner.core.fusions import CONTRACTION
+from tuner.core.problem import Problem
+from tuner.core.problem_classes import PackedProblem
 from tuner.library.dispatch.first_use import (
     EFFORT,
     LEAST_GAIN,
@@ -81,7 +82,7 @@ class ConstantMatmul:
 
     def _looked_up(self, rows: int) -> Product:
         k, n = self._b.shape
-        problem = Matmul(rows, n, k, TUNED_DTYPES[self._b.dtype], weights=CONSTANT)
+        problem = PackedProblem(CONTRACTION, (rows, n, k), TUNED_DTYPES[self._b.dtype])
         try:
             with between_forks():  # os.fork() waits: a child would inherit locked LLVM state
                 layer = self._layer(problem)
@@ -104,11 +105,11 @@ class ConstantMatmul:
         script = default_script(problem, self._backends.machine())
         return None if script is None else script.text
 
-    def _is_worth_it(self, problem: Problem, layer: PackedMatmul) -> bool:
+    def _is_worth_it(self, problem: PackedProblem, layer: PackedMatmul) -> bool:
         """Returns whether a kernel is right, and faster than ``np.matmul``, on random rows."""
         rng = np.random.default_rng(SEED)
         a = rng.standard_normal(problem.a_shape).astype(self._b.dtype)
-        if worst_error(evaluate(problem.fusion, (a, self._b))[0], layer(a)) > 1:
+        if worst_error(evaluate(problem.text, (a, self._b))[0], layer(a)) > 1:
             return False
 
         def repeated(product: Product) -> Callable[[int], None]:

@@ -20,6 +20,7 @@ from tuner.core.candidate import PROBLEM, Candidate, Seconds
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.interfaces import Effort, Script
 from tuner.core.problem import Problem
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.records import Measurement
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
@@ -72,7 +73,7 @@ def problem_of(a: Array, b: Array, align: str) -> Problem | str:
     )
     if layout not in ("nn", "nt", "tn"):
         return "strides: not the layout nn, nt or tn"
-    return Problem("matmul", (a.shape[0], b.shape[1], a.shape[1]), dtype, layout, align=align)
+    return MatmulProblem("matmul", (a.shape[0], b.shape[1], a.shape[1]), dtype, layout, align=align)
 
 
 @final

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.dtypes import number_type
-from tuner.core.fusions import facts_of
 from tuner.core.quantization import BY_ROW, GREATEST, LEAST_MAXIMUM, WeightFormat
+from tuner.mlir.fusions import quantization_in
 
 Array = npt.NDArray[np.generic]
 Float64 = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ def quantized_product(text: str, inputs: tuple[Array, ...], output: str) -> tupl
         inputs: A (m x k), integers (n x k), scales and, where the format has these, zero points (n x groups).
         output: the element type of the result.
     """
-    weights = WeightFormat.of_text(facts_of(text).weights_format)
+    weights = quantization_in(text)
     a, q, scales, *points = inputs
     with np.errstate(all="ignore"):
         rows = dequantized_rows(a.astype(np.float32), weights)

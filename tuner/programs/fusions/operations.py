@@ -4,7 +4,14 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, QUANTIZED, ROWS
+from tuner.core.fusions import (
+    CONTRACTION,
+    CONVOLUTION,
+    ELEMENTWISE,
+    LOOPS,
+    QUANTIZED,
+    ROWS,
+)
 from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.linalg import GENERALIZE, LAYOUTS

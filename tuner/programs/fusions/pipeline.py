@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import UsageError
-from tuner.core.fusions import ATTENTION, QUANTIZED, WEIGHT, Buffer, FusedProgram, Fusion, View, facts_of
-from tuner.core.quantization import WEIGHT_BITS, WeightFormat, quantized_text
+from tuner.core.fusions import ATTENTION, QUANTIZED, WEIGHT, Buffer, FusedProgram, Fusion, View
+from tuner.core.quantization import WEIGHT_BITS, quantized_text
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.fusions import quantization_in
 from tuner.mlir.hidden_keys import attention_mask, visible_band, with_visible_band
 from tuner.mlir.ir.reading import name_of
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
@@ -256,7 +257,7 @@ def _computed(init: str, weights: Sequence[Array | None], number: int) -> Array 
 
 def _narrowed(fusion: Fusion, range_of: Callable[[View], tuple[int, int] | None]) -> Fusion:
     """Returns a quantized matmul with as few bits as its integers need, and no zero points of 0."""
-    form = WeightFormat.of_text(facts_of(fusion.text).weights_format)
+    form = quantization_in(fusion.text)
     inputs = fusion.inputs
     if form.has_zero_points and range_of(inputs[3]) == (0, 0):
         form, inputs = replace(form, has_zero_points=False), inputs[:3]

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from tuner.core.dtypes import FLOATS, NUMBER_TYPES, narrow_output
 from tuner.core.errors import CandidateError, Stage, UsageError, failing_at
-from tuner.core.problem import BATCH_MATMUL, MATMUL, NamedProblem, Problem, distinct_problems
+from tuner.core.problem import (
+    BATCH_MATMUL,
+    MATMUL,
+    NamedProblem,
+    Problem,
+    distinct_problems,
+)
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.serialization import read_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, aliases_of, last_of, origins_of
@@ -149,7 +156,7 @@ def _problem(operands: tuple[tuple[int, ...], ...], contraction: ContractionLoop
         raise UnknownContractionError(f"the types {first} and {second} of its inputs are not known together")
     dtype = DTYPES[first]
     try:
-        problem = Problem(
+        problem = MatmulProblem(
             BATCH_MATMUL if sizes["b"] > 1 else MATMUL,
             (m, n, sizes["k"]),
             dtype,

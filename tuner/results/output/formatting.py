@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from tuner.core.candidate import Value
 from tuner.core.fusions import text_hash
 from tuner.core.problem import Problem
+from tuner.core.problem_classes import FusedProblem
 from tuner.core.records import Measurement
 from tuner.core.runs import SEED, SHIPPED, SPACE_FILE, WARM_START, InitialConfiguration, StoredTrial
 from tuner.core.serialization import printable, seconds_text
@@ -157,12 +158,11 @@ def speed_text(gflop_per_s: float | None) -> str:
 
 def problem_text(problem: Problem) -> str:
     """Returns a problem without default values: 'matmul 64x64x64 f16 -> f16 nt'; a fusion with its hash."""
-    dtype = f"{problem.dtype}*{problem.weights}" if problem.weights else problem.dtype
-    options = [problem.operation, problem.shape, dtype]
+    options = [problem.operation, problem.shape, problem.types]
     options += [f"-> {problem.output}"] * bool(problem.output)
     options += [given for given in (problem.layout, problem.epilogue) if given not in ("nn", "none")]
-    is_hashed = bool(problem.fusion) and not problem.weights
-    options += [f"fusion {text_hash(problem.fusion)}"] * is_hashed
+    if isinstance(problem, FusedProblem):
+        options.append(f"fusion {text_hash(problem.text)}")
     return " ".join((*options, *problem.memory_options))
 
 

@@ -22,6 +22,7 @@ from tuner.core.errors import Failure
 from tuner.core.fusions import text_hash
 from tuner.core.machine import Conditions
 from tuner.core.problem import Problem
+from tuner.core.problem_classes import FusedProblem
 from tuner.core.records import Measurement
 from tuner.core.round_quality import StoredRound
 from tuner.core.runs import Counts, DatabaseInfo, Run, StoredTrial
@@ -91,10 +92,12 @@ def slowdown_document(compared: Comparable | NotComparable) -> Document:
 
 
 def problem_document(problem: Problem) -> Document:
-    """Returns the JSON document of a problem; ``output`` is never empty, ``group`` the hash of a fusion."""
+    """Returns the JSON document of a problem; ``output`` is never empty, ``fusion`` the hash of a fusion."""
     document = {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
-    is_hashed = problem.fusion and not problem.weights
-    return document | ({"group": text_hash(problem.fusion)} if is_hashed else {})
+    if not isinstance(problem, FusedProblem):
+        return document
+    del document["facts"]
+    return document | {"fusion": text_hash(problem.text)}
 
 
 def counts_document(counts: Counts) -> Document:

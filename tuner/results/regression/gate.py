@@ -25,7 +25,7 @@ from tuner.analysis.slowdown import (
     finding_of,
     paired_slowdown,
 )
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, with_alignment
+from tuner.core.candidate import PROBLEM, Candidate, ChosenStrategy, TargetName, with_alignment
 from tuner.core.errors import Failure, UsageError
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import (
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 FORMAT: Final = "tuner-gate"
-VERSION: Final = 1
+VERSION: Final = 2  # 2: problems as everywhere else, with op and shape
 FILE_LIMIT_BYTES: Final = 256 << 20
 CODE_LIMIT_BYTES: Final = 64 << 20  # of one entry, unpacked
 
@@ -98,7 +98,7 @@ def _artifact(stored: _Code) -> Artifact:
 class GateEntry:
     """One candidate of a gate file, with its recorded code, time, machine and compiler."""
 
-    problem: Problem
+    problem: Problem = field(metadata=PROBLEM)
     target: TargetName
     threads: int
     strategy: ChosenStrategy = field(metadata=form(str, attrgetter("text"), ChosenStrategy.parse))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.machine import HostConditions, Machine
-from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
+from tuner.core.problem import COLD, WEIGHTS_COLD, Problem, TextProblem
 from tuner.core.records import drift
 from tuner.runtime.cpu.host import (
     PROC,
@@ -58,7 +58,7 @@ def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Evict
 
     None for warm caches, and for a fusion with cold weights, whose ``RotatedCalls`` read other copies.
     """
-    if problem.fusion and problem.cache == WEIGHTS_COLD:
+    if isinstance(problem, TextProblem) and problem.cache == WEIGHTS_COLD:
         return None
     evicted = EVICTED.get(problem.cache)
     return None if evicted is None else Eviction(operands[evicted])

@@ -15,9 +15,9 @@ import jinja2.sandbox
 
 from tuner.core.candidate import Candidate, ChosenStrategy, Value
 from tuner.core.errors import CandidateError, Stage, defect_line, reason_of
-from tuner.core.fusions import facts_of, threads_comment
+from tuner.core.fusions import threads_comment
 from tuner.core.interfaces import Partition, Script
-from tuner.core.problem import Problem
+from tuner.core.problem import Problem, TextProblem
 from tuner.core.serialization import read_text
 from tuner.payload.cpu import has_epilogue, partition, partitions_comment, zero
 from tuner.space.scripts.header import within_columns
@@ -119,7 +119,8 @@ class Binder:
             text = self._render(strategy, candidate)
         else:
             text = self._schedules[strategy.name].select(candidate)
-        return Script.of(threads_comment(self.threads if self.problem.fusion else 1) + text)
+        threads = self.threads if isinstance(self.problem, TextProblem) else 1
+        return Script.of(threads_comment(threads) + text)
 
     @cached_property
     def _schedules(self) -> "dict[str, Schedule]":
@@ -138,8 +139,8 @@ class Binder:
         ]
         variables = dict(self.variables)
         names: dict[str, Any] = variables | _element_names(self.problem, variables) | dict(candidate.choices)
-        if self.problem.fusion:
-            facts = facts_of(self.problem.fusion)
+        if isinstance(self.problem, TextProblem):
+            facts = self.problem.facts
             names |= {"extents": list(facts.loops), "rows": list(facts.rows), "reduced": facts.reduced}
         return names | {
             "panels": partitions,
@@ -148,7 +149,7 @@ class Binder:
         }
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
-        if self.problem.fusion:
+        if isinstance(self.problem, TextProblem):
             return ()
         knobs = dict(candidate.choices)
         return partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))

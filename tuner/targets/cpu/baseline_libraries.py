@@ -6,14 +6,15 @@ import re
 import site
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.problem import COLD, MATMUL, Problem
-from tuner.core.quantization import CONSTANT, WeightFormat
+from tuner.core.problem import COLD, Problem, TextProblem
+from tuner.core.problem_classes import PackedProblem
+from tuner.core.quantization import WeightFormat
 from tuner.runtime.workers.services import Environment, library_environment
 
 MISSING = re.compile(r"^(\S+): cannot open shared object file")  # glibc, of a library that another one needs
@@ -90,10 +91,10 @@ class BaselineLibrary:
     def multiplies(self, problem: Problem) -> bool:
         """Returns whether the library multiplies a problem's types, if need be as f32."""
         problem = compared_problem(problem)
-        if problem.weights and self.takes is not None:
+        if isinstance(problem, PackedProblem) and problem.format and self.takes is not None:
             is_cold = problem.cache == COLD  # copies of the weights are read in turn, A and C are not
-            return not is_cold and self.takes(problem, WeightFormat.of_text(problem.weights))
-        if problem.fusion:
+            return not is_cold and self.takes(problem, problem.format)
+        if isinstance(problem, TextProblem):
             return False
         if problem.dtype in self.widened:
             return True  # C in f32, whatever type the problem stores
@@ -102,7 +103,9 @@ class BaselineLibrary:
 
 def compared_problem(problem: Problem) -> Problem:
     """Returns what a library multiplies: of a constant B the matmul that takes B at each call."""
-    return replace(problem, operation=MATMUL, fusion="") if problem.weights == CONSTANT else problem
+    if isinstance(problem, PackedProblem) and problem.format is None:
+        return problem.unpacked
+    return problem
 
 
 def find_mkl() -> str | None:
@@ -194,7 +197,7 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
     Of a quantized matmul the default is BEST, and () where no library is installed; of another fusion ().
     """
     problem = compared_problem(problem)
-    if choice in (BEST, DEFAULT) and problem.fusion:
+    if choice in (BEST, DEFAULT) and isinstance(problem, TextProblem):
         return tuple(name for name in LIBRARIES if _is_able(name, problem))
     if choice == DEFAULT:
         return (_default_library(problem),)
@@ -205,10 +208,9 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
         raise unknown_value("baseline", choice, CHOICES)
     able = tuple(name for name, library in LIBRARIES.items() if library.multiplies(problem))
     if choice not in able:
-        types = f"{problem.dtype}*{problem.weights}" if problem.weights else problem.dtype
         into = f" into {problem.output}" if problem.output else ""
         hint = f"--baseline {BEST}, or one of {', '.join(able)}" if able else ""
-        raise UsageError(f"baseline {choice}: cannot multiply {types}{into}", hint)
+        raise UsageError(f"baseline {choice}: cannot multiply {problem.types}{into}", hint)
     names = (ONEDNN, ONEDNN_TORCH) if choice == ONEDNN else (choice,)
     installed = next((name for name in names if _is_able(name, problem, widens=True)), None)
     if installed is None:
@@ -250,7 +252,7 @@ def widened_note(choice: str, problem: Problem) -> str:
     ``choice``: of the user; for a library that is named there is no sentence.
     """
     problem = compared_problem(problem)
-    if choice not in (DEFAULT, BEST) or problem.fusion:
+    if choice not in (DEFAULT, BEST) or isinstance(problem, TextProblem):
         return ""
     (first, *_) = chosen_libraries(choice, problem)
     if problem.dtype not in LIBRARIES[first].widened:

@@ -10,6 +10,7 @@ import numpy as np
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
+from tuner.core.problem_classes import PackedProblem
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.jit import PackedArguments
 from tuner.runtime.cpu.memory import keep_freed_memory, placed_empty
@@ -131,7 +132,7 @@ def load_callable(problem: Problem, script_text: str, threads: int, origin: str 
 
     For a problem with constant weights that is a ``PackingKernel``. ``origin``: where the script comes from.
     """
-    if problem.weights:
+    if isinstance(problem, PackedProblem):
         return load_packing_kernel(problem, script_text, threads, origin)
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))

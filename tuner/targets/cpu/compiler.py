@@ -14,7 +14,7 @@ from typing import final
 from tuner.core.errors import CandidateError, Stage, failing_at, reason_of
 from tuner.core.fusions import packings_comment, threads_comment, threads_in
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
-from tuner.core.problem import Problem
+from tuner.core.problem import Problem, TextProblem
 from tuner.core.processors import missing_on, processor_of, refusal
 from tuner.core.progress import code_generation
 from tuner.mlir import bindings, transform
@@ -39,13 +39,14 @@ class CpuCompiler(AbstractCompiler):
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Returns LLVM-dialect text and thread partitions; refuses code that would crash the JIT."""
         with failing_at(Stage.BIND):
-            partitions = () if problem.fusion else partitions_in(script.text, problem)
+            is_text = isinstance(problem, TextProblem)
+            partitions = () if is_text else partitions_in(script.text, problem)
         start = time.perf_counter()
         self._context = self._context or transform.new_context()
         with self._context, bindings.ir.Location.unknown():
-            if problem.fusion:
+            if isinstance(problem, TextProblem):
                 threads = threads_in(script.text)
-                compiled = compile_fusion(problem.fusion, script.text, threads, emulates=self._emulates)
+                compiled = compile_fusion(problem.text, script.text, threads, emulates=self._emulates)
                 divided = threads_comment(threads) if compiled.is_divided else ""
                 code = packings_comment(compiled.packings) + divided + compiled.llvm_text
                 lowering.reject_unjittable(code)

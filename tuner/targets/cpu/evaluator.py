@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError, failing_as_member
-from tuner.core.fusions import FUSION_ENTRY, QUANTIZED, WeightPacking, packings_in, threads_in
+from tuner.core.fusions import FUSION_ENTRY, WeightPacking, packings_in, threads_in
 from tuner.core.interfaces import (
     AbstractBaselineSource,
     AbstractEvaluator,
@@ -18,7 +18,8 @@ from tuner.core.interfaces import (
     Partition,
 )
 from tuner.core.machine import Machine
-from tuner.core.problem import Problem
+from tuner.core.problem import Problem, TextProblem
+from tuner.core.problem_classes import PackedProblem
 from tuner.core.processors import missing_on, refusal
 from tuner.core.progress import KERNEL, step
 from tuner.core.records import Measurement, OffsetTime, Verdict
@@ -105,7 +106,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
         """Raises CandidateError(LOAD), also for too many partitions, and instructions missing here."""
         code, partitions = artifact.host_code, artifact.partitions
-        threads = threads_in(code) if problem.fusion else len(partitions)
+        is_text = isinstance(problem, TextProblem)
+        threads = threads_in(code) if is_text else len(partitions)
         if threads > self._threads:
             line = f"script wants {threads} threads, allowed {self._threads}"
             raise CandidateError(Stage.LOAD, line)
@@ -113,7 +115,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         reason = refusal(self._described_machine(), needs) if needs else ""
         if reason:
             raise CandidateError(Stage.LOAD, reason)
-        if problem.fusion:
+        if is_text:
             return LoadedKernel(JittedModule(code, (FUSION_ENTRY,)), partitions, packings_in(code), threads)
         functions = tuple({partition.called for partition in partitions})
         return LoadedKernel(JittedModule(code, functions), partitions)
@@ -239,7 +241,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                             arrays.check_rows(rng)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
-        if problem.fusion and not problem.weights:
+        if not problem.runs_alone:
             return ()  # no library computes a fusion
         seed = int(rng.integers(2**63))
         names = chosen_libraries(self._choice, problem)
@@ -297,12 +299,14 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
         if problem not in self._arrays:
             kept = sum(each.bytes for each in self._arrays)
-            if not problem.fusion or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
+            is_text = isinstance(problem, TextProblem)
+            if not is_text or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
                 self._arrays.clear()  # before the next are allocated
-            if problem.fusion:
+            if isinstance(problem, TextProblem):
                 machine = self._described_machine()
                 evicting_bytes = EVICTING_L2S * machine.l2_bytes
-                if problem.operation == QUANTIZED:  # read from memory: weights of a model fit no cache
+                if isinstance(problem, PackedProblem) and problem.format is not None:
+                    # read from memory: weights of a model fit no cache
                     evicting_bytes = max(evicting_bytes, EVICTING_L3S * machine.l3_bytes)
                 self._arrays[problem] = FusionArrays(problem, rng, evicting_bytes)
             else:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import WeightPacking
 from tuner.core.numpy_types import DTYPES
-from tuner.core.problem import WEIGHTS_COLD, Problem
+from tuner.core.problem import WEIGHTS_COLD, TextProblem
 from tuner.core.records import Verdict
 from tuner.mlir.fusions import FusionArgument, fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected, worst_error
@@ -93,10 +93,10 @@ Packings = tuple[WeightPacking | None, ...]
 class FusionArrays:
     """The arrays that kernels of a fusion are verified and timed on."""
 
-    def __init__(self, problem: Problem, rng: np.random.Generator, evicting_bytes: int) -> None:
+    def __init__(self, problem: TextProblem, rng: np.random.Generator, evicting_bytes: int) -> None:
         """CandidateError(VERIFY): no reference. ``evicting_bytes``: of other weights that evict a weight."""
         self.problem = problem
-        self._arguments = fusion_arguments(problem.fusion)
+        self._arguments = fusion_arguments(problem.text)
         self._inputs = [each for each in self._arguments if not each.is_output]
         self._arrays = [StridedArray(each) for each in self._arguments]
         self._evicting_bytes = evicting_bytes if problem.cache == WEIGHTS_COLD else 0

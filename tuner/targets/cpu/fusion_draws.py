@@ -20,10 +20,10 @@ import numpy as np
 
 from tuner.core.dtypes import FLOATS
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.fusions import QUANTIZED, VISIBLE, facts_of
+from tuner.core.fusions import VISIBLE
 from tuner.core.numpy_types import DTYPES
-from tuner.core.problem import Problem
-from tuner.core.quantization import WeightFormat
+from tuner.core.problem import TextProblem
+from tuner.core.problem_classes import PackedProblem
 from tuner.mlir.fusions import FusionArgument
 from tuner.mlir.hidden_keys import attention_mask
 from tuner.mlir.reference.bounded_ops import FROM_FLOAT
@@ -85,7 +85,7 @@ class FusionDraws:
     """The draws of a fusion's inputs."""
 
     def __init__(
-        self, problem: Problem, inputs: tuple[FusionArgument, ...], rng: np.random.Generator
+        self, problem: TextProblem, inputs: tuple[FusionArgument, ...], rng: np.random.Generator
     ) -> None:
         """Draws weights and usual inputs. Raises CandidateError(VERIFY) where there is no reference."""
         self._problem = problem
@@ -102,7 +102,7 @@ class FusionDraws:
     @cached_property
     def special(self) -> tuple[Draw, ...]:
         """Returns the draws with special numbers, at least one; equal for all candidates."""
-        if self._problem.operation == QUANTIZED:
+        if isinstance(self._problem, PackedProblem) and self._problem.format is not None:
             return tuple(self._quantized())
         return tuple(self._separated(self._placements())) or (self._with(()),)
 
@@ -148,7 +148,7 @@ class FusionDraws:
     def _marked(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         """Returns inputs with what the fusion's marks promise of them."""
         views = self._views(inputs)
-        for view, marked in zip(views, as_marked(self._problem.fusion, views), strict=True):
+        for view, marked in zip(views, as_marked(self._problem.text, views), strict=True):
             if marked is not view:
                 view[...] = marked
         return inputs
@@ -158,7 +158,7 @@ class FusionDraws:
 
     def _evaluated(self, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
         try:
-            return evaluate(self._problem.fusion, self._views(inputs))
+            return evaluate(self._problem.text, self._views(inputs))
         except UsageError as error:
             raise CandidateError(Stage.VERIFY, f"no reference: {error.message}") from error
 
@@ -168,7 +168,7 @@ class FusionDraws:
         Nothing where numbers become integers: LLVM leaves open which integer NaN and infinity become. Nothing
         into what a mask may hide: with NaN there, a program computes the attention without this mark.
         """
-        text = self._problem.fusion
+        text = self._problem.text
         if any(name in text for name in FROM_FLOAT):
             return ()
         mask = attention_mask(text) if VISIBLE in text else None
@@ -210,7 +210,7 @@ class FusionDraws:
             view = view_of(memory, self._inputs[each.number])
             _put(view, each.numbers, rng, (order, len(placements)))
         marked = self._marked(tuple(inputs))
-        return Draw(marked, evaluate_special(self._problem.fusion, self._views(marked), self._inputs[0].span))
+        return Draw(marked, evaluate_special(self._problem.text, self._views(marked), self._inputs[0].span))
 
     def _quantized(self) -> Iterator[Draw]:
         """Yields the draws of a quantized matmul: rows of A of one magnitude, and a NaN.
@@ -220,7 +220,8 @@ class FusionDraws:
         a = self._inputs[0]
         rng = np.random.default_rng(a.span)
         rows = self.usual[0].inputs[0].copy()
-        has_bytes = bool(WeightFormat.of_text(facts_of(self._problem.fusion).weights_format).activations)
+        assert isinstance(self._problem, PackedProblem)
+        has_bytes = self._problem.multiplied_dtype == "i8"
         if has_bytes:
             sizes = np.abs(rng.standard_normal((a.shape[0], 1))) + LEAST_POSITIVE
             signs = np.ones(a.shape)

@@ -12,10 +12,10 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import UsageError
-from tuner.core.fusions import CONTRACTION, FUSION_ENTRY, WeightPacking
+from tuner.core.fusions import FUSION_ENTRY, WeightPacking
 from tuner.core.interfaces import Script
 from tuner.core.numpy_types import DTYPES
-from tuner.core.problem import Problem
+from tuner.core.problem_classes import PackedProblem
 from tuner.mlir.fusions import FusionArgument, fusion_arguments
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.payload.reference import Array
@@ -42,12 +42,12 @@ class PackingKernel(LoadedCode):
 
     load_again = LOAD_AGAIN
 
-    def __init__(self, problem: Problem, kernel: LoadedKernel, origin: str = "") -> None:
+    def __init__(self, problem: PackedProblem, kernel: LoadedKernel, origin: str = "") -> None:
         """Takes a kernel of a problem with ``Problem.weights``; ``origin``: for ``repr``."""
         self.problem = problem
         self.origin = origin
         self._kernel = kernel
-        self._a, *self._weights, self._c = fusion_arguments(problem.fusion)
+        self._a, *self._weights, self._c = fusion_arguments(problem.text)
         self._address = kernel.code.addresses[FUSION_ENTRY]
         self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)
         self._team = ThreadTeam(kernel.threads) if kernel.threads > 1 else None
@@ -79,14 +79,14 @@ class PackingKernel(LoadedCode):
     @property
     def _names(self) -> tuple[str, ...]:
         names: tuple[str, ...] = QUANTIZED_NAMES
-        if self.problem.operation == CONTRACTION:
+        if self.problem.format is None:
             names = ("b", *(argument.name for argument in self.problem.extra_arguments))
         return names[: len(self._weights)]
 
     def _packed(
         self, name: str, argument: FusionArgument, array: Array, packing: WeightPacking | None
     ) -> Array:
-        is_transposed = name == "b" and self.problem.operation == CONTRACTION and self.problem.layout == "nt"
+        is_transposed = name == "b" and self.problem.format is None and self.problem.layout == "nt"
         _, shape, dtype = _expected(name, argument)
         require_array((name, shape[::-1] if is_transposed else shape, dtype), array)
         if argument.bits < 8 and not _fits_nibbles(array):
@@ -181,7 +181,7 @@ class PackedMatmul:
 
 
 def load_packing_kernel(
-    problem: Problem, script_text: str, threads: int, origin: str = ""
+    problem: PackedProblem, script_text: str, threads: int, origin: str = ""
 ) -> Callable[..., Array]:
     """Returns a bound script as a ``PackingKernel`` for ``threads`` threads; raises CandidateError."""
     keep_freed_memory()

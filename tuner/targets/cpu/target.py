@@ -10,7 +10,7 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Machine, Roofline
-from tuner.core.problem import Problem
+from tuner.core.problem import Problem, TextProblem
 from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
 from tuner.core.runs import Baseline, LibraryTime, RunSettings, StoredTrial
 from tuner.mlir.cpu.pipeline import cpu_compiler
@@ -97,6 +97,10 @@ def _status() -> TargetStatus:
     return TargetStatus("cpu", True, "; ".join(facts))
 
 
+def _evaluation_timeout_s(problem: Problem) -> float:
+    return FUSION_TIMEOUT_S if isinstance(problem, TextProblem) else Limits.evaluation_timeout_s
+
+
 def _children(choice: str, _target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
     return RunnerChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
@@ -104,7 +108,7 @@ def _children(choice: str, _target: TargetName, problem: Problem, threads: int) 
             "tuner.targets.cpu.evaluator:child_evaluator", (threads, processors(threads), choice)
         ),
         limits=Limits(
-            evaluation_timeout_s=FUSION_TIMEOUT_S if problem.fusion else Limits.evaluation_timeout_s,
+            evaluation_timeout_s=_evaluation_timeout_s(problem),
             memory_bytes=child_memory_bytes(problem),
             libraries=len(LIBRARIES) if choice == BEST or problem.weights else 1,
         ),
@@ -144,15 +148,15 @@ def _roofline(problem: Problem, threads: int, wait: LockWait) -> Roofline:
 
 
 def _source(problem: Problem, script: str) -> str:
-    if problem.fusion:
-        return problem.fusion
+    if isinstance(problem, TextProblem):
+        return problem.text
     return payload_mlir(problem, partitions_in(script, problem))
 
 
 def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) -> Callable[..., object]:
     from tuner.targets.cpu.callables import load_callable  # loads MLIR
 
-    if problem.fusion and not problem.weights:
+    if not problem.runs_alone:
         raise UsageError(f"{problem.key}: a fusion is a part of a program, and runs with it")
     kernel: Callable[..., object] = load_callable(problem, trial.script_text, trial.threads, trial.summary)
     return kernel

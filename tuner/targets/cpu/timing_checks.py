@@ -16,6 +16,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.core.problem_classes import MatmulProblem
 from tuner.core.records import Measurement, OffsetTime
 from tuner.core.remote_results import most_flop_per_s
 from tuner.payload.reference import Array
@@ -58,7 +59,7 @@ def offsets_of(problem: Problem) -> tuple[int, ...]:
 
 def fits(problem: Problem) -> bool:
     """Returns whether operands can be copied to each offset: at most BYTES_LIMIT, and not of a fusion."""
-    return not problem.fusion and problem.bytes * len(offsets_of(problem)) <= BYTES_LIMIT
+    return isinstance(problem, MatmulProblem) and problem.bytes * len(offsets_of(problem)) <= BYTES_LIMIT
 
 
 class PlacedOperands:

@@ -8,7 +8,9 @@ import pytest
 from tests.targets.gpu.strategies.points import HOPPER, wgmma
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelBuffer
-from tuner.core.problem import Matmul
+from tuner.core.matmul import (
+    Matmul,
+)
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.lowering import lower_to_program

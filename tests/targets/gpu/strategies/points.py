@@ -11,7 +11,8 @@ from benchmarks.gpu_points import HOPPER as HOPPER_CORES
 from tests.simulator.ptx.matmuls import Edit
 from tuner.core.candidate import Candidate
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.simulator.launch import Simulation
 from tuner.simulator.ptx.defects import SimulationError
 from tuner.space.file.reading import load_space_file, spaces_for

@@ -11,7 +11,8 @@ from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.simulator.ptx.matmuls import Edit, change, drop
 from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import compiled, mma_sync, require_right, wgmma
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.targets.gpu.simulator import simulate_program
 
 pytestmark = pytest.mark.mlir

@@ -14,7 +14,8 @@ from tests.targets.gpu.strategies.test_points import OF_F64, OF_NT
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.payload.reference import draw, draw_base, output_dtype
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.simulator.ptx.geometry import Index3

@@ -5,7 +5,8 @@ import pytest
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from tests.targets.gpu.strategies.points import HOPPER, SIMT, WGMMA, require_right
 from tuner.core.candidate import Candidate
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.space.file.reading import first_rows, load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.gpu.compiler import Ptxas

@@ -15,7 +15,8 @@ from tests.targets.gpu.strategies.test_points import OF_F64, Build, Knobs, case
 from tuner.core.errors import Stage
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram, buffers_of
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import Matmul
+from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.gpu.lowering import lower_to_program

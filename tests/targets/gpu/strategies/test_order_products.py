@@ -11,7 +11,12 @@ import pytest
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE, compiled, is_feasible, require_right, simt
 from tuner.core.candidate import Candidate
-from tuner.core.problem import Matmul, Problem
+from tuner.core.matmul import (
+    Matmul,
+)
+from tuner.core.problem import (
+    Problem,
+)
 from tuner.payload.reference import draw, draw_base, output_dtype
 from tuner.targets.gpu.compiler import Ptxas
 from tuner.targets.gpu.cycle_model import register_reads

@@ -22,7 +22,8 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
-from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import LAYOUTS, Problem
 from tuner.simulator.ptx.geometry import Index3
 from tuner.space.enumeration import is_possible
 from tuner.space.scripts.choice import default_script

@@ -1,0 +1,365 @@
+"""The classes of problems: a matmul, a matmul whose B is packed ahead, a fusion of a program."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import final
+
+from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, STORED, narrow_output, number_type
+from tuner.core.epilogues import EPILOGUES, NONE
+from tuner.core.errors import UsageError
+from tuner.core.fusions import (
+    ATTENTION,
+    CONTRACTION,
+    QUANTIZED,
+    FusionFacts,
+    text_hash,
+)
+from tuner.core.problem import (
+    BATCH_MATMUL,
+    FUSION_OPERATIONS,
+    MATMUL,
+    NUMPY_ALIGNMENT,
+    OPERATIONS,
+    PROBLEM_DEFAULTS,
+    WARM,
+    Problem,
+    TextProblem,
+    require_choice,
+    split_extents,
+)
+from tuner.core.quantization import (
+    ACTIVATION_DTYPES,
+    CONSTANT,
+    ElementTypes,
+    WeightFormat,
+    constant_text,
+    quantized_text,
+)
+
+# Epilogues whose arguments, if any, are rows, and so as constant as B.
+OF_ROWS = tuple(
+    name
+    for name, epilogue in EPILOGUES.items()
+    if all(argument.axes == "n" for argument in epilogue.arguments)
+)
+
+
+def _products(problem: Problem) -> int:
+    """Returns the floating-point operations of a product of matrices."""
+    m, n, k = problem.sizes
+    return 2 * problem.batch * m * n * k
+
+
+def _call(maker: str, problem: Problem) -> str:
+    """Returns the call of ``maker`` that makes the problem, without its defaults."""
+    options = [repr(problem.dtype)]
+    for name, default in PROBLEM_DEFAULTS.items():
+        value = getattr(problem, name)
+        if value != default:
+            options.append(f"{name}={value!r}")
+    return f"{maker}({', '.join([*map(str, problem.extents), *options])})"
+
+
+def _variables(problem: Problem) -> tuple[tuple[str, int | str], ...]:
+    """Returns the variables that problems of each class have."""
+    m, n, k = problem.sizes
+    return (
+        ("m", m),
+        ("n", n),
+        ("k", k),
+        ("batch", problem.batch),
+        ("input_bytes", problem.input_bytes),
+        ("output_bytes", problem.output_bytes),
+        ("accumulator_bytes", problem.accumulator_bytes),
+        ("sum_bytes", problem.accumulator_bytes),  # as spaces of older versions and stored runs name it
+        ("dtype", problem.dtype),
+        ("output", problem.result_dtype),
+        ("layout", problem.layout),
+        ("epilogue", problem.epilogue),
+    )
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class MatmulProblem(Problem):
+    """A product of two matrices, or of a batch of pairs, and an epilogue; all operands come at each call."""
+
+    operations = OPERATIONS
+
+    def __repr__(self) -> str:
+        return _call("BatchMatmul" if self.operation == BATCH_MATMUL else "Matmul", self)
+
+    @property
+    def one(self) -> "MatmulProblem":
+        return replace(self, operation=MATMUL, batch=1)
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        return (self.layout, self.epilogue)
+
+    @property
+    def computed(self) -> str:
+        return self.epilogue
+
+    @property
+    def weights(self) -> str:
+        return ""
+
+    @property
+    def runs_alone(self) -> bool:
+        return True
+
+    @property
+    def flop(self) -> int:
+        return _products(self)
+
+    @property
+    def bytes(self) -> int:
+        return sum(argument.bytes for argument in self.arguments)
+
+    @property
+    def compared_limit(self) -> int:
+        return self.rows * self.sizes[1]
+
+    @property
+    def multiplied_dtype(self) -> str:
+        return self.dtype
+
+    @property
+    def narrowest_dtype(self) -> str:
+        return self.dtype
+
+    def variables(self) -> tuple[tuple[str, int | str], ...]:
+        return _variables(self)
+
+
+NO_FACTS = FusionFacts()
+# MLIR types that instructions may multiply faster than f32
+NARROW_TYPES = tuple(STORED.get(name, name) for name in INPUT_DTYPES if number_type(name).bits < 32)
+
+
+def _narrowest(problem: TextProblem) -> str:
+    types = (problem.dtype, *(element for element in problem.facts.elements if element in NARROW_TYPES))
+    return min(types, key=lambda element: number_type(element).bytes)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class FusedProblem(TextProblem):
+    """A fusion of a program, tuned by itself; its operation is the fusion's kind."""
+
+    operations = FUSION_OPERATIONS
+
+    text: str = ""
+    facts: FusionFacts = NO_FACTS
+
+    def __post_init__(self) -> None:
+        """Raises UsageError as for all problems, and where there is no text."""
+        super().__post_init__()
+        if not self.text:
+            raise UsageError("fusion: is missing")
+
+    def __repr__(self) -> str:
+        return f"FusedProblem({self.key})"
+
+    @property
+    def one(self) -> "FusedProblem":
+        return self
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        return (text_hash(self.text),)
+
+    @property
+    def computed(self) -> str:
+        return self.text
+
+    @property
+    def weights(self) -> str:
+        return ""
+
+    @property
+    def runs_alone(self) -> bool:
+        return False
+
+    @property
+    def flop(self) -> int:
+        if self.operation == ATTENTION:
+            m, n, k = self.sizes
+            return 2 * self.batch * self.facts.visible_scores(m, n) * (k + self.facts.loops[-1])
+        if self.facts.products:
+            return 2 * self.facts.products
+        return max(1, self.facts.contractions) * _products(self)
+
+    @property
+    def bytes(self) -> int:
+        return self.facts.bytes
+
+    @property
+    def compared_limit(self) -> int:
+        return self.facts.bytes  # one of several results, or wider than the sizes say, as an attention's
+
+    @property
+    def multiplied_dtype(self) -> str:
+        return self.dtype
+
+    @property
+    def narrowest_dtype(self) -> str:
+        return _narrowest(self)
+
+    def variables(self) -> tuple[tuple[str, int | str], ...]:
+        return (*_variables(self), *self.facts.variables())
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class PackedProblem(TextProblem):
+    """A matmul whose B is packed ahead: integers with scales, or, constant, as it is.
+
+    Its operation is ``quantized_matmul``, or ``contraction``, as whose fusions it is scheduled.
+    """
+
+    operations = (QUANTIZED, CONTRACTION)
+
+    weights: str = CONSTANT  # the text of a WeightFormat, or CONSTANT
+
+    def __post_init__(self) -> None:
+        """Raises UsageError as for all problems, and for types and layouts that no strategy packs ahead."""
+        super().__post_init__()
+        if self.weights == CONSTANT:
+            require_choice("dtype with constant weights", self.dtype, CPU_DTYPES)
+            require_choice("layout with constant weights", self.layout, ("nn", "nt"))
+            require_choice("epilogue with constant weights", self.epilogue, OF_ROWS)
+            return
+        require_choice("dtype with quantized weights", self.dtype, ACTIVATION_DTYPES)
+        require_choice("epilogue with quantized weights", self.epilogue, (NONE,))
+        WeightFormat.of_text(self.weights).require_depth(self.sizes[2])
+
+    def __repr__(self) -> str:
+        return f"{_call('Matmul', self)[:-1]}, weights={self.weights!r})"
+
+    @property
+    def one(self) -> "PackedProblem":
+        return self
+
+    @property
+    def format(self) -> WeightFormat | None:
+        """Returns the format of quantized weights; None for a B as it is."""
+        return None if self.weights == CONSTANT else WeightFormat.of_text(self.weights)
+
+    @property
+    def unpacked(self) -> MatmulProblem:
+        """Returns the matmul that takes a constant B at each call."""
+        options = (self.dtype, self.layout, self.epilogue, self.output)
+        return MatmulProblem(MATMUL, self.sizes, *options, align=self.align, cache=self.cache)
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        return (self.layout, self.epilogue)
+
+    @property
+    def computed(self) -> str:
+        return f"{self.weights} {self.epilogue}"
+
+    @property
+    def runs_alone(self) -> bool:
+        return True
+
+    @cached_property
+    def text(self) -> str:
+        if self.format is not None:
+            return quantized_text(self._matrices, self.dtype, self.format, self.result_dtype)
+        types = ElementTypes(self.stored_dtype, self.accumulator, self.result_dtype)
+        return constant_text(self._matrices, types, self.bytes, self.after_product)
+
+    @property
+    def _matrices(self) -> tuple[int, int, int]:
+        m, n, k = self.sizes
+        return m, n, k
+
+    @property
+    def facts(self) -> FusionFacts:
+        elements = {self.stored_dtype, self.accumulator, self.result_dtype}
+        if self.format is not None:
+            elements |= {"i8", self.format.scale_dtype}
+        if self.format is not None and self.format.activations:
+            elements.add("i32")  # sums of products of bytes
+        return FusionFacts(
+            loops=self.sizes[:2],
+            contractions=1,
+            weights=1,
+            bytes=self.bytes,
+            elements=tuple(sorted(elements)),
+            weights_format=self.weights,
+        )
+
+    @property
+    def flop(self) -> int:
+        return _products(self)
+
+    @property
+    def bytes(self) -> int:
+        if self.format is not None:
+            return self.format.moved_bytes(self._matrices, self.input_bytes, self.output_bytes)
+        return sum(argument.bytes for argument in self.arguments)
+
+    @property
+    def compared_limit(self) -> int:
+        return self.rows * self.sizes[1]
+
+    @property
+    def multiplied_dtype(self) -> str:
+        has_integers = self.format is not None and bool(self.format.activations)
+        return "i8" if has_integers else self.dtype
+
+    @property
+    def narrowest_dtype(self) -> str:
+        return _narrowest(self)
+
+    def variables(self) -> tuple[tuple[str, int | str], ...]:
+        return (*_variables(self), *self.facts.variables())
+
+
+def problem_of_values(
+    operation: str,
+    extents: tuple[int, ...],
+    options: Mapping[str, str],
+    weights: str = "",
+    text: str = "",
+    facts: FusionFacts | None = None,
+) -> Problem:
+    """Returns the problem that stored values describe.
+
+    Args:
+        operation: of the problem.
+        extents: ``Problem.extents``.
+        options: dtype, layout, epilogue, output, align and cache.
+        weights: of a PackedProblem.
+        text: of a FusedProblem.
+        facts: of a FusedProblem.
+
+    Raises UsageError for values that no problem has.
+    """
+    batch, sizes = split_extents(operation, extents)
+    if weights:
+        return PackedProblem(operation, sizes, batch=batch, weights=weights, **options)
+    if not text:
+        return MatmulProblem(operation, sizes, batch=batch, **options)
+    if facts is None:
+        raise UsageError("facts of a fusion: are missing")
+    return FusedProblem(operation, sizes, batch=batch, text=text, facts=facts, **options)
+
+
+def quantized_problem(
+    sizes: tuple[int, int, int],
+    dtype: str,
+    weights: WeightFormat,
+    output: str = "",
+    align: str = NUMPY_ALIGNMENT,
+    cache: str = WARM,
+) -> PackedProblem:
+    """Returns the problem of a matmul by quantized weights; raises UsageError for what is not allowed."""
+    require_choice("dtype with quantized weights", dtype, ACTIVATION_DTYPES)
+    options = ("nt", NONE, narrow_output(dtype, output))
+    return PackedProblem(QUANTIZED, sizes, dtype, *options, align=align, cache=cache, weights=str(weights))
