@@ -23,9 +23,9 @@ from types import MappingProxyType
 from tuner.core.dtypes import number_type
 from tuner.core.quantization import CONSTANT, WeightFormat
 
-# What schedules need to know of a fusion, as attributes of its function, read from the text.
-# ``tuner.mlir.fusions`` writes the attributes when it makes a fusion's canonical text. Here they are read
-# without MLIR, so that constraints of the search space and templates can use them:
+# What schedules need to know of a fusion. ``tuner.mlir.fusions`` writes it as attributes of the function when
+# it makes a fusion's canonical text, and returns it as FusionFacts, which constraints of the search space and
+# templates use without MLIR:
 #
 #   func.func @group(...) attributes {tuner.bytes = 790528 : i64, tuner.contractions = 1 : i64,
 #                                     tuner.copy = 0 : i64, tuner.loops = array<i64: 128, 1024>,
@@ -36,7 +36,7 @@ from tuner.core.quantization import CONSTANT, WeightFormat
 #
 # A fusion whose operands have other elements in between along the last loop has ``tuner.strided = 1 : i64``.
 # A convolution also has ``tuner.dimensions = "nfHW"``, what the loops of its last operation go through, and
-# ``tuner.channels = 64 : i64``, over which it sums; its step along a row is read from the convolution itself.
+# ``tuner.channels = 64 : i64``, over which it sums; its step along a row is that of the convolution itself.
 # One of volumes with planes of zeros at the ends, ``ZERO_PLANES``, has ``tuner.products = 7225344 : i64``: so
 # many it sums up, without those of zeros.
 

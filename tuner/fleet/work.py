@@ -5,10 +5,10 @@ import hashlib
 import json
 import math
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from tuner.core.candidate import TargetName
+from tuner.core.candidate import PROBLEM, TargetName
 from tuner.core.errors import Failure, UsageError
 from tuner.core.interfaces import Artifact, Effort, FinalTimes
 from tuner.core.machine import Compiler, Roofline
@@ -82,7 +82,7 @@ class FleetWork:
     stage: str
     compiler_build: str  # compiler build of the run: compiler_build_of
     machine: str  # Machine.name
-    problem: Problem
+    problem: Problem = field(metadata=PROBLEM)
     target: TargetName
     threads: int
     seed: int
