@@ -29,6 +29,12 @@ def test_the_limits_of_a_float_are_those_of_its_numpy_type(row: NumberType) -> N
     assert row.largest == float(limits.max)
     assert row.format.smallest_normal == float(limits.smallest_normal)
     assert row.smallest == float(limits.smallest_subnormal)
+    if row.format.has_infinity and row.name != "f64":
+        below = (row.largest + row.format.overflow) / 2
+        with np.errstate(over="ignore"):
+            made = np.float64(row.format.overflow).astype(DTYPES[row.mlir])
+        assert np.isinf(made)
+        assert float(np.float64(below).astype(DTYPES[row.mlir])) == row.largest
 
 
 def test_tf32_has_the_mantissa_of_f16_and_the_exponents_of_f32() -> None:

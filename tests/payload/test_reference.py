@@ -322,6 +322,25 @@ def test_a_narrow_output_may_be_off_by_its_rounding_and_no_more(problem: Problem
     assert compare(inputs, finish(inputs, a @ b))[0].max_error > 1.0
 
 
+def test_an_infinity_in_f16_is_right_where_the_sum_is_too_large_and_wrong_elsewhere() -> None:
+    inputs = inputs_of(Problem("matmul", (4, 4, 8), "f16", output="f16"), 0)
+    large = np.full((4, 4), 2.0**13, np.float16)
+    a, b = (array.astype(np.float16) for array in (np.full((4, 8), 128.0), np.full((8, 4), 64.0)))
+    inputs = replace(inputs, base=reference.base_of(inputs.problem, a, b), a=a, b=b)
+    inputs = replace(inputs, rows=np.array([1.0, -1.0, 0.5, 1.0]), columns=np.ones((1, 4)))
+    assert inputs.expected[:, 0].tolist() == [65536.0, -65536.0, 32768.0, 65536.0]
+    right = np.array([np.inf, -np.inf, 32768.0, np.inf], np.float16)[:, None] + np.zeros((4, 4), np.float16)
+    assert compare(inputs, right)[0].max_error == 0.0
+    assert reference.not_finite(right) == 0
+    for row, number in ((0, -np.inf), (2, np.inf), (0, np.nan), (1, 65504.0), (0, 2.0**13)):
+        wrong = right.copy()
+        wrong[row, 1] = number
+        assert compare(inputs, wrong)[0].max_error > 1.0, (row, number)
+    assert compare(inputs, large)[0].max_error > 1.0
+    assert reference.not_finite(np.array([[np.nan, np.inf]], np.float16)) == 1
+    assert reference.not_finite(np.array([[np.nan, np.inf]], np.float32)) == 2
+
+
 @given(SEED)
 def test_inputs_have_the_bits_of_their_types(seed: int) -> None:
     for array in inputs_of(

@@ -19,7 +19,7 @@ from tests.targets.evaluation import fails
 from tests.targets.gpu.simulated_cuda import FACTS, HERE, nothing_here
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
-from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
+from tuner.core.dtypes import CPU_DTYPES, FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Effort
@@ -57,10 +57,10 @@ def test_the_cpu_is_a_target_whose_machine_is_this_one() -> None:
 @pytest.mark.parametrize(
     ("number", "facts"),
     [
-        (2, "has avx2; peaks: f32, f64, bf16 by FMA; i8 by products of 16-bit integers"),
-        (8, "has avx2, avx512, vnni; peaks: f32, f64, bf16 by FMA; i8 by VNNI"),
-        (13, f"{WITH_BF16}, amx-bf16, amx-int8; peaks: f32, f64 by FMA; bf16, i8 by AMX"),
-        (14, f"{WITH_BF16}; {REFUSED}; peaks: f32, f64 by FMA; bf16 by AVX512-BF16; i8 by VNNI"),
+        (2, "has avx2; peaks: f32, f64, bf16, f16 by FMA; i8 by products of 16-bit integers"),
+        (8, "has avx2, avx512, vnni; peaks: f32, f64, bf16, f16 by FMA; i8 by VNNI"),
+        (13, f"{WITH_BF16}, amx-bf16, amx-int8; peaks: f32, f64, f16 by FMA; bf16, i8 by AMX"),
+        (14, f"{WITH_BF16}; {REFUSED}; peaks: f32, f64, f16 by FMA; bf16 by AVX512-BF16; i8 by VNNI"),
     ],
 )
 def test_its_status_reports(number: int, facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,12 +116,21 @@ def test_a_library_that_crashes_fails_alone(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_processors_take_their_types_and_what_only_gpus_take_is_refused() -> None:
-    for dtype, output in (("f32", ""), ("f64", ""), ("bf16", ""), ("bf16", "bf16"), ("i8", "")):
-        cpu.KIND.require_types(Matmul(8, 8, 8, dtype, output=output), CPU)
-    for dtype in ("f16", "tf32", "e4m3"):
-        message = f"^dtype: found '{dtype}', allowed f32, f64, bf16, i8 on target cpu; cuda and simulator"
+    for dtype in CPU_DTYPES:
+        for output in ("", *NARROW_OUTPUTS.get(dtype, ())):
+            cpu.KIND.require_types(Matmul(8, 8, 8, dtype, output=output), CPU)
+    for dtype in ("tf32", "e4m3"):
+        message = f"^dtype: found '{dtype}', allowed f32, f64, bf16, f16, i8 on target cpu; cuda and"
         with pytest.raises(UsageError, match=message):
             cpu.KIND.require_types(Matmul(8, 8, 8, dtype), CPU)
+
+
+def test_f16_is_refused_in_one_line_where_the_processor_does_not_convert_it() -> None:
+    for problem in (Matmul(8, 8, 8, "f16"), Matmul(8, 8, 8, "f16", output="f16")):
+        cpu.require_conversions(problem, {"avx2", "fma", "f16c"})
+        with pytest.raises(UsageError, match=r"^dtype f16: needs the instructions f16c, which"):
+            cpu.require_conversions(problem, {"avx2", "fma"})
+    cpu.require_conversions(Matmul(8, 8, 8, "bf16"), set())
 
 
 def test_the_simulator_is_always_there_and_gives_no_times() -> None:

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from tuner.core.candidate import CPU, Candidate, TargetName
-from tuner.core.dtypes import dtype_name, narrow_output
+from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, dtype_name, narrow_output
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import QUANTIZED
@@ -151,13 +151,16 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
     return option(command)
 
 
+OTHER_DTYPES = tuple(dtype for dtype in INPUT_DTYPES if dtype not in CPU_DTYPES)
+DTYPE_HELP = f"{', '.join(CPU_DTYPES)}; on GPUs also {', '.join(OTHER_DTYPES)}."
+
 problem_options = combined(
     click.option(
         "--dtype",
         default="f32",
         show_default=True,
         metavar="DTYPE",
-        help="f32, f64, bf16, i8; on GPUs also f16, tf32, e4m3, e5m2.",
+        help=DTYPE_HELP,
     ),
     click.option(
         "--layout", default="nn", show_default=True, metavar=LAYOUT, help="Of A, then of B: t is transposed."

@@ -44,6 +44,11 @@ class FloatFormat:
         units = 1.0 if self.has_infinity else 2.0
         return (2.0 - units * self.epsilon) * 2.0**self.greatest
 
+    @property
+    def overflow(self) -> float:
+        """Returns the least magnitude that rounding to nearest makes infinity of."""
+        return (2.0 - self.epsilon / 2) * 2.0**self.greatest
+
 
 @dataclass(frozen=True)
 class ExtremeExponents:
@@ -160,6 +165,7 @@ _ROWS = (
         FloatFormat(10, -14, 15),
         sums="f32",
         narrow=("f16",),
+        vector="f32",
         ptx="f16",
         extremes=ExtremeExponents(4, -20, 2),
         bias_exponent=13,

@@ -60,7 +60,7 @@ KIB, MIB = 2**10, 2**20
 # Instruction set -> all of LLVM's features, those of the level too. A function that is compiled for another
 # processor has its own list of features, else LLVM adds those of the processor that it is compiled on.
 PROCESSOR_FEATURES = {
-    "avx2": ("avx2", "fma"),
+    "avx2": ("avx2", "fma", "f16c"),
     "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl"),
     "avx512-bf16": ("avx512bf16",),
     "vnni": ("avx512vnni",),

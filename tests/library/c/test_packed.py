@@ -125,6 +125,8 @@ CONSTANTS = (
     constant(2, 70, 50, dtype="f64", layout="nt", epilogue="bias_relu"),
     constant(9, 90, 140, dtype="bf16"),
     constant(4, 65, 33, dtype="bf16", output="bf16", epilogue="bias_relu"),
+    constant(9, 90, 140, dtype="f16", layout="nt"),
+    constant(4, 65, 33, dtype="f16", output="f16", epilogue="bias_relu"),
     constant(6, 50, 300, dtype="i8", layout="nt"),
     constant(7, 20, 9, dtype="i8", epilogue="bias_relu"),
 )

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.library.c.c_programs import BARE, NEEDS_CC, call, cc, entry_of, shared_object, write
@@ -20,7 +21,7 @@ from tuner.core.problem import I8_DEPTH_LIMIT, Problem
 from tuner.core.processors import PROCESSORS
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.library.c.kernels import CodeTarget, code_target, function_of
-from tuner.library.c.writer import c_files, with_hidden_symbols
+from tuner.library.c.writer import _templates, c_files, with_hidden_symbols
 from tuner.library.entries import LibraryEntry
 from tuner.runtime.cpu.host import describe_machine
 
@@ -35,6 +36,7 @@ PROBLEMS = (
     (Matmul(40, 72, 36, layout="tn", epilogue="bias_relu"), "matmul_cpu_packed"),
     (Matmul(33, 70, 40, "bf16"), "matmul_cpu_direct"),
     (Matmul(33, 70, 40, "bf16", epilogue="bias_relu", output="bf16"), "matmul_cpu_direct"),
+    (Matmul(33, 70, 40, "f16", layout="nt"), "matmul_cpu_packed"),
     (Matmul(64, 64, 64, "i8"), "matmul_cpu_packed"),
     (BatchMatmul(3, 32, 48, 40), "matmul_cpu_direct"),
 )
@@ -70,6 +72,7 @@ EPILOGUES = (
     (Matmul(33, 70, 40, epilogue="bias_gelu"), "matmul_cpu_direct"),
     (Matmul(33, 70, 40, "f64", epilogue="silu"), "matmul_cpu_direct"),
     (Matmul(40, 72, 36, "bf16", epilogue="gelu_tanh", output="bf16"), "matmul_cpu_direct"),
+    (Matmul(40, 72, 36, "f16", epilogue="gelu_tanh", output="f16"), "matmul_cpu_direct"),
     (BatchMatmul(3, 32, 48, 40, epilogue="bias_relu_residual"), "matmul_cpu_direct"),
     (Matmul(64, 64, 64, "i8", epilogue="bias_residual"), "matmul_cpu_packed"),
     (Matmul(64, 64, 64, epilogue="scale"), "matmul_cpu_packed"),
@@ -88,6 +91,41 @@ def test_epilogues_of_the_table_are_right_as_kernels_and_as_portable_loops(tmp_p
     done = subprocess.run([tmp_path / "check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "WRONG" not in done.stdout
+
+
+HALF_PROGRAM = """{% import "half.c.j2" as f16 %}#include <stdint.h>
+#include <string.h>
+{{ f16.question() }}
+{{ f16.widening("", "float") }}
+{{ f16.rounding("", "float") }}
+void widen(const uint16_t *from, float *to) { for (int i = 0; i < 65536; i++) to[i] = from_f16(from[i]); }
+void narrow(const float *from, uint16_t *to, int n) { for (int i = 0; i < n; i++) to[i] = to_f16(from[i]); }
+int has_half(void) { return HAS_HALF; }
+"""
+
+
+@pytest.mark.parametrize("option", ["-mno-f16c", "-mf16c"])
+def test_c_converts_every_f16_and_rounds_to_it_as_numpy_does(option: str, tmp_path: Path) -> None:
+    (tmp_path / "half.c").write_text(_templates().from_string(HALF_PROGRAM).render())
+    library = shared_object(tmp_path, "half.c", options=(option,))
+    bits = np.arange(2**16, dtype=np.uint16)
+    wide = np.empty(2**16, np.float32)
+    library.widen(bits.ctypes, wide.ctypes)
+    assert np.array_equal(wide, bits.view(np.float16).astype(np.float32), equal_nan=True)
+    assert np.array_equal(np.signbit(wide), bits >> 15 == 1)
+    rng = np.random.default_rng(0)
+    finite = wide[np.isfinite(wide)].astype(np.float64)
+    halves = (finite[1:] + finite[:-1]) / 2  # ties
+    exponents = rng.integers(-40, 40, 100_000)
+    drawn = np.ldexp(rng.standard_normal(100_000), exponents)
+    drawn = np.concatenate([finite, halves, drawn, [65519.99, 65520.0, np.inf, -np.inf, np.nan]])
+    numbers = np.ascontiguousarray(drawn, np.float32)
+    rounded = np.empty(len(numbers), np.uint16)
+    library.narrow(numbers.ctypes, rounded.ctypes, len(numbers))
+    with np.errstate(over="ignore"):
+        expected = numbers.astype(np.float16)
+    assert np.array_equal(rounded.view(np.float16), expected, equal_nan=True)
+    assert library.has_half() == 0 or option == "-mf16c"
 
 
 def test_a_processor_without_the_instructions_runs_the_portable_loop(library: ctypes.CDLL) -> None:

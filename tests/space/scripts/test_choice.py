@@ -127,7 +127,7 @@ def test_every_size_gets_a_script_for_it(problem: Problem) -> None:
 def test_what_is_tried_first_is_taken_and_a_problem_of_no_strategy_has_no_script() -> None:
     text = present(default_script(Matmul(256, 256, 64), SIMULATOR)).text
     assert "transform.nvgpu.pipeline_shared_memory_copies" in text  # tiled, not the naive strategy
-    assert default_script(Matmul(8, 8, 8, "f16"), FakeTarget().machine()) is None
+    assert default_script(Matmul(8, 8, 8, "tf32"), FakeTarget().machine()) is None
 
 
 # The knobs of exported scripts: their options, opened again, and as constants.

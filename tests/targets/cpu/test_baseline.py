@@ -71,8 +71,9 @@ def names_of(library: str, problems: tuple[Problem, ...], threads: int) -> tuple
     [
         *(("mkl", dtype, r"MKL \d{4}\.\d+ \w+") for dtype in ("f32", "f64", "bf16")),
         *(("blis", dtype, r"BLIS \d[\w.]* \w+") for dtype in ("f32", "f64")),
-        *(("onednn", dtype, ONEDNN) for dtype in ("f32", "bf16", "i8")),
+        *(("onednn", dtype, ONEDNN) for dtype in ("f32", "bf16", "f16", "i8")),
         ("onednn-torch", "bf16", TORCH.format(r", bf16 result")),
+        ("onednn-torch", "f16", TORCH.format(r", f16 result")),
         ("onednn-torch", "i8", TORCH.format("")),
     ],
 )
@@ -95,9 +96,10 @@ def test_each_library_multiplies_each_pair_of_a_batch_right(library: str) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["onednn", "onednn-torch"])
-def test_a_result_of_bf16_is_right(library: str) -> None:
-    (name,) = verified_in_a_child(library, (Matmul(33, 77, 41, "bf16", output="bf16"),))
-    assert "bf16 result" not in name  # that is what was asked for
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_a_narrow_result_is_right(library: str, dtype: str) -> None:
+    (name,) = verified_in_a_child(library, (Matmul(33, 77, 41, dtype, output=dtype),))
+    assert "result" not in name  # that is what was asked for
 
 
 def test_mkl_is_right_on_two_threads() -> None:
@@ -110,7 +112,7 @@ def test_torch_multiplies_no_batch_of_bytes() -> None:
         BaselineService(BatchMatmul(3, 5, 7, 4, "i8"), 1, 0, ONEDNN_TORCH)
 
 
-@pytest.mark.parametrize(("dtype", "output"), [("i8", ""), ("bf16", ""), ("bf16", "bf16")])
+@pytest.mark.parametrize(("dtype", "output"), [("i8", ""), ("bf16", ""), ("bf16", "bf16"), ("f16", "f16")])
 def test_openblas_multiplies_narrow_types_as_f32_and_says_so(dtype: str, output: str) -> None:
     problem = Matmul(33, 77, 41, dtype, "nt", output=output)
     service = BaselineService(problem, 1, 0, OPENBLAS)  # refuses a wrong answer

@@ -24,7 +24,7 @@ from tuner.targets.cpu.baseline_libraries import (
     widened_note,
 )
 
-F32, F64, BF16, I8 = (Matmul(8, 8, 8, dtype) for dtype in ("f32", "f64", "bf16", "i8"))
+F32, F64, BF16, F16, I8 = (Matmul(8, 8, 8, dtype) for dtype in ("f32", "f64", "bf16", "f16", "i8"))
 Names = tuple[str, ...]
 BYTES_IN_BATCHES = BatchMatmul(2, 8, 8, 8, "i8")
 ALL = ("mkl", "blis", "onednn", "onednn-torch")
@@ -70,6 +70,8 @@ def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
         (BEST, F32, ALL, ("openblas", "mkl", "blis", "onednn")),
         (BEST, BF16, ALL, ("mkl", "onednn", "onednn-torch")),
         (BEST, replace(BF16, output="bf16"), ALL, ("onednn", "onednn-torch")),
+        (DEFAULT, F16, ("mkl", "blis"), ("openblas",)),  # as f32
+        (BEST, replace(F16, output="f16"), ALL, ("onednn", "onednn-torch")),
         (BEST, I8, ALL, ("onednn", "onednn-torch")),
         (BEST, I8, ("mkl",), ("openblas",)),
         (BEST, BYTES_IN_BATCHES, ("onednn-torch",), ("openblas",)),

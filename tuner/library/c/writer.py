@@ -223,8 +223,8 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         ),
         "threads": max(each.threads for each in both),
         "amx": any({AMX_BF16, AMX_INT8} & set(each.target.needs) for each in both),
-        "bf16": any("bf16" in (each.problem.dtype, each.problem.result_dtype) for each in entries),
-        "bf16_output": any(each.problem.result_dtype == "bf16" for each in entries),
+        "bit_types": _bit_types(entries),
+        "bit_outputs": {each.problem.result_dtype for each in entries} & set(TO_BITS),
     }
     return (
         LibraryFile(f"{prefix}_matmul.h", rendered("matmul.h", **values)),
@@ -232,6 +232,12 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         LibraryFile(f"{prefix}_kernels.o", object_file(both)),
         LibraryFile("check.c", rendered("check.c", **values)),
     )
+
+
+def _bit_types(entries: tuple[LibraryEntry, ...]) -> tuple[str, ...]:
+    """Returns the types of A, B and C of which C has only the bits: ("bf16", "f16")."""
+    used = {type_ for entry in entries for type_ in (entry.problem.stored_dtype, entry.problem.result_dtype)}
+    return tuple(type_ for type_ in FROM_BITS if type_ in used)
 
 
 def object_file(kernels: tuple[CpuKernel | PackedKernel, ...]) -> bytes:

@@ -14,7 +14,7 @@ from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
-from tuner.payload.reference import Inputs, compare, draw, draw_base, reference_bytes
+from tuner.payload.reference import Inputs, compare, draw, draw_base, reference_bytes, rounding
 from tuner.runtime import timing
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.timing_conditions import eviction_of, thread_waited_s
@@ -24,8 +24,8 @@ from tuner.targets.cpu import baseline_libraries, blas
 from tuner.targets.cpu.onednn import TorchOneDnnMatmul, onednn_code
 from tuner.targets.cpu.quantized_baselines import QuantizedMatmul, copies_needed, drawn_operands
 
-WIDE = "f32"  # OpenBLAS has no integers and no bf16, and numpy's integer matmul is far slower than its BLAS
-BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
+# OpenBLAS has no integers and no narrow floats, and numpy's integer matmul is far slower than its BLAS.
+WIDE = "f32"
 MATMULS: dict[str, Callable[[Problem, Inputs, int], blas.AbstractLibraryMatmul]] = {
     baseline_libraries.OPENBLAS: partial(blas.CompiledLibraryMatmul, describe=blas.openblas_code),
     baseline_libraries.MKL: partial(blas.CompiledLibraryMatmul, describe=blas.mkl_code),
@@ -90,10 +90,10 @@ def _verified_matmul(
     plain = replace(problem, epilogue="none")
     if is_widened:
         plain = replace(plain, dtype=WIDE, output="")
-    # torch's oneDNN stores bf16 where sums in f32 are asked for
-    is_narrow = library == baseline_libraries.ONEDNN_TORCH and problem.dtype == "bf16" and not problem.output
-    rounding = BF16_ROUNDING if is_narrow else 0.0
-    inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=rounding)
+    # torch's oneDNN stores the type of A and B where sums in f32 are asked for
+    is_narrow = library == baseline_libraries.ONEDNN_TORCH and not problem.output
+    result_rounding = rounding(problem.dtype) if is_narrow else 0.0
+    inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=result_rounding)
     try:
         matmul = MATMULS[library](plain, inputs, threads)
     except OSError as error:  # of the loader

@@ -80,7 +80,7 @@ ONEDNN_NAMES = ("libdnnl.so.3", "libdnnl.so")
 class BaselineLibrary:
     """A library that may be a baseline: types that it multiplies, where it is, and how to install it."""
 
-    dtypes: tuple[str, ...]  # of A and B, with the tuner's type of C: f32 for bf16, i32 for i8
+    dtypes: tuple[str, ...]  # of A and B, with the tuner's type of C: f32 for bf16 and f16, i32 for i8
     find: Callable[[], str | None]  # a path, a name for the loader or a Python package; None: not installed
     install: str  # a hint
     widened: tuple[str, ...] = ()  # types that it multiplies as f32
@@ -169,11 +169,17 @@ def torch_takes(problem: Problem, weights: WeightFormat) -> bool:
 
 
 LIBRARIES = {
-    OPENBLAS: BaselineLibrary(("f32", "f64"), lambda: "numpy", "pip install numpy", widened=("bf16", "i8")),
+    OPENBLAS: BaselineLibrary(
+        ("f32", "f64"), lambda: "numpy", "pip install numpy", widened=("bf16", "f16", "i8")
+    ),
     MKL: BaselineLibrary(("f32", "f64", "bf16"), find_mkl, "pip install mkl"),
     BLIS: BaselineLibrary(("f32", "f64"), find_blis, "install libblis4 of your system, or: pip install blis"),
-    ONEDNN: BaselineLibrary(("f32", "bf16", "i8"), find_onednn, "pip install onednn", outputs=("", "bf16")),
-    ONEDNN_TORCH: BaselineLibrary(("bf16", "i8"), find_torch, "pip install torch", outputs=("", "bf16")),
+    ONEDNN: BaselineLibrary(
+        ("f32", "bf16", "f16", "i8"), find_onednn, "pip install onednn", outputs=("", "bf16", "f16")
+    ),
+    ONEDNN_TORCH: BaselineLibrary(
+        ("bf16", "f16", "i8"), find_torch, "pip install torch", outputs=("", "bf16", "f16")
+    ),
     ONNXRUNTIME: BaselineLibrary(
         (),
         lambda: find_module("onnxruntime", "onnx"),

@@ -10,6 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
+from tuner.core.dtypes import number_type
 from tuner.core.errors import TunerError
 from tuner.core.problem import Problem
 from tuner.payload.reference import Array, Inputs
@@ -18,7 +19,7 @@ from tuner.runtime.cpu.memory import placed_copy, placed_empty
 from tuner.targets.cpu import blas
 from tuner.targets.cpu.baseline_libraries import find_onednn, load_library
 
-# oneDNN's matmul primitive, by its C interface (version 3): f32, bf16 into f32, i8 into i32.
+# oneDNN's matmul primitive, by its C interface (version 3): f32, bf16 and f16 into f32, i8 into i32.
 
 VERSION = 3  # of the interface; 2 passes structures by value
 # dnnl_types.h
@@ -134,7 +135,7 @@ KERNEL = re.compile(r",exec,cpu,(matmul|inner_product|gemm_api),([\w:.]*),")  # 
 
 @final
 class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
-    """The matmul of bf16 into bf16 (torch has no f32 output on CPUs), or of i8 into i32, by oneDNN."""
+    """The matmul of bf16 or f16 into the same type (torch has no f32 output on CPUs), or i8 into i32."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
         """Sets torch's number of threads. Raises TunerError if torch lacks such products."""
@@ -143,21 +144,22 @@ class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
         if problem.dtype == "i8" and problem.batch > 1:
             raise TunerError("torch multiplies no batch of i8")
         torch.set_num_threads(threads)
-        is_bf16 = problem.dtype == "bf16"
+        type_ = number_type(problem.dtype)
         offset = problem.offset_bytes
-        words = np.dtype(np.int16 if is_bf16 else np.int8)
+        words = np.dtype(np.int16 if type_.is_float else np.int8)
         placed = [placed_copy(x.view(words), offset) for x in (inputs.a, inputs.b)]
-        placed.append(placed_empty(problem.c_shape, np.dtype(np.int16 if is_bf16 else np.int32), offset))
+        placed.append(placed_empty(problem.c_shape, words if type_.is_float else np.dtype(np.int32), offset))
         self.operands = tuple(placed)
         a, b, self._output = (torch.from_numpy(x) for x in placed)
-        if is_bf16:
-            a, b, self._output = (x.view(torch.bfloat16) for x in (a, b, self._output))
+        if type_.is_float:
+            element = getattr(torch, type_.numpy_name)
+            a, b, self._output = (x.view(element) for x in (a, b, self._output))
         a = _transposed(a) if problem.layout == "tn" else a
         b = _transposed(b) if problem.layout == "nt" else b
-        multiply = torch.matmul if is_bf16 else torch._int_mm  # noqa: SLF001 - the only product of i8
+        multiply = torch.matmul if type_.is_float else torch._int_mm  # noqa: SLF001 - the only product of i8
         self._multiply: Callable[[], object] = partial(multiply, a, b, out=self._output)
         self._shape = (problem.rows, problem.sizes[1])
-        result = ", bf16 result" if is_bf16 and not problem.output else ""
+        result = f", {problem.dtype} result" if type_.is_float and not problem.output else ""
         version, kernel = TORCH_VERSION.search(torch.__config__.show()), _kernel(torch, self._multiply)
         onednn = f"oneDNN {version[1]} {kernel} through " if version and kernel else ""
         self.name = f"{onednn}torch {torch.__version__} (called from Python{result})"
@@ -171,7 +173,7 @@ class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
         return self._multiply
 
     @property
-    def result(self) -> Array:  # bf16 widened to f32
+    def result(self) -> Array:  # narrow floats widened to f32
         output = self._output.float() if self._output.is_floating_point() else self._output
         widened: Array = output.numpy().reshape(self._shape)
         return widened

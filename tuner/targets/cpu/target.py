@@ -16,7 +16,7 @@ from tuner.core.runs import Baseline, LibraryTime, RunSettings, StoredTrial
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
 from tuner.payload.cpu import partitions_in, payload_mlir
-from tuner.runtime.cpu.host import describe_machine, has_refused_tiles, processors
+from tuner.runtime.cpu.host import describe_machine, has_refused_tiles, own_flags, processors
 from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, Limits
 from tuner.runtime.workers.services import library_environment
@@ -76,6 +76,7 @@ def _cross_code(target: TargetName, problem: Problem, script: Script) -> str:
 BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
 # to load a fusion and to evaluate its draws by numpy, which is slow for some functions
 FUSION_TIMEOUT_S = 20.0
+F16C = "f16c"  # flag of /proc/cpuinfo
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
 
@@ -174,9 +175,17 @@ def _assembly(code: str, _program: KernelProgram | None) -> str:
     return assembly(code)
 
 
-def _require_types(problem: Problem, _target: TargetName) -> None:
+def _require_types(problem: Problem, target: TargetName) -> None:
     if problem.dtype not in CPU_DTYPES:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(CPU_DTYPES)} {GPUS_TAKE_IT}")
+    if not target.detail:  # all described processors convert f16
+        require_conversions(problem, own_flags())
+
+
+def require_conversions(problem: Problem, flags: set[str]) -> None:
+    """Raises UsageError for f16 on a processor whose ``flags`` lack f16c, which converts it to f32."""
+    if "f16" in (problem.dtype, problem.result_dtype) and F16C not in flags:
+        raise UsageError(f"dtype f16: needs the instructions {F16C}, which this processor does not offer")
 
 
 def _plan(choice: str, settings: RunSettings, machine: Machine) -> Plan:
