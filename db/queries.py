@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists,
 from sqlalchemy.orm import aliased, joinedload, selectinload
 
 from tuner.core.errors import REPEATABLE, TIMEOUTS, UsageError, unknown_value
-from tuner.core.fusions import QUANTIZED
 from tuner.core.records import Measurement
 from tuner.core.remote_results import LEAST_S
 from tuner.core.runs import OF_PROBLEM, ReuseKey, RunQuery, TaskQuery, TrialQuery
@@ -163,9 +162,8 @@ def rooflines_like(run_id: int) -> "AnySelect":
 
 
 def _multiplied_dtype(row: type[ProblemRow]) -> "sa.ColumnElement[str]":
-    """Returns ``Problem.multiplied_dtype`` as SQL: keys name the activations that are quantized."""
-    is_integer = and_(row.operation == QUANTIZED, row.key.contains("-a8", autoescape=True))
-    return sa.case((is_integer, "i8"), else_=row.dtype)
+    """Returns ``Problem.multiplied_dtype`` as SQL: formats name the activations that are quantized."""
+    return sa.case((row.weights.contains("-a8", autoescape=True), "i8"), else_=row.dtype)
 
 
 def trials_of_query(query: TrialQuery) -> "AnySelect":

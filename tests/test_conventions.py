@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from tests.source_files import MODULES, ROOT, found_in, imports, last_name, nodes_of, tree_of
+from tuner.core import epilogues, fusions, problem
 from tuner.core.dtypes import NUMBER_TYPES
+from tuner.core.epilogues import EPILOGUES
 from tuner.core.fusions import ROWS
 
 PRINTERS = {
@@ -303,3 +305,94 @@ def test_each_cache_is_in_the_table() -> None:
     names = [name for name, text in texts.items() if any(each in text for each in (*DECORATORS, *WEAK))]
     found = {each for name in names for each in caches_in(name, tree_of(MODULES[name]))}
     assert found == set(CACHES)
+
+
+# What follows a product, and which operation a problem is, says its class or the table of epilogues.
+
+OPERATIONS_AND_KINDS = {*problem.OPERATIONS, *problem.FUSION_OPERATIONS}
+NAMED = {*EPILOGUES, *OPERATIONS_AND_KINDS}
+ASKING = {"operation", "epilogue", "op"}  # attributes, variables and keys of documents that hold such a name
+CONSTANTS = {
+    name
+    for module in (epilogues, fusions, problem)
+    for name, value in vars(module).items()
+    if name.isupper() and isinstance(value, str) and value in NAMED
+}
+
+
+def _asks(node: ast.AST) -> bool:
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return node.slice.value in ASKING
+    return isinstance(node, ast.Attribute | ast.Name) and last_name(node) in ASKING
+
+
+def _is_named(node: ast.AST) -> bool:
+    if isinstance(node, ast.Tuple | ast.Set | ast.List):
+        return any(map(_is_named, node.elts))
+    if isinstance(node, ast.Constant):
+        return node.value in NAMED
+    return isinstance(node, ast.Attribute | ast.Name) and last_name(node) in CONSTANTS
+
+
+def comparisons_with_names(tree: ast.AST) -> list[str]:
+    """Returns the comparisons of an operation or epilogue with a name of one."""
+    found = []
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Compare):
+            sides = (node.left, *node.comparators)
+            if any(map(_asks, sides)) and any(map(_is_named, sides)):
+                found.append(ast.unparse(node))
+        if isinstance(node, ast.Match) and _asks(node.subject):
+            found.append(ast.unparse(node.subject))
+    return found
+
+
+def test_no_module_but_core_and_payload_asks_which_operation_or_epilogue_a_problem_has() -> None:
+    asking = {
+        name: tests
+        for name, path in MODULES.items()
+        if not name.startswith(("core.", "payload.")) and (tests := comparisons_with_names(tree_of(path)))
+    }
+    assert asking == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ('problem.epilogue == "bias_relu"', 1),
+        ("entry.problem.operation != QUANTIZED", 1),
+        ('task.problem.operation in ("rows", other)', 1),
+        ('document["op"] == "batch_matmul"', 1),
+        ("match problem.epilogue:\n  case _: pass", 1),
+        ("ours.operation == theirs.operation", 0),
+        ('op.name == "matmul" or problem.layout == "nt"', 0),
+    ],
+)
+def test_a_test_of_a_name_is_found(source: str, count: int) -> None:
+    assert len(comparisons_with_names(ast.parse(source))) == count
+
+
+# Core reads no MLIR: what schedules need of a fusion comes with it.
+
+OF_CORE = [name for name in MODULES if name.startswith("core.")]
+EXPRESSIONS = {  # modules of core that use regular expressions -> on what
+    "core.errors": "messages of MLIR, for their places",
+    "core.matmul": "shapes of the command line",
+    "core.serialization": "addresses, durations, control characters",
+}
+OF_MLIR = re.compile(r"tuner\\?\.|memref|tensor<|array<|dense<|func\\?\.|linalg")
+
+
+def test_core_has_no_regular_expression_over_the_text_of_a_fusion() -> None:
+    using = {name for name in OF_CORE if "re" in imports(tree_of(MODULES[name]))}
+    assert using == EXPRESSIONS.keys()
+    calls = [
+        (name, text)
+        for name in using
+        for node in nodes_of(tree_of(MODULES[name]))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
+        for text in texts_in(node)
+        if OF_MLIR.search(text)
+    ]
+    assert calls == []

@@ -16,10 +16,8 @@ from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, dtype_name, narrow_output
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.fusions import QUANTIZED
-from tuner.core.matmul import Matmul, parse_shape, parse_sizes
+from tuner.core.matmul import PACKABLE, Matmul, example_of, parse_shape, parse_sizes
 from tuner.core.problem import (
-    BATCH_MATMUL,
     LAYOUTS,
     MATMUL,
     NUMPY_ALIGNMENT,
@@ -290,8 +288,7 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
 def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) -> Problem:
     """Removes the options that describe the problem from ``options`` and returns the problem."""
     if options["operation"] is None or options["shape"] is None:
-        batch = options["operation"] == BATCH_MATMUL
-        example = f"{context.command_path} {BATCH_MATMUL if batch else MATMUL} {'8x' * batch}{sizes}"
+        example = f"{context.command_path} {example_of(options['operation'], sizes)}"
         missing = "the shape is"
         if options["operation"] is None:
             missing = "the operation and the shape are"
@@ -365,7 +362,7 @@ def problem_of(
             raise UsageError("--constant cannot be combined with --weights, which are constant")
         weights = CONSTANT
     if weights or activations or zero_points:
-        if operation not in (MATMUL, QUANTIZED):
+        if operation not in PACKABLE:
             raise UsageError(f"--weights cannot be combined with {operation}", f"allowed is {MATMUL}")
         m, n, k = parse_shape(shape)
         of_weights = (weights, group_size, scale_dtype, zero_points, activations)

@@ -26,6 +26,14 @@ SHAPES = {  # operation -> the form of its shape on the command line, an example
 }
 
 
+PACKABLE = (MATMUL, QUANTIZED)  # operations whose B may come packed, as a user names them
+
+
+def example_of(operation: str | None, sizes: str) -> str:
+    """Returns arguments of a command: "matmul 512x512x512", with a batch "batch_matmul 8x512x512x512"."""
+    return f"{BATCH_MATMUL} 8x{sizes}" if operation == BATCH_MATMUL else f"{MATMUL} {sizes}"
+
+
 @typed_arguments
 def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul(512, 512, 512))
     m: int,

@@ -328,6 +328,11 @@ class TextProblem(Problem, abc.ABC):
     def facts(self) -> FusionFacts:
         """Returns what schedules depend on."""
 
+    @property
+    def is_contraction(self) -> bool:
+        """Returns whether the schedule of the same products with another epilogue may fit."""
+        return self.operation in (CONTRACTION, CONVOLUTION)
+
 
 def epilogues_of(dtype: str) -> tuple[str, ...]:
     """Returns the names of the epilogues that products of a dtype may have: of i8 those of integers."""

@@ -98,7 +98,7 @@ def _why_not(entry: LibraryEntry) -> str:
     problem, ops = entry.problem, custom_ops(entry.script)
     if ops:
         return f"its script calls tuner's transform ops ({', '.join(ops)}), which other compilers lack"
-    if problem.epilogue != "none":
+    if problem.after_product.steps:
         return f"no matcher sees what an epilogue computes ({problem.epilogue})"
     if problem.dtype not in CPU_DTYPES or problem.dtype in AMBIGUOUS:
         return f"no matcher tells {problem.dtype} from other types of as many bits"

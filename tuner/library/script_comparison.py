@@ -114,7 +114,7 @@ def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost
         replace(
             problem,
             operation=one.operation,
-            batch=one.batch or (BATCH if one.operation == BATCH_MATMUL else 1),
+            batch=one.batch or (BATCH if one.has_batch else 1),
         )
         for one in contractions_of(problem)
     )

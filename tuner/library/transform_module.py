@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from tuner.core.problem import BATCH_MATMUL
 from tuner.payload.cpu import maps_attribute
 from tuner.space.scripts.matchers import ANY, LINALG, MatchedContraction, matcher
 from tuner.space.scripts.script_halves import ALIASES, MATMUL_OF, SIMPLIFY, ScriptHalves
@@ -116,7 +115,7 @@ def _dispatch_sequence(number: int, pairs: Iterable[tuple[MatchedContraction, st
 
 
 def _matcher_name(name: str, contraction: MatchedContraction) -> str:
-    return f"match_{name}{'_batch' if contraction.operation == BATCH_MATMUL else ''}"
+    return f"match_{name}{'_batch' if contraction.has_batch else ''}"
 
 
 def _outline_marked(name: str) -> str:

@@ -118,7 +118,7 @@ def fusion_schedules(
     tuned = next((found for one in problems if (found := there.best(TaskQuery.of(one)))), None)
     if tuned is not None:
         yield FusionSchedule(tuned.record.candidate, tuned.script_text, TUNED, tuned.id)
-    if problem.operation in (fusions.CONTRACTION, fusions.CONVOLUTION):
+    if problem.is_contraction:
         yield from _of_same_contraction(there, problem)
     yield from _of_nearest(there, problem)
 

@@ -10,7 +10,7 @@ from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import BufferMap, KernelProgram, Launch
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
-from tuner.core.problem import BATCH_MATMUL, I8_DEPTH_LIMIT, NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
+from tuner.core.problem import I8_DEPTH_LIMIT, NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
 from tuner.core.processors import (
     AMX_BF16,
     AMX_INT8,
@@ -113,14 +113,14 @@ class CFunction:
 def function_of(problem: Problem, prefix: str) -> CFunction:
     """Returns the function that computes a problem: ``tuner_matmul_f32_nn`` for the prefix "tuner"."""
     dtype = f"{problem.dtype}_to_{problem.output}" if problem.output else problem.dtype
-    epilogue = "" if problem.epilogue == "none" else f"_{problem.epilogue}"
+    epilogue = f"_{problem.epilogue}" if problem.after_product.steps else ""
     return CFunction(
         name=f"{prefix}_{problem.operation}_{dtype}_{problem.layout}{epilogue}",
         kind=replace(problem, sizes=(1, 1, 1), batch=1, align=NUMPY_ALIGNMENT, cache=WARM),
         input_type=C_TYPES[problem.stored_dtype],
         output_type=C_TYPES[problem.result_dtype],
         accumulator_type=C_TYPES[problem.accumulator],
-        is_batch=problem.operation == BATCH_MATMUL,
+        is_batch=bool(problem.lead),
         epilogue=problem.after_product,
         depth_limit=I8_DEPTH_LIMIT if problem.dtype == "i8" else SIZE_LIMIT,
         stored_a=STORED_A[problem.layout],

@@ -157,7 +157,7 @@ def packed_name(problem: PackedProblem, prefix: str) -> str:
     shape, weights = problem.shape, problem.weights.replace("-", "_")
     if problem.format is not None:
         return f"{prefix}_{QUANTIZED}_{shape}_{dtype}_{weights}"
-    epilogue = "" if problem.epilogue == NONE else f"_{problem.epilogue}"
+    epilogue = f"_{problem.epilogue}" if problem.after_product.steps else ""
     return f"{prefix}_{MATMUL}_{shape}_{dtype}_{problem.layout}_{weights}{epilogue}"
 
 
@@ -211,9 +211,8 @@ def _weights(problem: PackedProblem) -> tuple[PackedWeight, ...]:
     """Returns what the function that packs takes, in the order of the kernel's arguments."""
     k = problem.sizes[2]
     if problem.format is None:
-        bias = PackedWeight("bias", problem.result_dtype, 1)
         b = PackedWeight("b", problem.dtype, k, is_transposed=problem.layout == "nt")
-        return (b, *[bias] * (problem.epilogue != NONE))
+        return (b, *(PackedWeight(each.name, each.dtype, 1) for each in problem.extra_arguments))
     format_ = problem.format
     points = PackedWeight("zero_points", "i8", format_.groups(k), is_transposed=True)
     return (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from tuner.core.dtypes import FLOATS, number_type
 from tuner.core.interfaces import Partition
-from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
+from tuner.core.problem import BATCH_MATMUL, MATMUL, OF_BATCHES, Problem
 from tuner.payload.cpu import has_epilogue, maps_attribute, tensor_type
 
 ANY, PARAM, VALUE = "!transform.any_op", "!transform.param<i64>", "!transform.any_value"
@@ -35,9 +35,13 @@ class MatchedContraction:
         return LINALG[self.operation]
 
     @property
+    def has_batch(self) -> bool:
+        return self.operation in OF_BATCHES
+
+    @property
     def extents(self) -> tuple[int | None, ...]:
         """Returns the extents of the op's loops in their order; None for one that may have any extent."""
-        return self.sizes if self.operation == MATMUL else (self.batch, *self.sizes)
+        return (self.batch, *self.sizes) if self.has_batch else self.sizes
 
 
 def contractions_of(problem: Problem) -> tuple[MatchedContraction, ...]:
@@ -49,9 +53,9 @@ def contractions_of(problem: Problem) -> tuple[MatchedContraction, ...]:
     """
     m, n, k = problem.sizes
     given = (problem.layout, problem.dtype, (m, n, k))
-    batch = problem.batch if problem.operation == BATCH_MATMUL else None
+    batch = problem.batch if problem.lead else None
     batches = (MatchedContraction(BATCH_MATMUL, *given, batch),) if problem.layout == "nn" else ()
-    return batches if problem.operation == BATCH_MATMUL else (MatchedContraction(MATMUL, *given), *batches)
+    return batches if problem.lead else (MatchedContraction(MATMUL, *given), *batches)
 
 
 def matcher(name: str, contraction: MatchedContraction) -> str:
