@@ -27,8 +27,8 @@ from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul, parse_shape
 from tuner.core.problem import Problem
 from tuner.core.serialization import decode
-from tuner.library.dispatch.portfolio import campaign_portfolio
 from tuner.results.database import open_known
+from tuner.results.portfolio import campaign_portfolio
 from tuner.runtime.cpu.host import describe_machine
 from tuner.targets.registry import real_backends
 from tuner.tuning.pool import PoolProblem, projected_pool

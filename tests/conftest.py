@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 from benchmarks.gpu_check.stub_driver import NoCompilerError
+from tests import entry_points
 from tests.default_suite import left_out
 from tests.postgres_server import server_or_skip
 from tests.statement_cache import share_schema, share_statements
@@ -26,6 +27,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 share_statements()
 share_schema()
+entry_points.refresh()
 
 # Ten thousand collected tests live to the end: looking through them again and again takes seconds.
 gc.disable()

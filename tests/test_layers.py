@@ -1,7 +1,9 @@
-"""Who may import whom: eleven layers of packages, imports go down; inside a package no circle of modules."""
+"""Who may import whom: layers of packages, imports go down; inside a package no circle of modules.
+
+The base imports no extension: it finds those by entry points (``tuner.runtime.extensions``).
+"""
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import TopologicalSorter
@@ -17,26 +19,32 @@ Table = Mapping[str, Iterable[str]]
 # A package may import those of the lines above its own, and itself; none of its own line.
 LAYERS = (
     ("core", "version"),
-    ("mlir", "payload", "simulator", "db"),
+    ("mlir", "payload", "db"),
     ("space", "runtime"),
     ("analysis", "search"),
     ("targets",),
     ("tuning",),
     ("results",),
-    ("programs", "library"),
-    ("torch",),
     ("api", "cli"),
-    ("fleet",),
+    ("simulator", "library"),
+    ("programs",),
+    ("torch", "fleet"),
+    ("model_files",),
     ("__init__", "__main__"),
 )
+# What the base finds by entry points alone; the last layer is the distribution, which names all of its API.
+EXTENSIONS = ("simulator", "library", "programs", "torch", "fleet", "model_files")
+BASE = tuple(
+    package for line in LAYERS[:-1] for package in line if package not in EXTENSIONS and package != "version"
+)
+# Of extensions, what may import the command line.
+COMMANDS = ("library/commands", "programs/commands", "fleet/commands", "model_files")
 PACKAGES = tuple(package for line in LAYERS for package in line)
 INSIDE_LIMIT = 120  # imports of tuner inside of functions: for start-up, or of what only some need
 FACE_LIMIT = 15  # names that a package shows to others, in ``__all__`` of its ``__init__``
 CORE_LIMIT = 25  # core is values: each of its modules is for everybody
 # Of ``tuner.torch``, whose ``__all__`` is the Python API: modules that the command line calls in a child.
 TORCH_FACE = ("baselines", "eager_parts", "export", "lowering", "program")
-# Loaded by the command line inside of functions: nobody else imports the fleet.
-EXTENSION = ("cli", "fleet")
 # Part of a package -> all that it may import of others, where that is less than its layer allows.
 NARROWER: Table = {
     "core": (),
@@ -53,7 +61,7 @@ NARROWER: Table = {
         *("core", "mlir/bindings", "mlir/effects/runner_signatures", "payload/packed_weights"),
         *("runtime/arrays", "runtime/cpu", "runtime/process_state"),
     ),
-    "results/output": ("analysis", "core", "space", "targets/gpu", "tuning"),
+    "results/output": ("analysis", "core", "search/cost_model", "space", "targets/gpu", "tuning"),
     "results/regression": (
         *("analysis", "core", "db", "mlir/cpu", "payload", "runtime", "space", "targets", "tuning"),
     ),
@@ -62,12 +70,13 @@ NARROWER: Table = {
     "runtime/cuda": ("core",),  # it runs where there is no compiler
     "runtime/workers": ("core", "payload/reference"),
     "simulator": ("core/dtypes", "core/gpu", "core/gpu_code", "core/errors"),
+    "simulator/target": ("core", "mlir/fingerprint", "payload", "runtime", "search/cost_model", "targets"),
     "space/file": ("core",),
     "space/recorded": ("core",),
     "space/scripts/schedule": ("core", "mlir", "payload"),
     "space/scripts/knobs": ("core", "mlir"),
     "space/scripts": ("core", "payload"),
-    "targets/gpu/sass": ("core", "search", "simulator"),
+    "targets/gpu/sass": ("core", "search"),
 }
 # What a pure package may not import.
 PURE = ("core", "payload", "space", "search/cost_model", "analysis")
@@ -85,7 +94,7 @@ OWNERS = {
     "procrastinate": "fleet",
 }
 # Libraries that more places may import: the first is the one that the product is about.
-SHARED = {"torch": ("torch", "targets.cpu.onednn", "targets.cpu.quantized_baselines", "cli.models")}
+SHARED = {"torch": ("torch", "targets.cpu.onednn", "targets.cpu.quantized_baselines", "model_files")}
 
 
 def wrong_imports(module: str, tree: ast.AST) -> list[str]:
@@ -148,16 +157,26 @@ def _upward(module: str, other: str) -> Iterator[str]:
     own, imported = package_of(module), package_of(other)
     if own == imported:
         return
-    if layer_of(own) <= layer_of(imported) and (own, imported) != EXTENSION:
+    if layer_of(own) <= layer_of(imported):
         yield f"tuner.{other}: {own} is in layer {layer_of(own)}, {imported} in {layer_of(imported)}"
-    inner = other.split(".")[1:2]
-    if inner and inner != ["__init__"] and inner[0] not in face_of(imported):
-        yield f"tuner.{other}: {imported} shows {', '.join(face_of(imported))} only"
+    if imported == "cli" and own in EXTENSIONS and not _is_below(module, COMMANDS):
+        yield f"tuner.{other}: only {', '.join(COMMANDS)} use the command line"
+    yield from _hidden(other)
     if imported == "version":
         return
     narrow = next((NARROWER[part] for part in _prefixes(module) if part in NARROWER), None)
     if narrow is not None and not set(narrow) & set(_prefixes(other)):
         yield f"tuner.{other}: {module} may import {', '.join(narrow) or 'nothing'} only"
+
+
+def _hidden(module: str) -> Iterator[str]:
+    """Yields why another package may not import a module: its package, or a folder, does not show it."""
+    parts = module.removesuffix(".__init__").split(".")
+    for length in range(1, len(parts)):
+        folder = ".".join(parts[:length])
+        if parts[length] not in face_of(folder):
+            yield f"tuner.{module}: {folder} shows {', '.join(face_of(folder))} only"
+            return
 
 
 def _is_below(module: str, parts: Iterable[str]) -> bool:
@@ -171,13 +190,11 @@ def _prefixes(module: str) -> list[str]:
 
 @cache
 def module_table() -> dict[str, tuple[str, ...]]:
-    """Returns what each module imports of tuner; ``__init__`` of packages and the fleet's commands aside."""
+    """Returns what each module imports of tuner; ``__init__`` of packages aside."""
     table = {}
     for module, path in MODULES.items():
         names = {name for name in imports(tree_of(path)) if name.split(".")[0] == "tuner"}
-        found = {module_of(name.partition(".")[2]) for name in names} - {module}
-        extension = package_of(module) == EXTENSION[0]
-        table[module] = tuple(sorted(x for x in found if not (extension and package_of(x) == EXTENSION[1])))
+        table[module] = tuple(sorted({module_of(name.partition(".")[2]) for name in names} - {module}))
     return table
 
 
@@ -194,26 +211,39 @@ def test_imports_go_down_the_layers_and_a_module_of_no_package_is_refused() -> N
         wrong_imports("util.text", ast.parse("import tuner.core.errors"))
 
 
-def test_each_package_has_a_face_that_one_can_keep_in_mind_and_that_others_import() -> None:
-    packages = [name.partition(".")[0] for name in MODULES if re.fullmatch(r"\w+\.__init__", name)]
-    assert {name for name in packages if not face_of(name)} == set()
+def test_the_base_imports_no_extension() -> None:
+    edges = {
+        (module, other)
+        for module, others in module_table().items()
+        for other in others
+        if package_of(module) in BASE and package_of(other) in EXTENSIONS
+    }
+    assert edges == set()
+
+
+def test_packages_and_their_folders_have_faces_that_one_can_keep_in_mind_and_that_others_import() -> None:
+    packages = [name.removesuffix(".__init__") for name in MODULES if name.endswith(".__init__")]
+    without = {name for name in packages if "." not in name and not face_of(name)}
+    assert without <= set(EXTENSIONS)  # entry points alone name their modules
     limits = {name: CORE_LIMIT if name == "core" else FACE_LIMIT for name in packages}
     assert {name: len(face_of(name)) for name in packages if len(face_of(name)) > limits[name]} == {}
     used: dict[str, set[str]] = {}
     for module, path in MODULES.items():
         for name in imports(tree_of(path)):
-            package, _, inner = module_of(name.partition(".")[2]).partition(".")
-            if name.startswith("tuner.") and package in PACKAGES and package != package_of(module):
-                used.setdefault(package, set()).add(inner.split(".")[0])
-    unused = {(name, each) for name in packages for each in set(face_of(name)) - used.get(name, set())}
-    assert {(name, each) for name, each in unused if name != "cli"} == set()
+            other = module_of(name.partition(".")[2]).removesuffix(".__init__").split(".")
+            if not name.startswith("tuner.") or other[0] in ("", package_of(module)):
+                continue
+            for length in range(1, len(other)):
+                used.setdefault(".".join(other[:length]), set()).add(other[length])
+    unused = {(name, shown) for name in packages for shown in set(face_of(name)) - used.get(name, set())}
+    assert {(name, shown) for name, shown in unused if name != "torch"} == set()
 
 
 WITHIN = (
     ("mlir.bindings", "import numba_cuda_mlir"),
     ("space.file.yaml", "import yaml"),
     ("space.file.reading", "from tuner.space.search_space import SearchSpace"),
-    ("targets.gpu.simulator", "from tuner.simulator.device.streams import LazyStreams"),
+    ("programs.run.sampled_launches", "from tuner.simulator.device.kernels import Near"),
     ("search.optuna_samplers", "from optuna.samplers import BaseSampler"),
     ("db.migrations.env", "from alembic import context\nfrom tuner.db.models import Base"),
     ("cli.commands.tune", "from tuner.db.store import Store\nfrom tuner.search.samplers import SAMPLERS"),
@@ -247,6 +277,10 @@ WITHIN = (
         ("results.best_trials", "from tuner.fleet.driver import FleetDriver"),
         ("simulator.launch", "from tuner.core.problem import Problem"),
         ("programs.compile", "from tuner.mlir.gpu_ops.grid import SplitKOp"),
+        ("programs.compile", "from tuner.mlir.math.float64 import x"),
+        ("programs.compile", "from tuner.cli.options import json_option"),
+        ("targets.gpu.evaluator", "from tuner.simulator.launch import simulate"),
+        ("cli.commands.tune", "from tuner.library.commands.export import export"),
         ("tuning.run", "from tuner.db.writes import add"),
         *WITHIN,
     ],

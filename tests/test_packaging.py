@@ -15,8 +15,8 @@ import pytest
 
 import tuner
 from tests.source_files import imports, tree_of
-from tuner.cli.models import NO_TORCH
 from tuner.library.iree.writer import INSTALL
+from tuner.model_files import NO_TORCH
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -15,8 +15,6 @@ from tuner.core.requests import RunRequest
 from tuner.core.runs import StoredTrial
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
-from tuner.library.dispatch.portfolio import CampaignPortfolio, measured_portfolio
-from tuner.library.untuned import shipped_kernel
 from tuner.results.best_trials import NotTunedError, best_here, best_known, best_stock
 from tuner.results.database import open_existing, open_known, open_or_create, open_or_empty
 from tuner.results.database_name import database_text, naming_database
@@ -25,6 +23,7 @@ from tuner.results.output.files import write_atomically
 from tuner.results.output.progress import campaign_progress
 from tuner.results.output.progress import progress as run_progress
 from tuner.results.past_runs import Trials, past_runs, past_trials, run_query, trial_query
+from tuner.results.portfolio import CampaignPortfolio, measured_portfolio
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets import registry
@@ -44,6 +43,7 @@ from tuner.tuning.request import RunLimit, run_settings
 from tuner.tuning.run import begin
 from tuner.tuning.run import resume as resume_run
 from tuner.tuning.tuned_run import TunedCampaign, TunedRun
+from tuner.tuning.untuned import shipped_kernel
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

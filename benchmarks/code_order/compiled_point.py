@@ -14,8 +14,8 @@ from tuner.search.cost_model.occupancy import BlockNeeds, blocks_per_multiproces
 from tuner.simulator.launch import kernel_of, prepare
 from tuner.simulator.memory.access_log import Access
 from tuner.simulator.ptx.parser import parse
+from tuner.simulator.target.cycle_model import BlockWork, KernelCounts, executions, memory_cycles
 from tuner.targets.gpu.compiler import Tool
-from tuner.targets.gpu.cycle_model import BlockWork, KernelCounts, executions, memory_cycles
 from tuner.targets.gpu.sass import listing_of, read_kernels
 
 PROBLEM = Matmul(4096, 4096, 4096)

@@ -17,11 +17,11 @@ from tuner.mlir.gpu.lowering import lower_to_program
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.payload.reference import compare, draw, draw_base, unwritten_output
 from tuner.simulator.launch import Simulation
+from tuner.simulator.target.evaluator import simulate_program
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.strategy import Binder, load_strategy
-from tuner.targets.gpu.simulator import simulate_program
 
 
 @dataclass(frozen=True)

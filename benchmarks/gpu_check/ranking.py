@@ -37,9 +37,9 @@ from tuner.core.problem import Problem
 from tuner.mlir.fingerprint import sources_sha256
 from tuner.runtime.cpu.host import usable_processors
 from tuner.search.cost_model.configurations import model_of
+from tuner.simulator.target.cycle_model import predicted
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
-from tuner.targets.gpu.cycle_model import predicted
 from tuner.targets.gpu.event_timing import GpuTimer
 
 SIZE = 2048
@@ -48,7 +48,11 @@ POINTS = 60  # of a strategy, as far as its seconds go
 LEAST_POINTS = 8
 EFFORT = Effort(budget_s=0.03, min_samples=5, max_samples=30)
 MODELS = ("by_knobs", "by_machine_code")
-MODEL_SOURCES = ("search/cost_model", "targets/gpu/cycle_model.py", "targets/gpu/sass.py")  # below tuner/
+MODEL_SOURCES = (
+    "search/cost_model",
+    "simulator/target/cycle_model.py",
+    "targets/gpu/sass.py",
+)  # below tuner/
 
 
 @dataclass(frozen=True)

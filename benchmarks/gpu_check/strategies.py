@@ -19,7 +19,7 @@ from tuner.core.gpu import AbstractDevice
 from tuner.core.gpu_code import KernelProgram
 from tuner.payload.reference import TINY, Array, Inputs, compare, draw, draw_base, output_dtype
 from tuner.runtime.cpu.memory import GuardedArray
-from tuner.targets.gpu.simulator import simulated_launches
+from tuner.simulator.target.evaluator import simulated_launches
 
 LISTED = 5  # disagreements of a point that are printed
 SEED = 1

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from benchmarks.gpu_visit.ptx_text import WARP, Frame, loop, numbered, vector
 from tuner.core.gpu import TensorMapLayout
 from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
-from tuner.targets.gpu.cycle_model import bank_reads
+from tuner.simulator.target.cycle_model import bank_reads
 from tuner.targets.gpu.sass import Kernel, MachineInstruction
 
 Words = npt.NDArray[np.uint32]

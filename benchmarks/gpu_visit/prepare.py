@@ -29,8 +29,8 @@ from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import gpu_machine
 from tuner.mlir.fingerprint import GPU_SOURCES, sources_sha256
 from tuner.search.cost_model.configurations import model_of
+from tuner.simulator.target.cycle_model import predicted
 from tuner.targets.gpu.compiler import gpu_compiler_build, locate
-from tuner.targets.gpu.cycle_model import predicted
 from tuner.targets.gpu.sass import listing_of, read_kernels
 
 WORKERS = 2

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from tuner.targets.gpu.cycle_model import main_loop, multiply_adds
+from tuner.simulator.target.cycle_model import main_loop, multiply_adds
 from tuner.targets.gpu.sass import Kernel, MachineInstruction
 
 # Cycles between two products of one warp: what ptxas puts between two HMMA of equal shape.

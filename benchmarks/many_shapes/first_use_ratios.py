@@ -17,8 +17,8 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.reliability import NOT_RECORDED
 from tuner.library.dispatch.matmul import DispatchedMatmul
-from tuner.library.dispatch.portfolio import MeasuredCampaign, rule_of_today
 from tuner.payload.reference import Array
+from tuner.results.portfolio import MeasuredCampaign, rule_of_today
 from tuner.runtime import timing
 from tuner.targets.registry import real_backends
 from tuner.tuning.rule import DispatchRule, StatedRegret, rule_text

@@ -64,7 +64,7 @@ PRINTED: Final = (  # command -> the function that makes its document
     ("check --baseline FILE", "tuner.cli.commands.check:gate_document"),
     ("portfolio", "tuner.cli.commands.portfolio:portfolio_document"),
     ("run", "tuner.programs.documents:run_document"),
-    ("ptx", "tuner.cli.commands.ptx:_document"),
+    ("ptx", "tuner.programs.commands.ptx:_document"),
     ("fleet status", "tuner.fleet.commands.status:status_document"),
 )
 COMMENT: Final = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)

@@ -213,8 +213,8 @@ class Disturbed:
         none = TunableFusions(why_none="the module is empty")
         no_fusions = replace(child_fusion_steps(), fusions=lambda _request, _cache: none)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tuner.cli.commands.tune_program.child_process_steps", lambda: programs.steps)
-            patch.setattr("tuner.cli.commands.tune_program.child_fusion_steps", lambda: no_fusions)
+            patch.setattr("tuner.programs.commands.tune_program.child_process_steps", lambda: programs.steps)
+            patch.setattr("tuner.programs.commands.tune_program.child_fusion_steps", lambda: no_fusions)
             return _all(tuner("tune", str(folder / "program.mlir"), "--trials", "6"))
 
     def gate(self) -> str:

@@ -24,7 +24,7 @@ from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.main import Commands
-from tuner.library.library import FORMATS
+from tuner.library.formats import library_formats
 from tuner.targets.interface import TargetStatus
 from tuner.targets.registry import real_backends
 
@@ -124,7 +124,7 @@ def is_run(example: Example) -> bool:
         or example.words == ("show", "campaign:1")  # tests/cli/commands/test_history.py
         or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py
         or "shapes.yaml" in example.words  # tests/docs/test_guides.py, which writes it
-        or {*FORMATS, "mm/library.mlir"} & {*example.words}  # test_export.py, tests/library
+        or {*library_formats(), "mm/library.mlir"} & {*example.words}  # test_export.py, tests/library
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -110,6 +111,31 @@ def test_a_target_verifies_candidates_and_is_asked_for_by_name_alone(tmp_path: P
     assert " passed" in guide.follow(EXTENDING["A target"])
     records = records_in(guide.folder)
     assert [(record.target.text, record.status) for record in records] == [("busy", "verified")] * 2
+
+
+@pytest.mark.slow
+def test_another_distribution_adds_a_command_a_sampler_a_target_an_operation_and_a_format(
+    tmp_path: Path,
+) -> None:
+    """It is built and installed by pip, offline, into a folder on the path."""
+    *files, install, use = EXTENDING["Another distribution"]
+    site = tmp_path / "site"
+    guide = Guide(tmp_path, Path(f"{site}:{ROOT}"))
+    guide.follow(tuple(files))
+    assert install.text == "pip install -e .\n"
+    offline = "python -m pip install --quiet --no-index --no-deps --no-build-isolation --target site ."
+    guide.follow((Block("sh", offline),))
+    for path in tmp_path.glob("tuner_extras*.py"):
+        path.unlink()  # what is imported is what is installed
+    printed = guide.follow((use,))
+    assert printed.startswith("524288 flop\n")
+    assert re.fullmatch(r"matmul 32x32x32 f32 nn none: \S+ s", (tmp_path / "times" / "times.txt").read_text())
+    records = records_in(guide.folder)
+    targets = {record.target.text: record.problem.key for record in records}
+    assert targets == {"cpu": "matmul 32x32x32 f32 nn none", "first_core": "matmul 16x16x16 f32 nn none"}
+    texts = [guide.follow((Block("sh", f"tuner {command}"),)) for command in ("--help", "targets")]
+    assert "Extras:\n  flop  Prints how many operations a matmul of M x N x K does." in texts[0]
+    assert "first_core" in texts[1]
 
 
 # The guide to PyTorch models runs as printed: Python, the file of a model, and the command.

@@ -17,7 +17,7 @@ ALL = {"cpu": CPU_SOURCES, "gpu": fingerprint.GPU_SOURCES, "simulator": SIMULATO
 ENTRIES = {
     "cpu": ("targets/cpu/compiler.py", "runtime/cpu/jit.py"),
     "gpu": ("targets/gpu/compiler.py",),
-    "simulator": ("targets/gpu/simulator.py",),
+    "simulator": ("simulator/target/evaluator.py",),
 }
 NOT_COPIED = ("__pycache__", "cli", "db", "fleet", "library", "results", "strategies", "tuning")
 # Imported by what makes code, and makes none.
@@ -106,7 +106,7 @@ def test_what_targets_share_is_in_the_fingerprint_of_each_and_the_rest_in_one() 
         assert all(path in hashed(sources) for sources in ALL.values())
     of_processors = {"mlir/cpu/lowering.py", "targets/cpu/compiler.py"}
     assert of_processors <= hashed(CPU_SOURCES) - hashed(SIMULATOR_SOURCES)
-    of_simulator = {"simulator/launch.py", "simulator/memory/races.py", "targets/gpu/simulator.py"}
+    of_simulator = {"simulator/launch.py", "simulator/memory/races.py", "simulator/target/evaluator.py"}
     assert of_simulator <= hashed(SIMULATOR_SOURCES) - hashed(fingerprint.GPU_SOURCES)
 
 

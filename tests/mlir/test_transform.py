@@ -12,13 +12,13 @@ from tests.mlir.scripts import TILE
 from tests.mlir.scripts import script as product_script
 from tests.targets.evaluation import fails
 from tests.texts import text_beside
-from tuner.cli.models import read_payload_text
 from tuner.core.errors import SCRIPT, CandidateError, OpPlace, Stage
 from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import failing_op, require_no_effects
+from tuner.programs.commands.payload_text import read_payload_text
 from tuner.targets.children import apply_script
 from tuner.targets.cpu.compiler import CpuCompiler
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.op_group_problems import program_text
 from tests.tuning import fakes
-from tuner.cli.commands.tune_program import program_lines
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.machine import HostConditions
@@ -20,6 +19,7 @@ from tuner.core.programs import ProgramTimes
 from tuner.core.records import Measurement
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
+from tuner.programs.commands.tune_program import program_lines
 from tuner.programs.documents import program_document
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.programs.service import run_and_time, time_pair

@@ -32,11 +32,11 @@ from tuner.runtime.cuda.probe import GpuHere
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.worker import call_in_child
+from tuner.simulator.target import simulator_target as simulator
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.cpu import target as cpu
 from tuner.targets.cpu.baseline_libraries import BLIS, LIBRARIES
 from tuner.targets.gpu import cuda
-from tuner.targets.gpu import simulator_target as simulator
 from tuner.targets.interface import Bind, TargetBackend
 from tuner.targets.registry import KINDS, real_backends
 from tuner.targets.run_plan import MEMORY_BYTES, ChildBinder, bind

@@ -7,9 +7,9 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
-from tuner.cli.models import model_text
 from tuner.cli.options import is_model
 from tuner.core.errors import UsageError
+from tuner.model_files import model_text
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir

@@ -16,7 +16,7 @@ from tuner.core.gpu import CHIPS
 from tuner.core.problem import ALIGNMENTS, CACHES, LAYOUTS, OPERATIONS
 from tuner.core.processors import PROCESSORS
 from tuner.results.output.formatting import one_line
-from tuner.search.samplers import OPTUNA, OPTUNA_NAMES, SAMPLERS
+from tuner.search.samplers import sampler_names
 from tuner.targets.backends import AUTO
 
 # Shell -> its configuration file, and the command to put there.
@@ -150,7 +150,7 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "epilogue": _these(EPILOGUES),
     "align": _these(ALIGNMENTS),
     "cache": _these(CACHES),
-    "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
+    "sampler": lambda _context, _start: ((name, "") for name in sampler_names()),
     "chip": _these(CHIPS),
     # --cpu of a command: the processor of another machine, with its product's name as help; not a key of the
     # literal, since tests/test_target_kinds.py takes that for a question about the kind of a target

@@ -10,8 +10,9 @@ import shlex
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, NoReturn, TextIO, cast, final
 
 import click
@@ -22,6 +23,7 @@ from tuner.core.problem import OPERATIONS
 from tuner.core.serialization import printable_lines, without_secrets
 from tuner.results.database_name import VARIABLE
 from tuner.results.output.formatting import one_line, wrapped
+from tuner.runtime.extensions import extensions
 from tuner.version import __version__
 
 EXAMPLE: Final = "Example: "
@@ -92,6 +94,29 @@ class Entry:
 
 
 Sections = tuple[tuple[str, tuple[Entry, ...]], ...]  # title of a section of the help, its commands
+CommandTable = Mapping[
+    str, Mapping[str, str]
+]  # section of the help -> entry point of a command -> its summary
+# The order of commands in a section of the help where several tables have commands for it; others come last.
+ORDER: Final = ("export", "check", "apply", "run", "lower", "ptx", "bundle", "measure", "fleet")
+
+
+def sections_of(*tables: CommandTable) -> Sections:
+    """Returns the sections of tables of commands: the first table's, then those that the others add."""
+    entries: dict[str, list[Entry]] = {}
+    for table in tables:
+        for title, commands in table.items():
+            entries.setdefault(title, []).extend(_entry(*pair) for pair in commands.items())
+    return tuple((title, tuple(sorted(listed, key=_place))) for title, listed in entries.items())
+
+
+def _entry(entry_point: str, summary: str) -> Entry:
+    _, _, function = entry_point.partition(":")
+    return Entry(function.replace("_", "-"), entry_point, summary)
+
+
+def _place(entry: Entry) -> int:
+    return ORDER.index(entry.name) if entry.name in ORDER else len(ORDER)
 
 
 @final
@@ -113,7 +138,8 @@ class Commands(click.Group):
 
     context_class = HelpContext
     program = "tuner"  # what a usage begins with
-    sections: Sections = ()
+    table: CommandTable = MappingProxyType({})
+    has_extensions = False  # extensions add commands to this group
 
     def add_command(self, command: click.Command, name: str | None = None) -> None:
         """Adds a command to the group, with tuner's help format, shell completion and option --debug."""
@@ -124,9 +150,18 @@ class Commands(click.Group):
         offer_completions(command)
         super().add_command(command, name)
 
-    def add_sections(self, sections: Sections) -> None:
-        """Adds commands by entry point: each is imported when it is run or completed."""
-        self.sections += sections
+    def set_table(self, table: CommandTable, *, has_extensions: bool) -> None:
+        """Sets the commands by entry point: each is imported when it is run or completed."""
+        self.table = table
+        self.has_extensions = has_extensions
+
+    @property
+    def sections(self) -> Sections:
+        """Returns all sections of the help; reads the tables of extensions, and imports no command."""
+        tables: list[CommandTable] = []
+        if self.has_extensions:
+            tables = [extension.load() for extension in extensions("commands").values()]
+        return sections_of(self.table, *tables)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Returns the names of all commands, sorted; imports none."""
@@ -134,8 +169,10 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Returns a command by its name, imported now if it was not; None for an unknown name."""
-        entry = next((each for each in self._entries() if each.name == cmd_name), None)
-        if entry is not None and cmd_name not in self.commands:
+        entry = None
+        if cmd_name not in self.commands:
+            entry = next((each for each in self._entries() if each.name == cmd_name), None)
+        if entry is not None:
             module, _, function = entry.entry_point.partition(":")
             self.add_command(getattr(importlib.import_module(module), function), cmd_name)
         return self.commands.get(cmd_name)
@@ -158,7 +195,8 @@ class Commands(click.Group):
     def all_commands(self) -> dict[str, click.Command]:
         """Returns all commands by name, in the order of the help; imports those that were not imported."""
         context = click.Context(self)
-        names = dict.fromkeys((*(entry.name for entry in self._entries()), *self.commands))
+        listed = (entry.name for _title, section in self.sections for entry in section)
+        names = dict.fromkeys((*listed, *self.commands))
         return {name: command for name in names if (command := self.get_command(context, name))}
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -176,8 +214,10 @@ class Commands(click.Group):
                     formatter.write_dl(lines)
 
     def _entries(self) -> Iterator[Entry]:
-        for _title, section in self.sections:
-            yield from section
+        built_in = [entry for _title, section in sections_of(self.table) for entry in section]
+        yield from built_in  # first: for one of these the tables of extensions are not read
+        added = (entry for _title, section in self.sections for entry in section)
+        yield from (entry for entry in added if entry not in built_in)
 
     def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
         """Runs the command in ``args`` (None: ``sys.argv``) and exits the process with its exit code.
@@ -263,7 +303,10 @@ def _option_hint(group: Commands, error: click.NoSuchOption, arguments: Sequence
     similar = difflib.get_close_matches(name, error.possibilities or (), 1, TYPO)
     if similar:
         return f"did you mean {similar[0]}?"
-    having = [words for words, each in _commands(group) if name in _flags(each)]
+    try:
+        having = [words for words, each in _commands(group) if name in _flags(each)]
+    except TunerError:  # the commands of an extension cannot be listed, which is not what was asked
+        return ""
     typed = [words for words in having if words.removeprefix("tuner ") in arguments]  # the option before it
     return "".join(f"{words} has {name}" for words in (typed or having)[:1])
 

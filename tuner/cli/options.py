@@ -7,7 +7,7 @@ import shlex
 import textwrap
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -30,6 +30,7 @@ from tuner.core.problem_classes import MatmulProblem
 from tuner.core.quantization import CONSTANT
 from tuner.core.requests import ASKING, FleetRequest, RunRequest
 from tuner.core.serialization import parse_seconds
+from tuner.runtime.extensions import load
 from tuner.targets.backends import AUTO, Backends
 
 if TYPE_CHECKING:
@@ -77,6 +78,28 @@ fleet_options = combined(
 )
 
 
+class RemoteRunners(Protocol):
+    """Lets other machines do a run's work: the entry point ``fleet`` of the group ``tuner.runners``."""
+
+    def require_server(self, url: str) -> None:
+        """Raises UsageError where a package is missing, and for a database that is not on a server."""
+
+    def pending_limit(self, devices: int) -> int:
+        """Returns how many proposals of a run may be without an outcome, for a number of devices."""
+
+    def fleet_backends(self, backends: Backends, fleet: FleetRequest) -> Backends:
+        """Returns the parts of a run whose work the other machines do."""
+
+    def target_on(self, fleet: FleetRequest, given: str, kind: str) -> TargetName:
+        """Returns the target of the machines that ``given`` names. Raises UsageError for none or several."""
+
+
+def remote_runners() -> RemoteRunners:
+    """Imports and returns the runners of a fleet."""
+    runners: RemoteRunners = load("runners", "fleet")
+    return runners
+
+
 def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest | None":
     """Removes the fleet's options from ``options`` and returns the request; None without --fleet.
 
@@ -89,13 +112,11 @@ def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest
             if found is not None:
                 raise UsageError(f"{flag} needs --fleet")
         return None
-    from tuner.fleet.runner import pending_limit  # not at start-up
-    from tuner.fleet.server import require_packages, server_of  # not at start-up
     from tuner.results.database_name import which_database  # not at start-up
 
     url = which_database(database)
-    server_of(url)
-    require_packages()
+    runners = remote_runners()
+    runners.require_server(url)
     devices = 1 if given["--devices"] is None else given["--devices"]
     on = tuple(dict.fromkeys(text.strip() for text in (given["--on"] or "").split(",") if text.strip()))
     if given["--on"] is not None and len(on) < 2:
@@ -105,7 +126,7 @@ def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest
     machine = on[0] if on else given["--machine"] or ""
     request = FleetRequest(url, devices, given["--priority"] or 0, on, machine)
     if options["workers"] is None:
-        options["workers"] = pending_limit(request.devices) - 1
+        options["workers"] = runners.pending_limit(request.devices) - 1
     return request
 
 

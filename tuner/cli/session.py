@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -21,10 +21,9 @@ from tuner.tuning.events import Interruption
 if TYPE_CHECKING:
     from tuner.core.runs import RunSettings
     from tuner.db.store import Store
-    from tuner.programs.tuning import TunedProgram
     from tuner.targets.backends import Backends
     from tuner.tuning.request import RunLimit
-    from tuner.tuning.tuned_run import TunedCampaign, TunedRun
+    from tuner.tuning.tuned_run import TunedRun
 
 
 def run_session(
@@ -61,7 +60,19 @@ def settings_given(context: click.Context, names: Collection[str]) -> list[str]:
     return [each.opts[0] for each in options if each.name in names and is_typed(context, each.name)]
 
 
-def exit_code(tuned: "TunedRun | TunedCampaign | TunedProgram") -> int:
+class Tuned(Protocol):
+    """A tuned run, campaign or program."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """True if a signal ended the search."""
+
+    @property
+    def has_worked(self) -> bool:
+        """True if a candidate worked."""
+
+
+def exit_code(tuned: Tuned) -> int:
     """Returns the exit code of a command for what was tuned."""
     return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
 

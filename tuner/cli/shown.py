@@ -36,12 +36,12 @@ from tuner.results.output.formatting import wrapped
 from tuner.results.output.json_documents import run_document, trial_document
 from tuner.results.output.program_tables import campaign_lines, shown_campaign_document, stored_program_lines
 from tuner.results.output.tables import pass_lines, predicted_lines, run_lines, trial_lines
-from tuner.targets.gpu.cycle_model import predicted
 from tuner.tuning.tuned_run import tuned_campaign, tuned_run
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
+    from tuner.targets.backends import Backends
 
 
 def show_difference(
@@ -119,7 +119,7 @@ def show_stored(
         elif ablation:
             _show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
         elif trial is not None:
-            _show_trial(store, store.trial(trial), as_json)
+            _show_trial(backends_of(context), store, store.trial(trial), as_json)
         else:
             assert run is not None
             tuned = tuned_run(store, run)
@@ -138,12 +138,12 @@ def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
     print_found(as_json, ablation_document(run, ablation), *lines)
 
 
-def _show_trial(store: "Store", trial: "StoredTrial", as_json: bool) -> None:
+def _show_trial(backends: "Backends", store: "Store", trial: "StoredTrial", as_json: bool) -> None:
     if as_json:
         print_json(trial_document(trial))
         return
     program = store.program(trial.id)
-    cycles = None if program is None else predicted(trial.record.problem, program)
+    cycles = None if program is None else backends.predict(trial.record.problem, program)
     lines = [] if cycles is None else predicted_lines(cycles)  # None: no readable machine code
     print("\n".join(wrapped((*trial_lines(trial), *lines))))
 

@@ -1,4 +1,4 @@
-"""Runs whose candidates are compiled and measured by processes on other machines, over a shared database."""
+"""Runs whose candidates are compiled and measured by processes on other machines, over a shared database.
 
-# What other packages may import; the rest is inside.
-__all__ = ["runner", "server"]
+Entry points alone name its modules: no other package imports them.
+"""

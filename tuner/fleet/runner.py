@@ -15,6 +15,7 @@ from tuner.core.remote_results import most_flop_per_s
 from tuner.core.requests import FleetRequest
 from tuner.core.runs import Baseline
 from tuner.fleet.driver import Driver, DriverConnection, alive_nodes, busy_devices
+from tuner.fleet.server import require_packages, server_of
 from tuner.fleet.work import (
     BASELINE,
     COMPILE,
@@ -287,6 +288,12 @@ class FleetRun:
 PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/concepts/fleet.md
 NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
 PENDING_PER_DEVICE: Final = 2  # of several devices; the run has as many more as one device
+
+
+def require_server(url: str) -> None:
+    """Raises UsageError for a database that is not on a server, and where a package is missing."""
+    server_of(url)
+    require_packages()
 
 
 def pending_limit(devices: int) -> int:

@@ -67,7 +67,7 @@ SIMULATOR_SOURCES: Sources = (
     "targets/gpu/arrays.py",
     "targets/gpu/block_sample.py",
     "targets/gpu/evaluator.py",
-    "targets/gpu/simulator.py",
+    "simulator/target/evaluator.py",
 )
 # What decides whether a result is right, by a number that is stored with each outcome: raise it where a
 # verdict may be another one, and outcomes of before are not reused. ``tests/mlir/test_verifier.py`` fails
@@ -92,7 +92,7 @@ SIMULATOR_VERIFIER_SOURCES: Sources = (
     *VERIFIER_SOURCES,
     "simulator",
     "targets/gpu/block_sample.py",
-    "targets/gpu/simulator.py",
+    "simulator/target/evaluator.py",
 )
 
 

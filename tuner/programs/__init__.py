@@ -1,14 +1,4 @@
 """Whole MLIR programs: compile, run, compare, time and tune."""
 
 # What other packages may import; the rest is internal.
-__all__ = [
-    "arguments",
-    "compile",
-    "documents",
-    "fusion_schedules",
-    "lowering",
-    "request",
-    "run",
-    "service",
-    "tuning",
-]
+__all__ = ["compile", "lowering", "request", "run", "tuning"]

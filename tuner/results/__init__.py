@@ -3,7 +3,6 @@
 # What other packages may import; the rest is inside.
 __all__ = [
     "best_trials",
-    "campaign_matrix",
     "database",
     "database_name",
     "differences",
@@ -11,6 +10,7 @@ __all__ = [
     "exported_trial",
     "output",
     "past_runs",
+    "portfolio",
     "regression",
     "report",
     "script_stages",

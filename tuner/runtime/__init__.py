@@ -6,6 +6,7 @@ __all__ = [
     "compiled_files",
     "cpu",
     "cuda",
+    "extensions",
     "process_state",
     "quantized_files",
     "timing",

@@ -1,9 +1,10 @@
-"""Search methods over a feasible set: one entry of SAMPLERS each."""
+"""Search methods over a feasible set: one entry of SAMPLERS each, or an entry point of an extension."""
 
 import importlib
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError, unknown_value
+from tuner.runtime.extensions import extensions, load
 
 if TYPE_CHECKING:
     from tuner.search.method import AbstractMethod, StudySampler
@@ -43,10 +44,11 @@ def make_sampler(
     from tuner.search.prior import decoded  # not at start-up
 
     def create(task: SearchTask) -> "AbstractMethod":
-        module, class_name = SAMPLERS.get(name, ("optuna_samplers", "OptunaRows"))
-        kind = getattr(importlib.import_module(f"tuner.search.{module}"), class_name)
-        method: AbstractMethod = kind(task) if name in SAMPLERS else kind(task, name.removeprefix(OPTUNA))
-        return method
+        if name.startswith(OPTUNA):
+            optuna_rows = importlib.import_module("tuner.search.optuna_samplers").OptunaRows
+            method: AbstractMethod = optuna_rows(task, name.removeprefix(OPTUNA))
+            return method
+        return _class_of(name)(task)
 
     levels = decoded(prior, feasible.rows) if prior else None
     task = SearchTask(feasible, Pool(feasible.rows, first), seed, levels)
@@ -57,4 +59,20 @@ def require_sampler(name: str) -> None:
     """Raises UsageError unless ``name`` is a sampler that ``make_sampler`` knows: "tpe", "optuna:gp", ..."""
     if name in SAMPLERS or (name.startswith(OPTUNA) and name.removeprefix(OPTUNA) in OPTUNA_NAMES):
         return
-    raise unknown_value("sampler", name, (*SAMPLERS, *(f"{OPTUNA}{each}" for each in OPTUNA_NAMES)))
+    known = sampler_names()
+    if name not in known:
+        raise unknown_value("sampler", name, known)
+
+
+def sampler_names() -> tuple[str, ...]:
+    """Returns the names of all samplers: the base's, those of extensions, Optuna's; imports none of them."""
+    return (*SAMPLERS, *extensions("samplers", SAMPLERS), *(f"{OPTUNA}{each}" for each in OPTUNA_NAMES))
+
+
+def _class_of(name: str) -> "type[AbstractMethod]":
+    if name not in SAMPLERS:
+        added: type[AbstractMethod] = load("samplers", name, SAMPLERS)
+        return added
+    module, class_name = SAMPLERS[name]
+    method: type[AbstractMethod] = getattr(importlib.import_module(f"tuner.search.{module}"), class_name)
+    return method

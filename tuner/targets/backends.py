@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tuner.core.candidate import CPU, CUDA, SIMULATOR, TargetName
 from tuner.core.errors import OpPlace, UsageError, unknown_value
@@ -13,6 +13,9 @@ from tuner.core.processors import PresentLoad, Processors
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings
 from tuner.targets.interface import MeasurementBackend, TargetBackend, TargetStatus
+
+if TYPE_CHECKING:
+    from tuner.search.cost_model.untimed import Predict
 
 
 class Apply(Protocol):
@@ -72,6 +75,12 @@ class Backends:
         """Returns whether a target compiles and runs here, or why not. Raises UsageError if unknown."""
         return self.kind(target).status() if target.has_machine else self.recordings.status
 
+    @property
+    def predict(self) -> "Predict":
+        """Returns a function that predicts the cycles of a GPU program, None where no target predicts any."""
+        predicting = (each.predict for each in self.kinds.values() if each.predict is not None)
+        return next(predicting, lambda _problem, _program: None)
+
     def targets(self) -> tuple[TargetStatus, ...]:
         """Returns the status on this machine of each target kind, then that of replays of recordings."""
         return (*(kind.status() for kind in self.kinds.values()), self.recordings.status)
@@ -118,11 +127,12 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:
         raise UsageError(f"chip {chip!r} cannot be combined with target {text!r}", "name the chip once")
-    names = (*backends.kinds, backends.recordings.status.name)
-    if name not in names:
+    replay = backends.recordings.status.name
+    kind = None if name == replay else backends.kinds.get(name)
+    if kind is None and name != replay:
+        names = (*backends.kinds, replay)
         error, meant = unknown_value("target", text, (AUTO, *names)), _meant(text, backends)
         raise UsageError(error.message, f"did you mean {meant}?" if meant else error.hint)
-    kind = backends.kinds.get(name)
     if kind is None and not chip:
         return TargetName(name, detail)  # of a recording
     if kind is not None and colon and kind.details and not chip:

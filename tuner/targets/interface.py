@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tuner.runtime.workers.protocol import Factory, Limits
     from tuner.runtime.workers.runner import RunnerOrder
     from tuner.runtime.workers.services import Environment
-    from tuner.simulator.device.kernels import RunLaunch
+    from tuner.search.cost_model.untimed import Predict
     from tuner.space.feasible_set import FeasibleSet
 
 
@@ -116,7 +116,7 @@ class OpenDevice(Protocol):
         /,
         *,
         write: "Callable[[str], object] | None" = None,
-        run_launch: "RunLaunch | None" = None,
+        run_launch: Callable[..., object] | None = None,
     ) -> "AbstractDevice":
         """Opens a device; ``order``, ``seed``, ``write`` and ``run_launch`` are for simulated ones."""
 
@@ -179,6 +179,7 @@ class TargetBackend:
     sources: tuple[str, ...] = ()  # files and folders of the package on which its code depends
     cross_compiled: "TargetBackend | None" = None  # of targets whose detail is another machine's processor
     details: tuple[str, ...] = ()  # the processors that ``cross_compiled`` takes: "znver4"
+    predict: "Predict | None" = None  # cycles of a program of machine code; None: of no use for this target
     tools: Callable[[], str] = lambda: ""  # what `tuner targets` adds to the status: ptxas, sensors
     baselines: BaselineChoice = ONE_BASELINE
 

@@ -12,4 +12,5 @@ __all__ = [
     "run",
     "run_steps",
     "tuned_run",
+    "untuned",
 ]

@@ -25,8 +25,8 @@ from benchmarks.gpu_visit.wgmma_kernels import (
 )
 from tuner.core.errors import UsageError
 from tuner.simulator.launch import Simulation
+from tuner.simulator.target.evaluator import simulate_program
 from tuner.targets.gpu.compiler import Ptxas, locate
-from tuner.targets.gpu.simulator import simulate_program
 
 CHIP = "sm_90a"
 KERNELS = micro_kernels()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Done, Tuner, require, require_fields
 from tests.texts import text_beside
-from tuner.cli.commands.run import noting_slowness
+from tuner.programs.commands.run import noting_slowness
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir

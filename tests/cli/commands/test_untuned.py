@@ -8,8 +8,8 @@ import pytest
 from tests.cli.conftest import Tuner, require
 from tests.library.dispatch.rules import configurations, machine, rule_of, ship
 from tuner.core.matmul import Matmul
+from tuner.simulator.target import cycle_model
 from tuner.space.scripts.header import read_provenance
-from tuner.targets.gpu import cycle_model
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir

@@ -20,9 +20,10 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.remote_results import PendingTrial
-from tuner.library.bundle import archive, exchange, session
-from tuner.library.bundle.exchange import predicted_first
-from tuner.targets.gpu.cycle_model import PredictedCycles
+from tuner.library.bundle import archive
+from tuner.search.cost_model import untimed
+from tuner.search.cost_model.untimed import PredictedCycles, predicted_first
+from tuner.simulator.target.cycle_model import predicted
 
 MIB = 1 << 20
 TRIALS = (
@@ -288,43 +289,43 @@ def test_more_promise_comes_first() -> None:
         (LARGE, program(blocks=528), program(blocks=265)),  # a wave for one block
         (LARGE, program(blocks=1024), program(blocks=4)),  # four blocks leave most of the GPU idle
     ):
-        assert session.promise(problem, better, 132) < session.promise(problem, worse, 132), better
+        assert untimed.promise(problem, better, 132) < untimed.promise(problem, worse, 132), better
         trials = (pending(0, problem, worse), pending(1, problem, better))
-        assert numbers(session.best_first(trials)) == [1, 0]
+        assert numbers(untimed.best_first(trials)) == [1, 0]
 
 
 def test_the_order_keeps_problems_together_depends_on_the_gpu_and_is_said_in_words() -> None:
     trials = (pending(0, LARGE), pending(1, PROBLEM), pending(2, LARGE), pending(3, PROBLEM))
-    assert numbers(session.best_first(trials)) == [0, 2, 1, 3]
-    assert numbers(session.best_first((pending(5), pending(3)))) == [3, 5]
-    facts = session.deciding_facts(pending(0, HALF, program("fma.rn.f32", blocks=264, spills=4)), 132)
+    assert numbers(untimed.best_first(trials)) == [0, 2, 1, 3]
+    assert numbers(untimed.best_first((pending(5), pending(3)))) == [3, 5]
+    facts = untimed.deciding_facts(pending(0, HALF, program("fma.rn.f32", blocks=264, spills=4)), 132)
     assert facts.startswith("tensor cores idle, 4 bytes spilled, 264 blocks, of which 132 x ")
     assert re.search(r" run at once, [\d.]+ bytes read per flop, occupancy \d+%$", facts)
-    predicted = session.deciding_facts(replace(pending(0), predicted_cycles=1234.4), 132)
+    predicted = untimed.deciding_facts(replace(pending(0), predicted_cycles=1234.4), 132)
     assert " run at once, 1234 predicted cycles" in predicted
     many, few = program(blocks=264), program(blocks=200)
-    assert session.promise(LARGE, many, 132) < session.promise(LARGE, few, 132)
-    assert session.promise(LARGE, few, 100) < session.promise(LARGE, many, 100)
+    assert untimed.promise(LARGE, many, 132) < untimed.promise(LARGE, few, 132)
+    assert untimed.promise(LARGE, few, 100) < untimed.promise(LARGE, many, 100)
 
 
-def test_what_is_predicted_to_cost_least_comes_first_then_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_predicted_to_cost_least_comes_first_then_the_rest() -> None:
     looked_at: list[KernelProgram] = []
 
     def cheaper_than_before(_problem: Problem, program: KernelProgram) -> PredictedCycles:
         looked_at.append(program)
         return PredictedCycles(100.0 - len(looked_at), None)
 
-    monkeypatch.setattr(exchange, "predicted", cheaper_than_before)
-    found = predicted_first((pending(0), pending(1), pending(2)))
+    found = predicted_first((pending(0), pending(1), pending(2)), cheaper_than_before)
     assert numbers(found) == [2, 1, 0]
     assert [trial.predicted_cycles for trial in found] == [97.0, 98.0, 99.0]
     assert len(looked_at) == 3
-    assert numbers(predicted_first((pending(number) for number in range(4)), looked_at=2)) == [1, 0, 2, 3]
+    trials = (pending(number) for number in range(4))
+    assert numbers(predicted_first(trials, cheaper_than_before, looked_at=2)) == [1, 0, 2, 3]
     assert len(looked_at) == 5
 
 
 def test_what_cannot_be_looked_at_is_not_left_out() -> None:
-    found = predicted_first((pending(1), pending(0)))  # their cubin is none
+    found = predicted_first((pending(1), pending(0)), predicted)  # their cubin is none
     assert numbers(found) == [0, 1]
     assert [trial.predicted_cycles for trial in found] == [None, None]
 

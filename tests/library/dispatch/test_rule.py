@@ -25,14 +25,14 @@ from tuner.core.machine import Compiler
 from tuner.core.matmul import Matmul
 from tuner.core.reliability import RELIABLE
 from tuner.db.store import Store
-from tuner.library.dispatch import portfolio
-from tuner.library.dispatch.portfolio import (
+from tuner.results import portfolio
+from tuner.results.campaign_matrix import FAILED, campaign_matrix
+from tuner.results.portfolio import (
     MeasuredCampaign,
     campaign_portfolio,
     distilled,
     measured_portfolio,
 )
-from tuner.results.campaign_matrix import FAILED, campaign_matrix
 from tuner.space.file.reading import parse_space
 from tuner.targets.backends import Backends
 from tuner.tuning.campaign import begin_campaign

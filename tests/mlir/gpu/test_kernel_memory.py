@@ -20,7 +20,7 @@ from tuner.mlir import transform
 from tuner.mlir.gpu import kernel_memory, lowering
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.targets.gpu.simulator import simulated_launches
+from tuner.simulator.target.evaluator import simulated_launches
 
 TILE = "memref<16x16xf32, #gpu.address_space<workgroup>>"
 COPY = f"memref.copy %a, %t : memref<16x16xf32> to {TILE}"

@@ -13,11 +13,10 @@ from tests.tuning.fakes import present
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.search.cost_model.gpu import LATENCY
+from tuner.search.cost_model.untimed import BusyCycles
 from tuner.simulator.memory.access_log import Access
-from tuner.targets.gpu import cycle_model
-from tuner.targets.gpu import sass as module
-from tuner.targets.gpu.compiler import Tool, find_ptxas, locate
-from tuner.targets.gpu.cycle_model import (
+from tuner.simulator.target import cycle_model
+from tuner.simulator.target.cycle_model import (
     BlockWork,
     KernelCounts,
     critical_path,
@@ -25,6 +24,8 @@ from tuner.targets.gpu.cycle_model import (
     memory_cycles,
     register_reads,
 )
+from tuner.targets.gpu import sass as module
+from tuner.targets.gpu.compiler import Tool, find_ptxas, locate
 from tuner.targets.gpu.sass import Kernel, MachineInstruction, read_kernels, sass
 
 # What ``nvdisasm -c -hex`` prints of kernels that are written by hand.
@@ -301,7 +302,7 @@ def builder() -> Builder:
     return Builder("sm_80")
 
 
-def parts(builder: Builder, wanted: Point) -> tuple[float, cycle_model.BusyCycles]:
+def parts(builder: Builder, wanted: Point) -> tuple[float, BusyCycles]:
     found = present(cycle_model.predicted(wanted.problem, builder.build(wanted).program))
     return found.cycles, present(found.parts)
 

@@ -27,9 +27,9 @@ from tuner.core.records import Verdict
 from tuner.simulator.device.memory import SimulatedMemory
 from tuner.simulator.ptx.defects import SimulationError
 from tuner.simulator.ptx.geometry import whole_clusters
-from tuner.targets.gpu import simulator
+from tuner.simulator.target import evaluator as simulator
+from tuner.simulator.target.evaluator import SimulatorEvaluator, simulate_program, simulated_launches
 from tuner.targets.gpu.compiler import GpuCompiler, find_ptxas
-from tuner.targets.gpu.simulator import SimulatorEvaluator, simulate_program, simulated_launches
 
 SMALL = Matmul(64, 64, 32)
 WIDE = Matmul(64 * 4 - 9, 64 * 6 - 1, 40, "f16")

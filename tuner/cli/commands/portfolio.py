@@ -18,16 +18,16 @@ from tuner.cli.session import ended_by_signals
 from tuner.core.candidate import candidate_document
 from tuner.core.reliability import reliability_of_all
 from tuner.core.serialization import seconds_text
-from tuner.library.dispatch.portfolio import measured_portfolio, rule_of
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, knobs_text, problem_text, wrapped
+from tuner.results.portfolio import measured_portfolio, rule_of
 from tuner.tuning.events import Interruption
 from tuner.tuning.rule import rule_text
 
 if TYPE_CHECKING:
     from tuner.analysis.portfolio import Regret
     from tuner.db.store import Store
-    from tuner.library.dispatch.portfolio import CampaignPortfolio
+    from tuner.results.portfolio import CampaignPortfolio
     from tuner.targets.backends import Backends
 
 

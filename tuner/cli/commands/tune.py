@@ -12,6 +12,7 @@ import click
 
 from tuner.analysis.ratios import Comparable, NotComparable, best_compromise, between_trials
 from tuner.cli.main import FAILED, screen_columns
+from tuner.cli.operations import added_operations, operation_of, programs
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
     CampaignNumber,
@@ -28,6 +29,7 @@ from tuner.cli.options import (
     popped_problem,
     print_json,
     problem_options,
+    remote_runners,
     run_limit,
     run_request,
     space_option,
@@ -37,6 +39,7 @@ from tuner.cli.options import (
 from tuner.cli.session import exit_code, print_interrupted, print_stored, require_no_arguments, run_session
 from tuner.core.candidate import TargetName, candidate_document
 from tuner.core.errors import Failure, UsageError
+from tuner.core.problem import OPERATIONS
 from tuner.core.runs import TrialQuery
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import knobs_line, wrapped
@@ -44,6 +47,7 @@ from tuner.search.samplers import OPTUNA, SAMPLERS
 
 if TYPE_CHECKING:
     from tuner.analysis.ratios import Compromise
+    from tuner.cli.operations import TunedOperation
     from tuner.core.requests import FleetRequest
     from tuner.db.store import Store
     from tuner.targets.backends import Backends
@@ -215,10 +219,9 @@ def tune(
     if is_campaign:
         parts = (context, backends, database, as_json, fleet is not None)
         context.exit(_tune_campaign(parts, shapes, resume, arguments))
-    if is_payload(arguments["operation"]) and resume is None:
-        from tuner.cli.commands.tune_program import tune_payload  # of programs alone: loads MLIR
-
-        context.exit(tune_payload(context, backends, database, as_json, **arguments))
+    operation = None if resume is not None else _operation(arguments["operation"])
+    if operation is not None:
+        context.exit(operation.tune(context, backends, database, as_json, **arguments))
     _reject_program_options(context, entry=arguments.pop("entry"), arg=arguments.pop("arguments"))
     if resume is None and arguments["trials"] == 0:
         context.exit(_print_untuned(context, backends, arguments, as_json=as_json))
@@ -237,7 +240,7 @@ def tune(
             print_json(several_document(all_tuned, store))
         else:
             for each in all_tuned:
-                _print(each, store, as_json, database, resume_with)
+                _print(local_backends, each, store, as_json, database, resume_with)
             if len(all_tuned) > 1:
                 print("\n".join(wrapped(compromise_lines(all_tuned, store), screen_columns())))
     print_stored(database)
@@ -247,12 +250,20 @@ def tune(
     context.exit(max(map(exit_code, all_tuned)))
 
 
+def _operation(name: str | None) -> "TunedOperation | None":
+    """Returns the operation of an extension, or what tunes programs; None for one of ``tuner.core``."""
+    if is_payload(name):
+        return programs()
+    is_added = name is not None and name not in OPERATIONS and name in added_operations()
+    return operation_of(name) if is_added and name else None
+
+
 def _print_untuned(
     context: click.Context, backends: "Backends", arguments: dict[str, Any], *, as_json: bool
 ) -> int:
     """Prints what would be used without a search; nothing is timed or stored."""
-    from tuner.library.untuned import untuned_choice  # not at start-up
     from tuner.tuning.request import run_settings  # not at start-up
+    from tuner.tuning.untuned import untuned_choice  # not at start-up
 
     given = typed_options(context, SEARCH_OPTIONS)
     problem = popped_problem(context, arguments, EXAMPLE_SIZES)
@@ -310,14 +321,12 @@ def _checked_campaign(
 
 def _on_fleet(backends: "Backends", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Backends":
     """Returns backends that let a fleet's nodes do the work; with --on, sets the target in ``arguments``."""
-    from tuner.fleet.runner import fleet_backends  # not at start-up
-
     operation = arguments["operation"]
     if is_payload(operation):
         raise UsageError(f"--fleet cannot be combined with {operation}: programs run on this machine")
     if operation is not None and fleet.on:
         arguments["target"] = _first_target(fleet, arguments["target"])
-    return fleet_backends(backends, fleet)
+    return remote_runners().fleet_backends(backends, fleet)
 
 
 def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
@@ -336,7 +345,14 @@ def _reject_program_options(context: click.Context, **arguments: object) -> None
             raise UsageError(line, f"tuner tune payload.mlir{options}")
 
 
-def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None, resume_with: str) -> None:
+def _print(
+    backends: "Backends",
+    tuned: "TunedRun",
+    store: "Store",
+    as_json: bool,
+    database: str | None,
+    resume_with: str,
+) -> None:
     from tuner.results.best_trials import other_winners  # not at start-up
     from tuner.results.database_name import database_text  # not at start-up
     from tuner.results.output.json_documents import tune_document  # not at start-up
@@ -355,10 +371,10 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
         lines = result_lines(tuned, tuned.selected, arguments) + other_cache_lines(others)
         print("\n".join(wrapped(lines)))
     elif tuned.has_worked:
-        from tuner.library.bundle.exchange import predicted_first  # not at start-up
-        from tuner.library.bundle.session import deciding_facts  # not at start-up
+        from tuner.search.cost_model.untimed import deciding_facts, predicted_first  # not at start-up
 
-        promising = predicted_first(store.pending(TrialQuery(run=tuned.run.id)), PREDICTED_LIMIT)
+        pending = store.pending(TrialQuery(run=tuned.run.id))
+        promising = predicted_first(pending, backends.predict, PREDICTED_LIMIT)
         facts = deciding_facts(promising[0]) if promising else ""
         print("\n".join(wrapped(verified_lines(tuned, promising, arguments, facts))))
     if tuned.is_interrupted:
@@ -386,9 +402,8 @@ def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | Non
 
 def _first_target(fleet: "FleetRequest", target: str) -> str:
     """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself."""
-    from tuner.fleet.runner import target_on  # not at start-up
-
     wanted = TargetName.parse(target)
+    target_on = remote_runners().target_on
     first, *_ = [target_on(fleet, given, wanted.kind).text for given in fleet.on]
     return first if wanted.has_machine else target
 
@@ -397,15 +412,15 @@ def _transfer_runs(
     backends: "Backends", fleet: "FleetRequest", source_run: "TunedRun", store: "Store"
 ) -> "Iterator[TunedRun]":
     """Tunes on each further machine class of --on, one after another, and yields its run."""
-    from tuner.fleet.runner import fleet_backends, target_on  # not at start-up
     from tuner.tuning.run import transfer_settings  # not at start-up
 
     tuned = source_run
+    runners = remote_runners()
     for given in fleet.on[1:]:
         if tuned.is_interrupted or not tuned.has_worked:
             return
-        target = target_on(fleet, given, source_run.run.settings.target.kind)
-        there = fleet_backends(backends, replace(fleet, machine=given, on=()))
+        target = runners.target_on(fleet, given, source_run.run.settings.target.kind)
+        there = runners.fleet_backends(backends, replace(fleet, machine=given, on=()))
         settings, begun = transfer_settings(source_run.run, target, there, store)
         tuned = run_session(there, store, settings, begun)
         yield tuned

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.commands.tune_program import print_program, resumed_program
 from tuner.cli.main import BEGAN_S, screen_columns
+from tuner.cli.operations import programs
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
     PROBLEM_OPTIONS,
@@ -47,7 +47,6 @@ from tuner.core.problem import (
 )
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.serialization import read_text
-from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.results.database_name import database_text
 from tuner.results.output.formatting import wrapped
 from tuner.results.output.program_tables import campaign_document, campaign_lines
@@ -196,7 +195,7 @@ def tune_shapes(
     run_options = {name: typed for name, typed in options.items() if name not in of_others}
     run_options["warm_start"] = False  # problems of the campaign are each other's warm start
     is_model = file.suffix.lower() == SUFFIX
-    problems, left_out = model_contractions(file) if is_model else (read_shapes(file), ())
+    problems, left_out = programs().contractions(file) if is_model else (read_shapes(file), ())
     for line in left_out:
         print(f"note: left out: {line}", file=sys.stderr)
     settings, members = campaign_settings(
@@ -220,16 +219,16 @@ def resume_shapes(
     """Resumes a campaign as ``tune_shapes`` tunes one; of ``options``, --trials and --budget are allowed."""
     limit = run_limit(options.pop("trials"), options.pop("budget"))
     require_no_arguments(context, options)
-    program = None
+    printed: int | str = ""
     with open_known_store(database) as store:
         tuned = _session(lambda *parts: resume_campaign(campaign, backends, store, *parts, limit=limit))
         source = tuned.campaign.settings.program
         if source is not None and not is_on_fleet and not tuned.is_interrupted:
-            program = resumed_program(tuned, source, backends, store, database)
-    if isinstance(program, str):
-        print(f"note: the program is not timed: {program}", file=sys.stderr)
-    elif program is not None:
-        return print_program(program, as_json, database)
+            printed = programs().resume(tuned, source, backends, store, database, as_json)
+    if isinstance(printed, int):
+        return printed
+    if printed:
+        print(f"note: the program is not timed: {printed}", file=sys.stderr)
     return _print(tuned, as_json, database, is_on_fleet=is_on_fleet)
 
 

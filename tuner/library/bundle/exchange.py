@@ -3,7 +3,7 @@
 import datetime
 import itertools
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,25 +14,12 @@ from tuner.core.remote_results import PendingTrial
 from tuner.core.requests import tune_command
 from tuner.core.runs import Imported, TaskQuery, TrialQuery
 from tuner.library.bundle.archive import pack, read_results
-from tuner.library.bundle.session import best_first
-from tuner.targets.gpu.cycle_model import predicted
+from tuner.search.cost_model.untimed import predicted_first
+from tuner.targets.registry import real_backends
 from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-
-
-LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a second each
-
-
-def predicted_first(trials: Iterable[PendingTrial], looked_at: int = LOOKED_AT) -> tuple[PendingTrial, ...]:
-    """Returns trials as ``best_first``, the first ``looked_at`` of each problem by predicted cycles."""
-    ordered: list[PendingTrial] = []
-    for _, group in itertools.groupby(best_first(trials), key=lambda trial: trial.problem):
-        for number, trial in enumerate(group):
-            work = predicted(trial.problem, trial.program) if number < looked_at else None
-            ordered.append(trial if work is None else replace(trial, predicted_cycles=work.cycles))
-    return best_first(ordered)
 
 
 EXAMPLE = TaskQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # for hints without a task
@@ -47,7 +34,9 @@ def choose_pending(
     there is none.
     """
     found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
-    by_problem = itertools.groupby(predicted_first(found), key=lambda trial: trial.problem)
+    by_problem = itertools.groupby(
+        predicted_first(found, real_backends().predict), key=lambda trial: trial.problem
+    )
     chosen = tuple(trial for _, group in by_problem for trial in itertools.islice(group, limit))
     if not chosen:
         target = f"simulator:{chip}" if chip else "simulator"

@@ -3,3 +3,6 @@
 In all modules ``columns`` is the width of the terminal in characters, None without a limit; ``database_text``
 is the ``--db`` option of suggested commands, with a leading space, "" for the default database.
 """
+
+# What other packages may import; the rest is inside.
+__all__ = ["files", "formatting", "json_documents", "program_tables", "progress", "run_result", "tables"]

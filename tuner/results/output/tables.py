@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tuner.core.records import PassSeconds
-    from tuner.targets.gpu.cycle_model import PredictedCycles
+    from tuner.search.cost_model.untimed import PredictedCycles
     from tuner.tuning.tuned_run import TunedRun
 
 

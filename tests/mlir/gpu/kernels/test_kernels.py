@@ -15,7 +15,7 @@ from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram
 from tuner.mlir.gpu import lowering
 from tuner.search.cost_model.occupancy import require_launchable
-from tuner.targets.gpu import simulator
+from tuner.simulator.target import evaluator as simulator
 from tuner.targets.gpu.compiler import find_ptxas
 
 Array = NDArray[Any]

@@ -15,7 +15,7 @@ from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.lowering import lower_to_program
 from tuner.payload.gpu import Scratch, gpu_payload_mlir
-from tuner.targets.gpu.simulator import simulate_program
+from tuner.simulator.target.evaluator import simulate_program
 
 pytestmark = pytest.mark.mlir
 M, N, K = 72, 132, 100

@@ -13,7 +13,7 @@ from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import compiled, mma_sync, require_right, wgmma
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.targets.gpu.simulator import simulate_program
+from tuner.simulator.target.evaluator import simulate_program
 
 pytestmark = pytest.mark.mlir
 WAIT = r"mbarrier\.try_wait\.parity\.shared\.b64 P1, [^;]*;"  # of any role

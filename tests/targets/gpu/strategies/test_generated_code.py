@@ -19,10 +19,10 @@ from tuner.core.problem import Problem
 from tuner.payload.reference import draw, draw_base, output_dtype
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.simulator.ptx.geometry import Index3
+from tuner.simulator.target.cycle_model import main_loop
+from tuner.simulator.target.evaluator import simulate_program
 from tuner.targets.gpu.compiler import Ptxas, find_ptxas, locate
-from tuner.targets.gpu.cycle_model import main_loop
 from tuner.targets.gpu.sass import listing_of, read_kernels
-from tuner.targets.gpu.simulator import simulate_program
 
 pytestmark = pytest.mark.mlir
 SEED_CASE = Matmul(5376, 2048, 5376)

@@ -18,10 +18,10 @@ from tuner.core.problem import (
     Problem,
 )
 from tuner.payload.reference import draw, draw_base, output_dtype
+from tuner.simulator.target.cycle_model import register_reads
+from tuner.simulator.target.evaluator import simulate_program
 from tuner.targets.gpu.compiler import Ptxas
-from tuner.targets.gpu.cycle_model import register_reads
 from tuner.targets.gpu.sass import listing_of, nvdisasm, read_kernels
-from tuner.targets.gpu.simulator import simulate_program
 
 pytestmark = pytest.mark.mlir
 SQUARE = Matmul(4096, 4096, 4096, layout="tn")

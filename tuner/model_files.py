@@ -1,22 +1,19 @@
-"""Payloads that the command line takes: MLIR files, stdin, PyTorch models; and the baselines of a model.
+"""Programs that are PyTorch models: their MLIR text, and the baselines that a tuned model is timed next to.
 
 A model is ``model.pt2``, or ``model.py:function``, whose function returns a module and its example inputs:
 ``return module, (x,)``. That is the user's own code, so it runs in a child process.
 """
 
-import re
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tuner.cli.options import MODEL_FUNCTION, is_model
+from tuner.cli.options import MODEL_FUNCTION
 from tuner.core.errors import Stage, TunerError, UsageError, failing_at, nearest
 from tuner.core.programs import EAGER, ProgramBaseline
-from tuner.core.serialization import read_text_or_stdin, unreadable
+from tuner.core.serialization import unreadable
 from tuner.programs.request import ProgramRequest
 from tuner.runtime.workers.worker import call_in_child
-from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 BASELINES_TIMEOUT_S = 900.0  # compiling a large model by inductor three times takes minutes
 
 
-def model_baselines_in_child(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
+def baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     """Returns the baselines of a model, timed next to its program; a failure is the reason of each."""
     try:
         return call_in_child("baselines", partial(model_baselines, request), BASELINES_TIMEOUT_S)
@@ -60,7 +57,7 @@ EXPORT_TIMEOUT_S = 600.0
 NO_TORCH = "pip install 'torch>=2.6'"
 
 
-def model_text_in_child(name: str) -> str:
+def text(name: str) -> str:
     """Returns the payload of a model. Raises UsageError for one that torch-mlir refuses, without PyTorch."""
     return call_in_child("model", partial(_bound_text, name), EXPORT_TIMEOUT_S)
 
@@ -71,7 +68,7 @@ def _bound_text(name: str) -> str:
 
 
 def model_text(name: str) -> str:
-    """Returns the payload of a model, made in this process. Raises UsageError as ``model_text_in_child``."""
+    """Returns the payload of a model, made in this process. Raises UsageError as ``text``."""
     from tuner.torch.export import export_module  # not at start-up
     from tuner.torch.lowering import lower_in_process  # not at start-up
 
@@ -115,53 +112,3 @@ def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:
         raise UsageError(f"{path}:{function}: must return (module, example inputs)")
     module, inputs = returned
     return module, inputs if isinstance(inputs, tuple) else (inputs,)
-
-
-SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
-FUNCTION = re.compile(r"^[^/\n]*\b(?:func|llvm)\.func\b", re.MULTILINE)
-
-
-# ends of names of files that are not MLIR
-OTHER_FILES = frozenset(
-    {
-        *(".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".o", ".so", ".ll", ".bc", ".ptx", ".cubin"),
-        *(".csv", ".html", ".ipynb", ".json", ".md", ".rst", ".toml", ".yaml", ".yml"),
-        *(".onnx", ".pt", ".pth", ".safetensors"),
-    }
-)
-
-
-def require_kind_of_payload(payload: Path) -> None:
-    """Raises UsageError for a file that, by its name, is neither MLIR nor a PyTorch model."""
-    name = str(payload)
-    if payload.suffix == ".py":
-        line = f"{name}: found a Python file, allowed MLIR text, or FILE.py:FUNCTION of a PyTorch model"
-        raise UsageError(line, f"{name}:FUNCTION, which returns (module, example inputs)")
-    if payload.suffix in OTHER_FILES:
-        line = f"{name}: found a {payload.suffix} file, allowed MLIR text (.mlir), FILE.py:FUNCTION, FILE.pt2"
-        hint = "a PyTorch model: FILE.py:FUNCTION, which returns (module, example inputs)"
-        raise UsageError(line, hint if payload.suffix in (".pt", ".pth", ".onnx") else "")
-
-
-@dataclass(frozen=True)
-class PayloadText:
-    """MLIR text of a program, and the text before the schedule that its file holds for itself."""
-
-    text: str  # schedules are applied
-    written: str  # what results are compared with: a schedule may be wrong
-
-
-def read_payload_text(payload: Path) -> PayloadText:
-    """Returns MLIR text of a file, of stdin ("-") or of a model; schedules in the file are applied to it."""
-    name = str(payload)
-    if is_model(name):
-        text = model_text_in_child(name)
-        return PayloadText(text, text)
-    require_kind_of_payload(payload)
-    text = read_text_or_stdin(payload, "MLIR text")
-    if SCHEDULE not in text:
-        return PayloadText(text, text)
-    if not FUNCTION.search(text):
-        line = f"{name}: is a transform script, not a program: it has no function"
-        raise UsageError(line, f"tuner apply {name} PROGRAM.mlir")
-    return PayloadText(real_backends().apply(text, text), text)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.models import read_payload_text, require_kind_of_payload
 from tuner.cli.options import (
     PROBLEM_OPTIONS,
     backends_of,
@@ -26,7 +25,7 @@ from tuner.cli.session import settings_given
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import Script
 from tuner.core.problem import OPERATIONS
-from tuner.library.untuned import untuned_choice
+from tuner.programs.commands.payload_text import read_payload_text, require_kind_of_payload
 from tuner.programs.request import (
     FORMS,
     STEPS,
@@ -41,6 +40,7 @@ from tuner.results.output.files import write_atomically
 from tuner.results.script_stages import ASSEMBLY, SCRIPT_STAGES, script_stages
 from tuner.targets.backends import named_target
 from tuner.tuning.request import run_settings
+from tuner.tuning.untuned import untuned_choice
 
 if TYPE_CHECKING:
     from tuner.core.candidate import TargetName

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.main import DONE, FAILED, screen_columns
-from tuner.cli.models import read_payload_text
 from tuner.cli.options import (
     backends_of,
     database_option,
@@ -25,6 +24,7 @@ from tuner.cli.options import (
 from tuner.core.errors import UsageError
 from tuner.core.programs import LOOPS, TUNED, DeviceWork
 from tuner.core.serialization import seconds_text
+from tuner.programs.commands.payload_text import read_payload_text
 from tuner.programs.documents import run_document
 from tuner.programs.request import (
     FORMS,

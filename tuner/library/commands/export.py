@@ -5,7 +5,6 @@ import json
 import shlex
 import shutil
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +30,9 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.runs import Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.serialization import encode, read_text
-from tuner.library.c.writer import c_files
 from tuner.library.entries import gpu_entries, library_entries
-from tuner.library.library import FORMATS, STOCK_FORMATS, VERSIONS, LibraryText, for_version, merged, suitable
+from tuner.library.formats import DATA_FORMATS, TRIAL_FORMATS, library_format, library_formats
+from tuner.library.library import VERSIONS, LibraryText, for_version, merged, suitable
 from tuner.results.best_trials import best_known, best_stock
 from tuner.results.exported_trial import exported, exported_files, require_bound, source_file, stock_file
 from tuner.results.output.files import require_folder, write_atomically, write_folder
@@ -60,12 +59,7 @@ if TYPE_CHECKING:
 
 
 MLIR_OPT_NAMES = ("mlir-opt", "mlir-opt-23", "mlir-opt-22")  # of LLVM, of Debian's packages
-EXPORT_FORMATS = ("script", "provenance", "source", "payload", "ptx", "cubin", "json", "t4", *FORMATS)
-DATA_FORMATS = (
-    "json",
-    "t4",
-    "provenance",
-)  # documents about a trial; the other formats are made from its script
+EXPORT_FORMATS = (*TRIAL_FORMATS, *library_formats())
 
 
 @click.command()
@@ -181,7 +175,7 @@ def export(
     form = form or ("json" if as_json else "script")
     if constants and form != "script":
         raise UsageError(f"--constants cannot be combined with --format {form}", "--format script")
-    if form in FORMATS:
+    if form not in TRIAL_FORMATS:
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
         export_library(
@@ -236,8 +230,8 @@ OF_UNTUNED = (*OF_ONE_PROBLEM, "target", "threads", "is_stock", "untuned", "outp
 
 def _export_untuned(context: click.Context, output: Path | None, *, as_json: bool, **arguments: Any) -> None:
     """Writes or prints the script that a problem has without a search; nothing is timed or stored."""
-    from tuner.library.untuned import untuned_choice  # loads the strategies
     from tuner.tuning.request import run_settings  # not at start-up
+    from tuner.tuning.untuned import untuned_choice  # loads the strategies
 
     others = settings_given(context, context.params.keys() - {*OF_UNTUNED, "operation", "shape"})
     if others:
@@ -490,8 +484,6 @@ def export_merged(libraries: tuple[Path, ...], output: Path | None, *, as_json: 
         print_json({"files": [str(output)], "entries": whole.entries, "compared": duels})
 
 
-GPU_FORMATS = ("c",)  # others have schedules for CPUs alone
-PACKING_FORMATS = ("c",)  # that hold quantized weights, and the code that packs these
 WITH_DEFAULTS = ("align", "cache")  # options whose defaults narrow the results as well
 FROM_TYPED = ("operation", "shape", "dtype", "layout", "epilogue", "target", "machine", "threads")
 
@@ -514,7 +506,8 @@ def export_library(
     An option that was not typed does not narrow the problems, except --align and --cache, and --threads,
     which is 1 then; with --run and --campaign these do not narrow either.
     """
-    if prefix is not None and form != "c":
+    written_as = library_format(form)
+    if prefix is not None and not written_as.takes_prefix:
         raise UsageError(f"--prefix cannot be combined with --format {form}: it begins names of C")
     if folder is None:
         raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
@@ -523,15 +516,14 @@ def export_library(
         if campaign is not None:
             runs += tuple(run.id for run in store.campaign(campaign).runs)
         task = _task(context, bool(runs))
-        if form in GPU_FORMATS and _is_on_gpu(store, task, runs):
+        if written_as.takes_gpu_entries and _is_on_gpu(store, task, runs):
             found = gpu_entries(store, task, runs)
-        elif form in STOCK_FORMATS:
+        elif written_as.is_stock:
             found = suitable(library_entries(store, backends_of(context), task, runs, stock_only=True))
         else:
-            kinds = {"stock_only": stock_only, "packs_weights": form in PACKING_FORMATS}
+            kinds = {"stock_only": stock_only, "packs_weights": written_as.packs_weights}
             found = library_entries(store, backends_of(context), task, runs, **kinds)
-    write = FORMATS[form]() if prefix is None else partial(c_files, prefix=prefix)
-    files = write(found.entries)
+    files = written_as.files(found.entries, prefix)
     if version is not None:
         files = tuple(for_version(version, file) for file in files)
     paths = write_folder(folder, {file.name: file.content for file in files})

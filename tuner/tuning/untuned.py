@@ -18,6 +18,7 @@ from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
 from tuner.core.runs import RunSettings
 from tuner.core.serialization import encode, utc_text
+from tuner.search.cost_model.untimed import Predict
 from tuner.space.scripts.header import ScriptProvenance, custom_ops, instructions_needed
 from tuner.targets.backends import Backends
 from tuner.targets.interface import Bind, Plan
@@ -124,7 +125,7 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
     bind = source.bind(settings.strategies, settings.problem, settings.threads, machine)
     picks: Iterable[_Pick]
     if machine.chip:
-        picks = _by_machine_code(settings, plan, bind)
+        picks = _by_machine_code(settings, plan, bind, backends.predict)
     else:
         picks = itertools.chain(_by_shipped(settings, machine, plan, bind), _by_model(machine, plan, bind))
     pick = next((each for each in picks if not (is_stock and custom_ops(each.script.text))), None)
@@ -158,10 +159,9 @@ def _by_model(machine: Machine, plan: Plan, bind: Bind) -> Iterator[_Pick]:
             yield _Pick(candidate, bind(candidate), origin, speed)
 
 
-def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind) -> list[_Pick]:
+def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind, predict: Predict) -> list[_Pick]:
     """Returns the configurations that compile, by predicted cycles; without nvdisasm in their given order."""
     from tuner.targets.gpu.compiler import GpuCompiler  # loads MLIR
-    from tuner.targets.gpu.cycle_model import predicted  # loads MLIR
 
     compiler, found = GpuCompiler(chip_of(settings.target.detail)), []
     for row in tuple(dict.fromkeys((*plan.first, *plan.seeds({}))))[:MACHINE_CODES]:
@@ -173,7 +173,7 @@ def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind) -> list[_Pic
             continue
         if artifact.refusal is not None or artifact.program is None:
             continue
-        work = predicted(settings.problem, artifact.program)
+        work = predict(settings.problem, artifact.program)
         found.append((None if work is None else work.cycles, candidate, script))
     unknown = UNKNOWN_SPEED.format("a GPU")
     by_code = f"the least predicted cycles of the machine code of {len(found)} configurations"

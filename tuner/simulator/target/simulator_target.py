@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from tuner.core.candidate import SIMULATOR, TargetName
 from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
@@ -18,6 +19,7 @@ from tuner.targets.interface import ProgramSupport, RunnerChildren, TargetBacken
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice, StreamOrder
+    from tuner.search.cost_model.untimed import PredictedCycles
     from tuner.simulator.device.kernels import RunLaunch
 
 EVALUATION_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a busy machine
@@ -36,7 +38,7 @@ def _status() -> TargetStatus:
 def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
     return RunnerChildren(
         compiler=cuda.compiler_factory(target),
-        evaluator=Factory("tuner.targets.gpu.simulator:SimulatorEvaluator"),
+        evaluator=Factory("tuner.simulator.target.evaluator:SimulatorEvaluator"),
         limits=simulator_limits(child_memory_bytes(problem)),
         environment=library_environment(1),  # the other cores compile
     )
@@ -48,11 +50,19 @@ def _open_device(
     seed: int,
     *,
     write: "Callable[[str], object] | None" = None,
-    run_launch: "RunLaunch | None" = None,
+    run_launch: Callable[..., object] | None = None,
 ) -> "AbstractDevice":
     from tuner.simulator.device.simulated_device import SimulatedDevice  # loads ml_dtypes
 
-    return SimulatedDevice(chip, cast("StreamOrder", order), seed, write, run_launch)
+    return SimulatedDevice(
+        chip, cast("StreamOrder", order), seed, write, cast("RunLaunch | None", run_launch)
+    )
+
+
+def _predicted(problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+    from tuner.simulator.target.cycle_model import predicted  # loads the simulator
+
+    return predicted(problem, program)
 
 
 KIND = TargetBackend(
@@ -72,5 +82,6 @@ KIND = TargetBackend(
     require_types=cuda.require_chip_types,
     programs=ProgramSupport(_open_device, is_simulated=True),
     sources=SIMULATOR_SOURCES,
+    predict=_predicted,
     tools=cuda.assembler_text,
 )

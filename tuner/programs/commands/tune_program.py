@@ -13,9 +13,7 @@ import click
 
 from tuner.analysis.ratios import NotComparable
 from tuner.analysis.selected_result import timed
-from tuner.cli.commands.run import report_lines
 from tuner.cli.main import BEGAN_S, screen_columns
-from tuner.cli.models import model_baselines_in_child, read_payload_text
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
     PROBLEM_OPTIONS,
@@ -30,9 +28,11 @@ from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, pr
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
-from tuner.core.programs import ALL, BASELINE_SETS, ProgramSource
+from tuner.core.programs import ALL, BASELINE_SETS, ProgramBaseline, ProgramSource
 from tuner.core.records import Measurement
 from tuner.core.serialization import seconds_text
+from tuner.programs.commands.payload_text import model_reader, read_payload_text
+from tuner.programs.commands.run import report_lines
 from tuner.programs.documents import program_document
 from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.programs.request import ProgramOptions, ProgramRequest, program_support
@@ -46,7 +46,7 @@ from tuner.tuning.events import Interruption
 from tuner.tuning.request import run_settings
 
 if TYPE_CHECKING:
-    from tuner.core.problem import Problem
+    from tuner.core.problem import NamedProblem, Problem
     from tuner.core.requests import RunRequest
     from tuner.core.runs import RunSettings
     from tuner.db.store import Store
@@ -61,7 +61,7 @@ OF_MATMULS = ("strategies", "space", "baseline")  # options that choose how matm
 OF_ONE_RUN = ("warm_start", "warm_files")  # fusions of a program are each other's warm start
 
 
-def tune_payload(
+def tune(
     context: click.Context, backends: "Backends", database: str | None, as_json: bool, **options: Any
 ) -> int:
     """Tunes each matmul of an MLIR program, runs the program, prints the result, returns the exit code."""
@@ -162,7 +162,11 @@ def _tuned_fusions(
 
 def program_steps() -> "FusionSteps":
     """Returns the steps of tuning a program of fusions, models with their baselines."""
-    return replace(child_fusion_steps(), baselines=model_baselines_in_child)
+    return replace(child_fusion_steps(), baselines=_model_baselines)
+
+
+def _model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
+    return model_reader().baselines(request)
 
 
 def _hinted_problems(
@@ -254,6 +258,27 @@ def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) ->
         runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
         print(f"interrupted; everything measured is stored: run {runs[0]}", file=sys.stderr)
     return exit_code(tuned)
+
+
+def contractions(file: Path) -> "tuple[tuple[NamedProblem, ...], tuple[str, ...]]":
+    """Returns the contractions of a file, and a line for each that was left out, as a child reads them."""
+    return model_contractions(file)
+
+
+def resume(
+    tuned: "TunedCampaign",
+    source: "ProgramSource",
+    backends: "Backends",
+    store: "Store",
+    database: str | None,
+    as_json: bool,
+) -> int | str:
+    """Compiles, compares, times and prints the program of a resumed campaign.
+
+    Returns the exit code, or why the program cannot be compiled as it was.
+    """
+    program = resumed_program(tuned, source, backends, store, database)
+    return program if isinstance(program, str) else print_program(program, as_json, database)
 
 
 def resumed_program(

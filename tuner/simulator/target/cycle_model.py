@@ -12,7 +12,7 @@ import math
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tuner.core.gpu_code import KernelProgram, Launch
 from tuner.core.problem import Problem
 from tuner.search.cost_model import gpu
 from tuner.search.cost_model.occupancy import PARTITIONS
+from tuner.search.cost_model.untimed import BusyCycles, PredictedCycles
 from tuner.simulator.launch import program_accesses
 from tuner.simulator.memory.access_log import Access
 from tuner.targets.gpu.sass import Kernel, MachineInstruction, listing_of, nvdisasm, read_kernels
@@ -115,25 +116,6 @@ class BlockWork:
     def together(self, multiprocessors: int) -> int:
         """Returns how many blocks run at once on the multiprocessor that has most; at least 1."""
         return max(min(self.resident, -(-self.blocks // multiprocessors)), 1)
-
-
-@dataclass(frozen=True)
-class BusyCycles:
-    """The predicted cycles for which each part of a multiprocessor is busy, and of one warp alone."""
-
-    issue: float  # of instructions
-    products: float  # arithmetic pipes
-    ports: float  # of registers, where threads hold many sums; else 0
-    integers: float  # arithmetic pipes
-    memory: float  # shared memory and L1
-    second_level: float  # bytes from the L2
-    critical_path: float  # of one warp in sequence, whatever other warps do
-
-    @property
-    def bottleneck(self) -> float:
-        """Returns the cycles of the bottleneck, or of a warp's critical path if that is longer."""
-        longest: float = max(astuple(self))
-        return longest
 
 
 @dataclass(frozen=True)
@@ -332,14 +314,6 @@ def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float]
 
 WGMMA_RATE = 2.0  # times the rate of mma.sync on sm_90; H100 white paper
 HANDED_OVER = "USETMAXREG"  # setmaxnreg, by which a warpgroup that only copies gives up registers
-
-
-@dataclass(frozen=True)
-class PredictedCycles:
-    """Cycles that a model of the GPU predicts for a program; never seconds, never stored as a measurement."""
-
-    cycles: float  # of one call
-    parts: BusyCycles | None  # in the launch with most multiply-adds; None: none has any
 
 
 def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | None:

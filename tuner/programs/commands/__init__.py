@@ -1,0 +1,18 @@
+"""The commands of whole programs, as ``tuner.cli`` reads them."""
+
+from typing import Final
+
+COMMANDS: Final = {
+    "Programs": {
+        "tuner.programs.commands.run:run": (
+            "Compiles and runs an MLIR program of one or more operations; '-' reads the program from stdin."
+        ),
+        "tuner.programs.commands.lower:lower": (
+            "Prints an MLIR program, or an operation with its script, after a step of its lowering; - "
+            "is stdin."
+        ),
+        "tuner.programs.commands.ptx:ptx": (
+            "Simulates a kernel of a PTX file; reports its instructions, shared-memory conflicts and races."
+        ),
+    },
+}

@@ -1,0 +1,83 @@
+"""The text of programs that the command line takes: MLIR files, stdin, and models of other frameworks."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from tuner.cli.options import is_model
+from tuner.core.errors import UsageError
+from tuner.core.programs import ProgramBaseline
+from tuner.core.serialization import read_text_or_stdin
+from tuner.programs.request import ProgramRequest
+from tuner.runtime.extensions import load
+from tuner.targets.registry import real_backends
+
+
+class ModelReader(Protocol):
+    """What is known of models of another framework: an entry point of the group ``tuner.models``."""
+
+    def text(self, name: str) -> str:
+        """Returns a model's payload as MLIR text. Raises UsageError where it cannot be read or lowered."""
+
+    def baselines(self, request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
+        """Returns the baselines that a request of a model names, timed; a failure is the reason of each."""
+
+
+PYTORCH: Final = "pytorch"  # the one framework whose models have names so far: ``is_model``
+
+
+def model_reader() -> ModelReader:
+    """Imports and returns the reader of PyTorch models."""
+    reader: ModelReader = load("models", PYTORCH)
+    return reader
+
+
+SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
+FUNCTION = re.compile(r"^[^/\n]*\b(?:func|llvm)\.func\b", re.MULTILINE)
+
+
+# ends of names of files that are not MLIR
+OTHER_FILES = frozenset(
+    {
+        *(".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".o", ".so", ".ll", ".bc", ".ptx", ".cubin"),
+        *(".csv", ".html", ".ipynb", ".json", ".md", ".rst", ".toml", ".yaml", ".yml"),
+        *(".onnx", ".pt", ".pth", ".safetensors"),
+    }
+)
+
+
+def require_kind_of_payload(payload: Path) -> None:
+    """Raises UsageError for a file that, by its name, is neither MLIR nor a PyTorch model."""
+    name = str(payload)
+    if payload.suffix == ".py":
+        line = f"{name}: found a Python file, allowed MLIR text, or FILE.py:FUNCTION of a PyTorch model"
+        raise UsageError(line, f"{name}:FUNCTION, which returns (module, example inputs)")
+    if payload.suffix in OTHER_FILES:
+        line = f"{name}: found a {payload.suffix} file, allowed MLIR text (.mlir), FILE.py:FUNCTION, FILE.pt2"
+        hint = "a PyTorch model: FILE.py:FUNCTION, which returns (module, example inputs)"
+        raise UsageError(line, hint if payload.suffix in (".pt", ".pth", ".onnx") else "")
+
+
+@dataclass(frozen=True)
+class PayloadText:
+    """MLIR text of a program, and the text before the schedule that its file holds for itself."""
+
+    text: str  # schedules are applied
+    written: str  # what results are compared with: a schedule may be wrong
+
+
+def read_payload_text(payload: Path) -> PayloadText:
+    """Returns MLIR text of a file, of stdin ("-") or of a model; schedules in the file are applied to it."""
+    name = str(payload)
+    if is_model(name):
+        text = model_reader().text(name)
+        return PayloadText(text, text)
+    require_kind_of_payload(payload)
+    text = read_text_or_stdin(payload, "MLIR text")
+    if SCHEDULE not in text:
+        return PayloadText(text, text)
+    if not FUNCTION.search(text):
+        line = f"{name}: is a transform script, not a program: it has no function"
+        raise UsageError(line, f"tuner apply {name} PROGRAM.mlir")
+    return PayloadText(real_backends().apply(text, text), text)

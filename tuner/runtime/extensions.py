@@ -1,0 +1,167 @@
+"""What distributions add to tuner: targets, samplers, commands, formats, operations, found by entry points.
+
+The base of tuner imports none of its extensions (``tests/test_layers.py``): it looks for their names here, in
+the same way as for those of other distributions, and imports one when it is used.
+
+```toml
+[project.entry-points."tuner.samplers"]
+near_best = "my_samplers:NearBest"
+```
+
+``importlib.metadata`` finds the same entry points. It takes 15 ms to import, more than the start of the
+command line can spare, so that the files are read here; where they are not on ``sys.path``, it is asked.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from tuner.core.errors import TunerError, UsageError, unknown_value
+
+DISTRIBUTION: Final = "mlir-tuner"
+PREFIX: Final = "tuner."  # of the groups of entry points
+GROUPS: Final = {  # group, after the prefix -> what its objects are
+    "commands": "a table of commands, as ``SUMMARIES`` of ``tuner.cli``",
+    "formats": "an ``ExportFormat`` of ``tuner.library.entries``",
+    "models": "a ``ModelReader`` of ``tuner.programs.commands.payload_text``",
+    "operations": "a function that tunes what ``tuner tune NAME`` is asked for",
+    "runners": "a ``RemoteRunners`` of ``tuner.cli.remote_runners``",
+    "samplers": "an ``AbstractMethod`` of ``tuner.search.method``",
+    "targets": "a ``TargetBackend`` of ``tuner.targets.interface``",
+}
+METADATA_SUFFIXES: Final = (".dist-info", ".egg-info")
+FILE: Final = "entry_points.txt"
+
+
+@dataclass(frozen=True)
+class Extension:
+    """An entry point: the name of an object, the distribution that adds it, and where it is imported from."""
+
+    name: str
+    distribution: str
+    entry_point: str  # "module:object", or "module"
+
+    def load(self) -> Any:
+        """Imports the module and returns the object. Raises TunerError where there is none."""
+        module, _, attribute = self.entry_point.partition(":")
+        try:
+            loaded = importlib.import_module(module)
+            return getattr(loaded, attribute) if attribute else loaded
+        except TunerError:
+            raise
+        except Exception as error:
+            if self.distribution == DISTRIBUTION:
+                raise
+            what = f"{self.distribution}: cannot load {self.name} from {self.entry_point}"
+            line = f"{what}: {type(error).__name__}: {error}"
+            raise TunerError(line, f"pip uninstall {self.distribution}") from error
+
+
+def extensions(group: str, built_in: Collection[str] = ()) -> Mapping[str, Extension]:
+    """Returns what distributions add to a group of GROUPS, by name, tuner's first; imports none.
+
+    ``built_in``: names that the base has. Raises UsageError where two distributions add one name, where a
+    distribution adds a name of ``built_in``, and where the entry points of tuner are not found.
+    """
+    found: dict[str, Extension] = {}
+    for extension in entry_points().get(f"{PREFIX}{group}", ()):
+        other = DISTRIBUTION if extension.name in built_in else ""
+        if extension.name in found:
+            other = found[extension.name].distribution
+        if other:
+            line = f"{PREFIX}{group}: {other} and {extension.distribution} both have {extension.name!r}"
+            raise UsageError(line, f"pip uninstall {extension.distribution}")
+        found[extension.name] = extension
+    return found
+
+
+def load(group: str, name: str, built_in: Collection[str] = ()) -> Any:
+    """Imports and returns what a distribution adds to a group, by name. Raises UsageError if none does."""
+    added = extensions(group, built_in)
+    if name not in added:
+        raise unknown_value(group.removesuffix("s"), name, (*built_in, *added))
+    return added[name].load()
+
+
+@cache
+def entry_points() -> Mapping[str, tuple[Extension, ...]]:
+    """Returns the entry points of all groups of tuner, by group; those of tuner's own distribution first.
+
+    Raises UsageError where the entry points of tuner are not found.
+    """
+    texts = _texts()
+    by_group = _parsed(texts) if DISTRIBUTION in texts else _by_importlib()
+    if not any(each.distribution == DISTRIBUTION for added in by_group.values() for each in added):
+        folder = Path(__file__).parents[2]
+        line = f"{DISTRIBUTION} is not installed: {folder} is on the path, and its entry points are not"
+        raise UsageError(line, f"pip install -e {folder}")
+    return {
+        group: tuple(sorted(added, key=lambda each: (each.distribution != DISTRIBUTION, each.name)))
+        for group, added in by_group.items()
+    }
+
+
+def _texts() -> dict[str, str]:
+    """Returns the entry points of each distribution as text; of one that is twice on the path, the first."""
+    texts: dict[str, str] = {}
+    for folder in sys.path:
+        for name in _metadata_folders(folder or "."):
+            distribution = _normal(name.rpartition(".")[0].partition("-")[0])
+            if distribution not in texts:
+                texts[distribution] = _text(Path(folder, name, FILE))
+    return texts
+
+
+def _metadata_folders(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as files:
+            return sorted(file.name for file in files if file.name.endswith(METADATA_SUFFIXES))
+    except OSError:  # not a folder, or not there
+        return []
+
+
+def _normal(distribution: str) -> str:
+    return distribution.replace("_", "-").replace(".", "-").lower()
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except (OSError, UnicodeDecodeError):  # a distribution without entry points
+        return ""
+
+
+def _parsed(texts: Mapping[str, str]) -> dict[str, list[Extension]]:
+    by_group: dict[str, list[Extension]] = {}
+    for distribution, text in texts.items():
+        if f"[{PREFIX}" in text:
+            _add(by_group, distribution, text)
+    return by_group
+
+
+def _add(by_group: dict[str, list[Extension]], distribution: str, text: str) -> None:
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            group = line.strip("[]")
+        elif group.startswith(PREFIX) and "=" in line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            entry_point = value.partition("[")[0].strip()  # without extras
+            by_group.setdefault(group, []).append(Extension(name.strip(), distribution, entry_point))
+
+
+def _by_importlib() -> dict[str, list[Extension]]:
+    import importlib.metadata
+
+    by_group: dict[str, list[Extension]] = {}
+    for group in GROUPS:
+        for entry in importlib.metadata.entry_points(group=f"{PREFIX}{group}"):
+            distribution = "" if entry.dist is None else _normal(entry.dist.name)
+            extension = Extension(entry.name, distribution, entry.value)
+            by_group.setdefault(f"{PREFIX}{group}", []).append(extension)
+    return by_group

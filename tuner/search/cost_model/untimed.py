@@ -1,0 +1,146 @@
+"""The order in which compiled GPU programs are timed: by what their code says, which estimates no time."""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass, replace
+
+from tuner.core.dtypes import TENSOR_DTYPES
+from tuner.core.gpu import USUAL_MULTIPROCESSORS
+from tuner.core.gpu_code import KernelProgram, Launch
+from tuner.core.problem import Problem
+from tuner.core.remote_results import PendingTrial
+
+TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
+
+Promise = tuple[bool, bool, int, float]  # see ``promise``; smaller is better
+
+
+@dataclass(frozen=True)
+class BusyCycles:
+    """The predicted cycles for which each part of a multiprocessor is busy, and of one warp alone."""
+
+    issue: float  # of instructions
+    products: float  # arithmetic pipes
+    ports: float  # of registers, where threads hold many sums; else 0
+    integers: float  # arithmetic pipes
+    memory: float  # shared memory and L1
+    second_level: float  # bytes from the L2
+    critical_path: float  # of one warp in sequence, whatever other warps do
+
+    @property
+    def bottleneck(self) -> float:
+        """Returns the cycles of the bottleneck, or of a warp's critical path if that is longer."""
+        longest: float = max(astuple(self))
+        return longest
+
+
+@dataclass(frozen=True)
+class PredictedCycles:
+    """Cycles that a model of the GPU predicts for a program; never seconds, never stored as a measurement."""
+
+    cycles: float  # of one call
+    parts: BusyCycles | None  # in the launch with most multiply-adds; None: none has any
+
+
+def best_first(
+    trials: Iterable[PendingTrial], multiprocessors: int | None = None
+) -> tuple[PendingTrial, ...]:
+    """Returns trials grouped by problem, the most promising first (see ``promise``), ties by trial number.
+
+    Predicted cycles replace reads per flop in the key; trials that have none come after those that do.
+    ``multiprocessors`` None: as usual for the chip.
+    """
+    by_problem: dict[Problem, list[PendingTrial]] = {}
+    for trial in trials:
+        by_problem.setdefault(trial.problem, []).append(trial)
+    ordered: list[PendingTrial] = []
+    for group in by_problem.values():
+        ordered += sorted(group, key=lambda trial: (_promise(trial, multiprocessors), trial.origin.number))
+    return tuple(ordered)
+
+
+def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
+    """Returns a program's sort key within a problem: smaller is more promising.
+
+    Tensor cores unused or serialized, spilled bytes, reads per flop over the share of the blocks that the GPU
+    can run at once that is filled.
+    """
+    launch, resident = _main(program)
+    elements = problem.rows * problem.sizes[1]
+    blocks = math.prod(launch.grid)
+    places = max(multiprocessors * resident, 1)
+    filled = blocks / (-(-blocks // places) * places)
+    is_idle = problem.dtype in TENSOR_DTYPES and TENSOR_CORES.search(program.ptx) is None
+    spilled_bytes = sum(each.spilled_bytes for each in program.resources)
+    is_serialized = any(each.is_serialized for each in program.resources)
+    return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / elements) / filled
+
+
+def bytes_per_flop(problem: Problem, blocks: int) -> float:
+    """Returns the bytes that square blocks of C read of A and B, per flop: input bytes / width of a block."""
+    return problem.input_bytes * math.sqrt(blocks / (problem.rows * problem.sizes[1]))
+
+
+def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> str:
+    """Returns one line with the facts that rank an untimed GPU trial, and its main kernel's occupancy.
+
+    The facts are idle tensor cores, spills, blocks, predicted cycles. ``multiprocessors``: of the GPU; None:
+    the number that GPUs of the chip usually have.
+    """
+    known = _known(trial, multiprocessors)
+    idle, serialized, spilled, _ = promise(trial.problem, trial.program, known)
+    cycles = trial.predicted_cycles
+    launch, resident = _main(trial.program)
+    read_bytes = bytes_per_flop(trial.problem, math.prod(launch.grid))
+    kernel = next((each for each in trial.program.resources if each.kernel == launch.kernel), None)
+    facts = [
+        *["tensor cores idle"] * idle,
+        *["wgmma serialized"] * serialized,
+        f"{spilled} bytes spilled",
+        f"{math.prod(launch.grid)} blocks, of which {known} x {resident} run at once",
+        f"{read_bytes:.3g} bytes read per flop" if cycles is None else f"{cycles:.0f} predicted cycles",
+        *([] if kernel is None else [f"occupancy {kernel.occupancy:.0%}"]),
+    ]
+    return ", ".join(facts)
+
+
+def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bool, int, bool, float]:
+    idle, serialized, spilled, reads = promise(trial.problem, trial.program, _known(trial, multiprocessors))
+    cycles = trial.predicted_cycles
+    return (idle, serialized, spilled, cycles is None, reads if cycles is None else cycles)
+
+
+def _known(trial: PendingTrial, multiprocessors: int | None) -> int:
+    return multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
+
+
+def _main(program: KernelProgram) -> tuple[Launch, int]:
+    by_name = {each.kernel: each for each in program.resources}
+
+    def needs(launch: Launch) -> tuple[int, int]:
+        known = by_name.get(launch.kernel)
+        return (known.registers if known else 0, len(launch.arguments))
+
+    launch = max(program.launches, key=needs)  # kernels that pack or add up parts need few registers
+    known = by_name.get(launch.kernel)
+    return launch, max(known.blocks_per_multiprocessor if known else 1, 1)
+
+
+LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a second each
+
+
+Predict = Callable[[Problem, KernelProgram], PredictedCycles | None]  # None: no machine code that can be read
+
+
+def predicted_first(
+    trials: Iterable[PendingTrial], predict: Predict, looked_at: int = LOOKED_AT
+) -> tuple[PendingTrial, ...]:
+    """Returns trials as ``best_first``, the first ``looked_at`` of each problem by predicted cycles."""
+    ordered: list[PendingTrial] = []
+    for _, group in itertools.groupby(best_first(trials), key=lambda trial: trial.problem):
+        for number, trial in enumerate(group):
+            work = predict(trial.problem, trial.program) if number < looked_at else None
+            ordered.append(trial if work is None else replace(trial, predicted_cycles=work.cycles))
+    return best_first(ordered)

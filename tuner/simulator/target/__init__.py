@@ -1,0 +1,1 @@
+"""The simulated GPU as a target: verifies candidates, predicts cycles of their machine code."""
