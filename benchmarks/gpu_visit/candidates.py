@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,13 +26,32 @@ REGRESSION_CANDIDATES = 3
 DECODE_CANDIDATES = 4
 RANKED_POINTS = 20
 RANKING_SEED = 1  # the GPU check's points are of seed 0
-# More configurations of f32 than a search begins with: 512 threads, copies further ahead, operands read ahead
-F32_VARIANTS: tuple[dict[str, Value], ...] = (
-    {"block_m": 256, "block_n": 128, "block_k": 8, "split_m": 2, "split_n": 2, "depth": 3, "group": 8},
-    {"block_m": 256, "block_n": 128, "split_m": 2, "split_n": 4, "depth": 3, "group": 8},
-    {"block_m": 256, "block_n": 128, "split_m": 2, "split_n": 4, "unroll_k": 2, "prefetch": 1, "group": 8},
-    {"block_m": 32, "block_n": 256, "split_m": 2, "split_n": 4, "depth": 3, "group": 8},
+# f32, the most promising first: products in rows, and where A has k innermost its transposition. 16 rows and
+# 8 columns of a thread read the fewest registers; blocks of 224, 112 and 96 rows fill the last wave of 5376.
+ROWS: dict[str, Value] = {"order_products": 1, "group": 8}
+TRANSPOSED: dict[str, Value] = {"transpose_a": 1, "vector_a": 1, "pad_bytes": 16}
+F32_TILES: tuple[dict[str, Value], ...] = (
+    {"block_m": 128, "block_n": 256, "split_m": 4},
+    {"block_m": 224, "block_n": 128, "thread_m": 2, "split_m": 7},
+    {"block_m": 256, "block_n": 128, "split_m": 4},
+    {"block_m": 112, "block_n": 128, "thread_m": 2, "split_m": 7},
+    {"block_m": 96, "block_n": 128, "split_m": 3},
+    {"block_m": 64, "block_n": 256, "split_m": 4},
+    {"block_m": 128, "block_n": 256, "split_m": 4, "depth": 1},
+    {"block_m": 224, "block_n": 128, "thread_m": 2, "split_m": 7, "depth": 3},
+    {"block_m": 128, "block_n": 128, "split_m": 4},
+    {"block_m": 128, "block_n": 256, "split_m": 4, "depth": 3},
+    {"block_m": 128, "block_n": 128},
+    {"block_m": 256, "block_n": 128, "split_m": 4, "depth": 3},
+    {"block_m": 64, "block_n": 128, "split_m": 4},
+    {"block_m": 128, "block_n": 128, "depth": 4},
+    {"block_m": 64, "block_n": 64, "depth": 3},
+    {"block_m": 128, "block_n": 256, "thread_m": 8},
+    {"block_m": 96, "block_n": 128, "split_m": 3, "depth": 3},
+    {"block_m": 128, "block_n": 256, "split_m": 4, "group": 1},
 )
+F32_PAIRED = 3  # after so many of these: one tile with either knob alone, and without both
+F32_TN = 12  # as many of these for tn, where they are allowed
 # Few rows: small blocks with several parts of K, so that every multiprocessor reads weights
 DECODE_WGMMA: tuple[dict[str, Value], ...] = (
     {"block_m": 64, "block_n": 64, "stages": 6, "consumers": 1, "group": 1, "splits": 4},
@@ -83,14 +102,23 @@ def first_points(problem: Problem, strategy: str, chip: str) -> tuple[GpuPoint, 
 
 
 def _f32(chip: str) -> Iterator[GpuPoint]:
-    """Yields each configuration for nn, and right after it with the same knobs for tn."""
+    """Yields each tile on both shapes, so that what is cut off is the least promising of both."""
+    tile = F32_TILES[0] | {"group": 8}
+    pairs = [TRANSPOSED, ROWS, {}]  # next to ROWS and TRANSPOSED together
+    for number, knobs in enumerate(F32_TILES):
+        yield from _on_both_shapes("nn", ROWS | TRANSPOSED | knobs, chip)
+        if number < F32_TN:
+            yield from _on_both_shapes("tn", ROWS | knobs, chip)
+        if number == F32_PAIRED:
+            for pair in pairs:
+                yield from _on_both_shapes("nn", tile | pair, chip)
+            yield from _on_both_shapes("tn", tile, chip)
+
+
+def _on_both_shapes(layout: str, knobs: dict[str, Value], chip: str) -> Iterator[GpuPoint]:
+    candidate = Candidate.of(CUDA_CORES, USUAL[CUDA_CORES] | knobs)
     for sizes in (SQUARE, FOUNDING):
-        problem = Matmul(*sizes)
-        variants = (Candidate.of(CUDA_CORES, USUAL[CUDA_CORES] | knobs) for knobs in F32_VARIANTS)
-        points = (*first_points(problem, CUDA_CORES, chip), *_allowed(problem, variants, chip))
-        for point in points:
-            yield point
-            yield from _allowed(replace(problem, layout="tn"), (point.candidate,), chip)
+        yield from _allowed(Matmul(*sizes, layout=layout), (candidate,), chip)
 
 
 def _tf32(chip: str) -> Iterator[GpuPoint]:

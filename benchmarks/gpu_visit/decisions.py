@@ -45,15 +45,18 @@ def ports(rows: Rows) -> VisitFinding:
     question = "Do register ports limit FFMA?"
     cycles = {
         form: _of_check(rows, f"ffma_{form}: 4 warps per scheduler", "cycles_per_operation")
-        for form in ("reuse", "two_and_one", "three")
+        for form in ("reuse", "two_and_one", "three", "three_in_runs")
     }
     known = {form: value / 4 for form, value in cycles.items() if value is not None}  # of a scheduler
     if len(known) < len(cycles):
         return VisitFinding(question, OPEN, known)
     if known["three"] < PORT_RATIO * known["reuse"]:
         return VisitFinding(question, "not ports: look at the path", known)
-    depends_on_banks = known["three"] >= PORT_RATIO * known["two_and_one"]
-    return VisitFinding(question, "ports, by bank" if depends_on_banks else "ports, whatever the bank", known)
+    if known["three"] >= PORT_RATIO * known["two_and_one"]:
+        return VisitFinding(question, "ports, by bank", known)
+    depends_on_banks = known["three_in_runs"] >= PORT_RATIO * known["three"]
+    answer = "ports, by bank over a few FFMA" if depends_on_banks else "ports, whatever the bank"
+    return VisitFinding(question, answer, known)
 
 
 def pair_rule(rows: Rows) -> VisitFinding:
@@ -98,9 +101,38 @@ def transposed_operand(rows: Rows) -> VisitFinding:
         return VisitFinding(question, OPEN)
     median = statistics.median(ratios)
     figures = {"nn_over_tn": {"median": median, "most": max(ratios)}, "pairs": len(ratios)}
-    return VisitFinding(
-        question, "tn: build the transposing copy" if median >= FASTER else "no difference", figures
-    )
+    return VisitFinding(question, "tn: transpose A" if median >= FASTER else "no difference", figures)
+
+
+# What may differ between two configurations of one tile that say what products in rows or a transposed A gain
+REGISTER_KNOBS = ("order_products", "transpose_a", "vector_a", "pad_bytes", "unroll_k")
+
+
+def knobs_for_registers(rows: Rows) -> VisitFinding:
+    """Answers by configurations of one tile with and without the knobs for the banks of registers, nn."""
+    question = "What do products in rows and A transposed in shared memory gain in f32?"
+    times: dict[tuple[Any, ...], dict[str, float]] = {}
+    for row in rows:
+        knobs = dict(row.get("knobs", {}))
+        if row["part"] != "f32" or "order_products" not in knobs or not row["problem"].endswith("nn none"):
+            continue
+        names = {(0, 0): "neither", (1, 0): "rows", (0, 1): "transposed", (1, 1): "both"}
+        name = names[knobs["order_products"], knobs["transpose_a"]]
+        others = {key: value for key, value in knobs.items() if key not in REGISTER_KNOBS}
+        times.setdefault((row["problem"], *sorted(others.items())), {})[name] = row["median_s"]
+    compared = [each for each in times.values() if "neither" in each and len(each) > 1]
+    if not compared:
+        return VisitFinding(question, OPEN)
+    figures = {
+        f"{name}_over_neither": statistics.median(
+            each[name] / each["neither"] for each in compared if name in each
+        )
+        for name in ("rows", "transposed", "both")
+        if any(name in each for each in compared)
+    }
+    best = min(figures, key=lambda name: figures[name])
+    answer = f"{best}: {figures[best]:.3f}" if figures[best] * FASTER <= 1 else "nothing"
+    return VisitFinding(question, answer, figures | {"pairs": len(compared)})
 
 
 def fastest_of(problem: str, question: str) -> Callable[[Rows], VisitFinding]:
@@ -162,7 +194,10 @@ QUESTIONS: tuple[Callable[[Rows], VisitFinding], ...] = (
     pair_rule,
     kept_bits_of_sums,
     transposed_operand,
+    knobs_for_registers,
     fastest_of(f"{F32_SQUARE} nn none", "Which configuration of f32 comes first at 4096^3?"),
+    fastest_of(f"{F32_SQUARE} tn none", "Which configuration of f32 tn comes first at 4096^3?"),
+    fastest_of(f"{F32_FOUNDING} tn none", "Which configuration of f32 tn comes first at 5376x2048x5376?"),
     fastest_of(f"{F32_FOUNDING} nn none", "Which configuration of f32 comes first at 5376x2048x5376?"),
     fastest_of("matmul 4096x4096x4096 tf32 nt none", "Which configuration of tf32 nt comes first?"),
     fastest_of("matmul 4096x4096x4096 tf32 nn none", "How far is tf32 nn behind cuBLAS?"),

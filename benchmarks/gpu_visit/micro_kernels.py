@@ -78,9 +78,12 @@ FORMS = {  # name -> (left factor, right factor) of the product number i of step
     "reuse": lambda i, r: (r, i + 1),
     "two_and_one": lambda i, r: (i + 2 * r, i + 4 * r + 3),
     "three": lambda i, r: (i + 2 * r, i + 4 * r + 2),
+    "three_in_runs": lambda i, r: (i + 2 * r, i + 4 * r + 2),
 }
+# Banks of neighbours differ, which evens out where reads wait in a queue; in runs of 8 they are the same
+IN_RUNS = ("three_in_runs",)
 # (operands from the fuller, from the other bank) that at least 9 of 10 FFMA read
-READS = {"reuse": (1, 1), "two_and_one": (2, 1), "three": (3, 0)}
+READS = {"reuse": (1, 1), "two_and_one": (2, 1), "three": (3, 0), "three_in_runs": (3, 0)}
 WARPS_PER_SCHEDULER = (1, 2, 4)
 SCHEDULERS = 4
 
@@ -112,8 +115,9 @@ def _register_ports_text(form: str, chip: str, has_clock: bool) -> str:
         for quad in quads
     ]
     body = []
+    order = [*range(0, NUMBERS, 2), *range(1, NUMBERS, 2)] if form in IN_RUNS else range(NUMBERS)
     for step in range(NUMBERS):
-        for number in range(NUMBERS):
+        for number in order:
             left, right = (factor % NUMBERS for factor in FORMS[form](number, step))
             body.append(f"fma.rn.f32 %s{number}, %a{left}, %b{right}, %s{number};")
     after = [f"st.global.v4.f32 [%rd0+{4 * quad}], {vector(numbered('s', 4, quad))};" for quad in quads]

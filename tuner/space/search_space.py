@@ -87,7 +87,7 @@ class SearchSpace:
 Truth = npt.NDArray[np.bool_]
 Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> per configuration, index of its choice
 
-TABLE_LIMIT = 1 << 16  # combinations in a table: evaluated within a millisecond, small enough for the cache
+TABLE_LIMIT = 1 << 17  # combinations in a table: evaluated within a millisecond, small enough for the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Rule:
     def of(cls, space: SearchSpace, constraint: Expression) -> "Rule":
         """Returns the rule of a constraint, with its truth table unless that is too large.
 
-        Above TABLE_LIMIT (65536) entries, or where one cannot be evaluated, ``holds`` evaluates each time.
+        Above TABLE_LIMIT (131072) entries, or where one cannot be evaluated, ``holds`` evaluates each time.
         """
         knobs = tuple(number for number, name in enumerate(space.names) if name in constraint.names)
         shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
@@ -175,7 +175,7 @@ def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: in
 
 
 def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...]:
-    """Joins tables, for fewer look-ups, as long as a joined table has at most TABLE_LIMIT (65536) entries."""
+    """Joins tables, for fewer look-ups, as long as one has at most TABLE_LIMIT (131072) entries."""
     joined: list[ConstraintTable] = []
     for table in tables:
         match = next((n for n, one in enumerate(joined) if one.size_with(table) <= TABLE_LIMIT), None)

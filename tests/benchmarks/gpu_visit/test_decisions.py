@@ -30,15 +30,16 @@ def test_without_rows_every_question_is_open() -> None:
 
 
 @pytest.mark.parametrize(
-    ("two_and_one", "three", "answer"),
+    ("two_and_one", "three", "in_runs", "answer"),
     [
-        (4.2, 8.0, "ports, by bank"),
-        (6.1, 6.1, "ports, whatever the bank"),
-        (4.2, 4.4, "not ports: look at the path"),
+        (4.2, 8.0, 8.0, "ports, by bank"),
+        (6.1, 6.1, 12.0, "ports, by bank over a few FFMA"),
+        (6.1, 6.1, 6.1, "ports, whatever the bank"),
+        (4.2, 4.4, 4.4, "not ports: look at the path"),
     ],
 )
 def test_ports_limit_ffma_where_three_reads_take_longer_than_two(
-    two_and_one: float, three: float, answer: str
+    two_and_one: float, three: float, in_runs: float, answer: str
 ) -> None:
     rows = [
         micro("ffma_reuse: 4 warps per scheduler", 4.0),
@@ -46,6 +47,8 @@ def test_ports_limit_ffma_where_three_reads_take_longer_than_two(
     ]
     assert found("register ports", *rows).answer == OPEN
     rows.append(micro("ffma_three: 4 warps per scheduler", three))
+    assert found("register ports", *rows).answer == OPEN
+    rows.append(micro("ffma_three_in_runs: 4 warps per scheduler", in_runs))
     finding = found("register ports", *rows)
     assert (finding.answer, finding.figures["three"]) == (answer, three / 4)
 
@@ -57,14 +60,25 @@ def test_lanes_are_paired_only_where_that_takes_fewer_passes(pairs: float, answe
     assert found("pairs of lanes", rows[0]).answer == OPEN
 
 
-@pytest.mark.parametrize(
-    ("tn_s", "answer"), [(0.9e-3, "tn: build the transposing copy"), (0.999e-3, "no difference")]
-)
+@pytest.mark.parametrize(("tn_s", "answer"), [(0.9e-3, "tn: transpose A"), (0.999e-3, "no difference")])
 def test_the_same_knobs_of_tn_and_nn_are_compared_and_others_not(tn_s: float, answer: str) -> None:
     rows = [timed(f"{F32} nn none", 64, 1e-3), timed(f"{F32} tn none", 128, 0.5e-3)]
     assert found("with A's rows along m", *rows).answer == OPEN
     finding = found("with A's rows along m", *rows, timed(f"{F32} tn none", 64, tn_s))
     assert (finding.answer, finding.figures["pairs"]) == (answer, 1)
+
+
+def test_knobs_for_registers_are_compared_on_one_tile() -> None:
+    off = {"order_products": 0, "transpose_a": 0, "block_n": 8}
+    on = {"order_products": 1, "transpose_a": 1, "block_n": 8, "pad_bytes": 16}
+    rows = [timed(f"{F32} nn none", 64, 1e-3, knobs=off | {"block_m": 64})]
+    assert found("products in rows", *rows).answer == OPEN
+    rows.append(timed(f"{F32} nn none", 128, 0.1e-3, knobs=on | {"block_m": 128}))
+    assert found("products in rows", *rows).answer == OPEN
+    slow = timed(f"{F32} nn none", 64, 0.99e-3, knobs=on | {"block_m": 64})
+    assert found("products in rows", *rows, slow).answer == "nothing"
+    fast = timed(f"{F32} nn none", 64, 0.9e-3, knobs=on | {"block_m": 64})
+    assert found("products in rows", *rows, fast).answer == "both_over_neither: 0.900"
 
 
 def test_the_fastest_configuration_is_named_with_its_ratio_and_a_random_point_is_none() -> None:
@@ -73,14 +87,14 @@ def test_the_fastest_configuration_is_named_with_its_ratio_and_a_random_point_is
         timed(f"{F32} nn none", 128, 1e-3, ratio=0.9),
         timed(f"{F32} nn none", 256, 0.5e-3, part="ranking"),
     )
-    finding = found("f32 comes first at 4096", *rows)
+    finding = found("of f32 comes first at 4096", *rows)
     assert (finding.answer, finding.figures["ratio"]) == ("block_m=128", 0.9)
     assert (finding.figures["configurations"], finding.figures["second_s"]) == (2, [2e-3])
 
 
 def test_next_to_a_library_the_ratio_decides_since_clocks_change_between_candidates() -> None:
     rows = (timed(f"{F32} nn none", 64, 1.0e-3, ratio=0.97), timed(f"{F32} nn none", 128, 1.1e-3, ratio=1.01))
-    assert found("f32 comes first at 4096", *rows).answer == "block_m=128"
+    assert found("of f32 comes first at 4096", *rows).answer == "block_m=128"
 
 
 def test_bits_are_those_of_each_type_and_models_are_ranked_by_strategy() -> None:
