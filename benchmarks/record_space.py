@@ -105,7 +105,7 @@ def record_space(
                 f"python -m benchmarks record-space --resume {run.id} -o {shlex.quote(str(output))}{named}"
             )
             context.exit(INTERRUPTED)
-        spaces = backends.measurement(run.settings.target).plan(run.settings, run.machine).feasible.spaces
+        spaces = backends.target(run.settings.target).plan(run.settings, run.machine).feasible.spaces
         trials = store.trials(TrialQuery(run=run.id, sort="number"))
         write_atomically(output, t4_bytes(Recording((run,), trials, spaces), output.suffix == ".gz"))
     size_bytes = output.stat().st_size
@@ -140,7 +140,7 @@ def _settings(context: click.Context, limit: int | None, **arguments: Any) -> Ru
     # fresh: times of other sessions are not comparable
     request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **arguments)
     settings = run_settings(request, backends)
-    source = backends.measurement(settings.target)
+    source = backends.target(settings.target)
     feasible = source.plan(settings, source.machine(settings.target)).feasible
     points = int(feasible.is_preferred.sum()) or feasible.rows
     if limit is not None:  # initial configurations would bias the sample

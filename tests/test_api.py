@@ -29,7 +29,7 @@ from tuner.core.typed_arguments import typed, typed_arguments
 from tuner.db.store import Store
 from tuner.results.exported_trial import exported
 from tuner.runtime.quantized_files import QuantizedTensor
-from tuner.targets.interface import TargetStatus
+from tuner.targets.target import TargetStatus
 
 PROBLEM = tuner.Matmul(8, 8, 8)
 CPU, CUDA = TargetName("cpu"), TargetName("cuda", "sm_90")

@@ -2,16 +2,16 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pytest
 
-from tests.source_files import MODULES, ROOT, found_in, nodes_of
-from tuner.targets.registry import BUILT_IN, KINDS
+from tests.source_files import MODULES, ROOT, found_in, last_name, nodes_of, tree_of
+from tuner.targets.registry import BUILT_IN, TARGETS
 
 OWN_PACKAGE = "targets"
 NAMES_THEM = "core.candidate"  # a property of a TargetName is asked in its own file
-WORDS = {*KINDS, "replay"}  # the last names no kind, but a source of outcomes that has no machine
+WORDS = {*TARGETS, "replay"}  # the last names no kind, but a source of outcomes that has no machine
 CONSTANTS = {name.upper() for name in WORDS}
 OF_A_TARGET = re.compile(r"target|settings|resolved|asked|meant", re.IGNORECASE)
 
@@ -59,11 +59,49 @@ def test_each_kind_is_one_file_and_compared_in_its_own_package_alone() -> None:
     assert found_in(others, kind_questions) == {}
     texts = [path for path in (ROOT / "tuner").rglob("*.*") if path.suffix in (".py", ".html")]
     assert [path for path in texts if "is_replay" in path.read_text()] == []
-    folder = ROOT / "tuner" / OWN_PACKAGE.replace(".", "/")
-    files = {path for path in folder.rglob("*.py") if "\nKIND = " in path.read_text()}
-    assert len(files) == len(BUILT_IN)
-    assert list(KINDS) == [*BUILT_IN, "simulator"]  # which is an entry point
-    assert {name: kind.name for name, kind in KINDS.items()} == {name: name for name in KINDS}
+    assert list(TARGETS) == [*BUILT_IN, "simulator"]  # which is an entry point
+    assert {name: kind.name for name, kind in TARGETS.items()} == {name: name for name in TARGETS}
+
+
+# Fields of dataclasses in ``tuner/targets`` that hold functions, of which "go to definition" leads nowhere.
+FUNCTION_FIELDS = 4
+GONE = re.compile(r"\b(TargetBackend|MeasurementBackend|Recordings)\b")
+
+
+def function_fields(tree: ast.AST, aliases: Collection[str]) -> list[str]:
+    """Returns the annotated fields of classes whose type is, or contains, a function type."""
+    found = []
+    for node in nodes_of(tree):
+        if isinstance(node, ast.ClassDef):
+            fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
+            names = {ast.unparse(each.target): ast.unparse(each.annotation) for each in fields}
+            found += [f"{node.name}.{name}" for name, type_ in names.items() if _is_function(type_, aliases)]
+    return found
+
+
+def _is_function(annotation: str, aliases: Collection[str]) -> bool:
+    return bool({"Callable", *aliases} & set(re.findall(r"\w+", annotation)))
+
+
+def test_targets_are_classes_with_methods() -> None:
+    own = {name: tree_of(path) for name, path in MODULES.items() if name.startswith(f"{OWN_PACKAGE}.")}
+    aliases = {
+        last_name(node.targets[0])
+        for tree in own.values()
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Callable[")
+    }
+    fields = [field for tree in own.values() for field in function_fields(tree, aliases)]
+    assert len(fields) <= FUNCTION_FIELDS, fields
+    gone = [name for name, path in MODULES.items() if GONE.search(path.read_text())]
+    assert gone == []
+    for target in (*TARGETS.values(), *(each.cross_compiled for each in TARGETS.values())):
+        assert target is None or getattr(type(target), "__final__", False)
+
+
+def test_a_planted_function_field_is_found() -> None:
+    tree = ast.parse("class Kind:\n    name: str\n    status: Callable[[], int]\n    seeds: 'Seeds | None'")
+    assert function_fields(tree, ("Seeds",)) == ["Kind.status", "Kind.seeds"]
 
 
 QUESTIONS = (
@@ -71,7 +109,7 @@ QUESTIONS = (
     *('name in ("cuda", "simulator")', 'word.startswith("replay:")', 'word.startswith(f"{REPLAY}:")'),
     *('{"cpu": 1, "cuda": 2}[target.kind]', 'match word:\n    case "cuda":\n        pass'),
 )
-OTHERS = ("kind.programs is None", "KINDS[target.kind].source(x)", 'dtype.kind == "f"', "target == other")
+OTHERS = ("kind.programs is None", "TARGETS[target.kind].source(x)", 'dtype.kind == "f"', "target == other")
 
 
 @pytest.mark.parametrize("source", [*QUESTIONS, *OTHERS])

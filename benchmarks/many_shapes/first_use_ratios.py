@@ -78,7 +78,7 @@ def rule_of_cells(
     """Returns the rule of a portfolio of ``size`` configurations of timed cells."""
     target = TargetName.parse(CPU)
     rounds = tuple(tuple(() if cell is None else cell.rounds_s for cell in row) for row in cells)
-    compiler = real_backends().measurement(target).compiler(target)
+    compiler = real_backends().target(target).compiler(target)
     trusts = (NOT_RECORDED,) * len(rounds)
     campaign = MeasuredCampaign(matrix, rounds, (None,) * len(rounds), trusts, machine, threads, compiler)
     portfolio = choose_portfolio(matrix, min(size, len(matrix.columns)))

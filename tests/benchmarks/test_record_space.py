@@ -22,7 +22,7 @@ from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.targets.interface import Plan, RunnerSettings
+from tuner.targets.target import Plan, RunnerSettings
 
 
 @pytest.fixture

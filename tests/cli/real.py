@@ -1,7 +1,6 @@
 """The real compiler, search and measurement, but for what is measured next to candidates for seconds."""
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +11,7 @@ from tuner.core.problem import Problem
 from tuner.core.requests import CampaignMember, CampaignSettings, RunRequest
 from tuner.db.store import Store
 from tuner.targets.backends import Backends
-from tuner.targets.registry import KINDS, real_backends
+from tuner.targets.registry import TARGETS, real_backends
 from tuner.tuning import run_steps
 from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
@@ -24,9 +23,9 @@ BRIEF = Effort(budget_s=0.02, min_samples=5, max_samples=20)  # no test here ask
 
 def real_candidates() -> Backends:
     """Returns the real thing with a baseline and a roofline that nobody measures."""
-    quick = {"baseline": fakes.baseline, "roofline": fakes.FAKE.measurement.roofline}
-    kinds = {name: fakes.changed_kind(kind, **quick) for name, kind in KINDS.items()}
-    return dataclasses.replace(real_backends(), kinds=kinds)
+    quick = {"baseline": fakes.baseline, "roofline": fakes.FAKE.roofline}
+    kinds = {name: fakes.changed(kind, **quick) for name, kind in TARGETS.items()}
+    return fakes.changed(real_backends(), targets=kinds)
 
 
 @contextlib.contextmanager

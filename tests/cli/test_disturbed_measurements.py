@@ -37,7 +37,7 @@ from tuner.runtime import timing
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import LocalRunner
 from tuner.targets.backends import Backends
-from tuner.targets.interface import ProgramSupport
+from tuner.targets.target import HostPrograms
 
 Factor = Callable[[int], float]  # of the n-th sample of a round
 QUIET_HOST = HostConditions(0.1, 0.0, 0.0, 0.0, 0.0, 1e-3, 0.0)
@@ -163,7 +163,7 @@ def parts(disturbance: Disturbance) -> Backends:
         baseline=baseline,
         roofline=roofline,
         bind=lambda *_: fakes.bind_with_custom_op,
-        programs=ProgramSupport(),
+        programs=HostPrograms(),
     )
 
 

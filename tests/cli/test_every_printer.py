@@ -37,7 +37,7 @@ from tuner.programs.request import ProgramReport
 from tuner.results.best_trials import best_results
 from tuner.results.past_runs import Trials
 from tuner.space.scripts.header import provenance_file
-from tuner.targets.interface import ProgramSupport, TargetStatus
+from tuner.targets.target import HostPrograms, TargetStatus
 from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
 from tuner.tuning.rule import ProblemSpaces
@@ -143,8 +143,8 @@ def _gate(run: Disturbed, *options: str) -> Done:
     """Runs a gate whose code takes longer than the recorded one."""
     file = str(run.tuner.database.parent / "gate.json")
     run.tuner("check --baseline", file, "--record", run.best)
-    slower = fakes.changed_kind(run.tuner.backends.kinds["fake"], bind=lambda *_: _slower)
-    backends = replace(run.tuner.backends, kinds={"fake": slower})
+    slower = fakes.changed(run.tuner.backends.targets["fake"], bind=lambda *_: _slower)
+    backends = fakes.changed(run.tuner.backends, targets={"fake": slower})
     return replace(run.tuner, backends=backends)("check", "--baseline", file, *options)
 
 
@@ -159,7 +159,7 @@ def _ran(run: Disturbed) -> Any:
     report = ProgramReport("main", (), (), (), 1, times=ProgramTimes(1e-3, (), 1, reliability=doubt))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tuner.programs.commands.run.run_in_child", lambda *_: report)
-        tuner = replace(run.tuner, backends=fakes.backends((CPU,), programs=ProgramSupport()))
+        tuner = replace(run.tuner, backends=fakes.backends((CPU,), programs=HostPrograms()))
         return tuner.done("run", str(file), "--target", "cpu", "--json").json
 
 

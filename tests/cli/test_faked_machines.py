@@ -37,8 +37,8 @@ from tuner.targets.cpu import evaluator
 from tuner.targets.cpu.callables import CpuCallable
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.targets.cpu.target import KIND, host_machine
-from tuner.targets.interface import RunnerSettings
+from tuner.targets.cpu.target import Cpu, host_machine
+from tuner.targets.target import RunnerSettings
 
 pytestmark = pytest.mark.mlir
 
@@ -95,14 +95,14 @@ def runner(order: RunnerOrder, how: RunnerSettings) -> interfaces.AbstractRunner
 
 
 def backends() -> Backends:
-    kind = fakes.changed_kind(
-        KIND,
+    kind = fakes.changed(
+        Cpu(),
         runner=runner,
         baseline=fakes.no_baseline,
         roofline=lambda _problem, _threads, _wait: Roofline(1e12, 1e11),
         times_processors=False,
     )
-    return dataclasses.replace(fakes.backends(), kinds={"cpu": kind}, machine=host_machine)
+    return fakes.changed(fakes.backends(), targets={"cpu": kind}, machine=host_machine)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,7 +170,7 @@ def test_a_machine_tunes_what_it_has_and_takes_its_results_back(faked: Faked, ma
     assert faked.tuner("tune --resume", str(run), "--retime").code == 0
     with Store.open(str(faked.tuner.database)) as store:
         trial = best_here(store, faked.tuner.backends, Matmul(20, 36, 24, dtype), "cpu").best
-        assert isinstance(KIND.load(trial.record.problem, trial, None), CpuCallable)
+        assert isinstance(Cpu().load(trial.record.problem, trial, None), CpuCallable)
 
 
 def is_refused(words: tuple[str, ...], tuner: Tuner, needs: tuple[str, ...]) -> bool:

@@ -25,8 +25,8 @@ from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.main import Commands
 from tuner.library.formats import library_formats
-from tuner.targets.interface import TargetStatus
 from tuner.targets.registry import real_backends
+from tuner.targets.target import TargetStatus
 
 PAGES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),

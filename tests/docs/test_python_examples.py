@@ -15,7 +15,7 @@ from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.db.store import Store
-from tuner.targets.interface import TargetStatus
+from tuner.targets.target import TargetStatus
 
 
 def python_of(page: str) -> str:

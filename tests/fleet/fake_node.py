@@ -5,17 +5,17 @@ import sys
 from dataclasses import replace
 
 from tests.fleet.values import Connection, work
-from tests.tuning.fakes import FAKE
+from tests.tuning.fakes import FAKE, changed
 from tuner.core.candidate import TargetName
 from tuner.core.problem import Problem
 from tuner.fleet import queues, tables
 from tuner.fleet.node import NodeRequest, run_node
 from tuner.fleet.work import FleetWork, compile_queue, compiler_build_of, hash_of
 from tuner.runtime.workers.protocol import Factory, Limits
-from tuner.targets.interface import RunnerChildren
+from tuner.targets.target import RunnerChildren
 
 REQUEST = NodeRequest(TargetName(FAKE.name), slots=1, keep_free_bytes=0)
-COMPILER_BUILD = compiler_build_of(FAKE.measurement.compiler(REQUEST.target))
+COMPILER_BUILD = compiler_build_of(FAKE.compiler(REQUEST.target))
 
 
 def children(_target: TargetName, _problem: Problem, _threads: int) -> RunnerChildren:
@@ -39,5 +39,5 @@ def queue_script(connection: Connection, run: str, script: bytes) -> FleetWork:
 if __name__ == "__main__":
     url, *device = sys.argv[1:]
     request = replace(REQUEST, has_device=bool(device), device="".join(device))
-    is_well = run_node(url, request, replace(FAKE.measurement, children=children), lambda line: print(line))  # noqa: T201
+    is_well = run_node(url, request, changed(FAKE, children=children), lambda line: print(line))  # noqa: T201
     sys.exit(0 if is_well else 1)

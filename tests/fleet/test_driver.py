@@ -18,7 +18,7 @@ from tuner.core.matmul import Matmul
 from tuner.core.requests import FleetRequest
 from tuner.fleet import driver, queues, tables
 from tuner.fleet.driver import Driver, DriverConnection
-from tuner.fleet.runner import FleetRun, fleet_backends, named, pending_limit, target_on
+from tuner.fleet.runner import FleetTarget, fleet_backends, named, pending_limit, target_on
 from tuner.fleet.server import session
 from tuner.fleet.work import (
     BASELINE,
@@ -32,13 +32,13 @@ from tuner.fleet.work import (
     packed,
 )
 from tuner.runtime.workers.runner import RunnerOrder
-from tuner.targets.interface import RunnerSettings
 from tuner.targets.registry import real_backends
+from tuner.targets.target import RunnerSettings
 
 pytestmark = pytest.mark.postgres
 TARGET = TargetName("fake")
 PROBLEMS = (Matmul(8, 8, 8), Matmul(64, 8, 8), Matmul(64, 64, 8))
-BUILD = compiler_build_of(fakes.FAKE.measurement.compiler(TARGET))
+BUILD = compiler_build_of(fakes.FAKE.compiler(TARGET))
 LEASE_S = 3600.0  # nodes are rows that send no heartbeat, and must not be lost while a test takes its time
 
 
@@ -66,20 +66,20 @@ def test_more_devices_than_measure_are_refused_before_a_run_is_stored(fleet_url:
         for name in ("a", "b"):
             tables.store_node(connection, node(name, device=f"device of {name}"))
     for devices, allowed in ((2, None), (3, "devices: found 3, allowed 1 to 2: nodes measure on so many")):
-        run = FleetRun(fakes.FAKE.measurement, FleetRequest(fleet_url, devices=devices))
+        run = FleetTarget(fakes.FAKE, FleetRequest(fleet_url, devices=devices))
         with contextlib.nullcontext() if allowed is None else pytest.raises(UsageError, match=allowed):
             run.machine(TargetName("fake"))
 
 
 @pytest.fixture
-def fleet(fleet_url: str) -> FleetRun:
+def fleet(fleet_url: str) -> FleetTarget:
     """Returns the parts of runs on a fleet with one node, which is a row: outcomes are told by hand."""
     with session(fleet_url) as connection:
         tables.store_node(connection, node("a", compiler_build=BUILD))
-    return FleetRun(fakes.FAKE.measurement, FleetRequest(fleet_url))
+    return FleetTarget(fakes.FAKE, FleetRequest(fleet_url))
 
 
-def runners_of(fleet: FleetRun, runs: tuple[str, ...]) -> tuple[AbstractRunner, ...]:
+def runners_of(fleet: FleetTarget, runs: tuple[str, ...]) -> tuple[AbstractRunner, ...]:
     orders = tuple(RunnerOrder(problem, TARGET, bind, lambda *_: None) for problem in PROBLEMS[: len(runs)])
     return fleet.runners(orders, tuple(RunnerSettings(1, 2, 0, run=run) for run in runs))
 
@@ -89,7 +89,7 @@ def new_runs(count: int) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def two(fleet: FleetRun, fleet_url: str) -> Iterator[tuple[tuple[str, ...], Any, Any, Connection]]:
+def two(fleet: FleetTarget, fleet_url: str) -> Iterator[tuple[tuple[str, ...], Any, Any, Connection]]:
     """Gives the uuids and runners of two runs of a campaign, each of which has begun its first candidate."""
     runs = new_runs(2)
     first, second = runners_of(fleet, runs)
@@ -132,7 +132,7 @@ def test_what_is_compiled_is_queued_while_another_run_waits(two: Any) -> None:
 
 @pytest.mark.slow
 def test_each_run_of_a_campaign_is_driven_by_one_process_until_the_last_bench_is_closed(
-    fleet: FleetRun, monkeypatch: pytest.MonkeyPatch
+    fleet: FleetTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "TAKEN_LIMIT_S", 0.1)
     runs = new_runs(3)
@@ -174,7 +174,7 @@ def test_a_described_processor_is_measured_for_by_nodes_too(fleet_url: str) -> N
     target = TargetName("cpu", "znver4")
     message = "no node measures cpu:znver4; tuner fleet worker --target cpu:znver4"
     with pytest.raises(UsageError, match=message):
-        backends.measurement(target).machine(target)
+        backends.target(target).machine(target)
 
 
 # A driver against a real server; what nodes would do is done by hand.

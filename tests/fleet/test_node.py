@@ -43,7 +43,7 @@ def brief_url(empty_url: str) -> str:
 def test_a_node_without_package_does_not_begin() -> None:
     asking = replace(REQUEST, keep_free_bytes=1 << 60)
     with pytest.raises(TunerError, match=r": found \d+ MiB free, allowed 1099511627776 or more$"):
-        run_node("postgresql://nobody@nowhere/none", asking, FAKE.measurement, print)
+        run_node("postgresql://nobody@nowhere/none", asking, FAKE, print)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.fleet.values import node, work
-from tests.tuning.fakes import FAKE
+from tests.tuning.fakes import FAKE, changed
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.matmul import Matmul
@@ -27,7 +27,7 @@ from tuner.runtime.cpu.host import processors
 from tuner.runtime.workers.child_process import sleep_until_news
 from tuner.runtime.workers.processes import state_of
 from tuner.runtime.workers.protocol import Factory, Limits
-from tuner.targets.interface import RunnerChildren
+from tuner.targets.target import RunnerChildren
 
 WITHIN_S = 30.0
 LONG_S = 240.0
@@ -38,7 +38,7 @@ def no_children(*_: Any) -> Any:
 
 
 def node_children() -> NodeChildren:
-    return NodeChildren(replace(FAKE.measurement, children=no_children), slots=1)
+    return NodeChildren(changed(FAKE, children=no_children), slots=1)
 
 
 def no_file_left(*_: Any) -> None:

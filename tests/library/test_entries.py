@@ -16,7 +16,7 @@ from tuner.core.runs import TaskQuery
 from tuner.db.store import Store
 from tuner.library.entries import ONE_THREAD, gpu_entries, library_entries
 from tuner.targets.backends import Backends
-from tuner.targets.interface import TargetStatus
+from tuner.targets.target import TargetStatus
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
@@ -112,7 +112,9 @@ def test_results_of_a_gpu_are_refused(store: Store) -> None:
 
 
 def test_a_library_is_of_one_machine(store: Store) -> None:
-    elsewhere = replace(parts(machine=lambda _: fakes.OTHER_MACHINE), machine=lambda: fakes.OTHER_MACHINE)
+    elsewhere = fakes.changed(
+        parts(machine=lambda _: fakes.OTHER_MACHINE), machine=lambda: fakes.OTHER_MACHINE
+    )
     there = tune(store, SMALL, elsewhere)
     with pytest.raises(UsageError, match=r"nothing measured on 'fake', only on another; choose with --mach"):
         library_entries(store, parts())

@@ -323,7 +323,7 @@ def test_a_narrow_output_may_be_off_by_its_rounding_and_no_more(problem: Problem
 
 
 def test_an_infinity_in_f16_is_right_where_the_sum_is_too_large_and_wrong_elsewhere() -> None:
-    inputs = inputs_of(Problem("matmul", (4, 4, 8), "f16", output="f16"), 0)
+    inputs = inputs_of(MatmulProblem("matmul", (4, 4, 8), "f16", output="f16"), 0)
     large = np.full((4, 4), 2.0**13, np.float16)
     a, b = (array.astype(np.float16) for array in (np.full((4, 8), 128.0), np.full((8, 4), 64.0)))
     inputs = replace(inputs, base=reference.base_of(inputs.problem, a, b), a=a, b=b)

@@ -30,7 +30,7 @@ from tuner.results.output.run_result import other_cache_lines
 from tuner.results.past_runs import best_results_among, past_trials
 from tuner.results.report.page import gathered
 from tuner.targets.backends import Backends
-from tuner.targets.interface import TargetStatus
+from tuner.targets.target import TargetStatus
 
 PARTS = fakes.backends()
 EIGHT = Matmul(8, 8, 8)

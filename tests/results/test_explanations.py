@@ -55,8 +55,8 @@ def test_a_replay_is_refused_what_cannot_be_stored_reported(tried: tuple[Store, 
         pass_seconds(fakes.backends(), store, replace(trial, stored_script=""))
     with pytest.raises(UsageError, match="does not compile any more: target fake: compiles nothing"):
         pass_seconds(fakes.backends(), store, trial)
-    compiling = replace(fakes.FAKE, code=lambda _target, _problem, _script: "")
-    backends = replace(fakes.backends(), kinds={"fake": compiling})
+    compiling = fakes.changed(fakes.FAKE, code=lambda _target, _problem, _script: "")
+    backends = fakes.changed(fakes.backends(), targets={"fake": compiling})
     assert pass_seconds(backends, store, replace(trial, id=99)) == ()  # stored nowhere: no such trial
     assert store.trial(trial.id).compile_seconds is None
     assert pass_seconds(backends, store, trial) == ()
@@ -90,7 +90,7 @@ def failed(reason: str, text: str = TEXT) -> tuple[FailedOp, ...]:
         return TWO
 
     stored = trial(1, Failure(Stage.COMPILE, reason), script=text)
-    return failed_ops(replace(fakes.backends(), failing_op=find), stored)
+    return failed_ops(fakes.changed(fakes.backends(), failing_op=find), stored)
 
 
 def test_the_ops_of_a_failure_have_their_lines() -> None:
@@ -115,7 +115,7 @@ def test_a_compiler_that_crashes_leaves_the_payload_op() -> None:
         raise TunerError("apply: exited with status 3")
 
     stored = trial(1, Failure(Stage.COMPILE, "linalg.fill at payload:1:1: no"))
-    found = failed_ops(replace(fakes.backends(), failing_op=crash), stored)
+    found = failed_ops(fakes.changed(fakes.backends(), failing_op=crash), stored)
     assert [each.place for each in found] == [FIRST]
 
 

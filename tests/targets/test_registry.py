@@ -1,4 +1,4 @@
-"""The kinds of targets, and their work in child processes: templates bound, scripts applied, ports built."""
+"""The targets, and their work in child processes: templates bound, scripts applied, ports built."""
 
 import contextlib
 import re
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,10 +35,10 @@ from tuner.simulator.target import simulator_target as simulator
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.cpu import target as cpu
 from tuner.targets.cpu.baseline_libraries import BLIS, LIBRARIES
-from tuner.targets.gpu import cuda
-from tuner.targets.interface import Bind, TargetBackend
-from tuner.targets.registry import KINDS, real_backends
+from tuner.targets.gpu import target as cuda
+from tuner.targets.registry import TARGETS, real_backends
 from tuner.targets.run_plan import MEMORY_BYTES, ChildBinder, bind
+from tuner.targets.target import Bind, Target
 
 PROBLEM = Matmul(16, 16, 16)
 CPU = TargetName("cpu")
@@ -48,10 +47,10 @@ REFUSED = "has AMX, but the operating system refuses it"
 
 
 def test_the_cpu_is_a_target_whose_machine_is_this_one() -> None:
-    status = cpu.KIND.status()
+    status = TARGETS["cpu"].status()
     assert (status.name, status.is_timed) == ("cpu", True)
-    assert cpu.KIND.measurement.machine(CPU) == cpu.host_machine()
-    assert "linalg.matmul" in cpu.KIND.source(PROBLEM, "module {}")
+    assert TARGETS["cpu"].machine(CPU) == cpu.host_machine()
+    assert "linalg.matmul" in TARGETS["cpu"].source(PROBLEM, "module {}")
 
 
 @pytest.mark.parametrize(
@@ -65,20 +64,20 @@ def test_the_cpu_is_a_target_whose_machine_is_this_one() -> None:
 )
 def test_its_status_reports(number: int, facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(FAKED[number], tmp_path, monkeypatch)
-    assert cpu.KIND.status().reason.endswith(f" cores; {facts}")
+    assert TARGETS["cpu"].status().reason.endswith(f" cores; {facts}")
 
 
 def test_a_processor_without_avx2_is_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(FAKED[0], tmp_path, monkeypatch)
-    assert not cpu.KIND.status().is_available
+    assert not TARGETS["cpu"].status().is_available
 
 
 @pytest.mark.mlir
 def test_the_compiler_reports_its_packages_without_importing_them() -> None:
-    assert dict(cpu.KIND.measurement.compiler(CPU).packages).keys() == {"numba-cuda-mlir", "torch-mlir"}
+    assert dict(TARGETS["cpu"].compiler(CPU).packages).keys() == {"numba-cuda-mlir", "torch-mlir"}
     program = (
-        "import sys; from tuner.targets.cpu.target import KIND; from tuner.core.candidate import TargetName;"
-        "print(KIND.measurement.compiler(TargetName('cpu')).fingerprint);"
+        "import sys; from tuner.targets.cpu.target import Cpu; from tuner.core.candidate import TargetName;"
+        "print(Cpu().compiler(TargetName('cpu')).fingerprint);"
         "sys.exit('numba_cuda_mlir' in sys.modules)"
     )
     given = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -88,11 +87,11 @@ def test_the_compiler_reports_its_packages_without_importing_them() -> None:
 @pytest.mark.slow
 @pytest.mark.mlir
 def test_the_baseline_is_measured_in_a_clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = cpu.KIND.measurement.baseline(PROBLEM, 1, 0, LockWait())
+    plain = TARGETS["cpu"].baseline(PROBLEM, 1, 0, LockWait())
     assert (plain.threads, plain.measurement.median_s > 0) == (1, True)
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
-    again = cpu.KIND.measurement.baseline(PROBLEM, 1, 0, LockWait())
+    again = TARGETS["cpu"].baseline(PROBLEM, 1, 0, LockWait())
     assert replace(again, measurement=plain.measurement) == plain
 
 
@@ -106,23 +105,23 @@ def test_a_library_that_crashes_fails_alone(tmp_path: Path, monkeypatch: pytest.
     build_library(tmp_path / "lib" / "libblis.so.4", tmp_path / "crash.c")
     monkeypatch.setattr(site, "USER_BASE", str(tmp_path))
     monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path))
-    baseline = cpu.KIND.measurement_with("best").baseline(PROBLEM, 1, 0, LockWait())
+    baseline = TARGETS["cpu"].with_baseline("best").baseline(PROBLEM, 1, 0, LockWait())
     failed = {each.library: each.failure for each in baseline.libraries if each.failure}
     assert failed.keys() == {"blis"}
     assert "SIGILL" in failed["blis"]
     assert {each.library for each in baseline.libraries} >= {"openblas", "blis"}
     with pytest.raises(TunerError, match="SIGILL"):
-        cpu.KIND.measurement_with("blis").baseline(PROBLEM, 1, 0, LockWait())
+        TARGETS["cpu"].with_baseline("blis").baseline(PROBLEM, 1, 0, LockWait())
 
 
 def test_processors_take_their_types_and_what_only_gpus_take_is_refused() -> None:
     for dtype in CPU_DTYPES:
         for output in ("", *NARROW_OUTPUTS.get(dtype, ())):
-            cpu.KIND.require_types(Matmul(8, 8, 8, dtype, output=output), CPU)
+            TARGETS["cpu"].require_types(Matmul(8, 8, 8, dtype, output=output), CPU)
     for dtype in ("tf32", "e4m3"):
         message = f"^dtype: found '{dtype}', allowed f32, f64, bf16, f16, i8 on target cpu; cuda and"
         with pytest.raises(UsageError, match=message):
-            cpu.KIND.require_types(Matmul(8, 8, 8, dtype), CPU)
+            TARGETS["cpu"].require_types(Matmul(8, 8, 8, dtype), CPU)
 
 
 def test_f16_is_refused_in_one_line_where_the_processor_does_not_convert_it() -> None:
@@ -134,13 +133,13 @@ def test_f16_is_refused_in_one_line_where_the_processor_does_not_convert_it() ->
 
 
 def test_the_simulator_is_always_there_and_gives_no_times() -> None:
-    status = simulator.KIND.status()
+    status = TARGETS["simulator"].status()
     assert (status.name, status.is_available, status.is_timed) == ("simulator", True, False)
-    assert (status.chip, "ptxas" in simulator.KIND.tools()) == ("", True)
-    machine = simulator.KIND.measurement.machine(TargetName("simulator", "sm_90"))
+    assert (status.chip, "ptxas" in TARGETS["simulator"].tools()) == ("", True)
+    machine = TARGETS["simulator"].machine(TargetName("simulator", "sm_90"))
     assert machine.name == "simulator sm_90"
     assert dict(machine.limits())["max_shared_bytes"] == chip_of("sm_90").max_shared_bytes
-    measurement = simulator.KIND.measurement
+    measurement = TARGETS["simulator"]
     wait = LockWait()
     for time in (
         partial(measurement.baseline, PROBLEM, 1, 0, wait),
@@ -151,14 +150,14 @@ def test_the_simulator_is_always_there_and_gives_no_times() -> None:
 
 
 def test_the_source_for_a_gpu_has_true_sizes_and_the_buffers_that_the_script_adds() -> None:
-    source = simulator.KIND.source(PROBLEM, "// workspace: 2 32 64\nmodule {}")
+    source = TARGETS["simulator"].source(PROBLEM, "// workspace: 2 32 64\nmodule {}")
     assert "%a: memref<16x16xf32>" in source
     assert "%slices: memref<2x32x64xf32>" in source
 
 
-@pytest.mark.parametrize("kind", [cuda.KIND, simulator.KIND], ids=lambda kind: str(kind.name))
+@pytest.mark.parametrize("kind", [TARGETS["cuda"], TARGETS["simulator"]], ids=lambda kind: str(kind.name))
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
-def test_chips_before_sm_89_take_all_but_8_bit_floats(kind: TargetBackend, dtype: str) -> None:
+def test_chips_before_sm_89_take_all_but_8_bit_floats(kind: Target, dtype: str) -> None:
     problem = Matmul(8, 8, 8, dtype)
     for chip in ("sm_89", "sm_90", "sm_90a", "sm_120"):
         kind.require_types(problem, TargetName(kind.name, chip))
@@ -172,46 +171,46 @@ def test_chips_before_sm_89_take_all_but_8_bit_floats(kind: TargetBackend, dtype
             kind.require_types(problem, target)
 
 
-# NVIDIA GPUs as a kind of target, with a GPU that is described and one that is not there.
+# NVIDIA GPUs as a target, with a GPU that is described and one that is not there.
 
 
 def test_without_a_gpu_code_is_made_and_the_reason_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "describe_gpu", nothing_here)
-    status = cuda.KIND.status()
+    status = TARGETS["cuda"].status()
     assert (status.name, status.is_available, status.can_compile) == ("cuda", False, True)
     assert (status.is_timed, status.chip) == (False, "")
     assert status.reason.startswith("compiles only: no CUDA driver: libcuda.so.1 cannot be loaded")
-    assert "ptxas" in cuda.KIND.tools()
-    assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
+    assert "ptxas" in TARGETS["cuda"].tools()
+    assert TARGETS["cuda"].machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
 
 
 def test_a_gpu_and_its_machine_are_reported_with_all_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "describe_gpu", lambda: HERE)
-    status = cuda.KIND.status()
+    status = TARGETS["cuda"].status()
     assert (status.is_available, status.is_timed, status.chip) == (True, True, "sm_90a")
     assert status.reason.startswith("Simulated GPU, sm_90, 4 multiprocessors, 1 GiB, CUDA driver 13.0")
-    assert re.search("ptxas.*(no clocks or temperatures: |by NVML)", cuda.KIND.tools())
-    machine = cuda.KIND.measurement.machine(TargetName("cuda", "sm_90"))
+    assert re.search("ptxas.*(no clocks or temperatures: |by NVML)", TARGETS["cuda"].tools())
+    machine = TARGETS["cuda"].machine(TargetName("cuda", "sm_90"))
     assert (machine.name, machine.chip, machine.physical_cores) == ("Simulated GPU", "sm_90", 4)
     assert machine.processor == "Simulated GPU, CUDA driver 13.0"
     assert (machine.l3_bytes, machine.memory_bytes) == (FACTS.l2_bytes, FACTS.memory_bytes)
     assert dict(machine.limits())["sm_count"] == 4
-    assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
-    assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
+    assert TARGETS["cuda"].machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
+    assert TARGETS["cuda"].machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
 
 
 def test_a_gpu_that_no_code_can_be_made_for_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     old = GpuHere(replace(FACTS, name="Tesla T4", chip="sm_75"), HERE.bus)
     monkeypatch.setattr(probe, "describe_gpu", lambda: old)
-    status = cuda.KIND.status()
+    status = TARGETS["cuda"].status()
     assert (status.is_available, status.can_compile, status.chip) == (False, True, "")
     assert "Tesla T4 is sm_75, allowed sm_80, sm_86" in status.reason
 
 
 @pytest.mark.mlir
-@pytest.mark.parametrize(("kind", "sources"), [(cuda, GPU_SOURCES), (simulator, SIMULATOR_SOURCES)])
-def test_the_compiler_is_the_wheel_the_assembler_and_what_makes_code(kind: Any, sources: Sources) -> None:
-    compiler = kind.KIND.measurement.compiler(TargetName(kind.KIND.name, "sm_80"))
+@pytest.mark.parametrize(("kind", "sources"), [("cuda", GPU_SOURCES), ("simulator", SIMULATOR_SOURCES)])
+def test_the_compiler_is_the_wheel_the_assembler_and_what_makes_code(kind: str, sources: Sources) -> None:
+    compiler = TARGETS[kind].compiler(TargetName(kind, "sm_80"))
     assert dict(compiler.packages).keys() == {"numba-cuda-mlir", "ptxas"}
     assert compiler.pipeline_sha256 == sources_sha256(sources)
 
@@ -229,7 +228,7 @@ def test_a_hanging_kernel_is_ended_sooner_than_a_slow_simulation() -> None:
 def test_without_a_gpu_nothing_of_it_is_measured(work: str) -> None:
     with contextlib.suppress(DeviceError):
         pytest.skip(f"there is a GPU here: {probe.describe_gpu()}")
-    outcomes, problem = cuda.KIND.measurement, Matmul(64, 64, 64, "f16")
+    outcomes, problem = TARGETS["cuda"], Matmul(64, 64, 64, "f16")
     name = "" if work == "baseline" else f"{work}: "
     measure: dict[str, Callable[[], object]] = {
         "baseline": partial(outcomes.baseline, problem, 1, 0, LockWait()),
@@ -334,13 +333,13 @@ def test_each_target_has_a_machine_of_its_own_processors_come_first_and_simulati
     assert processor.physical_cores >= 1
     assert processor.memory_bytes > 2**20
     targets = (TargetName("cpu"), TargetName("simulator", "sm_80"), TargetName("cuda", "sm_90a"))
-    of_cpu, simulated, gpu = (real_backends().measurement(each).machine(each) for each in targets)
+    of_cpu, simulated, gpu = (real_backends().target(each).machine(each) for each in targets)
     assert (of_cpu, simulated.name, gpu.chip) == (processor, "simulator sm_80", "sm_90a")
-    statuses = real_backends().targets()
+    statuses = real_backends().statuses()
     assert [status.name for status in statuses] == ["cpu", "cuda", "simulator", "replay"]
     assert [status.is_timed for status in statuses if status.name in ("cpu", "simulator")] == [True, False]
     with pytest.raises(UsageError, match=r"^target 'tpu:v5': not known here$"):
-        real_backends().kind(TargetName("tpu", "v5"))
+        real_backends().target(TargetName("tpu", "v5"))
 
 
 @pytest.mark.mlir
@@ -378,9 +377,7 @@ def modules_imported_by(factory: Factory) -> set[str]:
 @pytest.mark.mlir
 @pytest.mark.parametrize("target", CHILDREN_OF, ids=str)
 def test_a_child_builds_one_of_both_ports(target: TargetName) -> None:
-    children_of = KINDS[target.kind].measurement.children
-    assert children_of is not None
-    children = children_of(target, Matmul(8, 8, 8), 1)
+    children = TARGETS[target.kind].children(target, Matmul(8, 8, 8), 1)
     compiler, evaluator = children.compiler.build(), children.evaluator.build()
     ports = (AbstractCompiler, AbstractEvaluator)
     assert [isinstance(compiler, port) for port in ports] == [True, False]

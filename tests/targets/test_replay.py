@@ -24,6 +24,7 @@ from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace, RecordedTime
 from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.targets import replay as target
+from tuner.targets.backends import REPLAY_STATUS
 from tuner.targets.replay import ReplayCompiler, ReplayEvaluator, bind_recorded, recorded_compiler
 from tuner.tuning.events import Interruption
 from tuner.tuning.request import run_settings
@@ -206,11 +207,11 @@ def test_a_recording_of_another_problem_is_refused(tmp_path: Path) -> None:
 
 def test_a_recording_is_no_kind_of_target_and_has_no_script_to_export(store: Store, tmp_path: Path) -> None:
     backends, settings = fakes.backends(), fakes.settings()
-    assert backends.measurement_of_run(settings) is backends.kind(settings.target).measurement
+    assert backends.target_of_run(settings) is backends.target(settings.target)
     run = replay(store, values.write_recording(tmp_path), trials=5).run
     with pytest.raises(UsageError, match=r"^target 'replay:fabricated': not known here$"):
-        fakes.backends().measurement(run.settings.target)
+        fakes.backends().target(run.settings.target)
     (trial, *_) = trials_of(store, run.id)
     assert (trial.script, trial.script_text[:7]) == ("", "// row ")
-    assert not target.RECORDINGS.status.is_available  # to auto
-    assert "replay:FILE" in target.RECORDINGS.status.reason
+    assert not REPLAY_STATUS.is_available  # to auto
+    assert "replay:FILE" in REPLAY_STATUS.reason

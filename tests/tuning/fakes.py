@@ -1,13 +1,15 @@
 """Backends without compiler and clock: knobs ``x`` (decides the time) and ``comment`` (does not)."""
 
+import copy
 import dataclasses
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, final
 
 from tests.fakes import FakeTarget, UntimedTarget, bind, script_of
 from tests.forwarding import ForwardingTarget
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
-from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.errors import CandidateError, OpPlace, Stage, TunerError, UsageError
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import AbstractRunner, Script
 from tuner.core.machine import Compiler, Machine, Roofline
@@ -21,12 +23,13 @@ from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
+from tuner.search.cost_model.untimed import PredictedCycles
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.targets import interface
+from tuner.targets import target
 from tuner.targets.backends import Backends
-from tuner.targets.registry import KINDS
-from tuner.targets.replay import RECORDINGS
+from tuner.targets.registry import TARGETS
+from tuner.targets.replay import replay_of
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 from tuner.tuning.tuned_run import TunedRun
@@ -61,25 +64,34 @@ def settings(trials: int | None = 12, **changes: object) -> RunSettings:
     return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]
 
 
-def plan(knobs: dict[str, tuple[Value, ...]]) -> Callable[[RunSettings, Machine], interface.Plan]:
+@final
+class Preferring(target.InitialModel):
+    def __init__(self, rows: tuple[int, ...]) -> None:
+        self._rows = rows
+
+    def rows(self, feasible: FeasibleSet, resources: object) -> tuple[int, ...]:
+        return self._rows
+
+
+def plan(knobs: dict[str, tuple[Value, ...]]) -> Callable[[RunSettings, Machine], target.Plan]:
     space = SearchSpace("fake", tuple(Knob(name, choices) for name, choices in knobs.items()))
-    return lambda _settings, _machine: interface.Plan(FeasibleSet.of((space,)))
+    return lambda _settings, _machine: target.Plan(FeasibleSet.of((space,)))
 
 
-def local_runner(order: RunnerOrder, how: interface.RunnerSettings) -> AbstractRunner:
+def local_runner(order: RunnerOrder, how: target.RunnerSettings) -> AbstractRunner:
     return LocalRunner(order, FakeTarget(), FakeTarget(), how.seed)
 
 
-def runner_without_baseline(order: RunnerOrder, how: interface.RunnerSettings) -> AbstractRunner:
+def runner_without_baseline(order: RunnerOrder, how: target.RunnerSettings) -> AbstractRunner:
     """Returns a runner whose evaluator has no baseline that could be timed interleaved."""
     return LocalRunner(order, FakeTarget(), ForwardingTarget(FakeTarget(), FakeTarget()), how.seed)
 
 
-def worker_runner(target: Factory) -> Callable[[RunnerOrder, interface.RunnerSettings], AbstractRunner]:
+def worker_runner(factory: Factory) -> Callable[[RunnerOrder, target.RunnerSettings], AbstractRunner]:
     """Returns a runner of real processes that serve a fake target."""
 
-    def build(order: RunnerOrder, how: interface.RunnerSettings) -> AbstractRunner:
-        processes = RunnerProcesses(compile_spec(target), evaluation_spec(target), how.workers, Limits())
+    def build(order: RunnerOrder, how: target.RunnerSettings) -> AbstractRunner:
+        processes = RunnerProcesses(compile_spec(factory), evaluation_spec(factory), how.workers, Limits())
         return WorkerRunner(order, processes, how.seed)
 
     return build
@@ -118,77 +130,142 @@ def no_code(target: TargetName, problem: Problem, script: Script) -> str:
     raise CandidateError(Stage.COMPILE, f"target {target.text}: compiles nothing")
 
 
-FAKE: interface.TargetBackend = interface.TargetBackend(
-    name="fake",
-    status=lambda: interface.TargetStatus("fake", True, "for tests"),
-    measurement=interface.MeasurementBackend(
-        machine=lambda _target: MACHINE,
-        compiler=lambda _target: FakeTarget().compiler(),
-        plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
-        bind=lambda *_: bind,
-        runner=local_runner,
-        baseline=baseline,
-        roofline=lambda _problem, _threads, _wait: ROOFLINE,
-        times_processors=True,
-    ),
-    source=lambda problem, script: f"// source of {problem.shape}\n",
-    load=load,
-    code=no_code,
-    assembly=lambda _code, _program: "",
-    require_types=lambda _problem, _target: None,
-    baselines=interface.BaselineChoice(
-        require=lambda _choice, _problem: None,
-        measurement=lambda _choice: FAKE.measurement,  # whatever is chosen is FakeBLAS
-        recorded=lambda _name, _problem: "",
-    ),
-)
-STATUSES = (FAKE.status(), interface.TargetStatus("gpu", False, "no driver"))
+@final
+class AnyBaseline(target.BaselineChoice):
+    """Whatever is chosen is FakeBLAS."""
+
+    def require(self, choice: str, problem: Problem) -> None:
+        pass
+
+    def target(self, choice: str) -> target.Target:
+        return FAKE
+
+    def recorded(self, name: str, problem: Problem) -> str:
+        return ""
 
 
-def kind_of(status: interface.TargetStatus, **changes: Any) -> interface.TargetBackend:
-    """Returns a fake kind; one named like a real kind has the chips, processors and types of the real one."""
-    fake = dataclasses.replace(FAKE, name=status.name, status=lambda: status)
-    fake = changed_kind(fake, is_timed=lambda: status.is_timed, **changes)
-    if status.name not in KINDS:
+@final
+class FakeKind(target.Target):
+    name = "fake"
+    baselines = AnyBaseline()
+    times_processors = True
+    runner = staticmethod(local_runner)
+    baseline = staticmethod(baseline)
+    load = staticmethod(load)
+    code = staticmethod(no_code)
+
+    def status(self) -> target.TargetStatus:
+        return target.TargetStatus("fake", True, "for tests")
+
+    def tools(self) -> str:
+        return ""
+
+    def is_timed(self) -> bool:
+        return self.status().is_timed
+
+    def require_types(self, problem: Problem, named: TargetName) -> None:
+        pass
+
+    def machine(self, named: TargetName) -> Machine:
+        return MACHINE
+
+    def compiler(self, named: TargetName) -> Compiler:
+        return FakeTarget().compiler()
+
+    def plan(self, settings: RunSettings, machine: Machine) -> target.Plan:
+        return plan({"x": tuple(range(10)), "comment": ("a", "b")})(settings, machine)
+
+    def bind(
+        self, strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine
+    ) -> target.Bind:
+        return bind
+
+    def children(self, named: TargetName, problem: Problem, threads: int) -> target.RunnerChildren:
+        raise UsageError("target fake: has no child processes")
+
+    def runners(
+        self, orders: tuple[RunnerOrder, ...], how: tuple[target.RunnerSettings, ...]
+    ) -> tuple[AbstractRunner, ...]:
+        return tuple(self.runner(*pair) for pair in zip(orders, how, strict=True))
+
+    def roofline(self, problem: Problem, threads: int, wait: LockWait) -> Roofline:
+        return ROOFLINE
+
+    def source(self, problem: Problem, script: str) -> str:
+        return f"// source of {problem.shape}\n"
+
+    def assembly(self, code: str, program: KernelProgram | None) -> str:
+        return ""
+
+    def predicted(self, problem: Problem, program: KernelProgram) -> PredictedCycles | None:
+        return None
+
+
+FAKE: target.Target = FakeKind()
+STATUSES = (FAKE.status(), target.TargetStatus("gpu", False, "no driver"))
+
+
+def kind_of(status: target.TargetStatus, **changes: Any) -> target.Target:
+    """Returns a fake target; one named like a real one has the chips, processors and types of that."""
+    fake = changed(FAKE, name=status.name, status=lambda: status, **changes)
+    if status.name not in TARGETS:
         return fake
-    real = KINDS[status.name]
-    return changed_kind(
+    real = TARGETS[status.name]
+    return changed(
         fake,
         default_chip=real.default_chip,
         require_types=real.require_types,
-        times_processors=real.measurement.times_processors,
+        times_processors=real.times_processors,
         cross_compiled=None if real.cross_compiled is None else fake,
         details=real.details,
     )
 
 
-def changed_kind(kind: interface.TargetBackend, **changes: Any) -> interface.TargetBackend:
-    """Returns a kind with other fields, some of them fields of its outcomes."""
-    of_outcomes = {field.name for field in dataclasses.fields(interface.MeasurementBackend)} & changes.keys()
-    outcomes = dataclasses.replace(kind.measurement, **{name: changes[name] for name in of_outcomes})
-    own = {name: value for name, value in changes.items() if name not in of_outcomes}
-    return dataclasses.replace(kind, measurement=outcomes, **own)
+Changed = TypeVar("Changed", target.Target, Backends)
 
 
-def _apply(script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()) -> str:
-    return f"// applied{' with effects' * allows_effects}\n{payload}"
+def changed(whole: Changed, **changes: Any) -> Changed:
+    """Returns a target, or backends, with other attributes: values, and functions in place of methods."""
+    other = copy.copy(whole)
+    vars(other).update(changes)
+    return other
 
 
-def backends(statuses: tuple[interface.TargetStatus, ...] = STATUSES, **changes: Any) -> Backends:
-    """Returns backends of fakes, a kind for each status, all with the same changes; replays are real."""
-    return Backends(
-        kinds={status.name: kind_of(status, **changes) for status in statuses},
-        recordings=RECORDINGS,
-        machine=lambda: MACHINE,
-        processors=lambda: Processors(present=2, allowed=2),
-        present_load=lambda: PresentLoad(busy=0.0, stolen=0.0),
-        load_average=lambda: 0.5,
-        apply=_apply,
-        failing_op=lambda _script, _payload: None,
-    )
+@final
+class FakeBackends(Backends):
+    def __init__(self, targets: Mapping[str, target.Target]) -> None:
+        self.targets = targets
+
+    def replay_of(self, file: Path) -> tuple[target.Target, TargetName]:
+        return replay_of(file)
+
+    def machine(self) -> Machine:
+        return MACHINE
+
+    def processors(self) -> Processors:
+        return Processors(present=2, allowed=2)
+
+    def present_load(self) -> PresentLoad:
+        return PresentLoad(busy=0.0, stolen=0.0)
+
+    def load_average(self) -> float | None:
+        return 0.5
+
+    def apply(
+        self, script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()
+    ) -> str:
+        return f"// applied{' with effects' * allows_effects}\n{payload}"
+
+    def failing_op(self, script: str, payload: str) -> OpPlace | None:
+        return None
 
 
-def untimed_runner(order: RunnerOrder, how: interface.RunnerSettings) -> AbstractRunner:
+def backends(statuses: tuple[target.TargetStatus, ...] = STATUSES, **changes: Any) -> Backends:
+    """Returns backends of fakes, a target for each status, all with the same changes; replays are real."""
+    return FakeBackends({status.name: kind_of(status, **changes) for status in statuses})
+
+
+def untimed_runner(order: RunnerOrder, how: target.RunnerSettings) -> AbstractRunner:
     return LocalRunner(order, UntimedTarget(), UntimedTarget(), how.seed)
 
 
@@ -198,7 +275,7 @@ def untimed_backends() -> Backends:
     def unwanted(problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
         raise AssertionError("asked for the baseline's time")
 
-    untimed = interface.TargetStatus("simulator", True, "no clock", is_timed=False)
+    untimed = target.TargetStatus("simulator", True, "no clock", is_timed=False)
     return backends((untimed,), runner=untimed_runner, baseline=unwanted)
 
 
@@ -214,6 +291,6 @@ def bind_with_custom_op(chosen: Candidate) -> Script:
     return script_of(f'{plain.text}\n"tuner.fast"(%x) : (!any) -> ()') if is_fastest else plain
 
 
-ALL_FAIL: interface.Bind = failing_bind
+ALL_FAIL: target.Bind = failing_bind
 OTHER_COMPILER = Compiler("fake 2.0", (), "1" * 64)
 OTHER_MACHINE = dataclasses.replace(MACHINE, name="another")

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, final
 
@@ -38,9 +39,9 @@ from tuner.results.differences import differences
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.targets.backends import Backends
 from tuner.targets.children import child_runners
-from tuner.targets.cpu import target as cpu
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.interface import Plan, RunnerChildren
+from tuner.targets.registry import TARGETS
+from tuner.targets.target import Plan, RunnerChildren
 from tuner.tuning.campaign import begin_campaign, campaign_settings, resume_campaign
 from tuner.tuning.events import Interruption
 
@@ -72,7 +73,7 @@ Proposed = list[tuple[int, int, str]]  # (place of the run, number in the run, u
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
     whole = fakes.plan({"x": tuple(range(20)), "comment": ("a", "b")})(settings, machine)
-    return dataclasses.replace(whole, first=(0, 7, 21), seeds=lambda _resources: (30, 12, 35, 9, 3))
+    return dataclasses.replace(whole, first=(0, 7, 21), model=fakes.Preferring((30, 12, 35, 9, 3)))
 
 
 def backends() -> Backends:
@@ -255,16 +256,15 @@ def test_fusions_that_a_program_divides_are_tuned_on_its_threads_and_others_on_o
 
 def hanging() -> Backends:
     def children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
-        assert cpu.KIND.measurement.children is not None
-        made = cpu.KIND.measurement.children(target, problem, threads)
+        made = TARGETS["cpu"].children(target, problem, threads)
         compiler = Factory("tests.tuning.test_campaign:HangingCompiler")
         limits = Limits(compile_timeout_s=120.0, evaluation_timeout_s=10.0)
         return dataclasses.replace(made, compiler=compiler, limits=limits)
 
-    roofline = fakes.FAKE.measurement.roofline
-    kind = fakes.changed_kind(cpu.KIND, runners=child_runners(children), roofline=roofline)
+    roofline = fakes.FAKE.roofline
+    kind = fakes.changed(TARGETS["cpu"], runners=partial(child_runners, children), roofline=roofline)
     real = real_candidates()
-    return dataclasses.replace(real, kinds={**real.kinds, "cpu": kind})
+    return fakes.changed(real, targets={**real.targets, "cpu": kind})
 
 
 @pytest.mark.mlir

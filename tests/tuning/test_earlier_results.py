@@ -28,7 +28,7 @@ from tuner.space import enumeration
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.targets.interface import Plan
+from tuner.targets.target import Plan
 from tuner.tuning.earlier_results import (
     EarlierRuns,
     KnownOutcomes,
@@ -126,7 +126,7 @@ def searched(whole_run: Path, tmp_path: Path) -> Iterator[Store]:
 
 
 def planned(first: tuple[int, ...] = (), seeds: tuple[int, ...] = (), space: SearchSpace = SPACE) -> Any:
-    return lambda _settings, _machine: Plan(FeasibleSet.of((space,)), first, lambda _known: seeds)
+    return lambda _settings, _machine: Plan(FeasibleSet.of((space,)), first, fakes.Preferring(seeds))
 
 
 def test_a_run_begins_with_the_best_of_the_nearest_problem(searched: Store) -> None:

@@ -102,8 +102,8 @@ def test_a_search_ends_where_nothing_is_left_to_gain_says_so_and_goes_on_if_aske
 
 def test_the_pool_comes_from_first_points_and_seeds_and_is_stored(store: Store) -> None:
     def plan(*arguments: object) -> object:
-        whole = fakes.FAKE.measurement.plan(*arguments)  # type: ignore[arg-type]
-        return replace(whole, first=(6, 3), seeds=lambda _resources: (3, 14))
+        whole = fakes.FAKE.plan(*arguments)  # type: ignore[arg-type]
+        return replace(whole, first=(6, 3), model=fakes.Preferring((3, 14)))
 
     found = begun(store, 6, plan=plan)
     columns = found.campaign.settings.columns

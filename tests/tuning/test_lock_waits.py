@@ -20,7 +20,7 @@ from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.targets.backends import Backends
-from tuner.targets.interface import RunnerSettings
+from tuner.targets.target import RunnerSettings
 from tuner.tuning import run_steps
 from tuner.tuning.events import Event, Interruption, LockWaitEnded, WaitedForLock, WaitsForLock
 from tuner.tuning.run import begin
@@ -106,7 +106,7 @@ def test_a_wait_is_reported_at_the_end_where_it_took_a_large_part(
 ) -> None:
     run = fakes.tune(store).run
     events: list[Event] = []
-    steps = RunSteps(run, (), fakes.FAKE.measurement, store, Interruption(), events.append)
+    steps = RunSteps(run, (), fakes.FAKE, store, Interruption(), events.append)
     steps.lock_wait.waited_s = waited_s
     steps.report_waited(3.0 / run_steps.WAIT_SHOWN)
     assert [isinstance(each, WaitedForLock) for each in events] == [True] * is_reported

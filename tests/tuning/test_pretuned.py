@@ -146,7 +146,7 @@ def test_what_is_chosen_is_allowed_for_the_problem(problem: Problem) -> None:
 def first_of(store: Store, problem: Problem, **changes: object) -> tuple[InitialConfiguration, ...]:
     backends = real_backends()
     settings = run_settings(RunRequest(problem, target="cpu", trials=9, **changes), backends)  # type: ignore[arg-type]
-    source = backends.measurement_of_run(settings)
+    source = backends.target_of_run(settings)
     return planned(settings, source.machine(settings.target), source, store)[0].first or ()
 
 

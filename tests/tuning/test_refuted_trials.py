@@ -18,7 +18,7 @@ from tuner.results.best_trials import best_results
 from tuner.results.past_runs import past_trials
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
-from tuner.targets.interface import RunnerSettings
+from tuner.targets.target import RunnerSettings
 from tuner.tuning import events
 from tuner.tuning.earlier_results import EarlierRuns
 from tuner.tuning.events import Event, Interruption
@@ -110,9 +110,7 @@ def test_no_reader_of_times_sees_the_time_of_a_refuted_trial(store: Store) -> No
 
 def test_equal_code_of_earlier_runs_fails_too_and_elsewhere_its_time_is_stale(store: Store) -> None:
     tuned(store, sly())
-    other = fakes.backends(
-        runner=sly().kinds["fake"].measurement.runner, machine=lambda _: fakes.OTHER_MACHINE
-    )
+    other = fakes.backends(runner=sly().targets["fake"].runner, machine=lambda _: fakes.OTHER_MACHINE)
     tuned(store, other)
     assert all(7 in xs(store, run, "measured") for run in (1, 2))
     tuned(store, sly(7), fresh=True)

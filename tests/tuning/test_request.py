@@ -4,7 +4,7 @@ import dataclasses
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import pytest
 
@@ -20,14 +20,14 @@ from tuner.core.processors import Processors
 from tuner.core.requests import FleetRequest, RunRequest, nothing_matches, tune_command
 from tuner.core.runs import Baseline, DatabaseInfo, LibraryTime, RunSettings, TaskQuery
 from tuner.db.store import Store
-from tuner.fleet.runner import fleet_kind
+from tuner.fleet.runner import FleetTarget
 from tuner.results.differences import differences
 from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import SAMPLERS
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.backends import Backends, named_target, require_runs_here, resolve_target
-from tuner.targets.interface import BaselineChoice, MeasurementBackend, TargetStatus
-from tuner.targets.registry import KINDS, real_backends
+from tuner.targets.registry import TARGETS, real_backends
+from tuner.targets.target import BaselineChoice, Target, TargetStatus
 from tuner.tuning.events import Event, Interruption, TrialDone
 from tuner.tuning.request import GIB, RunLimit, require_memory, require_threads, require_workers, run_settings
 from tuner.tuning.run import begin, resume
@@ -310,21 +310,28 @@ LIBRARIES = (FAST, LibraryTime("broken", "", failure="crashed"))
 def parts_with_a_choice(*installed: str) -> Backends:
     """Returns backends of one target, whose baseline may be one of ``installed``."""
 
-    def require(choice: str, _problem: Problem) -> None:
-        if choice not in installed:
+    target = fakes.changed(fakes.FAKE, baselines=Installed(installed))
+    return fakes.changed(fakes.backends(), targets={"fake": target})
+
+
+@final
+class Installed(BaselineChoice):
+    def __init__(self, installed: tuple[str, ...]) -> None:
+        self._installed = installed
+
+    def require(self, choice: str, problem: Problem) -> None:
+        if choice not in self._installed:
             raise UsageError(f"baseline {choice}: not installed", f"pip install {choice}")
 
-    def outcomes(choice: str) -> MeasurementBackend:
+    def target(self, choice: str) -> Target:
         def chosen(problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
             found = fakes.baseline(problem, threads, seed, wait)
             return dataclasses.replace(found, name=f"{choice} of the user", libraries=LIBRARIES)
 
-        kind = fakes.changed_kind(fakes.FAKE, baseline=chosen, runner=fakes.runner_without_baseline)
-        return kind.measurement
+        return fakes.changed(fakes.FAKE, baseline=chosen, runner=fakes.runner_without_baseline)
 
-    baselines = BaselineChoice(require, outcomes, lambda _name, _problem: "")
-    kind = dataclasses.replace(fakes.FAKE, baselines=baselines)
-    return dataclasses.replace(fakes.backends(), kinds={"fake": kind})
+    def recorded(self, name: str, problem: Problem) -> str:
+        return ""
 
 
 @pytest.mark.parametrize(
@@ -355,8 +362,8 @@ def test_a_missing_library_is_refused_before_a_run_begins_and_is_resumed(store: 
 
 def with_baselines(kind: str) -> Backends:
     status = TargetStatus(kind if kind == "cpu" else "fake", True, "here")
-    fake = dataclasses.replace(fakes.kind_of(status), baselines=KINDS[kind].baselines)
-    return dataclasses.replace(fakes.backends(), kinds={fake.name: fake})
+    fake = fakes.changed(fakes.kind_of(status), baselines=TARGETS[kind].baselines)
+    return fakes.changed(fakes.backends(), targets={fake.name: fake})
 
 
 def test_targets_with_one_baseline_refuse_a_choice_and_the_cpu_an_unknown_one(tmp_path: Path) -> None:
@@ -371,8 +378,8 @@ def test_targets_with_one_baseline_refuse_a_choice_and_the_cpu_an_unknown_one(tm
     allowed = RunRequest(PROBLEM, baseline="openblas")
     assert run_settings(allowed, with_baselines("cpu")).baseline_library == "openblas"
     with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target"):
-        KINDS["simulator"].measurement_with("best")
-    kind = fleet_kind(parts_with_a_choice("mkl").kinds["fake"], FleetRequest("postgresql://nowhere"))
+        TARGETS["simulator"].with_baseline("best")
+    kind = FleetTarget(parts_with_a_choice("mkl").targets["fake"], FleetRequest("postgresql://nowhere"))
     with pytest.raises(UsageError, match=r"^--baseline mkl cannot be combined with --fleet: nodes compare"):
         kind.require_baseline("mkl", PROBLEM)
     kind.require_baseline("", PROBLEM)

@@ -38,7 +38,7 @@ from tuner.results.past_runs import past_trials
 from tuner.runtime import timing
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
-from tuner.targets.interface import RunnerSettings
+from tuner.targets.target import RunnerSettings
 from tuner.tuning import run_steps
 from tuner.tuning.events import Event, Interruption, RemeasurementStarted
 from tuner.tuning.progress import (

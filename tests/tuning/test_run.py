@@ -29,7 +29,7 @@ from tuner.results.regression.gate import recorded_entry
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.backends import Backends
-from tuner.targets.interface import Plan, RunnerSettings
+from tuner.targets.target import Plan, RunnerSettings
 from tuner.tuning.events import (
     BaselineFailed,
     CompilesAgain,
@@ -401,8 +401,8 @@ WITH_BF16, WITHOUT = machine("bf16", "vnni"), machine("vnni")
 
 def on(host: Machine) -> Backends:
     backends = fakes.backends()
-    kind = fakes.changed_kind(backends.kinds["fake"], machine=lambda _target: host)
-    return dataclasses.replace(backends, kinds={"fake": kind}, machine=lambda: host)
+    kind = fakes.changed(backends.targets["fake"], machine=lambda _target: host)
+    return fakes.changed(backends, targets={"fake": kind}, machine=lambda: host)
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ from tuner.db.store import Store
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
-from tuner.targets.interface import RunnerSettings
+from tuner.targets.target import RunnerSettings
 from tuner.tuning.events import BaselineMeasured, Event, Interruption, MachineBusy, RunStarted
 from tuner.tuning.run import EARLY_STOPPED, Trial, begin, resume, search
 
@@ -201,7 +201,7 @@ PINNED = "import os, tuner.cli; os.sched_setaffinity(0, {min(os.sched_getaffinit
 
 
 def busy(load: PresentLoad) -> Backends:
-    return dataclasses.replace(fakes.backends(), present_load=lambda: load)
+    return fakes.changed(fakes.backends(), present_load=lambda: load)
 
 
 @pytest.mark.drawn(2)
@@ -247,7 +247,7 @@ def test_load_is_reported_before_the_best_are_timed_again(store: Store) -> None:
 
 
 def test_a_run_whose_threads_may_not_run_at_once_is_neither_begun_nor_resumed(store: Store) -> None:
-    pinned = dataclasses.replace(fakes.backends(), processors=lambda: Processors(present=8, allowed=1))
+    pinned = fakes.changed(fakes.backends(), processors=lambda: Processors(present=8, allowed=1))
     message = "threads: found 2, allowed up to 1: the affinity mask of this process"
     with pytest.raises(UsageError, match=message):
         fakes.tune(store, pinned, threads=2)

@@ -13,7 +13,7 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.backends import Backends
-from tuner.targets.interface import RunnerSettings
+from tuner.targets.target import RunnerSettings
 
 LIBRARY_X = 6  # twice as slow as the best
 ANCHOR_S = 3e-4

@@ -100,10 +100,10 @@ def _these(words: Iterable[str]) -> Offers:
 
 
 def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
-    from tuner.targets.registry import KINDS  # not at start-up
+    from tuner.targets.registry import TARGETS  # not at start-up
 
     has_auto = any(each.name == "target" and each.default == AUTO for each in context.command.params)
-    return ((name, "") for name in (*([AUTO] if has_auto else []), *KINDS, REPLAY))
+    return ((name, "") for name in (*([AUTO] if has_auto else []), *TARGETS, REPLAY))
 
 
 def _strategies(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:

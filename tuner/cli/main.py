@@ -397,10 +397,10 @@ def _show_version(context: click.Context, _parameter: click.Parameter, is_asked:
 def version_lines() -> tuple[str, ...]:
     """Returns the lines that ``tuner --version`` prints: tuner, compiler, hashes of what generates code."""
     from tuner.mlir.fingerprint import llvm_version, sources_sha256  # not at start-up
-    from tuner.targets.registry import KINDS  # not at start-up
+    from tuner.targets.registry import TARGETS  # not at start-up
 
-    compiling = [kind for kind in KINDS.values() if kind.sources]
-    hashes = (f"{kind.name} {sources_sha256(kind.sources)[:12]}" for kind in compiling)
+    compiling = [target for target in TARGETS.values() if target.sources]
+    hashes = (f"{target.name} {sources_sha256(target.sources)[:12]}" for target in compiling)
     return (f"tuner {__version__}", f"compiler: {llvm_version()}", f"code: {', '.join(hashes)}")
 
 

@@ -247,7 +247,7 @@ def backends_of(context: click.Context) -> "Backends":
     """Returns the backends (compiler, targets, recordings) of a command; tests set the context's object."""
     from tuner.targets.registry import real_backends  # not at start-up
 
-    given = context.find_object(Backends)
+    given = context.find_object(Backends)  # type: ignore[type-abstract]  # of any implementation
     return real_backends() if given is None else given
 
 

@@ -77,7 +77,7 @@ REPLAY = "replay"  # outcomes are read from a recording; nothing is compiled or 
 class TargetName:
     """A target as on the command line: a kind (``cpu``), or kind and detail (``cuda:sm_90``)."""
 
-    kind: str  # a name of ``tuner.targets.registry.KINDS``, or "replay", which has no machine
+    kind: str  # a name of ``tuner.targets.registry.TARGETS``, or "replay", which has no machine
     detail: str = ""  # of a GPU the chip, of a replay the recording; "" where the kind has no detail
 
     def __str__(self) -> str:

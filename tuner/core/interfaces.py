@@ -144,12 +144,12 @@ class Effort:
 
 
 class AbstractCompiler(abc.ABC):
-    """Turns scripts into artifacts for one target kind. Final subclasses only; reads no environment.
+    """Turns scripts into artifacts for one target. Final subclasses only; reads no environment.
 
     Each compile worker builds a compiler and calls it for one script after another; workers share no state.
     An exception other than CandidateError, a crash and a hang are failures of the candidate, at stage
-    COMPILE; other child processes compile the other scripts meanwhile. ``tuner.targets.interface`` says
-    which compiler a target kind has.
+    COMPILE; other child processes compile the other scripts meanwhile. ``tuner.targets.target`` says
+    which compiler a target has.
     """
 
     @abc.abstractmethod
@@ -161,7 +161,7 @@ class AbstractCompiler(abc.ABC):
 
 
 class AbstractEvaluator(abc.ABC):
-    """Verifies and times artifacts on one target kind. Final subclasses only; needs no compiler.
+    """Verifies and times artifacts on one target. Final subclasses only; needs no compiler.
 
     The one child process that owns the machine builds an evaluator (``tuner.runtime.workers.services``, for a
     bundle ``tuner.library.bundle.gpu_child``) and calls it from one thread. In the life of a trial::

@@ -25,7 +25,7 @@ from tuner.fleet.work import (
     hash_of,
     measure_queue,
 )
-from tuner.targets.interface import ignore_report
+from tuner.targets.target import ignore_report
 
 LISTEN_S: Final = 0.5  # until the tables are read, where no notification comes
 TAKEN_LIMIT_S: Final = 5.0  # that the server may need to see a killed driver's connection closed

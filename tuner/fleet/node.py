@@ -23,7 +23,7 @@ from tuner.fleet.queues import sweep
 from tuner.fleet.server import AGAIN_S, ReconnectingSession, plain_errors, session
 from tuner.fleet.tables import FleetSettings, read_settings
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compiler_build_of, hash_of, packed
-from tuner.targets.interface import MeasurementBackend
+from tuner.targets.target import Target
 from tuner.version import __version__
 
 if TYPE_CHECKING:
@@ -52,12 +52,8 @@ class NodeRequest:
             raise UsageError("worker: nothing to do", "--compile N, --measure or both")
 
 
-def node_of(request: NodeRequest, source: MeasurementBackend) -> tables.FleetNode:
-    """Describes this process as a node. Raises UsageError for a target without child processes."""
-    if source.children is None:
-        raise UsageError(
-            f"target {request.target.text}: cannot be used in a fleet: it has no child processes"
-        )
+def node_of(request: NodeRequest, source: Target) -> tables.FleetNode:
+    """Describes this process as a node."""
     host = socket.gethostname()
     return tables.FleetNode(
         name=request.name or f"{host}-{os.getpid()}",
@@ -72,7 +68,7 @@ def node_of(request: NodeRequest, source: MeasurementBackend) -> tables.FleetNod
     )
 
 
-def run_node(url: str, request: NodeRequest, source: MeasurementBackend, say: Callable[[str], None]) -> bool:
+def run_node(url: str, request: NodeRequest, source: Target, say: Callable[[str], None]) -> bool:
     """Works as a node of the fleet at ``url`` until SIGTERM or a request to end.
 
     Returns False if a problem of this machine, such as a full disk, ended it early. Raises UsageError without
@@ -96,7 +92,7 @@ class NodeProcess:
         self,
         url: str,
         node: tables.FleetNode,
-        source: MeasurementBackend,
+        source: Target,
         request: NodeRequest,
         settings: FleetSettings,
         say: Callable[[str], None],

@@ -25,7 +25,7 @@ from tuner.runtime.workers.child_process import sleep_until_news
 from tuner.runtime.workers.pool import CompilePool, LockContext, MeasurementWorker
 from tuner.runtime.workers.processes import TICK_S
 from tuner.runtime.workers.services import Evaluation, Group, compile_spec, evaluation_spec
-from tuner.targets.interface import MeasurementBackend, RunnerChildren
+from tuner.targets.target import RunnerChildren, Target
 
 KEPT: Final = 4  # measurement workers; each holds the arrays of its problem
 GIB: Final = 1 << 30
@@ -156,8 +156,7 @@ class DroppedError(Exception):
 class NodeChildren:
     """The child processes of a node: several that compile, and one at a time that measures."""
 
-    def __init__(self, source: MeasurementBackend, slots: int) -> None:
-        assert source.children is not None
+    def __init__(self, source: Target, slots: int) -> None:
         self._source = source
         self._children: Callable[..., RunnerChildren] = source.children
         self._slots = slots

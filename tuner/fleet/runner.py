@@ -2,18 +2,21 @@
 
 import shlex
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
-from tuner.core.candidate import Candidate, TargetName
-from tuner.core.errors import Failure, TunerError, UsageError
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.errors import Failure, OpPlace, TunerError, UsageError
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord, Effort, FinalTimes, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
+from tuner.core.processors import PresentLoad, Processors
 from tuner.core.remote_results import most_flop_per_s
 from tuner.core.requests import FleetRequest
-from tuner.core.runs import Baseline
+from tuner.core.runs import Baseline, RunSettings, StoredTrial
 from tuner.fleet.driver import Driver, DriverConnection, alive_nodes, busy_devices
 from tuner.fleet.server import require_packages, server_of
 from tuner.fleet.work import (
@@ -33,7 +36,18 @@ from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder, Ticket
 from tuner.runtime.workers.services import Evaluation, Group, RemeasurementRounds, work_seed
 from tuner.targets.backends import AUTO, Backends
-from tuner.targets.interface import MeasurementBackend, RunnerSettings, TargetBackend, TargetStatus, no_choice
+from tuner.targets.target import (
+    Bind,
+    OneBaseline,
+    Plan,
+    RunnerChildren,
+    RunnerSettings,
+    Target,
+    TargetStatus,
+)
+
+if TYPE_CHECKING:
+    from tuner.search.cost_model.untimed import PredictedCycles
 
 
 @dataclass
@@ -170,13 +184,67 @@ def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
     return {name: each for name, each in machines.items() if phrase.lower() in name.lower()}
 
 
-class FleetRun:
-    """What a fleet provides for a run or a campaign, which one thread of one process drives."""
+@final
+class FleetTarget(Target):
+    """A target, or a recording, for which the nodes of a fleet work; one thread of one process drives it.
 
-    def __init__(self, own: MeasurementBackend, fleet: FleetRequest) -> None:
+    Code, plans and scripts are those of the target here.
+    """
+
+    def __init__(self, own: Target, fleet: FleetRequest) -> None:
         self._own = own
         self._fleet = fleet
         self._driven: dict[Problem, tuple[Driver, FleetWork]] = {}  # by the problem of the run
+        self.name = own.name
+        self.default_chip = own.default_chip
+        self.sources = own.sources
+        self.details = own.details
+        self.programs = own.programs
+        self.needs_local_resources = own.needs_local_resources
+        self.times_processors = own.times_processors
+        self.baselines = OneBaseline("--fleet: nodes compare with their default library")
+        if own.cross_compiled is not None:
+            self.cross_compiled = FleetTarget(own.cross_compiled, fleet)
+
+    def status(self) -> TargetStatus:
+        return fleet_status(self._own, self._fleet)
+
+    def tools(self) -> str:
+        return self._own.tools()
+
+    def is_timed(self) -> bool:
+        return self.status().is_timed
+
+    def require_types(self, problem: Problem, target: TargetName) -> None:
+        self._own.require_types(problem, target)
+
+    def plan(self, settings: RunSettings, machine: Machine) -> Plan:
+        return self._own.plan(settings, machine)
+
+    def bind(
+        self, strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine
+    ) -> Bind:
+        return self._own.bind(strategies, problem, threads, machine)
+
+    def children(self, target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
+        return self._own.children(target, problem, threads)
+
+    def source(self, problem: Problem, script: str) -> str:
+        return self._own.source(problem, script)
+
+    def load(
+        self, problem: Problem, trial: StoredTrial, program: KernelProgram | None
+    ) -> Callable[..., object]:
+        return self._own.load(problem, trial, program)
+
+    def code(self, target: TargetName, problem: Problem, script: Script) -> str:
+        return self._own.code(target, problem, script)
+
+    def assembly(self, code: str, program: KernelProgram | None) -> str:
+        return self._own.assembly(code, program)
+
+    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+        return self._own.predicted(problem, program)
 
     def machine(self, target: TargetName) -> Machine:
         """Returns the class of machine that measures ``target``. Raises UsageError for none, or several."""
@@ -199,10 +267,6 @@ class FleetRun:
                 f"tuner fleet worker --target {shlex.quote(target.text)} --compile 4",
             )
         return compiler
-
-    def runner(self, order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
-        (runner,) = self.runners((order,), (how,))
-        return runner
 
     def runners(
         self, orders: tuple[RunnerOrder, ...], how: tuple[RunnerSettings, ...]
@@ -240,12 +304,12 @@ class FleetRun:
             runners.append(FleetRunner(order, driver, work_template))
         return tuple(runners)
 
-    def baseline(self, problem: Problem, _threads: int, _seed: int, _wait: LockWait) -> Baseline:
+    def baseline(self, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
         baseline = self._outcome_of_run(problem, BASELINE)
         assert isinstance(baseline, Baseline)
         return baseline
 
-    def roofline(self, problem: Problem, _threads: int, _wait: LockWait) -> Roofline:
+    def roofline(self, problem: Problem, threads: int, wait: LockWait) -> Roofline:
         roofline = self._outcome_of_run(problem, ROOFLINE)
         assert isinstance(roofline, Roofline)
         return roofline
@@ -301,56 +365,55 @@ def pending_limit(devices: int) -> int:
     return PENDING_OF_ONE if devices == 1 else PENDING_PER_DEVICE * (devices + 1)
 
 
-def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
-    """Returns the parts of a run with target kinds and recordings for which nodes of a fleet do the work."""
-    here = backends.recordings
-    return replace(
-        backends,
-        kinds={name: fleet_kind(kind, fleet) for name, kind in backends.kinds.items()},
-        recordings=replace(here, of_run=lambda settings: fleet_measurement(here.of_run(settings), fleet)),
+@final
+class FleetBackends(Backends):
+    """The parts of a run whose candidates the nodes of a fleet compile and time; all else is here."""
+
+    def __init__(self, own: Backends, fleet: FleetRequest) -> None:
+        self._own = own
+        self._fleet = fleet
+        self.targets = {name: FleetTarget(target, fleet) for name, target in own.targets.items()}
+
+    def replay_of(self, file: Path) -> tuple[Target, TargetName]:
+        target, name = self._own.replay_of(file)
+        return FleetTarget(target, self._fleet), name
+
+    def machine(self) -> Machine:
         # whether a problem fits in memory is checked by nodes: 0 bytes are an unknown size
-        machine=lambda: replace(backends.machine(), memory_bytes=0),
-    )
+        return replace(self._own.machine(), memory_bytes=0)
+
+    def processors(self) -> Processors:
+        return self._own.processors()
+
+    def present_load(self) -> PresentLoad:
+        return self._own.present_load()
+
+    def load_average(self) -> float | None:
+        return self._own.load_average()
+
+    def apply(
+        self, script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()
+    ) -> str:
+        return self._own.apply(script, payload, allows_effects, trailing)
+
+    def failing_op(self, script: str, payload: str) -> OpPlace | None:
+        return self._own.failing_op(script, payload)
 
 
-def fleet_kind(kind: TargetBackend, fleet: FleetRequest) -> TargetBackend:
-    """Returns a target kind whose candidates are compiled and timed by the nodes of a fleet."""
-    measurement = replace(
-        fleet_measurement(kind.measurement, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
-    )
-    cross_compiled = None if kind.cross_compiled is None else fleet_kind(kind.cross_compiled, fleet)
-    return replace(
-        kind,
-        status=lambda: fleet_status(kind, fleet),
-        measurement=measurement,
-        cross_compiled=cross_compiled,
-        baselines=no_choice("--fleet: nodes compare with their default library"),
-    )
+def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
+    """Returns the parts of a run with targets and recordings for which nodes of a fleet do the work."""
+    return FleetBackends(backends, fleet)
 
 
-def fleet_measurement(own: MeasurementBackend, fleet: FleetRequest) -> MeasurementBackend:
-    """Returns an outcome source whose machine, runner, baseline and roofline are those of fleet nodes."""
-    run = FleetRun(own, fleet)
-    return replace(
-        own,
-        machine=run.machine,
-        compiler=run.compiler,
-        runner=run.runner,
-        runners=run.runners,
-        baseline=run.baseline,
-        roofline=run.roofline,
-    )
-
-
-def fleet_status(kind: TargetBackend, fleet: FleetRequest) -> TargetStatus:
-    """Returns whether nodes of a fleet measure for a target kind, and on which chip ("": none or several)."""
-    own = kind.status()
-    nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(kind.name)]
+def fleet_status(target: Target, fleet: FleetRequest) -> TargetStatus:
+    """Returns whether nodes of a fleet measure for a target, and on which chip ("": none or several)."""
+    own = target.status()
+    nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(target.name)]
     chips = {node.machine.chip for node in nodes if node.device}
     return replace(
         own,
         is_available=bool(chips),
-        # a kind that is missing here says "not timed" for that reason alone: nodes do time it
+        # a target that is missing here says "not timed" for that reason alone: nodes do time it
         is_timed=own.is_timed or not own.is_available,
         chip=chips.pop() if len(chips) == 1 else "",
         reason="on the fleet" if chips else NO_NODE,

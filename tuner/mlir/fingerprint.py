@@ -98,7 +98,8 @@ SIMULATOR_VERIFIER_SOURCES: Sources = (
 
 def verifier_of(sources: Sources) -> str:
     """Returns the number of what verifies the code that ``sources`` make: another for simulated GPUs."""
-    return SIMULATOR_VERIFIER if "simulator" in sources else VERIFIER
+    is_simulated = set(SIMULATOR_SOURCES) <= set(sources)
+    return SIMULATOR_VERIFIER if is_simulated else VERIFIER
 
 
 @cache

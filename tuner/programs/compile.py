@@ -116,14 +116,14 @@ def compile_program(
     options.require_suiting(resolved, backends)
     bound = tuple((scripts or {}).items())
     text = payload_text(payload)
-    open_device = program_support(resolved, backends).open_device
+    support = program_support(resolved, backends)
     with naming_database(db):
         database = known_url(db) if resolved.is_on_cpu else ""
     with named_in_errors("payload" if text == payload else str(payload), text):
         compiled = compile_in_child(ProgramRequest(text, resolved, entry, options, bound, database=database))
-    if open_device is None:
+    if not support.has_device:
         return host_function(compiled)
-    opened = open_device(resolved.detail, order, seed)
+    opened = support.open_device(resolved.detail, order, seed)
     return DeviceFunction(compiled.code, opened, why_no_fusions=compiled.why_no_fusions)
 
 

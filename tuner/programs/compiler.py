@@ -37,7 +37,7 @@ from tuner.programs.streams.async_ops import drop_tokens
 from tuner.runtime.compiled_files import LIMIT_BYTES, CompiledFiles, compiled_files
 from tuner.targets.backends import Backends
 from tuner.targets.cpu.compiler import object_code
-from tuner.targets.interface import ProgramSupport
+from tuner.targets.target import ProgramSupport
 
 if TYPE_CHECKING:
     from tuner.programs.fusion_compiler import CompileTask
@@ -87,7 +87,7 @@ class ProgramCompiler:
     def of(cls, target: TargetName, backends: Backends) -> Self:
         """Returns the compiler for a target. Raises UsageError for one that runs single operations only."""
         support = program_support(target, backends)
-        return cls(backends.measurement(target).machine(target), support)
+        return cls(backends.target(target).machine(target), support)
 
     def compile(
         self,

@@ -24,7 +24,7 @@ from tuner.programs.run.recording_device import RecordingDevice
 from tuner.programs.run.runner_functions import discard
 from tuner.programs.watched_times import host_watch, interleaved, reliability_of
 from tuner.runtime.cpu.host import describe_machine
-from tuner.targets.interface import ProgramSupport
+from tuner.targets.target import ProgramSupport
 
 if TYPE_CHECKING:
     from tuner.programs.compiler import CompiledProgram
@@ -151,7 +151,6 @@ def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _opened(request: ProgramRequest, support: ProgramSupport, **simulated: Any) -> "AbstractDevice":
-    assert support.open_device is not None
     options = request.options
     return support.open_device(request.target.detail, options.order, options.seed, **simulated)
 

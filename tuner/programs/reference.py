@@ -12,7 +12,7 @@ from tuner.programs.interpreter.host_functions import NotInterpretedError, read_
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.host_function import HostFunction
 from tuner.targets.backends import Backends
-from tuner.targets.interface import ProgramSupport
+from tuner.targets.target import HostPrograms
 
 AS_WRITTEN = "the text as written, before any pass"
 AS_LOOPS = "the payload as loops on the host, by MLIR's passes"
@@ -50,7 +50,7 @@ def reference_of(
         why = str(error).removeprefix("payload: ").partition(ALLOWED)[0]
     printed.clear()
     own = copies(arguments)
-    compiler = ProgramCompiler(backends.machine(), ProgramSupport())
+    compiler = ProgramCompiler(backends.machine(), HostPrograms())
     plain = HostFunction(
         compiler.compile(request.text, request.entry, None, is_checked=True).code, printed.append
     )

@@ -18,7 +18,7 @@ from tuner.core.problem import Problem
 from tuner.core.programs import DeviceWork, ExplainedFusion, ProgramTimes
 from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.targets.backends import Backends
-from tuner.targets.interface import ProgramSupport
+from tuner.targets.target import ProgramSupport
 
 Form = Literal["streams", "tokens", "sync"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -97,20 +97,19 @@ def named_in_errors(name: str, text: str) -> Iterator[None]:
         raise type(error)(in_file(error.message, name, text), error.hint) from error
 
 
-def kinds_with(is_there: Callable[[ProgramSupport], bool], backends: Backends) -> str:
-    """Returns the kinds of targets whose program support meets ``is_there``, as text: "cuda, simulator"."""
-    kinds = backends.kinds.values()
-    return ", ".join(each.name for each in kinds if each.programs and is_there(each.programs))
+def targets_with(is_there: Callable[[ProgramSupport], bool], backends: Backends) -> str:
+    """Returns the targets whose program support meets ``is_there``, as text: "cuda, simulator"."""
+    targets = backends.targets.values()
+    return ", ".join(each.name for each in targets if each.programs and is_there(each.programs))
 
 
 def program_support(target: TargetName, backends: Backends) -> ProgramSupport:
-    """Returns how a kind of target runs programs. Raises UsageError for one that runs single operations."""
-    known = backends.kinds.get(target.kind)
-    kind = None if known is None else backends.kind(target)
-    if kind is None or kind.programs is None:
-        allowed = kinds_with(lambda _programs: True, backends)
+    """Returns how a target runs programs. Raises UsageError for one that runs single operations."""
+    known = backends.targets.get(target.kind) and backends.target(target)
+    if known is None or known.programs is None:
+        allowed = targets_with(lambda _programs: True, backends)
         raise UsageError(f"target: found {target.text}, allowed for programs: {allowed}")
-    return kind.programs
+    return known.programs
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ class ProgramOptions:
             for name, is_met in needs.items():
                 value = getattr(options, name)
                 if value != getattr(defaults, name) and not is_met(support):
-                    allowed = kinds_with(is_met, backends)
+                    allowed = targets_with(is_met, backends)
                     option = name if value is True else f"{name} {value}"
                     raise UsageError(f"{option} cannot be combined with target {target}, only with {allowed}")
 

@@ -256,7 +256,7 @@ def time_pair(request: ProgramRequest) -> TimedPair:
     bound = _compile(compiler, request).code
     plain = _compile(compiler, replace(request, scripts=None)).code
     arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(seed))
-    if compiler.support.open_device is None:
+    if not compiler.support.has_device:
         functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
         return timed_on_host(functions, arguments, seed)
     device = compiler.support.open_device(request.target.detail, request.options.order, seed)
@@ -303,7 +303,7 @@ def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
 
 
 def _compiler(request: ProgramRequest) -> ProgramCompiler:
-    """Returns the compiler of the target, of the real target kinds: a child process has no injected kinds."""
+    """Returns the compiler of the target, of the real targets: a child process has no injected kinds."""
     return ProgramCompiler.of(request.target, real_backends())
 
 

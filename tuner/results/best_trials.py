@@ -135,11 +135,11 @@ def best_here(
     """
     if text != AUTO:
         target = resolve_target(text, backends)
-        backends.kind(target).require_types(problem, target)
+        backends.target(target).require_types(problem, target)
         return _best_of(store, backends, problem, target, text, threads)
     timed = [target for target in timed_here(backends) if _takes(backends, problem, target)]
     if not timed:
-        working = (TargetName(each.name, each.chip) for each in backends.targets() if each.is_available)
+        working = (TargetName(each.name, each.chip) for each in backends.statuses() if each.is_available)
         first = next((target.kind for target in working if _takes(backends, problem, target)), None)
         raise _nothing_known(store, problem, TaskQuery.of(problem, target=first, threads=threads))
     for target in timed[:-1]:
@@ -171,9 +171,9 @@ def best_trials_here(store: "Store", backends: Backends, query: TrialQuery) -> t
 
     def is_of_here(group: BestGroup) -> bool:
         target = TargetName.parse(group.target)
-        if backends.kinds.get(target.kind) is None:
+        if backends.targets.get(target.kind) is None:
             return False
-        return backends.measurement(target).machine(target).name == group.machine
+        return backends.target(target).machine(target).name == group.machine
 
     best = [each.best for each in best_results(store, query, is_of_here).values()]
     return tuple(sorted(best, key=lambda trial: (trial.created, trial.id)))
@@ -181,7 +181,7 @@ def best_trials_here(store: "Store", backends: Backends, query: TrialQuery) -> t
 
 def _takes(backends: Backends, problem: Problem, target: TargetName) -> bool:
     try:
-        backends.kind(target).require_types(problem, target)
+        backends.target(target).require_types(problem, target)
     except UsageError:
         return False
     return True
@@ -195,7 +195,7 @@ def _best_of(
     wanted: str,  # a kind means all its chips: code for sm_90a runs where code for sm_90 does
     threads: int | None,
 ) -> SelectedResult:
-    machine = backends.measurement(target).machine(target)
+    machine = backends.target(target).machine(target)
     return best_result(store, problem, machine.name, wanted, threads)
 
 

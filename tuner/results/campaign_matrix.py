@@ -72,7 +72,7 @@ def campaign_matrix(campaign_id: int, backends: Backends, store: "Store") -> Cam
     }
     columns = tuple(dict.fromkeys((*campaign.settings.columns, *(each.column for each in proposals))))
     common, machine = campaign.runs[0].settings, campaign.runs[0].machine
-    source = backends.measurement_of_run(common)
+    source = backends.target_of_run(common)
     problems = tuple(
         PoolProblem(
             run.settings.problem,

@@ -156,7 +156,7 @@ def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[
     record = trial.record
     if not trial.script or record.status == "failed":
         raise UsageError(f"trial {trial.id}: does not compile")
-    compiler = backends.measurement(record.target).compiler(record.target).fingerprint
+    compiler = backends.target(record.target).compiler(record.target).fingerprint
     machine = backends.machine().name
     stored = trial.compile_seconds
     if stored is not None and (stored.compiler, stored.machine) == (compiler, machine):
@@ -166,7 +166,7 @@ def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[
     script = Script(trial.script_text, record.script_sha256)
     with timed_passes() as times:
         try:
-            backends.kind(record.target).code(record.target, record.problem, script)
+            backends.target(record.target).code(record.target, record.problem, script)
         except CandidateError as error:
             raise UsageError(f"trial {trial.id}: does not compile any more: {error}") from error
     with contextlib.suppress(UsageError):  # a read-only database: the seconds are returned all the same
@@ -193,7 +193,7 @@ def failed_ops(backends: Backends, trial: StoredTrial) -> tuple[FailedOp, ...]:
     places = named_places(record.outcome.reason)
     if not places:
         return ()
-    payload = backends.kind(record.target).source(record.problem, trial.script_text)
+    payload = backends.target(record.target).source(record.problem, trial.script_text)
     if not any(place.text == SCRIPT for place in places):
         with contextlib.suppress(TunerError):  # today's compiler crashes on the script
             transform = backends.failing_op(trial.script_text, payload)

@@ -112,7 +112,7 @@ def require_bound(trial: StoredTrial) -> None:
 def source_of(backends: Backends, trial: StoredTrial) -> str:
     """Returns the payload of a trial as MLIR text, before the trial's transform script is applied."""
     record = trial.record
-    return backends.kind(record.target).source(record.problem, trial.script_text)
+    return backends.target(record.target).source(record.problem, trial.script_text)
 
 
 def source_file(script_file: Path) -> Path:
@@ -213,7 +213,7 @@ def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iter
         return
     yield "script", trial.script_text
     record = trial.record
-    kind = backends.kind(record.target)
+    kind = backends.target(record.target)
     try:
         source = kind.source(record.problem, trial.script_text)
         payload = _applied(backends, trial.script_text, source)

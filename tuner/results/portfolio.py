@@ -189,7 +189,7 @@ def _universal(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...])
     """Returns the columns that can do a problem of any size, of every kind of problem in the campaign."""
     # 1x1x1 stands for any size: constraints on sizes ask for a minimum or a multiple in most cases
     kinds = {replace(run.settings.problem, sizes=(1, 1, 1)): run for run in runs}
-    source = backends.measurement_of_run(runs[0].settings)
+    source = backends.target_of_run(runs[0].settings)
     able = set(range(len(found.columns)))
     for smallest, run in kinds.items():
         try:
@@ -204,7 +204,7 @@ def _universal(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...])
 
 def _stock(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
     custom = set()
-    source = backends.measurement_of_run(runs[0].settings)
+    source = backends.target_of_run(runs[0].settings)
     for run, row in zip(runs, found.cells, strict=True):
         settings = run.settings
         bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)

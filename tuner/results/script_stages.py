@@ -37,7 +37,7 @@ def script_stages(
     kernels (outlined) and nvvm (the LLVM dialect for GPUs); code: LLVM dialect, or PTX; assembly: the machine
     code, where a disassembler is installed. A stage that fails is the ``failure`` of what is returned.
     """
-    kind = backends.kind(target)
+    kind = backends.target(target)
     texts = {SOURCE: kind.source(problem, script.text), SCRIPT: script.text}
     if last in texts:
         return ScriptStages(texts, "")

@@ -32,7 +32,7 @@ GROUPS: Final = {  # group, after the prefix -> what its objects are
     "operations": "a function that tunes what ``tuner tune NAME`` is asked for",
     "runners": "a ``RemoteRunners`` of ``tuner.cli.remote_runners``",
     "samplers": "an ``AbstractMethod`` of ``tuner.search.method``",
-    "targets": "a ``TargetBackend`` of ``tuner.targets.interface``",
+    "targets": "a ``Target`` of ``tuner.targets.target``",
 }
 METADATA_SUFFIXES: Final = (".dist-info", ".egg-info")
 FILE: Final = "entry_points.txt"

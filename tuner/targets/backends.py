@@ -1,89 +1,94 @@
 """The replaceable parts of a run, and the target that an option such as "auto" or "cuda:sm_90" means."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from tuner.core.candidate import CPU, CUDA, SIMULATOR, TargetName
+from tuner.core.candidate import CPU, CUDA, REPLAY, SIMULATOR, TargetName
 from tuner.core.errors import OpPlace, UsageError, unknown_value
 from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import Machine
+from tuner.core.problem import Problem
 from tuner.core.processors import PresentLoad, Processors
-from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings
-from tuner.targets.interface import MeasurementBackend, TargetBackend, TargetStatus
+from tuner.targets.target import Target, TargetStatus
 
 if TYPE_CHECKING:
-    from tuner.search.cost_model.untimed import Predict
+    from tuner.search.cost_model.untimed import PredictedCycles
 
 
-class Apply(Protocol):
-    """Applies a transform script to a payload; returns the new text. Raises TunerError where that fails."""
+REPLAY_STATUS = TargetStatus(
+    REPLAY, False, f"with a file only, a recorded space: --target {REPLAY}:FILE"
+)  # of what never measures
 
-    def __call__(
+
+class Backends(ABC):
+    """The replaceable parts of a run: targets, recordings, facts of this machine, transform scripts."""
+
+    targets: Mapping[str, Target]  # by name
+
+    @abstractmethod
+    def replay_of(self, file: Path) -> tuple[Target, TargetName]:
+        """Returns what replays a recording, and its name ``replay:NAME``. Raises UsageError."""
+
+    @abstractmethod
+    def machine(self) -> Machine:
+        """Returns this machine."""
+
+    @abstractmethod
+    def processors(self) -> Processors:
+        """Returns the processors that this process may use."""
+
+    @abstractmethod
+    def present_load(self) -> PresentLoad:
+        """Returns the load of the usable processors, while nothing is timed."""
+
+    @abstractmethod
+    def load_average(self) -> float | None:
+        """Returns the load of the last minute; None where the system does not say."""
+
+    @abstractmethod
+    def apply(
         self, script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()
     ) -> str:
-        """Passes that write files or start programs run only if ``allows_effects``; texts are MLIR.
+        """Applies a transform script to a payload; returns the new text. Raises TunerError if it fails.
 
+        Passes that write files or start programs run only if ``allows_effects``; texts are MLIR.
         ``trailing``: what the entry's arguments after the first stand for, as mlir-opt's
         ``debug-bind-trailing-args`` has it.
         """
 
+    @abstractmethod
+    def failing_op(self, script: str, payload: str) -> OpPlace | None:
+        """Returns the op of a script that fails on a payload, or None. Raises TunerError."""
 
-@dataclass(frozen=True)
-class Recordings:
-    """The functions that replay recorded search spaces in place of a machine: ``--target replay:FILE``."""
+    def target(self, name: TargetName) -> Target:
+        """Returns a target, of "cpu:znver4" the cross-compiling one. UsageError: unknown, a replay."""
+        target = self.targets.get(name.kind)
+        if target is None:
+            raise UsageError(f"target {name.text!r}: not known here")
+        return target.cross_compiled if target.cross_compiled is not None and name.detail else target
 
-    status: TargetStatus  # of the target "replay", which never measures
-    settings: Callable[[RunRequest, int], RunSettings]  # (request, workers); raises UsageError
-    of_file: Callable[[Path], tuple[MeasurementBackend, TargetName]]  # raises UsageError
-    of_run: Callable[[RunSettings], MeasurementBackend]  # of the run's recording; raises UsageError
-
-
-@dataclass(frozen=True)
-class Backends:
-    """The replaceable parts of a run: target kinds, recordings, facts of this machine, the interpreter."""
-
-    kinds: Mapping[str, TargetBackend]  # by name
-    recordings: Recordings
-    machine: Callable[[], Machine]  # this machine
-    processors: Callable[[], Processors]  # that this process may use
-    present_load: Callable[[], PresentLoad]  # of the usable processors, while nothing is timed
-    load_average: Callable[[], float | None]  # of the last minute
-    apply: Apply
-    failing_op: Callable[[str, str], OpPlace | None]  # (script, payload); raises TunerError
-
-    def kind(self, target: TargetName) -> TargetBackend:
-        """Returns a target's kind, of "cpu:znver4" the cross-compiling one. UsageError: unknown, a replay."""
-        kind = self.kinds.get(target.kind)
-        if kind is None:
-            raise UsageError(f"target {target.text!r}: not known here")
-        return kind.cross_compiled if kind.cross_compiled is not None and target.detail else kind
-
-    def measurement(self, target: TargetName) -> MeasurementBackend:
-        """Returns what compiles, verifies and times for a target; raises UsageError for a replay."""
-        return self.kind(target).measurement
-
-    def measurement_of_run(self, settings: RunSettings) -> MeasurementBackend:
-        """Returns what measures for a run: its target, or its recording; raises UsageError."""
+    def target_of_run(self, settings: RunSettings) -> Target:
+        """Returns what measures for a run: its target, or its recording. Raises UsageError."""
         if settings.target.has_machine:
-            return self.kind(settings.target).measurement_with(settings.baseline_library)
-        return self.recordings.of_run(settings)
+            return self.target(settings.target).with_baseline(settings.baseline_library)
+        return self.replay_of(Path(settings.recording))[0]
 
-    def status(self, target: TargetName) -> TargetStatus:
+    def status(self, name: TargetName) -> TargetStatus:
         """Returns whether a target compiles and runs here, or why not. Raises UsageError if unknown."""
-        return self.kind(target).status() if target.has_machine else self.recordings.status
+        return self.target(name).status() if name.has_machine else REPLAY_STATUS
 
-    @property
-    def predict(self) -> "Predict":
-        """Returns a function that predicts the cycles of a GPU program, None where no target predicts any."""
-        predicting = (each.predict for each in self.kinds.values() if each.predict is not None)
-        return next(predicting, lambda _problem, _program: None)
+    def statuses(self) -> tuple[TargetStatus, ...]:
+        """Returns the status on this machine of each target, then that of replays of recordings."""
+        return (*(target.status() for target in self.targets.values()), REPLAY_STATUS)
 
-    def targets(self) -> tuple[TargetStatus, ...]:
-        """Returns the status on this machine of each target kind, then that of replays of recordings."""
-        return (*(kind.status() for kind in self.kinds.values()), self.recordings.status)
+    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+        """Returns the cycles of a GPU program by the first target that has a model; None where none has."""
+        counted = (target.predicted(problem, program) for target in self.targets.values())
+        return next((cycles for cycles in counted if cycles is not None), None)
 
 
 AUTO = "auto"  # the first target that times candidates here
@@ -99,7 +104,7 @@ def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
         for target in timed_here(backends, chip):
             return target
         names: dict[str, list[str]] = {}
-        for status in backends.targets():
+        for status in backends.statuses():
             names.setdefault(status.reason, []).append(status.name)
         reasons = "; ".join(f"{', '.join(each)}: {reason}" for reason, each in names.items())
         raise UsageError(f"target: found none that works here: {reasons}")
@@ -127,22 +132,22 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:
         raise UsageError(f"chip {chip!r} cannot be combined with target {text!r}", "name the chip once")
-    replay = backends.recordings.status.name
-    kind = None if name == replay else backends.kinds.get(name)
-    if kind is None and name != replay:
-        names = (*backends.kinds, replay)
+    replay = REPLAY_STATUS.name
+    target = None if name == replay else backends.targets.get(name)
+    if target is None and name != replay:
+        names = (*backends.targets, replay)
         error, meant = unknown_value("target", text, (AUTO, *names)), _meant(text, backends)
         raise UsageError(error.message, f"did you mean {meant}?" if meant else error.hint)
-    if kind is None and not chip:
+    if target is None and not chip:
         return TargetName(name, detail)  # of a recording
-    if kind is not None and colon and kind.details and not chip:
-        if detail not in kind.details:
-            raise unknown_value(name, detail, kind.details)
+    if target is not None and colon and target.details and not chip:
+        if detail not in target.details:
+            raise unknown_value(name, detail, target.details)
         return TargetName(name, detail)
-    if kind is not None and kind.default_chip:
-        return TargetName(name, chip_of(detail if colon else chip or kind.default_chip).name)
+    if target is not None and target.default_chip:
+        return TargetName(name, chip_of(detail if colon else chip or target.default_chip).name)
     if chip or colon:
-        allowed = ", ".join(each.name for each in backends.kinds.values() if each.default_chip)
+        allowed = ", ".join(each.name for each in backends.targets.values() if each.default_chip)
         raise UsageError(
             f"chip {detail or chip!r} cannot be combined with target {name}, only with {allowed}"
         )
@@ -164,13 +169,13 @@ def _meant(text: str, backends: Backends) -> str:
         return f"{OTHER_NAMES[name]}{colon}{detail}"
     if name.startswith("sm_"):
         return f"{CUDA}:{name}"
-    of_detail = (each.name for each in backends.kinds.values() if name in each.details)
+    of_detail = (each.name for each in backends.targets.values() if name in each.details)
     return next((f"{target}:{name}" for target in of_detail), "")
 
 
 def timed_here(backends: Backends, chip: str = "") -> Iterator[TargetName]:
     """Yields the targets that time candidates on this machine, a GPU (``chip`` or "") before the CPU."""
-    for status in sorted(backends.targets(), key=lambda status: not status.chip):
+    for status in sorted(backends.statuses(), key=lambda status: not status.chip):
         if status.is_available and status.is_timed:
             yield _on_this_gpu(named_target(status.name, backends, chip), status, has_chip=bool(chip))
 

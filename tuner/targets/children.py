@@ -2,19 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from tuner.core.candidate import TargetName
-from tuner.core.errors import OpPlace, TunerError
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.errors import OpPlace
+from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.runtime.cuda.probe import describe_gpu, gpu_roofline
 from tuner.runtime.timing_lock import TimingLock, holder_text
 from tuner.runtime.workers.runner import RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
-from tuner.targets.interface import MeasurementBackend, RunnerChildren, RunnerSettings, RunnersFactory
-from tuner.targets.run_plan import bind, plan
+from tuner.targets.target import RunnerChildren, RunnerSettings
 
 if TYPE_CHECKING:
     from tuner.core.interfaces import AbstractRunner, Effort
@@ -22,45 +21,31 @@ if TYPE_CHECKING:
 
 
 Children = Callable[[TargetName, Problem, int], RunnerChildren]  # (target, problem, threads)
-RunnerFactory = Callable[["RunnerOrder", RunnerSettings], "AbstractRunner"]
 
 
-def child_runner(children: Children) -> RunnerFactory:
-    """Returns a function that creates a runner on child processes, which it starts at once."""
-    several = child_runners(children)
-    return lambda order, how: several((order,), (how,))[0]
-
-
-def child_runners(children: Children) -> RunnersFactory:
-    """Returns a function that creates runners of one target on shared children.
+def child_runners(
+    children: Children, orders: "tuple[RunnerOrder, ...]", how: "tuple[RunnerSettings, ...]"
+) -> "tuple[AbstractRunner, ...]":
+    """Returns runners of one target on shared child processes, which are started at once.
 
     The children's memory is that of the largest problem.
     """
-
-    def runners(
-        orders: "tuple[RunnerOrder, ...]", how: "tuple[RunnerSettings, ...]"
-    ) -> "tuple[AbstractRunner, ...]":
-        made = [
-            children(order.target, order.problem, each.threads)
-            for order, each in zip(orders, how, strict=True)
-        ]
-        memory_bytes = max(each.limits.memory_bytes for each in made)
-        # the runners share one measurement worker: it gets the largest team and environment, of which smaller
-        # runs use a part
-        most, _ = max(zip(made, how, strict=True), key=lambda pair: pair[1].threads)
-        exclusive = TimingLock(made[0].device, holder_text(orders[0].problem), how[0].wait)
-        processes = RunnerProcesses(
-            compile_spec(made[0].compiler),
-            evaluation_spec(most.evaluator, most.environment),
-            how[0].workers,
-            replace(made[0].limits, memory_bytes=memory_bytes),
-            exclusive.held,
-        )
-        return tuple(
-            WorkerRunner(order, processes, each.seed) for order, each in zip(orders, how, strict=True)
-        )
-
-    return runners
+    made = [
+        children(order.target, order.problem, each.threads) for order, each in zip(orders, how, strict=True)
+    ]
+    memory_bytes = max(each.limits.memory_bytes for each in made)
+    # the runners share one measurement worker: it gets the largest team and environment, of which smaller
+    # runs use a part
+    most, _ = max(zip(made, how, strict=True), key=lambda pair: pair[1].threads)
+    exclusive = TimingLock(made[0].device, holder_text(orders[0].problem), how[0].wait)
+    processes = RunnerProcesses(
+        compile_spec(made[0].compiler),
+        evaluation_spec(most.evaluator, most.environment),
+        how[0].workers,
+        replace(made[0].limits, memory_bytes=memory_bytes),
+        exclusive.held,
+    )
+    return tuple(WorkerRunner(order, processes, each.seed) for order, each in zip(orders, how, strict=True))
 
 
 def apply_script(script: str, payload: str, allows_effects: bool, trailing: tuple[str, ...] = ()) -> str:
@@ -112,27 +97,3 @@ def measure_gpu_roofline(dtype: str) -> Roofline:
 
     here = describe_gpu()
     return gpu_roofline(open_gpu(here).device, here.facts, dtype)
-
-
-def untimed_measurement(
-    machine: Callable[[TargetName], Machine],
-    compiler: Callable[[TargetName], Compiler],
-    children: Children,
-    why: str,
-) -> MeasurementBackend:
-    """Returns what verifies in ``children``; its baseline and roofline raise TunerError with ``why``."""
-
-    def refuse(*_arguments: object) -> NoReturn:
-        raise TunerError(why)
-
-    return MeasurementBackend(
-        machine=machine,
-        compiler=compiler,
-        plan=plan,
-        bind=bind,
-        runner=child_runner(children),
-        baseline=refuse,
-        roofline=refuse,
-        children=children,
-        is_timed=lambda: False,
-    )

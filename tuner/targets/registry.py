@@ -1,36 +1,40 @@
-"""The registry of target kinds, those of extensions among them, and the real parts of a run."""
+"""The registry of targets, those of extensions among them, and the real parts of a run."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Final, final
 
+from tuner.core.candidate import TargetName
 from tuner.core.errors import OpPlace
+from tuner.core.machine import Machine
+from tuner.core.processors import PresentLoad, Processors
 from tuner.runtime import extensions
-from tuner.runtime.cpu.host import load_average, present_load, usable_processors
+from tuner.runtime.cpu import host
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.backends import Backends
 from tuner.targets.children import apply_script, find_failing_op
-from tuner.targets.cpu import target
-from tuner.targets.cpu.target import host_machine
-from tuner.targets.gpu import cuda
-from tuner.targets.interface import TargetBackend
-from tuner.targets.replay import RECORDINGS
+from tuner.targets.cpu.target import Cpu, host_machine
+from tuner.targets.gpu.target import DriverDevice, NvidiaGpu
+from tuner.targets.replay import replay_of
+from tuner.targets.target import Target
 
-BUILT_IN: Final[Mapping[str, TargetBackend]] = {
-    "cpu": target.KIND,
-    "cuda": cuda.KIND,
+BUILT_IN: Final[Mapping[str, Target]] = {
+    "cpu": Cpu(),
+    "cuda": NvidiaGpu(DriverDevice()),
 }
+APPLY_TIMEOUT_S = 60.0
 
 
 @final
-class RegisteredTargets(Mapping[str, TargetBackend]):
-    """The target kinds by name: those of the base, then those of extensions, imported when they are used."""
+class RegisteredTargets(Mapping[str, Target]):
+    """The targets by name: those of the base, then those of extensions, imported when they are used."""
 
-    def __getitem__(self, name: str) -> TargetBackend:
+    def __getitem__(self, name: str) -> Target:
         if name in BUILT_IN:
             return BUILT_IN[name]
-        kind: TargetBackend = self._added()[name].load()
-        return kind
+        target: Target = self._added()[name].load()
+        return target
 
     def __iter__(self) -> Iterator[str]:
         yield from BUILT_IN
@@ -43,28 +47,40 @@ class RegisteredTargets(Mapping[str, TargetBackend]):
         return extensions.extensions("targets", BUILT_IN)
 
 
-KINDS: Final[Mapping[str, TargetBackend]] = RegisteredTargets()
-APPLY_TIMEOUT_S = 60.0
+TARGETS: Final[Mapping[str, Target]] = RegisteredTargets()
+
+
+@final
+class RealBackends(Backends):
+    """The real compilers, machines and clocks."""
+
+    targets = TARGETS
+
+    def replay_of(self, file: Path) -> tuple[Target, TargetName]:
+        return replay_of(file)
+
+    def machine(self) -> Machine:
+        return host_machine()
+
+    def processors(self) -> Processors:
+        return host.usable_processors()
+
+    def present_load(self) -> PresentLoad:
+        return host.present_load()
+
+    def load_average(self) -> float | None:
+        return host.load_average()
+
+    def apply(
+        self, script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()
+    ) -> str:
+        call = partial(apply_script, script, payload, allows_effects, trailing)
+        return call_in_child("apply", call, APPLY_TIMEOUT_S)
+
+    def failing_op(self, script: str, payload: str) -> OpPlace | None:
+        return call_in_child("apply", partial(find_failing_op, script, payload), APPLY_TIMEOUT_S)
 
 
 def real_backends() -> Backends:
-    """Returns the parts of a run with the real compilers, machines and clocks; tests replace some of them."""
-    return Backends(
-        kinds=KINDS,
-        recordings=RECORDINGS,
-        machine=host_machine,
-        processors=usable_processors,
-        present_load=present_load,
-        load_average=load_average,
-        apply=_apply,
-        failing_op=_failing_op,
-    )
-
-
-def _apply(script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()) -> str:
-    call = partial(apply_script, script, payload, allows_effects, trailing)
-    return call_in_child("apply", call, APPLY_TIMEOUT_S)
-
-
-def _failing_op(script: str, payload: str) -> OpPlace | None:
-    return call_in_child("apply", partial(find_failing_op, script, payload), APPLY_TIMEOUT_S)
+    """Returns the real parts of a run; tests replace this function."""
+    return RealBackends()

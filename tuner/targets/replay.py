@@ -1,5 +1,6 @@
 """Replays the outcomes of a recorded search space, as compiler, evaluator and source of outcomes."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -9,27 +10,30 @@ import numpy as np
 
 from tuner.core.candidate import REPLAY, Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.requests import TIMED_SAMPLER, RunRequest
-from tuner.core.runs import Baseline, RunSettings
+from tuner.core.runs import Baseline, RunSettings, StoredTrial
 from tuner.runtime.timing import summarize
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.runner import LocalRunner
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace, RecordedTime
-from tuner.targets.backends import Recordings
-from tuner.targets.interface import MeasurementBackend, Plan, RunnerChildren, TargetStatus
+from tuner.targets.backends import REPLAY_STATUS
+from tuner.targets.target import Bind, Plan, RunnerChildren, Target, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.interfaces import AbstractRunner
     from tuner.runtime.workers.runner import RunnerOrder
-    from tuner.targets.interface import RunnerSettings
+    from tuner.search.cost_model.untimed import PredictedCycles
+    from tuner.targets.target import RunnerSettings
 
 
+NO_CODE = "a replay has outcomes and no code"
 ROW = "// row "  # begins the script of a configuration, followed by its number in the recording
 MARK = "replay of "  # begins the name of the machine in a replay
 BEFORE_LOADING = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES)
@@ -158,45 +162,89 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
     )
 
 
-def replaying_source(space: RecordedSpace) -> MeasurementBackend:
-    """Returns the functions that look up candidates' outcomes in a recording instead of running them."""
+@final
+class Replay(Target):
+    """A recording: candidates' outcomes are looked up in place of running them."""
 
-    def runner(order: "RunnerOrder", how: "RunnerSettings") -> "AbstractRunner":
+    name = REPLAY
+    needs_local_resources = False
+
+    def __init__(self, space: RecordedSpace) -> None:
+        self._space = space
+
+    def status(self) -> TargetStatus:
+        return REPLAY_STATUS
+
+    def tools(self) -> str:
+        return ""
+
+    def is_timed(self) -> bool:
+        return True
+
+    def require_types(self, problem: Problem, target: TargetName) -> None:
+        """Takes every problem: ``replay_settings`` refuses another one than the recording's."""
+
+    def machine(self, target: TargetName) -> Machine:
+        return recorded_machine(self._space)
+
+    def compiler(self, target: TargetName) -> Compiler:
+        return recorded_compiler(self._space)
+
+    def plan(self, settings: RunSettings, machine: Machine) -> Plan:
+        return Plan(self._space.feasible)
+
+    def bind(
+        self, strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine
+    ) -> Bind:
+        return partial(bind_recorded, self._space)
+
+    def children(self, target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
+        return RunnerChildren(  # of a node of a fleet
+            compiler=Factory("tuner.targets.replay:ReplayCompiler", (self._space,)),
+            evaluator=Factory("tuner.targets.replay:ReplayEvaluator", (self._space,)),
+            limits=Limits(),
+            device=REPLAY,
+        )
+
+    def runners(
+        self, orders: "tuple[RunnerOrder, ...]", how: "tuple[RunnerSettings, ...]"
+    ) -> "tuple[AbstractRunner, ...]":
         # without child processes: a lookup neither crashes nor hangs
-        return LocalRunner(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
+        compiler = ReplayCompiler(self._space)
+        evaluator = ReplayEvaluator(self._space)
+        pairs = zip(orders, how, strict=True)
+        return tuple(LocalRunner(order, compiler, evaluator, of_run.seed) for order, of_run in pairs)
 
-    def baseline(_problem: Problem, _threads: int, _seed: int, _wait: LockWait) -> Baseline:
-        if space.baseline is None:
-            raise TunerError(f"recording {space.name} has no time of a baseline")
-        return replace(space.baseline, is_interleaved=False)  # nothing runs here: no ratio to it is printed
+    def baseline(self, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
+        if self._space.baseline is None:
+            raise TunerError(f"recording {self._space.name} has no time of a baseline")
+        return replace(self._space.baseline, is_interleaved=False)  # nothing runs here: no ratio is printed
 
-    children = RunnerChildren(  # of a node of a fleet
-        compiler=Factory("tuner.targets.replay:ReplayCompiler", (space,)),
-        evaluator=Factory("tuner.targets.replay:ReplayEvaluator", (space,)),
-        limits=Limits(),
-        device=REPLAY,
-    )
-    return MeasurementBackend(
-        machine=lambda _target: recorded_machine(space),
-        compiler=lambda _target: recorded_compiler(space),
-        plan=lambda _settings, _machine: Plan(space.feasible),
-        bind=lambda *_: partial(bind_recorded, space),
-        runner=runner,
-        baseline=baseline,
-        roofline=_no_roofline,
-        children=lambda _target, _problem, _threads: children,
-        needs_local_resources=False,
-    )
+    def roofline(self, problem: Problem, threads: int, wait: LockWait) -> Roofline:
+        raise TunerError("a replay has no machine to measure")
 
+    def source(self, problem: Problem, script: str) -> str:
+        raise TunerError(NO_CODE)
 
-def _no_roofline(_problem: Problem, _threads: int, _wait: LockWait) -> Roofline:
-    raise TunerError("a replay has no machine to measure")
+    def load(
+        self, problem: Problem, trial: StoredTrial, program: KernelProgram | None
+    ) -> Callable[..., object]:
+        raise UsageError(NO_CODE)
+
+    def code(self, target: TargetName, problem: Problem, script: Script) -> str:
+        raise CandidateError(Stage.COMPILE, NO_CODE)
+
+    def assembly(self, code: str, program: KernelProgram | None) -> str:
+        return ""
+
+    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+        return None
 
 
-def measurement_of_file(file: Path) -> tuple[MeasurementBackend, TargetName]:
-    """Returns the outcomes recorded in a file, and its target ``replay:NAME``; raises UsageError."""
+def replay_of(file: Path) -> tuple[Replay, TargetName]:
+    """Returns the target that replays a file, and its name ``replay:NAME``. Raises UsageError."""
     space = _recorded(file.absolute())
-    return replaying_source(space), TargetName(REPLAY, space.name)
+    return Replay(space), TargetName(REPLAY, space.name)
 
 
 def _recorded(file: Path) -> RecordedSpace:
@@ -208,11 +256,3 @@ def _recorded(file: Path) -> RecordedSpace:
 @lru_cache(maxsize=4)  # the file is read once until it changes
 def _read(file: Path, _stamp: tuple[int, ...]) -> RecordedSpace:
     return read_recorded(file)
-
-
-RECORDINGS = Recordings(
-    status=TargetStatus(REPLAY, False, f"with a file only, a recorded space: --target {REPLAY}:FILE"),
-    settings=replay_settings,
-    of_file=measurement_of_file,
-    of_run=lambda settings: measurement_of_file(Path(settings.recording))[0],
-)

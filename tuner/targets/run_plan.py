@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import final
 
 from tuner.core.candidate import Candidate, ChosenStrategy
@@ -16,10 +17,23 @@ from tuner.runtime.workers.worker import Worker
 from tuner.search.cost_model.configurations import initial_configurations
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.scripts.strategy import Binder, load_chosen
-from tuner.targets.interface import Bind, Plan
+from tuner.targets.target import Bind, InitialModel, Plan
 
 TIMEOUT_S = 10.0  # to fill one custom template; a shipped template takes milliseconds
 MEMORY_BYTES = 1 << 30
+
+
+@final
+@dataclass(frozen=True)
+class MachineModel(InitialModel):
+    """The cost model of a run's problem and threads on a machine."""
+
+    settings: RunSettings
+    machine: Machine
+
+    def rows(self, feasible: FeasibleSet, resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
+        problem, threads = self.settings.problem, self.settings.threads
+        return initial_configurations(feasible, problem, self.machine, threads, resources)
 
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
@@ -34,13 +48,10 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
     listed = [point for entry in space_file.strategies for point in entry.first]
     feasible = FeasibleSet.of(chosen, (*listed, *(point.candidate for point in settings.first or ())))
 
-    def seeds(resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-        return initial_configurations(feasible, settings.problem, machine, settings.threads, resources)
-
     notes = choice.missing_provenance(settings.strategies)
     if settings.target.is_on_cpu:
         notes += choice.appended_bufferization(settings.strategies)
-    return Plan(feasible, first_rows(space_file, feasible), seeds, notes)
+    return Plan(feasible, first_rows(space_file, feasible), MachineModel(settings, machine), notes)
 
 
 def bind(

@@ -17,7 +17,7 @@ from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
-from tuner.targets.interface import MeasurementBackend, Plan, RunnerSettings
+from tuner.targets.target import Plan, RunnerSettings, Target
 from tuner.tuning import events
 from tuner.tuning.campaign_session import (
     TOP_TRIALS_OF_CAMPAIGN,
@@ -68,7 +68,7 @@ def begin_campaign(
         for each in members
     )
     common = max((each.settings for each in members), key=lambda each: each.threads)
-    source = backends.measurement_of_run(common)
+    source = backends.target_of_run(common)
     if source.needs_local_resources:
         require_workers(common.workers, backends.machine())
         for each in members:
@@ -110,7 +110,7 @@ def resume_campaign(
         return tuned_campaign(store, campaign_id)
     common = max((run.settings for run in campaign.runs), key=lambda each: each.threads)
     require_runs_here(common.target, backends, "tuner tune --shapes FILE")
-    source = backends.measurement_of_run(common)
+    source = backends.target_of_run(common)
     machine = machine_of_run(common, source, backends)
     stored = store.campaign_proposals(campaign_id)
     _require_all_stored(campaign, stored, store)
@@ -160,7 +160,7 @@ def _session(
     campaign: Campaign,
     plan: CampaignPlan,
     stored: tuple[CampaignProposal, ...],
-    source: MeasurementBackend,
+    source: Target,
     backends: Backends,
     store: "Store",
     interruption: events.Interruption,
@@ -190,9 +190,7 @@ def _errors_name(problem: Problem) -> Iterator[None]:
         raise UsageError(line, error.hint) from None
 
 
-def _plans(
-    members: tuple[CampaignMember, ...], source: MeasurementBackend, machine: Machine
-) -> tuple[Plan, ...]:
+def _plans(members: tuple[CampaignMember, ...], source: Target, machine: Machine) -> tuple[Plan, ...]:
     plans = []
     for each in members:
         with _errors_name(each.settings.problem):
@@ -202,7 +200,7 @@ def _plans(
 
 def _floors_s(
     members: tuple[CampaignMember, ...],
-    source: MeasurementBackend,
+    source: Target,
     machine: Machine,
     interruption: events.Interruption,
     wait: LockWait,
@@ -294,7 +292,7 @@ def measure_cells(
     campaign = store.campaign(campaign_id)
     if campaign.status != "done":
         raise UsageError(f"campaign {campaign_id}: is {campaign.status}, so its times are not complete")
-    source = backends.measurement_of_run(campaign.runs[0].settings)
+    source = backends.target_of_run(campaign.runs[0].settings)
     machine = machine_of_run(campaign.runs[0].settings, source, backends)
     # the next free numbers: some trials may have been pruned
     number = 1 + max((each.number for each in store.campaign_proposals(campaign_id)), default=-1)

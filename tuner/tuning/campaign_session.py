@@ -12,7 +12,7 @@ from tuner.core.interfaces import AbstractRunner, AbstractSampler, Effort
 from tuner.core.machine import Roofline
 from tuner.core.requests import Campaign, CampaignProposal
 from tuner.space.feasible_set import FeasibleSet
-from tuner.targets.interface import MeasurementBackend
+from tuner.targets.target import Target
 from tuner.tuning.events import CampaignObserver, Event, Interruption, Observer, RunEvent
 from tuner.tuning.progress import final_effort, in_flight_s, is_spent, reserved_s, untimed_factor
 from tuner.tuning.run import EARLY_STOPPED
@@ -55,7 +55,7 @@ class CampaignSession:
         campaign: Campaign,
         plan: CampaignPlan,
         stored: tuple[CampaignProposal, ...],  # of earlier sessions, by number
-        source: MeasurementBackend,
+        source: Target,
         store: "Store",
         interruption: Interruption,
         observe: CampaignObserver,
@@ -124,10 +124,7 @@ class CampaignSession:
     def _runners(self) -> tuple[AbstractRunner, ...]:
         orders = tuple(steps.order for steps in self._steps)
         how = tuple(steps.runner_settings for steps in self._steps)
-        if self._source.runners is not None:
-            runners = self._source.runners(orders, how)
-        else:
-            runners = tuple(self._source.runner(*pair) for pair in zip(orders, how, strict=True))
+        runners = self._source.runners(orders, how)
         return tuple(steps.replaying(runner) for steps, runner in zip(self._steps, runners, strict=True))
 
     def _work(self, runners: tuple[AbstractRunner, ...]) -> str:

@@ -41,7 +41,7 @@ from tuner.core.runs import (
 from tuner.search.prior import encoded
 from tuner.space.feasible_set import FeasibleSet, nearest_row
 from tuner.space.recorded.recording import RecordedSpace
-from tuner.targets.interface import MeasurementBackend, Plan
+from tuner.targets.target import Plan, Target
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -210,7 +210,7 @@ def _strategies(settings: RunSettings) -> tuple[str, ...]:
 
 
 def planned(
-    settings: RunSettings, machine: Machine, source: MeasurementBackend, store: "Store"
+    settings: RunSettings, machine: Machine, source: Target, store: "Store"
 ) -> tuple[RunSettings, Plan]:
     """Returns settings with initial configurations, and the plan. Raises UsageError if none is feasible."""
     if settings.first is not None:

@@ -57,7 +57,7 @@ PLAIN_SUFFIX = ".mlir"  # not checked here: templates, which may choose their op
 def require_offered(backends: Backends, target: TargetName, needs: Collection[str], what: str) -> None:
     """Raises UsageError, beginning with ``what``, if a target lacks one of ``needs``, such as "amx-bf16"."""
     if needs:
-        require_instructions(backends.measurement(target).machine(target), needs, what)
+        require_instructions(backends.target(target).machine(target), needs, what)
 
 
 def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
@@ -149,12 +149,14 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
 
     workers = request.workers_on(backends.machine())
     if not TargetName.parse(request.target).has_machine:
-        return backends.recordings.settings(request, workers)
+        from tuner.targets.replay import replay_settings  # loads numpy
+
+        return replay_settings(request, workers)
     space_file = load_space_file(Path(request.space or default_space_file()))
     target = resolve_target(request.target, backends, request.chip)
-    kind = backends.kind(target)
-    kind.require_types(request.problem, target)
-    kind.require_baseline(request.baseline, request.problem)
+    known = backends.target(target)
+    known.require_types(request.problem, target)
+    known.require_baseline(request.baseline, request.problem)
     return RunSettings(
         problem=request.problem,
         target=target,
@@ -167,7 +169,7 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
         ),
         space_yaml=space_file.text,
         space_name=space_file.name,
-        sampler=_sampler(request.sampler, kind.status().is_timed, target),
+        sampler=_sampler(request.sampler, known.status().is_timed, target),
         seed=request.seed,
         trials=request.trials_limit,
         budget_s=request.budget_s,

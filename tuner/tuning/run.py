@@ -17,7 +17,7 @@ from tuner.core.round_quality import is_pressed
 from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
-from tuner.targets.interface import MeasurementBackend, Plan
+from tuner.targets.target import Plan, Target
 from tuner.tuning.earlier_results import planned, rows_of_first
 from tuner.tuning.events import (
     FailedAlike,
@@ -119,7 +119,7 @@ class TuningSession:
         stored: tuple[runs.Proposal, ...],  # of earlier sessions, by number
         feasible: FeasibleSet,
         sampler: AbstractSampler,
-        source: MeasurementBackend,
+        source: Target,
         store: "Store",
         interruption: Interruption,
         observe: Observer,
@@ -281,7 +281,7 @@ def transfer_settings(
     A transfer run proposes the feasible candidates of ``source_run``, in order. Raises UsageError for none.
     """
     settings = replace(source_run.settings, target=target)
-    source = backends.measurement_of_run(settings)
+    source = backends.target_of_run(settings)
     machine = source.machine(target)
     name = SOURCE.format(source_run.id)
     for run in store.matching_runs(runs.RunQuery(runs.TaskQuery(machine=machine.name))):
@@ -315,7 +315,7 @@ def begin(
     counts from there, else from the start of the search. Raises UsageError, before anything is stored, for
     what cannot run.
     """
-    source = backends.measurement_of_run(settings)
+    source = backends.target_of_run(settings)
     if source.needs_local_resources:
         require_workers(settings.workers, backends.machine())
         require_memory(settings.problem, backends.machine())
@@ -360,10 +360,10 @@ def resume(
     command = tune_command(runs.TaskQuery.of(run.settings.problem))
     require_runs_here(run.settings.target, backends, command)
     if run.settings.baseline_library:
-        backends.kind(run.settings.target).require_baseline(
+        backends.target(run.settings.target).require_baseline(
             run.settings.baseline_library, run.settings.problem
         )
-    source = backends.measurement_of_run(run.settings)
+    source = backends.target_of_run(run.settings)
     machine = machine_of_run(run.settings, source, backends)
     compiler = source.compiler(run.settings.target)
     require_same_tools(run, machine, compiler)
@@ -395,7 +395,7 @@ def under_compiler(run: runs.Run, compiler: Compiler, store: "Store") -> runs.Ru
     return replace(run, compiler=compiler)
 
 
-def machine_of_run(settings: runs.RunSettings, source: MeasurementBackend, backends: Backends) -> Machine:
+def machine_of_run(settings: runs.RunSettings, source: Target, backends: Backends) -> Machine:
     """Returns the machine of a run. Raises UsageError for more threads than processors."""
     machine = source.machine(settings.target)
     if source.needs_local_resources:
@@ -403,7 +403,7 @@ def machine_of_run(settings: runs.RunSettings, source: MeasurementBackend, backe
     return machine
 
 
-def observe_load(run: runs.Run, source: MeasurementBackend, backends: Backends, observe: Observer) -> None:
+def observe_load(run: runs.Run, source: Target, backends: Backends, observe: Observer) -> None:
     """Reports, before anything is timed, if other programs or the hypervisor leave too few processors."""
     if not source.times_processors:
         return

@@ -30,7 +30,7 @@ from tuner.core.round_quality import (
 from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Proposal, Run, StoredTrial, TrialQuery
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import RunnerOrder
-from tuner.targets.interface import MeasurementBackend, RunnerSettings
+from tuner.targets.target import RunnerSettings, Target
 from tuner.tuning import events
 from tuner.tuning.earlier_results import KnownOutcomes
 from tuner.tuning.progress import ROOFLINE_S, SHORT_BUDGET_S, TOP_TRIALS, Progress
@@ -180,7 +180,7 @@ class RunSteps:
         self,
         run: Run,
         stored: tuple[Proposal, ...],  # of earlier sessions, by number
-        source: MeasurementBackend,
+        source: Target,
         store: "Store",
         interruption: events.Interruption,
         observe: events.Observer,

@@ -14,7 +14,7 @@ from tuner.core.machine import Compiler, Machine
 from tuner.core.records import Record
 from tuner.core.runs import Proposal, Run
 from tuner.runtime.workers.runner import RunnerOrder
-from tuner.targets.interface import Bind, MeasurementBackend, RunnerSettings
+from tuner.targets.target import Bind, RunnerSettings, Target
 from tuner.tuning.events import CompilesAgain, Observer
 
 HINT = "start a new run, or time its best trial with this version: tuner check --best"
@@ -34,7 +34,7 @@ def require_same_tools(run: Run, machine: Machine, compiler: Compiler) -> None:
 def require_same_code(
     run: Run,
     stored: tuple[Proposal, ...],
-    source: MeasurementBackend,
+    source: Target,
     bind: Bind,
     observe: Observer,
 ) -> None:
@@ -77,7 +77,7 @@ def _change(bind: Bind, record: Record) -> str:
 
 
 def _compiled_again(
-    run: Run, source: MeasurementBackend, bind: Bind, records: tuple[Record, ...]
+    run: Run, source: Target, bind: Bind, records: tuple[Record, ...]
 ) -> Iterator[tuple[Record, Record]]:
     """Yields each record with one of now: the hash of its code, "" where it is not compiled any more."""
     settings = run.settings

@@ -21,7 +21,7 @@ from tuner.core.serialization import encode, utc_text
 from tuner.search.cost_model.untimed import Predict
 from tuner.space.scripts.header import ScriptProvenance, custom_ops, instructions_needed
 from tuner.targets.backends import Backends
-from tuner.targets.interface import Bind, Plan
+from tuner.targets.target import Bind, Plan
 from tuner.tuning.pretuned import class_of, shipped_picks, speed_text
 from tuner.tuning.rule import ProblemSpaces
 from tuner.version import __version__
@@ -119,13 +119,13 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
     ``is_stock``: the first whose script stock ``mlir-opt`` runs. Raises UsageError where no configuration is
     feasible, none of a few can be compiled, or none is a stock one.
     """
-    source = backends.measurement_of_run(settings)
+    source = backends.target_of_run(settings)
     machine = source.machine(settings.target)
     plan = source.plan(settings, machine)
     bind = source.bind(settings.strategies, settings.problem, settings.threads, machine)
     picks: Iterable[_Pick]
     if machine.chip:
-        picks = _by_machine_code(settings, plan, bind, backends.predict)
+        picks = _by_machine_code(settings, plan, bind, backends.predicted)
     else:
         picks = itertools.chain(_by_shipped(settings, machine, plan, bind), _by_model(machine, plan, bind))
     pick = next((each for each in picks if not (is_stock and custom_ops(each.script.text))), None)

@@ -21,6 +21,7 @@ from benchmarks.gpu_visit.code_folder import COMPARISON, CodeEntry, CodeFolder, 
 from benchmarks.gpu_visit.operands import ResultErrors
 from benchmarks.gpu_visit.workbench import Workbench
 from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.targets.gpu.simulated_cuda import Reading
 from tuner.core.gpu_code import KernelProgram, Launch
 from tuner.core.machine import GpuState
 from tuner.core.matmul import Matmul
@@ -63,7 +64,9 @@ def bench_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Workbench]:
         results = tuple(CodeEntry(COMPARISON, name, "", code="x") for name in comparison.CONVERSIONS)
         code = PtxFolder(Path(), Manifest(chip, "13.0", (*results, *entries)))
         bench = Workbench(Bed(CUDA, chip), code, stub_cublas)
-        bench.gpu = LocalGpu(device, 4096, lambda: GpuState(1.5e9, None, 50.0, 300.0, ("power cap",)))
+        bench.gpu = LocalGpu(
+            device, 4096, Reading(lambda: GpuState(1.5e9, None, 50.0, 300.0, ("power cap",)))
+        )
         return bench
 
     return made

@@ -15,7 +15,7 @@ from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.gpu import CHIPS
 from tuner.core.problem import LAYOUTS, OPERATIONS
-from tuner.targets.registry import KINDS
+from tuner.targets.registry import TARGETS
 
 
 def completed(line: str) -> list[str]:
@@ -49,7 +49,7 @@ LATEST = [str(trial) for trial in range(20, 0, -1)]
         ("export --output-dtype bf", ["bf16"]),
         ("history --runs --layout ", [*LAYOUTS]),
         ("space --epilogue ", [*EPILOGUES]),
-        ("tune --target ", ["auto", *KINDS, "replay"]),
+        ("tune --target ", ["auto", *TARGETS, "replay"]),
         ("history --target c", ["cpu", "cuda"]),
         ("tune --chip sm_9", [chip for chip in CHIPS if chip.startswith("sm_9")]),
         ("tune --sampler t", ["tpe"]),

@@ -24,7 +24,7 @@ from tuner.space.scripts.header import (
     parse_provenance,
     read_provenance,
 )
-from tuner.targets.interface import TargetStatus
+from tuner.targets.target import TargetStatus
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 LIBRARY = "export --format library -o x"

@@ -1,7 +1,6 @@
 import csv
 import io
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,8 @@ from tuner.results.output.tables import BEST_MARK, STOPPED_MARK
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.targets.interface import Plan
 from tuner.targets.registry import real_backends
+from tuner.targets.target import Plan
 
 
 def test_every_trial_is_in_the_table_in_json_and_in_csv(tuned: Tuner) -> None:
@@ -153,7 +152,7 @@ def test_passes_are_of_a_trial_that_compiles_and_stages_of_a_script_that_applies
     def refuse(*_: object, **__: object) -> str:
         raise TunerError("apply: found no op to match")
 
-    refusing = Tuner(tuned.database, replace(tuned.backends, apply=refuse))
+    refusing = Tuner(tuned.database, fakes.changed(tuned.backends, apply=refuse))
     assert [stage["stage"] for stage in refusing("diff 1 2 --json").json["stages"]] == ["script"]
 
 

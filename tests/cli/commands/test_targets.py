@@ -20,10 +20,10 @@ from tuner.targets.cpu import compiler as described_compiler
 from tuner.targets.cpu import evaluator
 from tuner.targets.cpu.compiler import CrossCompiler
 from tuner.targets.cpu.evaluator import CrossCompiledEvaluator
-from tuner.targets.cpu.target import KIND, host_machine
+from tuner.targets.cpu.target import Cpu, CrossCpu, host_machine
 from tuner.targets.gpu.compiler import find_ptxas
-from tuner.targets.interface import RunnerSettings
-from tuner.targets.registry import KINDS, real_backends
+from tuner.targets.registry import TARGETS, real_backends
+from tuner.targets.target import RunnerSettings
 
 pytestmark = pytest.mark.mlir
 
@@ -74,7 +74,7 @@ def test_a_verified_trial_is_exported_as_ptx_and_cubin(tuned: Tuner, tmp_path: P
     assert kernel["registers"] > 0
 
 
-@pytest.mark.skipif(KINDS["cuda"].status().is_available, reason="there is a GPU")
+@pytest.mark.skipif(TARGETS["cuda"].status().is_available, reason="there is a GPU")
 @pytest.mark.parametrize("command", ["tune matmul 64x48x32 --dtype f16", "tune program.mlir"])
 def test_cuda_without_a_driver_is_refused_before_anything_is_compiled(tmp_path: Path, command: str) -> None:
     tuner = Tuner(tmp_path / "results.db", real_backends())
@@ -119,10 +119,11 @@ def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
 
 @pytest.fixture
 def crossed(tmp_path: Path) -> Tuner:
-    assert KIND.cross_compiled is not None
-    kind = replace(KIND, cross_compiled=fakes.changed_kind(KIND.cross_compiled, runner=runner))
+    kind = fakes.changed(Cpu(), cross_compiled=fakes.changed(CrossCpu(), runner=runner))
     two = Processors(present=2, allowed=2)
-    backends = replace(real_backends(), kinds={"cpu": kind}, machine=host_machine, processors=lambda: two)
+    backends = fakes.changed(
+        real_backends(), targets={"cpu": kind}, machine=host_machine, processors=lambda: two
+    )
     return Tuner(tmp_path / "results.db", backends)
 
 

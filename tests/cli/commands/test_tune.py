@@ -17,7 +17,7 @@ from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, 
 from tuner.db.store import Store
 from tuner.results.output.formatting import initial_configurations_text
 from tuner.targets.backends import Backends
-from tuner.targets.interface import Plan
+from tuner.targets.target import Plan
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 from tuner.tuning.tuned_run import TunedRun
@@ -181,7 +181,7 @@ def known_strategy() -> Backends:
     """Returns parts whose strategy is among those of the shipped file, which a run takes by default."""
 
     def renamed(settings: RunSettings, machine: Machine) -> Plan:
-        feasible = fakes.FAKE.measurement.plan(settings, machine).feasible
+        feasible = fakes.FAKE.plan(settings, machine).feasible
         spaces = tuple(dataclasses.replace(space, strategy="matmul_cpu_packed") for space in feasible.spaces)
         return Plan(dataclasses.replace(feasible, spaces=spaces))
 

@@ -47,7 +47,7 @@ def test_json_has_no_best_and_a_run_in_which_nothing_is_right_fails(untimed: Tun
     document = untimed(f"{TUNE} --trials 20 --json").json
     found = counts(proposed=20, verified=18, failed=2, reused=9)
     require_fields(document, best=None, target="simulator:sm_90", counts=found)
-    target = untimed.backends.targets()[:1]
+    target = untimed.backends.statuses()[:1]
     untimed.backends = fakes.backends(target, runner=fakes.untimed_runner, bind=lambda *_: fakes.failing_bind)
     done = untimed.failed(f"{TUNE} --trials 2 --fresh")
     assert "no candidate worked: 2 trials: 0 measured, 2 failed" in done.err

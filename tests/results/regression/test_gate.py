@@ -33,7 +33,7 @@ from tuner.results.regression.audit import Audited, AuditStatus, audit
 from tuner.results.regression.gate import GateEntry, GateStatus, check_entry, gate_file_bytes, read_gate_file
 from tuner.runtime.workers.runner import LocalRunner
 from tuner.targets.backends import Backends
-from tuner.targets.interface import TargetStatus
+from tuner.targets.target import TargetStatus
 
 LIMITS = SlowdownLimits.up_to()
 
@@ -224,7 +224,7 @@ def store(best: tuple[str, StoredTrial], tmp_path: Path) -> Iterator[Store]:
 
 
 def with_fake(backends: Backends, **changes: Any) -> Backends:
-    return replace(backends, kinds={"fake": fakes.changed_kind(backends.kinds["fake"], **changes)})
+    return fakes.changed(backends, targets={"fake": fakes.changed(backends.targets["fake"], **changes)})
 
 
 def upgraded(backends: Backends) -> Backends:

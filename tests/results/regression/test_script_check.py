@@ -1,7 +1,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import pytest
 
@@ -17,7 +17,7 @@ from tuner.results.regression import script_check
 from tuner.results.regression.script_check import LEAST_DISTURBED, SESSIONS_LIMIT, CheckFinding, checked
 from tuner.space.scripts.header import ScriptProvenance, parse_provenance, without_header
 from tuner.targets.backends import Backends
-from tuner.targets.interface import BaselineChoice, MeasurementBackend
+from tuner.targets.target import BaselineChoice, Target
 
 
 @dataclass(frozen=True)
@@ -113,18 +113,27 @@ def test_references_that_disagree_or_are_of_another_library_show_no_slowdown(scr
     assert check(script, Day(library_name="FakeBLAS 2.0")).finding is CheckFinding.NOT_SLOWER
 
 
+@final
+class OnlyMkl(BaselineChoice):
+    def __init__(self, by_mkl: Target) -> None:
+        self._by_mkl = by_mkl
+
+    def require(self, choice: str, problem: Problem) -> None:
+        assert choice == "mkl"
+
+    def target(self, choice: str) -> Target:
+        assert choice == "mkl"
+        return self._by_mkl
+
+    def recorded(self, name: str, problem: Problem) -> str:
+        return "mkl" if name == "FakeMKL 2.0" else ""
+
+
 def test_a_script_is_timed_with_the_library_that_it_was_compared_with(script: RecordedScript) -> None:
     usual, chosen = backends(Day()), backends(Day(library_name="FakeMKL 2.0"))
 
-    def outcomes(choice: str) -> MeasurementBackend:
-        assert choice == "mkl"
-        return chosen.kinds["fake"].measurement
-
-    def recorded(name: str, _problem: Problem) -> str:
-        return "mkl" if name == "FakeMKL 2.0" else ""
-
-    choices = BaselineChoice(lambda _choice, _problem: None, outcomes, recorded)
-    parts = replace(usual, kinds={"fake": replace(usual.kinds["fake"], baselines=choices)})
+    choice = OnlyMkl(chosen.targets["fake"])
+    parts = fakes.changed(usual, targets={"fake": fakes.changed(usual.targets["fake"], baselines=choice)})
     provenance = script.provenance
     assert provenance.baseline is not None
     by_mkl = replace(provenance, baseline=replace(provenance.baseline, name="FakeMKL 2.0"))

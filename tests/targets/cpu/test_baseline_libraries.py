@@ -1,9 +1,7 @@
 """A choice stands for installed libraries that multiply the type, or is refused in one line."""
 
 import ctypes
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from tuner.targets.cpu.baseline_libraries import (
     BEST,
     DEFAULT,
     LIBRARIES,
+    BaselineLibrary,
     chosen_libraries,
     load_library,
     widened_note,
@@ -43,12 +42,8 @@ def by_constant(dtype: str, **options: Any) -> Problem:
 
 def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Makes libraries look installed: those of ``names`` and OpenBLAS alone."""
-    for name, library in LIBRARIES.items():
-        is_there = name in ("openblas", *names)
-        find: Callable[[], str | None] = partial(str, f"/lib/{name}.so") if is_there else lambda: None
-        monkeypatch.setitem(LIBRARIES, name, replace(library, find=find))
-    for name, function in (("onednn", "find_onednn"), ("onednn-torch", "find_torch")):
-        monkeypatch.setattr(baseline_libraries, function, LIBRARIES[name].find)
+    paths = {id(LIBRARIES[name]): f"/lib/{name}.so" for name in ("openblas", *names)}
+    monkeypatch.setattr(BaselineLibrary, "find", lambda library: paths.get(id(library)))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRun
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.space.scripts.header import parse_provenance, without_header
 from tuner.targets.backends import Backends
-from tuner.targets.interface import RunnerSettings
+from tuner.targets.target import RunnerSettings
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 from tuner.tuning.tuned_run import TunedRun

@@ -1,5 +1,8 @@
 """The evaluator of CUDA programs on a simulated GPU: all is real but the hardware and its clock."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from tuner.core.gpu import DeviceError
@@ -27,6 +30,13 @@ SAMPLE_S = 0.02  # that every sample seems to take
 COOL = GpuState(1.98e9, 2.6e9, 40.0, 100.0)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """Sensors of which each reading is made by a function."""
+
+    read: Callable[[], GpuState | None]
+
+
 def nothing_here() -> GpuHere:
     raise DeviceError("no CUDA driver: libcuda.so.1 cannot be loaded")
 
@@ -51,5 +61,5 @@ def upload(device: SimulatedDevice, address: int, array: Array) -> None:
 
 
 def evaluator_on(device: SimulatedDevice, chip: str = "sm_90") -> GpuEvaluator:
-    gpu = LocalGpu(device, FACTS.l2_bytes, lambda: COOL)
+    gpu = LocalGpu(device, FACTS.l2_bytes, Reading(lambda: COOL))
     return GpuEvaluator(chip, lambda: HERE, lambda here: gpu)

@@ -15,7 +15,7 @@ from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.default_suite import ALL
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.evaluation import fails
-from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, device_with_a_clock
+from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, Reading, device_with_a_clock
 from tests.texts import filled, text_beside
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu import AbstractDevice, DeviceError
@@ -88,7 +88,7 @@ def test_nothing_is_opened_before_the_first_program_and_code_for_another_chip_is
 def test_clocks_held_down_between_the_rounds_mark_the_times(brief: None) -> None:
     hot = replace(COOL, sm_clock_hz=1.2e9, slowdowns=("power cap",))
     states = iter([COOL, COOL, hot, COOL, COOL, COOL])  # before, two warm rounds, two cold ones, after
-    gpu = LocalGpu(device_with_a_clock(), FACTS.l2_bytes, lambda: next(states))
+    gpu = LocalGpu(device_with_a_clock(), FACTS.l2_bytes, Reading(lambda: next(states)))
     evaluator = GpuEvaluator("sm_90", lambda: HERE, lambda here: gpu)
     loaded = (evaluator.load(PROBLEM, RIGHT), evaluator.load(PROBLEM, RIGHT))
     times = evaluator.measure_together(PROBLEM, loaded, Effort(0.0, 2), np.random.default_rng(0))
@@ -100,7 +100,7 @@ def test_clocks_held_down_between_the_rounds_mark_the_times(brief: None) -> None
 def stub_opened(_here: GpuHere) -> LocalGpu:
     device = StubDriver().open()
     setattr(device, "elapsed_s", lambda start, stop: 0.02)  # noqa: B010 - never kept
-    return LocalGpu(device, 4096, lambda: COOL)
+    return LocalGpu(device, 4096, Reading(lambda: COOL))
 
 
 def stub_variable(name: str, kind: Any = ctypes.c_int) -> Any:

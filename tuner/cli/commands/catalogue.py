@@ -34,7 +34,7 @@ from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, feasible_text, wrapped
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
-from tuner.targets.backends import resolve_target
+from tuner.targets.backends import REPLAY_STATUS, resolve_target
 from tuner.tuning.pretuned import shipped_text
 from tuner.tuning.request import planned_settings
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tuner.space.file.entries import StrategyEntry
     from tuner.space.search_space import SearchSpace
     from tuner.targets.backends import Backends
-    from tuner.targets.interface import Plan
+    from tuner.targets.target import Plan
 
 
 @click.command()
@@ -193,10 +193,10 @@ def targets(context: click.Context, as_json: bool) -> None:
     Example: tuner targets
     """
     backends = backends_of(context)
-    kinds = tuple(backends.kinds.values())
-    cross_compiled = (kind.cross_compiled for kind in kinds if kind.cross_compiled is not None)
-    known = [(kind.status(), kind.tools()) for kind in kinds]
-    known += [(backends.recordings.status, ""), *((kind.status(), "") for kind in cross_compiled)]
+    known_targets = tuple(backends.targets.values())
+    cross_compiled = (target.cross_compiled for target in known_targets if target.cross_compiled is not None)
+    known = [(target.status(), target.tools()) for target in known_targets]
+    known += [(REPLAY_STATUS, ""), *((target.status(), "") for target in cross_compiled)]
     document, lines = [], []
     for status, tools in known:
         available = "available" if status.is_available else "not available"
@@ -213,7 +213,7 @@ def targets(context: click.Context, as_json: bool) -> None:
 def plan_of(backends: "Backends", request: "RunRequest") -> "Plan":
     """Returns the plan of a run that is not started. Raises UsageError for a request that no run can have."""
     settings = planned_settings(request, backends)
-    source = backends.measurement_of_run(settings)
+    source = backends.target_of_run(settings)
     return source.plan(settings, source.machine(settings.target))
 
 

@@ -374,7 +374,7 @@ def _print(
         from tuner.search.cost_model.untimed import deciding_facts, predicted_first  # not at start-up
 
         pending = store.pending(TrialQuery(run=tuned.run.id))
-        promising = predicted_first(pending, backends.predict, PREDICTED_LIMIT)
+        promising = predicted_first(pending, backends.predicted, PREDICTED_LIMIT)
         facts = deciding_facts(promising[0]) if promising else ""
         print("\n".join(wrapped(verified_lines(tuned, promising, arguments, facts))))
     if tuned.is_interrupted:

@@ -27,7 +27,7 @@ from tuner.targets.backends import resolve_target
 if TYPE_CHECKING:
     from tuner.fleet.local_fleet import LocalNodes
     from tuner.targets.backends import Backends
-    from tuner.targets.interface import MeasurementBackend
+    from tuner.targets.target import Target
 
 
 LOOK_S: Final = 0.2
@@ -185,12 +185,12 @@ def worker(
     context.exit(DONE if is_well else FAILED)
 
 
-def _measurement_of(text: str, backends: "Backends") -> "tuple[MeasurementBackend, TargetName]":
+def _measurement_of(text: str, backends: "Backends") -> "tuple[Target, TargetName]":
     asked = TargetName.parse(text)
     if not asked.has_machine:
-        return backends.recordings.of_file(Path(asked.detail))
+        return backends.replay_of(Path(asked.detail))
     wanted = resolve_target(text, backends)
-    return backends.measurement(wanted), wanted
+    return backends.target(wanted), wanted
 
 
 @fleet.command()

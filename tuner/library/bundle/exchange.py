@@ -35,7 +35,7 @@ def choose_pending(
     """
     found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
     by_problem = itertools.groupby(
-        predicted_first(found, real_backends().predict), key=lambda trial: trial.problem
+        predicted_first(found, real_backends().predicted), key=lambda trial: trial.problem
     )
     chosen = tuple(trial for _, group in by_problem for trial in itertools.islice(group, limit))
     if not chosen:

@@ -248,7 +248,7 @@ def _export_untuned(context: click.Context, output: Path | None, *, as_json: boo
     file = Path("best.mlir") if output is None else output
     text = script_with_header(script, choice.provenance, ops, file.name, source_file(file).name)
     if output is not None:
-        source = backends.kind(choice.settings.target).source(request.problem, script)
+        source = backends.target(choice.settings.target).source(request.problem, script)
         files = {
             source_file(output): source,
             provenance_file(output): provenance_text(choice.provenance),

@@ -191,7 +191,7 @@ class Resolver:
     @cached_property
     def _compiler(self) -> str:
         target = TargetName.parse(CPU)
-        return self._backends.measurement(target).compiler(target).fingerprint
+        return self._backends.target(target).compiler(target).fingerprint
 
 
 def _baseline(problem: Problem, reason: str, first_use: FirstUse | None = None) -> tuple[Chosen, MatmulCall]:

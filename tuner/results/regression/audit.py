@@ -18,7 +18,7 @@ from tuner.core.serialization import seconds_text
 from tuner.results.best_trials import best_trials_here
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.backends import Backends
-from tuner.targets.interface import RunnerSettings, TargetBackend
+from tuner.targets.target import RunnerSettings, Target
 from tuner.tuning.request import require_memory
 from tuner.version import __version__
 
@@ -75,7 +75,7 @@ def runner_of(
     """Context manager: yields a runner with one compile worker, and closes it."""
     require_memory(case.problem, backends.machine())
     order = RunnerOrder(case.problem, case.target, bind, recall)
-    outcomes = backends.kind(case.target).measurement_with(case.baseline)
+    outcomes = backends.target(case.target).with_baseline(case.baseline)
     runner = outcomes.runner(order, RunnerSettings(case.threads, 1, case.seed))
     try:
         yield runner
@@ -161,13 +161,13 @@ def audit(
 
 def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: float, seed: int) -> Audited:
     record, run = trial.record, store.run(trial.run)
-    kind = backends.kind(record.target)
-    compiler = kind.measurement.compiler(record.target)
+    target = backends.target(record.target)
+    compiler = target.compiler(record.target)
     try:
         script, strategy = Script.of(trial.script_text), strategy_of(run, trial)
         if not compiles_recorded_script(strategy):
-            machine = kind.measurement.machine(record.target)
-            bind = kind.measurement.bind((strategy,), record.problem, trial.threads, machine)
+            machine = target.machine(record.target)
+            bind = target.bind((strategy,), record.problem, trial.threads, machine)
             script = bind(record.candidate)
     except CandidateError as error:
         return Audited(trial, AuditStatus.FAILED, f"at stage {error.stage.value}: {error.reason}")
@@ -187,7 +187,7 @@ def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: 
         changes += ("the script",) * (script.sha256 != record.script_sha256)
         same = Audited(trial, AuditStatus.SAME_CODE, f"although changed: {', '.join(changes)}")
         return _verified_again(backends, store, same, script, seed)
-    return _with_outcome(backends, store, trial, bound, kind, tolerated)
+    return _with_outcome(backends, store, trial, bound, target, tolerated)
 
 
 def _verified_again(
@@ -195,7 +195,7 @@ def _verified_again(
 ) -> Audited:
     """Verifies code that has not changed; a trial that is found wrong becomes a failed one."""
     trial, record = audited.trial, audited.trial.record
-    if not backends.kind(record.target).status().is_available:
+    if not backends.target(record.target).status().is_available:
         return audited
     case = EvaluationCase(record.problem, record.target, trial.threads, seed)
     try:
@@ -214,13 +214,13 @@ def _with_outcome(
     store: "Store",
     trial: StoredTrial,
     bound: BoundRecord,
-    kind: TargetBackend,
+    target: Target,
     tolerated: float,
 ) -> Audited:
     outcome = bound.record.outcome
-    if not kind.status().is_available:
-        return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code; {kind.status().reason}")
-    run = _stored(backends, store, trial, bound, kind)
+    if not target.status().is_available:
+        return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code; {target.status().reason}")
+    run = _stored(backends, store, trial, bound, target)
     if isinstance(outcome, Failure):
         reason = f"fails at stage {outcome.stage.value}: {outcome.reason}"
         return Audited(trial, AuditStatus.FAILED, reason, run=run)
@@ -245,7 +245,7 @@ def _with_outcome(
 
 
 def _stored(
-    backends: Backends, store: "Store", trial: StoredTrial, bound: BoundRecord, kind: TargetBackend
+    backends: Backends, store: "Store", trial: StoredTrial, bound: BoundRecord, target: Target
 ) -> int:
     """Stores today's outcome as a run of one trial, of today's compiler; returns the run's ID."""
     record, settings = bound.record, store.run(trial.run).settings
@@ -254,8 +254,8 @@ def _stored(
     )
     run = store.begin_run(
         settings,
-        kind.measurement.machine(record.target),
-        kind.measurement.compiler(record.target),
+        target.machine(record.target),
+        target.compiler(record.target),
         __version__,
         backends.load_average(),
     )

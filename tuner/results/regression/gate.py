@@ -54,7 +54,7 @@ from tuner.results.regression.audit import (
     strategy_of,
 )
 from tuner.targets.backends import Backends
-from tuner.targets.interface import Bind
+from tuner.targets.target import Bind
 from tuner.tuning.request import require_offered
 from tuner.tuning.run_steps import noise_of
 
@@ -231,7 +231,7 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
     record, run = trial.record, store.run(trial.run)
     if not record.target.has_machine:
         raise UsageError(f"trial {trial.id}: is a replay: nothing was timed")
-    source = backends.measurement(record.target)
+    source = backends.target(record.target)
     machine = source.machine(record.target)
     if machine.name != trial.machine.name:
         raise UsageError(
@@ -278,14 +278,14 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
             failure = defect_of(backends, case, current.script, entry.candidate)
             if failure is not None:
                 return GateResult(entry, GateStatus.FAILED, _failed_text(failure))
-            mlir = backends.measurement(entry.target).compiler(entry.target).mlir
+            mlir = backends.target(entry.target).compiler(entry.target).mlir
             reason = f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
             if mlir == entry.mlir or entry.artifact.program is not None:
                 reason = "it compiles to the recorded code"
             return GateResult(entry, GateStatus.SAME_CODE, reason)
         if not isinstance(current.record.outcome, Measurement):
             return GateResult(entry, GateStatus.FAILED, _why_no_time(current.record))
-        machine = backends.measurement(entry.target).machine(entry.target)
+        machine = backends.target(entry.target).machine(entry.target)
         return compared(runner, entry, current, limits, machine.physical_cores - entry.threads)
 
 
@@ -362,7 +362,7 @@ def session_quality(
 
 
 def _bind(backends: Backends, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:
-    source = backends.measurement(case.target)
+    source = backends.target(case.target)
     return source.bind((strategy,), case.problem, case.threads, source.machine(case.target))
 
 

@@ -93,7 +93,7 @@ def checked(
     require_offered(backends, provenance.target, provenance.needs, "the script")
     baseline = ""  # the target's default
     if provenance.baseline is not None:
-        choices = backends.kind(provenance.target).baselines
+        choices = backends.target(provenance.target).baselines
         baseline = choices.recorded(provenance.baseline.name, provenance.problem)
     case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed, baseline)
     with runner_of(backends, case, lambda _candidate: Script.of(script)) as runner:
@@ -105,7 +105,7 @@ def checked(
             if current.record.is_compiled_only:
                 return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
             return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
-        machine = backends.measurement(provenance.target).machine(provenance.target)
+        machine = backends.target(provenance.target).machine(provenance.target)
         spare_cores = machine.physical_cores - provenance.threads
         alone = ScriptCheck(
             CheckFinding.VERIFIED,

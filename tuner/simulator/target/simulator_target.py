@@ -1,24 +1,26 @@
-"""The target kind ``simulator``: simulated GPUs. Candidates are verified, not timed."""
+"""The simulated GPU of the target ``simulator``. Candidates are verified, not timed."""
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, final
 
 from tuner.core.candidate import SIMULATOR, TargetName
+from tuner.core.errors import TunerError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.machine import gpu_machine
+from tuner.core.machine import Machine, Roofline, gpu_machine
 from tuner.core.problem import Problem
+from tuner.core.runs import Baseline
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
+from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import child_memory_bytes
-from tuner.targets.children import untimed_measurement
-from tuner.targets.gpu import cuda
-from tuner.targets.interface import ProgramSupport, RunnerChildren, TargetBackend, TargetStatus
+from tuner.targets.gpu.target import COMPILE_TIMEOUT_S, GpuDevice, NvidiaGpu, compiler_factory
+from tuner.targets.target import RunnerChildren, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice, StreamOrder
+    from tuner.core.gpu_code import Assemble
     from tuner.search.cost_model.untimed import PredictedCycles
     from tuner.simulator.device.kernels import RunLaunch
 
@@ -26,62 +28,63 @@ EVALUATION_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a b
 NO_CLOCK = "the simulator has no clock"
 
 
-def simulator_limits(memory_bytes: int) -> "Limits":
+def simulator_limits(memory_bytes: int) -> Limits:
     """Returns the limits of processes that compile for, or simulate, a GPU, each within ``memory_bytes``."""
-    return Limits(cuda.COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)
+    return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)
 
 
-def _status() -> TargetStatus:
-    return TargetStatus(SIMULATOR, True, "verifies on the PTX simulator, no times", is_timed=False)
+@final
+class SimulatorDevice(GpuDevice):
+    """A GPU of any chip, made of host memory, that interprets PTX."""
+
+    name = SIMULATOR
+    sources = SIMULATOR_SOURCES
+    is_simulated = True
+
+    def status(self) -> TargetStatus:
+        return TargetStatus(SIMULATOR, True, "verifies on the PTX simulator, no times", is_timed=False)
+
+    def tools(self) -> str:
+        return ""
+
+    def machine(self, chip: str) -> Machine:
+        return gpu_machine(SIMULATOR, chip_of(chip), "PTX simulator")
+
+    def children(self, target: TargetName, problem: Problem) -> RunnerChildren:
+        return RunnerChildren(
+            compiler=compiler_factory(target),
+            evaluator=Factory("tuner.simulator.target.evaluator:SimulatorEvaluator"),
+            limits=simulator_limits(child_memory_bytes(problem)),
+            environment=library_environment(1),  # the other cores compile
+        )
+
+    def baseline(self, problem: Problem, seed: int, wait: LockWait) -> Baseline:
+        raise TunerError(NO_CLOCK)
+
+    def roofline(self, problem: Problem, wait: LockWait) -> Roofline:
+        raise TunerError(NO_CLOCK)
+
+    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+        from tuner.simulator.target.cycle_model import predicted  # loads the simulator
+
+        return predicted(problem, program)
+
+    def open_device(
+        self,
+        chip: str,
+        order: str,
+        seed: int,
+        *,
+        write: "Callable[[str], object] | None" = None,
+        run_launch: Callable[..., object] | None = None,
+    ) -> "AbstractDevice":
+        from tuner.simulator.device.simulated_device import SimulatedDevice  # loads ml_dtypes
+
+        launch = cast("RunLaunch | None", run_launch)
+        return SimulatedDevice(chip, cast("StreamOrder", order), seed, write, launch)
+
+    def assembler(self, chip: str) -> "Assemble | None":
+        return None
 
 
-def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
-    return RunnerChildren(
-        compiler=cuda.compiler_factory(target),
-        evaluator=Factory("tuner.simulator.target.evaluator:SimulatorEvaluator"),
-        limits=simulator_limits(child_memory_bytes(problem)),
-        environment=library_environment(1),  # the other cores compile
-    )
-
-
-def _open_device(
-    chip: str,
-    order: str,
-    seed: int,
-    *,
-    write: "Callable[[str], object] | None" = None,
-    run_launch: Callable[..., object] | None = None,
-) -> "AbstractDevice":
-    from tuner.simulator.device.simulated_device import SimulatedDevice  # loads ml_dtypes
-
-    return SimulatedDevice(
-        chip, cast("StreamOrder", order), seed, write, cast("RunLaunch | None", run_launch)
-    )
-
-
-def _predicted(problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
-    from tuner.simulator.target.cycle_model import predicted  # loads the simulator
-
-    return predicted(problem, program)
-
-
-KIND = TargetBackend(
-    name=SIMULATOR,
-    status=_status,
-    measurement=untimed_measurement(
-        lambda target: gpu_machine(SIMULATOR, chip_of(target.detail), "PTX simulator"),
-        partial(cuda.compiler_with, SIMULATOR_SOURCES),
-        _children,
-        NO_CLOCK,
-    ),
-    source=cuda.gpu_source,
-    load=cuda.load_on_gpu,
-    code=cuda.gpu_code,
-    assembly=cuda.gpu_assembly,
-    default_chip=cuda.DEFAULT_CHIP,
-    require_types=cuda.require_chip_types,
-    programs=ProgramSupport(_open_device, is_simulated=True),
-    sources=SIMULATOR_SOURCES,
-    predict=_predicted,
-    tools=cuda.assembler_text,
-)
+SIMULATED_GPU = NvidiaGpu(SimulatorDevice())

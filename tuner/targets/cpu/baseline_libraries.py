@@ -5,11 +5,12 @@ import ctypes.util
 import re
 import site
 import sys
-from collections.abc import Callable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import COLD, Problem, TextProblem
@@ -76,24 +77,91 @@ BLIS_NAMES = ("libblis.so.4", "libblis64.so.4", "libblis-mt.so.4", "libblis.so")
 ONEDNN_NAMES = ("libdnnl.so.3", "libdnnl.so")
 
 
+# Formats of quantized weights that libraries have.
+
+ONNX_GROUPS = (16, 32, 64, 128, 256)  # block_size of MatMulNBits: a power of two
+PACKED_GROUPS = (32, 64, 128, 256)  # of torch's int4pack
+PACKED_COLUMNS = 16  # what n is a multiple of, there
+
+
+class WeightSupport(ABC):
+    """Which formats of quantized weights a library has."""
+
+    @abstractmethod
+    def takes(self, problem: Problem, weights: WeightFormat) -> bool:
+        """Returns whether the library has a format's weights and multiplies as the problem says."""
+
+
+@final
+class MatMulNBits(WeightSupport):
+    """onnxruntime: A in f32, or of any type to become i8."""
+
+    def takes(self, problem: Problem, weights: WeightFormat) -> bool:
+        is_width = bool(weights.activations) or problem.dtype == "f32"
+        return is_width and not problem.output and weights.group in ONNX_GROUPS
+
+
+@final
+class OpenVinoWeights(WeightSupport):
+    """OpenVINO decompresses all formats, of scales in f16 or f32."""
+
+    def takes(self, problem: Problem, weights: WeightFormat) -> bool:
+        return not problem.output
+
+
+@final
+class ZentorchWeights(WeightSupport):
+    """zentorch: symmetric, i8 by channel alone and with A in i8."""
+
+    def takes(self, problem: Problem, weights: WeightFormat) -> bool:
+        is_scale = weights.scale_dtype != "f32" or weights.bits == 8
+        is_group = (
+            bool(weights.group) if weights.bits == 4 else not weights.group and bool(weights.activations)
+        )
+        is_width = bool(weights.activations) or problem.dtype == "bf16"
+        return is_scale and is_group and is_width and not weights.has_zero_points
+
+
+@final
+class TorchPack(WeightSupport):
+    """torch packs for A in bf16; of f32 it has a loop that is 50 times slower."""
+
+    def takes(self, problem: Problem, weights: WeightFormat) -> bool:
+        if problem.dtype != "bf16" or weights.activations or weights.scale_dtype == "f32":
+            return False
+        if weights.bits == 8:
+            return not weights.group and not weights.has_zero_points
+        return weights.group in PACKED_GROUPS and problem.sizes[1] % PACKED_COLUMNS == 0
+
+
 @dataclass(frozen=True)
 class BaselineLibrary:
     """A library that may be a baseline: types that it multiplies, where it is, and how to install it."""
 
     dtypes: tuple[str, ...]  # of A and B, with the tuner's type of C: f32 for bf16 and f16, i32 for i8
-    find: Callable[[], str | None]  # a path, a name for the loader or a Python package; None: not installed
     install: str  # a hint
     widened: tuple[str, ...] = ()  # types that it multiplies as f32
     outputs: tuple[str, ...] = ("",)  # of ``Problem.output``: types of C; "": that of the sums
-    # of a library for quantized matmuls: whether it has a format's weights and multiplies as the problem says
-    takes: Callable[[Problem, WeightFormat], bool] | None = None
+    files: tuple[str, ...] = ()  # names of its shared library
+    extension: tuple[str, str] | None = None  # package that has it as well, and a glob of its module
+    modules: tuple[str, ...] = ()  # Python modules that it is, all of them
+    weights: WeightSupport | None = None  # of a library for quantized matmuls
+
+    def find(self) -> str | None:
+        """Returns a path, a name for the loader or a Python module; None where it is not installed."""
+        if self.modules:
+            return find_module(*self.modules)
+        path = find_shared_library(self.files)
+        if path is None and self.extension is not None:
+            path = find_extension(*self.extension)
+        return path
 
     def multiplies(self, problem: Problem) -> bool:
         """Returns whether the library multiplies a problem's types, if need be as f32."""
         problem = compared_problem(problem)
-        if isinstance(problem, PackedProblem) and problem.format and self.takes is not None:
+        if isinstance(problem, PackedProblem) and problem.format and self.weights is not None:
             is_cold = problem.cache == COLD  # copies of the weights are read in turn, A and C are not
-            return not is_cold and self.takes(problem, problem.format)
+            return not is_cold and self.weights.takes(problem, problem.format)
         if isinstance(problem, TextProblem):
             return False
         if problem.dtype in self.widened:
@@ -108,91 +176,39 @@ def compared_problem(problem: Problem) -> Problem:
     return problem
 
 
-def find_mkl() -> str | None:
-    """Returns the path or the name of MKL's single dynamic library, as ``BaselineLibrary.find``."""
-    return find_shared_library(MKL_NAMES)
-
-
-def find_blis() -> str | None:
-    """Returns the path or the name of libblis, else the path of the wheel's module."""
-    return find_shared_library(BLIS_NAMES) or find_extension("blis", "cy*.so")
-
-
-def find_onednn() -> str | None:
-    """Returns the path or the name of libdnnl."""
-    return find_shared_library(ONEDNN_NAMES)
-
-
-def find_torch() -> str | None:
-    """Returns "torch" where it is installed, without importing it."""
-    return None if find_spec("torch") is None else "torch"
-
-
 def find_module(*names: str) -> str | None:
     """Returns the first of the Python modules where all are installed, without importing them."""
     return names[0] if all(find_spec(name) is not None for name in names) else None
 
 
-# Formats of quantized weights that libraries have.
-
-ONNX_GROUPS = (16, 32, 64, 128, 256)  # block_size of MatMulNBits: a power of two
-PACKED_GROUPS = (32, 64, 128, 256)  # of torch's int4pack
-PACKED_COLUMNS = 16  # what n is a multiple of, there
-
-
-def onnxruntime_takes(problem: Problem, weights: WeightFormat) -> bool:
-    """Returns whether MatMulNBits multiplies the format: A in f32, or of any type to become i8."""
-    is_width = bool(weights.activations) or problem.dtype == "f32"
-    return is_width and not problem.output and weights.group in ONNX_GROUPS
-
-
-def openvino_takes(problem: Problem, _weights: WeightFormat) -> bool:
-    """Returns whether OpenVINO decompresses the format: all, of scales in f16 or f32."""
-    return not problem.output
-
-
-def zentorch_takes(problem: Problem, weights: WeightFormat) -> bool:
-    """Returns whether zentorch has the format: symmetric, i8 by channel alone and with A in i8."""
-    is_scale = weights.scale_dtype != "f32" or weights.bits == 8
-    is_group = bool(weights.group) if weights.bits == 4 else not weights.group and bool(weights.activations)
-    is_width = bool(weights.activations) or problem.dtype == "bf16"
-    return is_scale and is_group and is_width and not weights.has_zero_points
-
-
-def torch_takes(problem: Problem, weights: WeightFormat) -> bool:
-    """Returns whether torch packs the format: A in bf16; of f32 it has a loop that is 50 times slower."""
-    if problem.dtype != "bf16" or weights.activations or weights.scale_dtype == "f32":
-        return False
-    if weights.bits == 8:
-        return not weights.group and not weights.has_zero_points
-    return weights.group in PACKED_GROUPS and problem.sizes[1] % PACKED_COLUMNS == 0
-
-
 LIBRARIES = {
     OPENBLAS: BaselineLibrary(
-        ("f32", "f64"), lambda: "numpy", "pip install numpy", widened=("bf16", "f16", "i8")
+        ("f32", "f64"), "pip install numpy", widened=("bf16", "f16", "i8"), modules=("numpy",)
     ),
-    MKL: BaselineLibrary(("f32", "f64", "bf16"), find_mkl, "pip install mkl"),
-    BLIS: BaselineLibrary(("f32", "f64"), find_blis, "install libblis4 of your system, or: pip install blis"),
+    MKL: BaselineLibrary(("f32", "f64", "bf16"), "pip install mkl", files=MKL_NAMES),
+    BLIS: BaselineLibrary(
+        ("f32", "f64"),
+        "install libblis4 of your system, or: pip install blis",
+        files=BLIS_NAMES,
+        extension=("blis", "cy*.so"),
+    ),
     ONEDNN: BaselineLibrary(
-        ("f32", "bf16", "f16", "i8"), find_onednn, "pip install onednn", outputs=("", "bf16", "f16")
+        ("f32", "bf16", "f16", "i8"),
+        "pip install onednn",
+        outputs=("", "bf16", "f16"),
+        files=ONEDNN_NAMES,
     ),
     ONEDNN_TORCH: BaselineLibrary(
-        ("bf16", "f16", "i8"), find_torch, "pip install torch", outputs=("", "bf16", "f16")
+        ("bf16", "f16", "i8"), "pip install torch", outputs=("", "bf16", "f16"), modules=("torch",)
     ),
     ONNXRUNTIME: BaselineLibrary(
-        (),
-        lambda: find_module("onnxruntime", "onnx"),
-        "pip install onnxruntime onnx",
-        takes=onnxruntime_takes,
+        (), "pip install onnxruntime onnx", modules=("onnxruntime", "onnx"), weights=MatMulNBits()
     ),
-    OPENVINO: BaselineLibrary(
-        (), lambda: find_module("openvino"), "pip install openvino", takes=openvino_takes
-    ),
+    OPENVINO: BaselineLibrary((), "pip install openvino", modules=("openvino",), weights=OpenVinoWeights()),
     ZENTORCH: BaselineLibrary(
-        (), lambda: find_module("zentorch", "torch"), "pip install zentorch", takes=zentorch_takes
+        (), "pip install zentorch", modules=("zentorch", "torch"), weights=ZentorchWeights()
     ),
-    TORCH_INT4PACK: BaselineLibrary((), lambda: find_module("torch"), "pip install torch", takes=torch_takes),
+    TORCH_INT4PACK: BaselineLibrary((), "pip install torch", modules=("torch",), weights=TorchPack()),
 }
 CHOICES = (BEST, *LIBRARIES)
 

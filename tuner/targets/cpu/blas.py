@@ -24,7 +24,7 @@ from tuner.runtime.cpu.host import processors
 from tuner.runtime.cpu.jit import JittedModule, PackedArguments
 from tuner.runtime.cpu.memory import placed_copy, placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.targets.cpu.baseline_libraries import find_blis, find_mkl, load_library
+from tuner.targets.cpu.baseline_libraries import BLIS, LIBRARIES, MKL, load_library
 
 Argument = tuple[int | float | str, str]  # (constant, or the name of an SSA value; MLIR type)
 POINTER = "!llvm.ptr"
@@ -221,7 +221,7 @@ def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCod
 
     Raises TunerError for several threads of a BLIS that was built for one.
     """
-    path = find_blis()
+    path = LIBRARIES[BLIS].find()
     assert path is not None  # ``BaselineService`` requires it
     library = load_library(path)
     library.bli_init()
@@ -270,7 +270,7 @@ class MklVersion(ctypes.Structure):
 
 def mkl_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode:
     """Returns the call of MKL: "MKL 2026.2 avx512", with Intel's OpenMP for several threads, or raises."""
-    path = find_mkl()
+    path = LIBRARIES[MKL].find()
     assert path is not None  # ``BaselineService`` requires it
     library = load_library(path)
     library.MKL_Set_Threading_Layer(SEQUENTIAL if threads == 1 else INTEL)

@@ -17,7 +17,7 @@ from tuner.payload.reference import Array, Inputs
 from tuner.runtime.cpu.host import processors
 from tuner.runtime.cpu.memory import placed_copy, placed_empty
 from tuner.targets.cpu import blas
-from tuner.targets.cpu.baseline_libraries import find_onednn, load_library
+from tuner.targets.cpu.baseline_libraries import LIBRARIES, ONEDNN, load_library
 
 # oneDNN's matmul primitive, by its C interface (version 3): f32, bf16 and f16 into f32, i8 into i32.
 
@@ -51,7 +51,7 @@ class DnnlArgument(ctypes.Structure):
 
 def onednn_code(problem: Problem, operands: blas.Operands, threads: int) -> blas.LibraryCode:
     """Returns the call of oneDNN's matmul: "oneDNN 3.13.2 brg_matmul:avx512_core_amx"; raises TunerError."""
-    path = find_onednn()
+    path = LIBRARIES[ONEDNN].find()
     assert path is not None  # ``BaselineService`` requires it
     library = load_library(path)
     library.dnnl_version.restype = ctypes.POINTER(DnnlVersion)

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 
@@ -33,18 +33,24 @@ from tuner.targets.gpu.arrays import GpuProblemArrays, LoadedKernels, failing_as
 from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer, GraphStopwatch, warm_up
 
 
-def no_sensors() -> GpuState | None:
-    """Returns None: the sensor reading of a GPU without sensors."""
-    return None
+class Sensors(Protocol):
+    """Sensors of a GPU, such as ``GpuSensors``."""
+
+    def read(self) -> GpuState | None:
+        """Returns a reading of clocks and temperatures; None where it fails."""
 
 
 @dataclass(frozen=True, eq=False)
 class LocalGpu:
-    """An opened GPU of this machine: the device, its L2 cache's size, a function that reads its sensors."""
+    """An opened GPU of this machine: the device, its L2 cache's size, its sensors."""
 
     device: AbstractDevice
     cache_bytes: int  # of the L2; 0: unknown
-    read_sensors: Callable[[], GpuState | None] = no_sensors
+    sensors: Sensors | None = None
+
+    def read_sensors(self) -> GpuState | None:
+        """Returns a reading of clocks and temperatures; None without sensors."""
+        return None if self.sensors is None else self.sensors.read()
 
     def conditions_since(
         self, before: GpuState | None, between: Sequence[GpuState] = ()
@@ -58,11 +64,11 @@ class LocalGpu:
 
 def open_gpu(here: probe.GpuHere) -> LocalGpu:
     """Opens this machine's first GPU, described by ``here``, with a context; raises DeviceError."""
-    read_sensors: Callable[[], GpuState | None] = no_sensors
+    sensors: Sensors | None = None
     device = probe.open_device()
     with contextlib.suppress(probe.SensorsError):
-        read_sensors = probe.GpuSensors(here.bus).read
-    return LocalGpu(device, here.facts.l2_bytes, read_sensors)
+        sensors = probe.GpuSensors(here.bus)
+    return LocalGpu(device, here.facts.l2_bytes, sensors)
 
 
 # Verifies and times programs on the GPU of this machine; it needs a driver and no compiler.

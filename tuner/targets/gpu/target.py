@@ -1,0 +1,293 @@
+"""Targets of NVIDIA GPUs: ``cuda`` runs code by the driver, ``simulator`` by a simulated device."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, final
+
+from tuner.core.candidate import CUDA, ChosenStrategy, TargetName
+from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
+from tuner.core.errors import UsageError
+from tuner.core.gpu import CHIPS, DeviceError, chip_of, most_specific
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import FINAL_EFFORT, Script
+from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.quantization import CONSTANT
+from tuner.core.runs import Baseline, RunSettings, StoredTrial
+from tuner.mlir.fingerprint import GPU_SOURCES, Sources
+from tuner.payload.gpu import gpu_payload_mlir, scratch_in
+from tuner.runtime.cuda import probe
+from tuner.runtime.cuda.probe import GpuSensors, SensorsError, machine_for, open_device
+from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
+from tuner.runtime.workers.protocol import GPU_CALLS, Factory, Limits
+from tuner.runtime.workers.services import gpu_library_environment, library_environment
+from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
+from tuner.targets.children import child_runners, measure_gpu_roofline
+from tuner.targets.cpu.target import host_machine
+from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, time_cublas_in_child
+from tuner.targets.run_plan import bind, plan
+from tuner.targets.target import (
+    Bind,
+    Plan,
+    ProgramSupport,
+    RunnerChildren,
+    RunnerSettings,
+    Target,
+    TargetStatus,
+)
+
+if TYPE_CHECKING:
+    from tuner.core.gpu import AbstractDevice
+    from tuner.core.gpu_code import Assemble
+    from tuner.core.interfaces import AbstractRunner
+    from tuner.runtime.workers.runner import RunnerOrder
+    from tuner.search.cost_model.untimed import PredictedCycles
+
+
+DEFAULT_CHIP = "sm_90"
+FLOAT8_CAPABILITY = 89  # PTX ISA, "mma": .e4m3 and .e5m2
+COMPILE_TIMEOUT_S = 90.0  # ptxas is ended after 60
+EVALUATION_TIMEOUT_S = 60.0  # to create a context, load code, draw and upload inputs
+SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; a slower kernel counts as a hang
+GIB = 2**30
+
+
+class GpuDevice(ProgramSupport):
+    """What runs the code of ``NvidiaGpu``, kernels and whole programs: the driver, or a simulated device."""
+
+    name: str  # of the target
+    sources: Sources
+    has_device = True
+
+    @abstractmethod
+    def status(self) -> TargetStatus:
+        """Returns whether the device is here, and times kernels."""
+
+    @abstractmethod
+    def tools(self) -> str:
+        """Returns what is known of the device's tools, next to the assembler's; or ""."""
+
+    @abstractmethod
+    def machine(self, chip: str) -> Machine:
+        """Returns the machine of a chip."""
+
+    @abstractmethod
+    def children(self, target: TargetName, problem: Problem) -> RunnerChildren:
+        """Returns how the child processes that compile and evaluate candidates are started."""
+
+    @abstractmethod
+    def baseline(self, problem: Problem, seed: int, wait: LockWait) -> Baseline:
+        """Returns the time of a library on a problem. Raises TunerError where nothing is timed."""
+
+    @abstractmethod
+    def roofline(self, problem: Problem, wait: LockWait) -> Roofline:
+        """Returns what the device can do at most. Raises TunerError where nothing is timed."""
+
+    @abstractmethod
+    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+        """Returns the cycles that a model of the device counts; None where it has no model."""
+
+
+@final
+class NvidiaGpu(Target):
+    """NVIDIA GPUs: PTX by MLIR, a cubin by ptxas, run by a device."""
+
+    default_chip = DEFAULT_CHIP
+
+    def __init__(self, device: GpuDevice) -> None:
+        self._device = device
+        self.name = device.name
+        self.sources = device.sources
+        self.programs = device
+
+    def status(self) -> TargetStatus:
+        return self._device.status()
+
+    def tools(self) -> str:
+        return "; ".join(text for text in (assembler_text(), self._device.tools()) if text)
+
+    def is_timed(self) -> bool:
+        return self._device.status().is_timed
+
+    def require_types(self, problem: Problem, target: TargetName) -> None:
+        if problem.weights:
+            what = "constant" if problem.weights == CONSTANT else "quantized"
+            raise UsageError(f"weights: {what} weights are packed ahead for CPUs only", "--target cpu")
+        if problem.align != NUMPY_ALIGNMENT:
+            raise UsageError(
+                f"--align {problem.align} cannot be combined with {target.text}: "
+                "the driver aligns device memory"
+            )
+        if problem.cache != WARM:
+            raise UsageError(
+                f"--cache {problem.cache} cannot be combined with {target.text}: "
+                "a GPU's result has both times"
+            )
+        if problem.dtype in FLOAT8S and chip_of(target.detail).capability < FLOAT8_CAPABILITY:
+            taken = ", ".join(dtype for dtype in INPUT_DTYPES if dtype not in FLOAT8S)
+            later = f"sm_{FLOAT8_CAPABILITY} and later take it"
+            raise UsageError(f"dtype: found {problem.dtype!r}, allowed {taken} on {target.detail}; {later}")
+
+    def machine(self, target: TargetName) -> Machine:
+        return self._device.machine(target.detail)
+
+    def compiler(self, target: TargetName) -> Compiler:
+        from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build  # loads MLIR
+
+        return gpu_compiler_build(chip_of(target.detail), find_ptxas(), self.sources)
+
+    def plan(self, settings: RunSettings, machine: Machine) -> Plan:
+        return plan(settings, machine)
+
+    def bind(
+        self, strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine
+    ) -> Bind:
+        return bind(strategies, problem, threads, machine)
+
+    def children(self, target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
+        return self._device.children(target, problem)
+
+    def runners(
+        self, orders: "tuple[RunnerOrder, ...]", how: tuple[RunnerSettings, ...]
+    ) -> "tuple[AbstractRunner, ...]":
+        return child_runners(self.children, orders, how)
+
+    def baseline(self, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
+        return self._device.baseline(problem, seed, wait)
+
+    def roofline(self, problem: Problem, threads: int, wait: LockWait) -> Roofline:
+        return self._device.roofline(problem, wait)
+
+    def source(self, problem: Problem, script: str) -> str:
+        # with the buffers that comments of the script state
+        return gpu_payload_mlir(problem, scratch_in(script, problem))
+
+    def load(
+        self, problem: Problem, trial: StoredTrial, program: KernelProgram | None
+    ) -> Callable[..., object]:
+        if program is None:
+            raise UsageError(f"trial {trial.id}: no compiled program is stored")
+        from tuner.targets.gpu.callables import load_program  # loads ml_dtypes
+
+        kernel: Callable[..., object] = load_program(problem, program, trial.summary)
+        return kernel
+
+    def code(self, target: TargetName, problem: Problem, script: Script) -> str:
+        # the PTX alone, without ptxas
+        from tuner.targets.gpu.compiler import GpuCompiler  # loads MLIR
+
+        return str(GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).code)
+
+    def assembly(self, code: str, program: KernelProgram | None) -> str:
+        from tuner.targets.gpu.sass import sass  # loads MLIR
+
+        return sass(program)
+
+    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+        return self._device.predicted(problem, program)
+
+
+def compiler_factory(target: TargetName) -> Factory:
+    """Returns a recipe to build the compiler for the target's chip in another process, which finds ptxas."""
+    return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
+
+
+def assembler_text() -> str:
+    """Returns text that says which ptxas is used on this machine, if any, and which known defects it has."""
+    from tuner.targets.gpu.compiler import defect_line, defects_of, find_ptxas  # loads MLIR
+
+    try:
+        ptxas = find_ptxas()
+    except UsageError as error:
+        return str(error)
+    if ptxas is None:
+        return "no ptxas, so PTX only and no resources (pip install nvidia-cuda-nvcc)"
+    known = "".join(f"; {defect_line(defect)}" for defect in defects_of(ptxas.version))
+    return f"ptxas {ptxas.version} of {ptxas.tool.origin}: {ptxas.tool.path}{known}"
+
+
+def cuda_limits(memory_bytes: int) -> Limits:
+    """Returns the limits of the processes that compile and time GPU kernels, each within ``memory_bytes``."""
+    return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
+
+
+@final
+class DriverDevice(GpuDevice):
+    """The GPU here, by the CUDA driver."""
+
+    name = CUDA
+    sources = GPU_SOURCES
+    is_simulated = False
+
+    def status(self) -> TargetStatus:
+        try:
+            facts = probe.describe_gpu().facts
+        except DeviceError as error:
+            return _compiles_only(str(error))
+        if facts.chip not in CHIPS:
+            return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}")
+        reason = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
+        reason += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
+        return TargetStatus(CUDA, True, reason, can_compile=True, chip=most_specific(facts.chip))
+
+    def tools(self) -> str:
+        # where there is a GPU, whether its sensors can be read
+        try:
+            here = probe.describe_gpu()
+        except DeviceError:
+            return ""
+        try:
+            GpuSensors(here.bus)
+        except SensorsError as error:
+            return str(error)
+        return "clocks and temperatures by NVML"
+
+    def machine(self, chip: str) -> Machine:
+        return machine_for(chip_of(chip))
+
+    def children(self, target: TargetName, problem: Problem) -> RunnerChildren:
+        return RunnerChildren(
+            compiler=compiler_factory(target),
+            evaluator=Factory("tuner.targets.gpu.evaluator:GpuEvaluator", (target.detail,)),
+            limits=cuda_limits(child_memory_bytes(problem)),
+            device=_bus(),
+            # all cores for the float64 reference: kernels and cuBLAS run on the GPU
+            environment=(*library_environment(host_machine().physical_cores), *gpu_library_environment()),
+        )
+
+    def baseline(self, problem: Problem, seed: int, wait: LockWait) -> Baseline:
+        with TimingLock(_bus(), holder_text(problem), wait).held():
+            return time_cublas_in_child(problem, FINAL_EFFORT, seed)
+
+    def roofline(self, problem: Problem, wait: LockWait) -> Roofline:
+        with TimingLock(_bus(), holder_text(problem), wait).held():
+            return call_in_child("roofline", partial(measure_gpu_roofline, problem.dtype), BASELINE_TIMEOUT_S)
+
+    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+        return None  # the model counts accesses that the simulator records
+
+    def open_device(self, chip: str, order: str, seed: int, **simulated: object) -> "AbstractDevice":
+        return open_device()
+
+    def assembler(self, chip: str) -> "Assemble | None":
+        from tuner.targets.gpu.compiler import find_ptxas  # loads MLIR
+
+        ptxas = find_ptxas()
+        if ptxas is None:
+            return None  # the driver compiles PTX
+        empty = KernelProgram(chip, "", b"", (), ())
+        return lambda ptx, _names: ptxas.assemble(replace(empty, ptx=ptx)).cubin
+
+
+def _bus() -> str:
+    try:
+        return probe.describe_gpu().bus
+    except DeviceError:
+        return CUDA  # without a GPU, where nothing is timed
+
+
+def _compiles_only(why: str) -> TargetStatus:
+    reason = f"compiles only: {why}"
+    return TargetStatus(CUDA, False, reason, is_timed=False, can_compile=True, missing=why)
