@@ -112,6 +112,32 @@ def test_the_matmul_of_the_same_sizes_lends_its_register_tile(store: Store) -> N
     assert found(store, problems()[0]) == []  # that one has other sizes, and an epilogue
 
 
+def test_the_matmul_with_the_epilogue_of_a_fusion_lends_its_register_tile(store: Store) -> None:
+    problem = problems()[0]
+    blocks: dict[str, int | str] = dict.fromkeys(("block_m", "block_n", "block_k"), 0)
+    tiles = Candidate.of("matmul_cpu_packed", {**blocks, "tile_m": 4, "tile_n": 16, "unroll_k": 2})
+    store_trial(store, Matmul(8, 32, 24), tiles, 1e-9)
+    store_trial(store, Matmul(8, 32, 24, epilogue="bias"), tiles, 1e-9)
+    assert found(store, problem) == []
+    trial = store_trial(store, Matmul(8, 32, 24, epilogue="bias_relu"), tiles, 1e-6)
+    (only,) = found(store, problem)
+    assert (only.origin, only.trial, only.candidate.strategy) == (SAME_CONTRACTION, trial, SMALL.strategy)
+    assert dict(only.candidate.choices)["tile_m"] == 4
+
+
+def test_the_matmul_by_a_constant_b_with_the_epilogue_of_a_fusion_lends_its_script(store: Store) -> None:
+    problem = problems()[0]
+    for dtype, epilogue in (("f32", "bias"), ("f64", "bias_relu")):
+        store_trial(store, Matmul(8, 32, 24, dtype, epilogue=epilogue, weights="constant"), LARGE, 1e-9)
+    assert TUNED not in [each.origin for each in found(store, problem)]
+    constant = Matmul(8, 32, 24, layout="nt", epilogue="bias_relu", weights="constant")
+    trial = store_trial(store, constant, SMALL, 1e-6)
+    first = found(store, problem)[0]
+    assert (first.origin, first.trial, first.candidate, first.script) == (TUNED, trial, SMALL, SCRIPT)
+    store_trial(store, problem, LARGE, 1e-3)
+    assert found(store, problem)[0].candidate == LARGE  # its own come first
+
+
 def test_the_nearest_sizes_lend_a_projected_configuration(store: Store) -> None:
     near = store_trial(store, problems(rows=4, hidden=40)[0], LARGE, 1e-5)
     store_trial(store, problems(rows=64, hidden=256)[0], SMALL, 1e-6)

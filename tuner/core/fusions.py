@@ -72,6 +72,8 @@ class FusionFacts:
     rows: tuple[int, ...] = ()
     visible: tuple[int, int] | None = None  # of an attention with a mask: ``VISIBLE``
     elements: tuple[str, ...] = ()  # MLIR element types of all tensors, sorted
+    epilogue: str = ""  # of a matmul of two arguments: the row of the table that follows it; "": none of them
+    output: str = ""  # MLIR element type of the result
     weights_format: str = ""  # of a quantized matmul: the text of its WeightFormat; CONSTANT: B as it is
 
     def visible_scores(self, queries: int, keys: int) -> int:

@@ -291,6 +291,8 @@ class PackedProblem(TextProblem):
             weights=1,
             bytes=self.bytes,
             elements=tuple(sorted(elements)),
+            epilogue=self.epilogue if self.format is None else "",
+            output=self.result_dtype,
             weights_format=self.weights,
         )
 

@@ -29,6 +29,7 @@ SHARED_SOURCES: Sources = (
     "mlir/cpu_ops",
     "mlir/dialect.py",
     "mlir/empty_matches.py",
+    "mlir/epilogues.py",
     "mlir/fusions.py",
     "mlir/gpu_ops",
     "mlir/ir",

@@ -37,6 +37,7 @@ from tuner.core.problem import TextProblem
 from tuner.core.problem_classes import FusedProblem, PackedProblem, quantized_problem
 from tuner.core.quantization import BITS, CONSTANT, CONSTANT_ATTRIBUTE, QUANTIZATION, WeightFormat
 from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.epilogues import epilogue_of
 from tuner.mlir.ir import building
 from tuner.mlir.ir.linalg import (
     LAYOUTS,
@@ -144,6 +145,8 @@ def read_facts(module: ir.Module) -> FusionFacts:
         reduced=_number_in(function, REDUCED),
         visible=None if visible is None else (visible[0], visible[1]),
         elements=_elements(function),
+        epilogue=_epilogue(function),
+        output=_output(function),
         weights_format=CONSTANT if CONSTANT_ATTRIBUTE in function.attributes else quantization_of(function),
     )
 
@@ -175,6 +178,16 @@ def _row_stride(function: Op) -> int:
     """Returns the stride of a convolution along a row: the last of its strides."""
     strides = (op.attributes[STRIDES] for op in contractions(function) if STRIDES in op.attributes)
     return next((list(ir.DenseIntElementsAttr(each))[-1] for each in strides), 1)
+
+
+def _epilogue(function: Op) -> str:
+    products, root = contractions(function), _root(function)
+    return epilogue_of(products[0], root) if len(products) == 1 and root is not None else ""
+
+
+def _output(function: Op) -> str:
+    stored = [ir.ShapedType(op.operands[1].type) for op in walk(function, STORE)]
+    return str(stored[-1].element_type) if stored else ""
 
 
 def _elements(function: Op) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """The fusions of a program that can be tuned, and the schedules that stored trials suggest for them."""
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,12 @@ import numpy as np
 from tuner.analysis.warm_start import TuningTask, distance, nearest_first
 from tuner.core import fusions
 from tuner.core.candidate import Candidate
+from tuner.core.dtypes import narrow_output
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import CACHES, MATMUL, NamedProblem, Problem, TextProblem, distinct_problems
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
+from tuner.core.quantization import CONSTANT
 from tuner.core.runs import Run, RunQuery, StoredTrial, TaskQuery, TrialQuery
 from tuner.results.best_trials import best_results, is_measured_there
 from tuner.space.scripts.choice import first_configuration, projected_script, why_no_strategy
@@ -89,8 +90,9 @@ def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | str:
 
 # Schedules that stored trials suggest for a fusion.
 #
-# First the best schedule of the fusion itself; then of the same contraction with another epilogue, or of the
-# plain matmul of the same sizes; then of the fusion of the same kind with the nearest sizes, if these are
+# First the best schedule of the fusion itself, or of the matmul by a constant B with its epilogue; then of
+# the same contraction with another epilogue, or of the matmul with this one that packs B at each call; then
+# of the fusion of the same kind with the nearest sizes, if these are
 # near. Only trials that were timed on the same class of machine count, and those on the nearest number of
 # threads first: the code is as right on any other.
 
@@ -101,8 +103,6 @@ NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run 
 NEAR_OCTAVES = 3.0
 PACKED, DIRECT = "contraction_cpu_packed", "contraction_cpu_direct"
 OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with another name in these two
-# A matmul that is the whole fusion: its result is what is stored.
-PLAIN_MATMUL = re.compile(rf"linalg\.matmul \{{{fusions.CONTRACTION_ATTRIBUTE}, {fusions.ROOT_ATTRIBUTE}\}}")
 
 
 def fusion_schedules(
@@ -116,6 +116,8 @@ def fusion_schedules(
     states = (problem.cache, *(each for each in CACHES if each != problem.cache))
     problems = tuple(replace(problem, cache=each) for each in states)
     tuned = next((found for one in problems if (found := there.best(TaskQuery.of(one)))), None)
+    if tuned is None:
+        tuned = there.best_of_constant(problem)
     if tuned is not None:
         yield FusionSchedule(tuned.record.candidate, tuned.script_text, TUNED, tuned.id)
     if problem.is_contraction:
@@ -136,6 +138,14 @@ class _Trials:
         found = best_results(self.store, TrialQuery(query), is_measured_there)
         ranked = ((self.octaves(group.threads), each.rank, each) for group, each in found.items())
         return min(ranked, key=lambda each: each[:2])[2].best if found else None
+
+    def best_of_constant(self, problem: TextProblem) -> StoredTrial | None:
+        """Returns the best trial of the matmul by a constant B with the epilogue of the fusion."""
+        facts = problem.facts
+        if not facts.epilogue or not facts.weights:
+            return None
+        task = TaskQuery(shape=problem.shape, dtype=problem.dtype, weights=CONSTANT, epilogue=facts.epilogue)
+        return self.best(replace(task, output=_output_of(problem)))
 
     def best_of_run(self, run: Run) -> StoredTrial | None:
         found = best_results(self.store, TrialQuery(run=run.id), is_measured_there)
@@ -160,16 +170,21 @@ def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[Fusio
         _, trial = min(trials, key=lambda each: (each[0], each[1].best_s, each[1].id))
         yield from _projected(trial, trial.record.candidate, problem, there.machine, SAME_CONTRACTION)
         return
-    if not PLAIN_MATMUL.search(problem.text) or problem.batch > 1:
+    if not problem.facts.epilogue:
         return
-    plain = TaskQuery(
-        operation=MATMUL, shape=problem.shape, dtype=problem.dtype, layout="nn", epilogue="none", threads=1
-    )  # those of several threads have partitions, which a fusion has not
-    matmul = there.best(plain)
+    task = TaskQuery(operation=MATMUL, shape=problem.shape, dtype=problem.dtype, layout="nn")
+    epilogue, output = problem.facts.epilogue, _output_of(problem)
+    # those of several threads have partitions, which a fusion has not
+    matmul = there.best(replace(task, epilogue=epilogue, output=output, threads=1))
     if matmul is not None:
         choices = {OF_MATMULS.get(name, name): value for name, value in matmul.record.candidate.choices}
         candidate = Candidate.of(PACKED if problem.facts.weights > 0 else DIRECT, choices)
         yield from _projected(matmul, candidate, problem, there.machine, SAME_CONTRACTION)
+
+
+def _output_of(problem: TextProblem) -> str:
+    """Returns ``Problem.output`` of the matmul that a fusion is."""
+    return narrow_output(problem.dtype, problem.facts.output)
 
 
 def _of_nearest(there: _Trials, problem: Problem) -> Iterator[FusionSchedule]:

@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0027"
-down_revision = "0026"
+revision = "0028"
+down_revision = "0027"
 
 QUANTIZED, CONSTANT = 'tuner.quantization = "', "tuner.constant = "
 NUMBERS = (
