@@ -107,13 +107,14 @@ def test_the_folder_above_a_clone_called_tuner_does_not_hide_the_package(
     assert done.returncode == 0, done.stderr
     if options == (".",):
         shutil.rmtree(clone / "tuner")
-    program = "import tuner; print(tuner.Matmul(8, 16, 32).key)"
+    extensions = "from tuner.runtime.extensions import extensions; print(*extensions('commands'))"
+    program = f"import tuner; print(tuner.Matmul(8, 16, 32).key); {extensions}"
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     for folder in (tmp_path, Path("/")):
         done = subprocess.run(
             [python, "-c", program], cwd=folder, env=variables, capture_output=True, text=True, check=False
         )
-        assert (done.stdout, done.stderr) == ("matmul 8x16x32 f32 nn none\n", "")
+        assert (done.stdout, done.stderr) == ("matmul 8x16x32 f32 nn none\nfleet library programs\n", "")
 
 
 def _normal(name: str) -> str:

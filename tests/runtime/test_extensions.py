@@ -97,6 +97,17 @@ def test_what_cannot_be_imported_names_its_distribution(
     assert error.value.hint == "pip uninstall broken"
 
 
+@pytest.mark.parametrize("entry_point", ["tuner.targets.registry:GONE", "tuner.no_such_package.module:X"])
+def test_entry_points_of_another_commit_are_one_error(entry_point: str) -> None:
+    stale = extensions.Extension("old", DISTRIBUTION, entry_point)
+    with pytest.raises(
+        UsageError, match=f"^mlir-tuner was installed from another commit, which had {entry_point}"
+    ):
+        stale.load()
+    with pytest.raises(ModuleNotFoundError, match="no_such_dependency"):
+        extensions.Extension("new", DISTRIBUTION, "tests.runtime.needing:X").load()
+
+
 def test_where_the_path_has_no_metadata_importlib_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = found("targets")
     monkeypatch.setattr(extensions, "_texts", lambda: {"other": "[tuner.targets]\nx = y\n"})

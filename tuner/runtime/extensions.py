@@ -36,6 +36,8 @@ GROUPS: Final = {  # group, after the prefix -> what its objects are
 }
 METADATA_SUFFIXES: Final = (".dist-info", ".egg-info")
 FILE: Final = "entry_points.txt"
+BYTES_LIMIT: Final = 1 << 20  # that are read of such a file
+FOLDER: Final = Path(__file__).parents[2]  # of the clone
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,20 @@ class Extension:
             raise
         except Exception as error:
             if self.distribution == DISTRIBUTION:
+                if self._is_of_another_commit(error):
+                    line = f"{DISTRIBUTION} was installed from another commit, which had {self.entry_point}"
+                    raise UsageError(line, f"pip install -e {FOLDER}") from error
                 raise
             what = f"{self.distribution}: cannot load {self.name} from {self.entry_point}"
             line = f"{what}: {type(error).__name__}: {error}"
             raise TunerError(line, f"pip uninstall {self.distribution}") from error
+
+    def _is_of_another_commit(self, error: Exception) -> bool:
+        # an editable installation keeps the entry points of its day
+        module, _, attribute = self.entry_point.partition(":")
+        if isinstance(error, ModuleNotFoundError):
+            return error.name is not None and f"{module}.".startswith(f"{error.name}.")
+        return isinstance(error, AttributeError) and error.name == attribute
 
 
 def extensions(group: str, built_in: Collection[str] = ()) -> Mapping[str, Extension]:
@@ -97,9 +109,8 @@ def entry_points() -> Mapping[str, tuple[Extension, ...]]:
     texts = _texts()
     by_group = _parsed(texts) if DISTRIBUTION in texts else _by_importlib()
     if not any(each.distribution == DISTRIBUTION for added in by_group.values() for each in added):
-        folder = Path(__file__).parents[2]
-        line = f"{DISTRIBUTION} is not installed: {folder} is on the path, and its entry points are not"
-        raise UsageError(line, f"pip install -e {folder}")
+        line = f"{DISTRIBUTION} is not installed: {FOLDER} is on the path, and its entry points are not"
+        raise UsageError(line, f"pip install -e {FOLDER}")
     return {
         group: tuple(sorted(added, key=lambda each: (each.distribution != DISTRIBUTION, each.name)))
         for group, added in by_group.items()
@@ -113,7 +124,7 @@ def _texts() -> dict[str, str]:
         for name in _metadata_folders(folder or "."):
             distribution = _normal(name.rpartition(".")[0].partition("-")[0])
             if distribution not in texts:
-                texts[distribution] = _text(Path(folder, name, FILE))
+                texts[distribution] = _text(f"{folder or '.'}/{name}/{FILE}")
     return texts
 
 
@@ -129,11 +140,17 @@ def _normal(distribution: str) -> str:
     return distribution.replace("_", "-").replace(".", "-").lower()
 
 
-def _text(file: Path) -> str:
+def _text(file: str) -> str:
+    """Returns the text of a file of entry points; "" where there is none, or none of tuner."""
     try:
-        return file.read_text()
-    except (OSError, UnicodeDecodeError):  # a distribution without entry points
+        descriptor = os.open(file, os.O_RDONLY)  # a fifth of the time of ``read_text``, for a hundred files
+    except OSError:
         return ""
+    try:
+        content = os.read(descriptor, BYTES_LIMIT)
+    finally:
+        os.close(descriptor)
+    return content.decode(errors="replace") if PREFIX.encode() in content else ""
 
 
 def _parsed(texts: Mapping[str, str]) -> dict[str, list[Extension]]:

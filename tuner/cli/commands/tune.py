@@ -74,13 +74,14 @@ SEARCH_OPTIONS = (
 )
 EXAMPLE_SIZES = "512x512x512"
 HEADINGS = {  # of the help -> options
-    "Problem": "dtype layout epilogue output-dtype align cache weights constant group-size scale-dtype "
-    "zero-points activations target chip cpu entry arg shapes",
+    "Problem": "dtype layout epilogue output-dtype align cache constant target cpu entry arg shapes",
     "Search": "strategy library reopen space sampler trials budget seed workers fresh no-warm-start "
     "warm-start resume",
     "Measurement": "threads baseline retime",
-    "Fleet": "fleet on machine devices priority",
     "Output": "db json debug help",
+    "GPUs": "chip",
+    "Quantized weights": "weights group-size scale-dtype zero-points activations",
+    "Fleet": "fleet on machine devices priority",
 }
 
 
