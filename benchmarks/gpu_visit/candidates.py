@@ -122,20 +122,31 @@ def _on_both_shapes(layout: str, knobs: dict[str, Value], chip: str) -> Iterator
 
 
 def _tf32(chip: str) -> Iterator[GpuPoint]:
-    """Yields nt on wgmma, what a search tries first and others near the winner; nn on mma.sync, as today."""
-    nt = Matmul(*SQUARE, "tf32", "nt")
-    near = (
-        Candidate.of(
-            HOPPER,
-            USUAL[HOPPER]
-            | {"block_k": 32, "stages": stages, "cluster": cluster, "tiles": tiles, "stores": "exchange"}
-            | {"group": 16},
-        )
-        for stages, cluster, tiles in itertools.product((4, 3), ("2x1", "1x2"), (1, 2, 4))
-    )
-    points = dict.fromkeys((*first_points(nt, HOPPER, chip), *_allowed(nt, near, chip)))
-    yield from itertools.islice(points, TF32_CANDIDATES)
-    yield from first_points(Matmul(*SQUARE, "tf32"), TENSOR_CORES, chip)[:REGRESSION_CANDIDATES]
+    """Yields nn and nt on wgmma, the winner of f16 or its twin first; nn on mma.sync, as before."""
+    for layout, configurations in (("nn", _tf32_nn()), ("nt", _tf32_nt())):
+        problem = Matmul(*SQUARE, "tf32", layout)
+        near = (Candidate.of(HOPPER, USUAL[HOPPER] | {"block_k": 32} | knobs) for knobs in configurations)
+        points = dict.fromkeys((*first_points(problem, HOPPER, chip), *_allowed(problem, near, chip)))
+        yield from itertools.islice(points, TF32_CANDIDATES)
+    yield from first_points(Matmul(*SQUARE, "tf32"), TENSOR_CORES, chip)[:1]
+
+
+def _tf32_nn() -> Iterator[dict[str, Value]]:
+    """Yields blocks whose operands change places, so the columns are divided between the consumers."""
+    twin: dict[str, Value] = {"block_m": 256, "block_n": 128, "group": 16, "bands": "columns"}
+    for cluster, tiles in itertools.product(("1x2", "2x1"), (4, 2, 1)):
+        yield twin | {"cluster": cluster, "tiles": tiles}
+    yield twin | {"cluster": "1x2", "tiles": 4, "group": 8}
+    yield twin | {"cluster": "1x2", "tiles": 4, "bands": "rows"}
+    yield twin | {"cluster": "1x2", "tiles": 4, "stages": 3}
+    yield twin | {"cluster": "1x2", "tiles": 4, "block_m": 192, "stages": 5}
+    yield twin | {"cluster": "2x1", "tiles": 4, "block_m": 128, "block_n": 256}  # two tiles of 64 rows
+
+
+def _tf32_nt() -> Iterator[dict[str, Value]]:
+    for stages, cluster, tiles in itertools.product((4, 3), ("2x1", "1x2"), (1, 2, 4)):
+        knobs: dict[str, Value] = {"stages": stages, "cluster": cluster, "tiles": tiles}
+        yield knobs | {"stores": "exchange", "group": 16}
 
 
 def _eight_bits(chip: str) -> Iterator[GpuPoint]:

@@ -18,7 +18,7 @@ SECTIONS = (
     VisitSection("code", 10, "whether driver, clocks and power are as expected, and all code loads"),
     VisitSection("micro_kernels", 25, "register ports or the path to shared memory; bits that a sum keeps"),
     VisitSection("f32", 60, "the first configurations of f32; what products in rows and a transposed A gain"),
-    VisitSection("tf32", 45, "whether the winner of f16 wins for tf32 nt too; how far nn is behind cuBLAS"),
+    VisitSection("tf32", 45, "whether the winner of f16 wins for tf32 too, nn by registers as well"),
     VisitSection("f32_by_tensor_cores", 50, "whether three tf32 or six bf16 products beat cuBLAS's f32"),
     VisitSection("eight_bits", 40, "i8 and e4m3 against cuBLAS and every algorithm of cuBLASLt"),
     VisitSection("decode", 60, "the share of the memory's bandwidth with 1, 16 and 64 rows"),
