@@ -21,6 +21,7 @@ WEIGHTS = ((4096, 4096), (14336, 4096), (4096, 14336))  # (n, k) of layers of la
 TOKENS = (1, 16, 64)
 EIGHT_BITS = ("i8", "e4m3")
 TF32_CANDIDATES = 16
+THREE_PRODUCTS_CANDIDATES = 14
 EIGHT_BIT_CANDIDATES = 12
 REGRESSION_CANDIDATES = 3
 DECODE_CANDIDATES = 4
@@ -82,6 +83,7 @@ def planned(chip: str, *, is_quick: bool = False) -> tuple[PlannedCandidate, ...
     sections = {
         "f32": _f32(chip),
         "tf32": _tf32(chip),
+        "f32_by_tensor_cores": _f32_by_tensor_cores(chip),
         "eight_bits": _eight_bits(chip),
         "decode": _decode(chip),
         "regression": _regression(chip),
@@ -147,6 +149,23 @@ def _tf32_nt() -> Iterator[dict[str, Value]]:
     for stages, cluster, tiles in itertools.product((4, 3), ("2x1", "1x2"), (1, 2, 4)):
         knobs: dict[str, Value] = {"stages": stages, "cluster": cluster, "tiles": tiles}
         yield knobs | {"stores": "exchange", "group": 16}
+
+
+def _f32_by_tensor_cores(chip: str) -> Iterator[GpuPoint]:
+    """Yields three products of tf32: blocks of 128x128, as threads hold totals as well as sums."""
+    block: dict[str, Value] = {"block_m": 128, "block_n": 128, "block_k": 32}
+    variants = [
+        block | {"cluster": cluster, "tiles": tiles, "bands": "columns"}
+        for cluster, tiles in itertools.product(("1x2", "2x1", "1x1"), (8, 4, 1))
+    ]
+    variants.append(block | {"cluster": "1x2", "tiles": 8})
+    variants.append(block | {"cluster": "1x2", "tiles": 8, "stages": 3})
+    variants.append(block | {"block_m": 64, "cluster": "1x2", "stages": 5})
+    for sizes in (SQUARE, FOUNDING):
+        problem = Matmul(*sizes, "tf32x3")
+        near = (Candidate.of(HOPPER, USUAL[HOPPER] | knobs) for knobs in variants)
+        points = dict.fromkeys((*first_points(problem, HOPPER, chip), *_allowed(problem, near, chip)))
+        yield from itertools.islice(points, THREE_PRODUCTS_CANDIDATES)
 
 
 def _eight_bits(chip: str) -> Iterator[GpuPoint]:

@@ -22,6 +22,7 @@ PORT_RATIO = 1.2
 PAIRED_CYCLES = 0.75  # of what distinct addresses take: pairs of lanes share a pass of shared memory
 FASTER = 1.02  # ratio of two medians that is no noise
 LEAST_POINTS = 8
+THREE_PRODUCTS = "Do three products of tf32 beat cuBLAS's f32 at 4096^3, and by which configuration?"
 F32_SQUARE, F32_FOUNDING = "matmul 4096x4096x4096 f32", "matmul 5376x2048x5376 f32"
 
 
@@ -201,6 +202,7 @@ QUESTIONS: tuple[Callable[[Rows], VisitFinding], ...] = (
     fastest_of(f"{F32_FOUNDING} nn none", "Which configuration of f32 comes first at 5376x2048x5376?"),
     fastest_of("matmul 4096x4096x4096 tf32 nt none", "Which configuration of tf32 nt comes first?"),
     fastest_of("matmul 4096x4096x4096 tf32 nn none", "How far is tf32 nn behind cuBLAS?"),
+    fastest_of("matmul 4096x4096x4096 tf32x3 nn none", THREE_PRODUCTS),
     fastest_of("matmul 4096x4096x4096 i8 nt none", "Which configuration of i8 nt comes first?"),
     fastest_of("matmul 4096x4096x4096 e4m3 nt none", "Which configuration of e4m3 nt comes first?"),
     fastest_of("matmul 4096x4096x4096 f16 nn none", "Is f16 as fast as before (1.014 of cuBLAS)?"),

@@ -28,6 +28,7 @@ from tuner.targets.gpu.event_timing import Enqueue
 # dtype -> (unsigned type, bits that stay random, bits that are set): numbers of either sign in [0.5, 2)
 RANDOM_BITS: dict[str, tuple[Any, int, int]] = {
     "f32": (np.uint32, 0x80FFFFFF, 0x3F000000),
+    "tf32x3": (np.uint32, 0x80FFFFFF, 0x3F000000),
     "tf32": (np.uint32, 0x80FFE000, 0x3F000000),
     "f16": (np.uint16, 0x87FF, 0x3800),
     "bf16": (np.uint16, 0x80FF, 0x3F00),

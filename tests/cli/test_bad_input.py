@@ -82,7 +82,10 @@ def test_words_of_tune(tuner: Tuner) -> None:
         ("history --shape 512x512", f"shape: found '512x512', {MNK}: K missing"),
         ("history --runs --shape 8x0x8", "size n: found 0, allowed 1..2147483647"),
         ("history --op conv", "operation: found 'conv', allowed matmul, batch_matmul, quantized_matmul"),
-        ("check --best --dtype ", "dtype: found '', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2"),
+        (
+            "check --best --dtype ",
+            "dtype: found '', allowed f32, f64, bf16, f16, tf32, tf32x3, i8, e4m3, e5m2",
+        ),
         ("history --runs --layout tt", "layout: found 'tt', allowed nn, nt, tn"),
         ("report --limit 0", "limit: found 0, allowed 1 or more"),
         ("history --since yesterday", f"since: found 'yesterday', {SINCE} or 2026-01-31T12:00"),

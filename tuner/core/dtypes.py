@@ -1,8 +1,9 @@
 """The table of types: a row for each type of numbers that is stored, multiplied or summed.
 
 A problem's dtype is the name of a row. It is an MLIR type, or a shorter name of numbers that are stored as an
-MLIR type: tf32 is f32 of which the last 13 bits of the mantissa are 0, e4m3 and e5m2 are 8-bit floats. What
-an instruction, a library or a chip does with a type is a row of theirs, which names the types that it takes.
+MLIR type: tf32 is f32 of which the last 13 bits of the mantissa are 0, tf32x3 is f32 that is multiplied by
+three products of tf32, e4m3 and e5m2 are 8-bit floats. What an instruction, a library or a chip does with a
+type is a row of theirs, which names the types that it takes.
 """
 
 from collections.abc import Mapping
@@ -181,6 +182,16 @@ _ROWS = (
         ptx="tf32",
         extremes=ExtremeExponents(60, -60, 20),
     ),
+    NumberType(  # f32, multiplied by three products of tf32
+        "tf32x3",
+        32,
+        "float32",
+        "float",
+        _SINGLE,
+        stored="f32",
+        sums="f32",
+        extremes=ExtremeExponents(60, -60, 20),
+    ),
     NumberType(
         "i8", 8, "int8", "int8_t", sums="i32", vector="i16", ptx="s8", extremes=ExtremeExponents(3, 0, 0)
     ),
@@ -218,7 +229,7 @@ _ROWS = (
 ROWS: Final[Mapping[str, NumberType]] = MappingProxyType({row.name: row for row in _ROWS})
 # MLIR type -> its row
 NUMBER_TYPES: Final[Mapping[str, NumberType]] = MappingProxyType(
-    {row.mlir: row for row in _ROWS if row.name != "tf32"}
+    {row.mlir: row for row in _ROWS if row.stored not in ROWS}
 )
 STORED: Final = {row.name: row.stored for row in _ROWS if row.stored}  # dtype -> MLIR type in memory
 INPUT_DTYPES: Final = tuple(row.name for row in _ROWS if row.sums)  # of A and B
@@ -233,7 +244,7 @@ FLOATS: Final = tuple(row.name for row in _ROWS if row.is_float and row.bits > 8
 NUMPY_NAMES: Final = {
     row.numpy_name: row.name
     for row in _ROWS
-    if row.name in (*INPUT_DTYPES, *SUM_DTYPES) and row.name != "tf32"
+    if row.name in (*INPUT_DTYPES, *SUM_DTYPES) and row.stored not in ROWS
 }
 
 

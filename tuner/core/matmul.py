@@ -57,7 +57,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         m: rows of A and C, 1 to 2**31 - 1; numpy's integers are allowed for each size.
         n: columns of B and C.
         k: columns of A, rows of B; at most 2**17 - 1 for "i8".
-        dtype: type of A and B: "f32", "f64", "bf16", "f16", "tf32", "i8", "e4m3", "e5m2", or a numpy type
+        dtype: type of A and B: "f32", "f64", "bf16", "f16", "tf32", "tf32x3" (f32 by three products of tf32),
+            "i8", "e4m3", "e5m2", or a numpy type
             (``np.float32``, ``a.dtype``, "float32").
         layout: storage of A, then of B: "nn", "nt" or "tn"; t is transposed in memory (B as n x k, A as k x
             m).

@@ -276,7 +276,7 @@ class Problem(abc.ABC):
 
     @property
     def stored_dtype(self) -> str:
-        """Returns the MLIR element type of A and B in memory: f32 for tf32, f8E4M3FN for e4m3."""
+        """Returns the MLIR element type of A and B in memory: f32 for tf32 and tf32x3, f8E4M3FN for e4m3."""
         return number_type(self.dtype).mlir
 
     @property

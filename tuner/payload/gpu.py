@@ -6,6 +6,7 @@ one another states the buffers for these in comments at its top::
 
     // workspace: 4 256 192    sizes (slices, m, n) of the sums of 4 parts of K; @reduce adds the slices
     // packed: a b             operands copied first into rows of whole 16 bytes, by @pack_a and @pack_b
+    // low: a                  an operand whose bits beyond tf32 are another matrix, made by @split_a
 
 A buffer may be larger than the matrix in it. A function then takes the whole buffer and works on a
 ``memref.subview``, the matrix. What else is in a packed row are zeros.
@@ -13,6 +14,7 @@ A buffer may be larger than the matrix in it. A function then takes the whole bu
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tuner.core.epilogues import Epilogue
@@ -20,7 +22,8 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
 from tuner.payload.cpu import ENTRY, batch_comment, has_epilogue, indexing_maps, scalar_op, tensor_type, zero
 
-COMMENT = re.compile(r"// (workspace|packed): (.*)")
+COMMENT = re.compile(r"// (workspace|packed|low): (.*)")
+HIGH_BITS = -0x2000  # of an f32: those of a tf32, as tensor cores read it
 PACKED_BYTES = 16  # of which a packed row is a multiple: the widest copy
 SLICES_LIMIT = 64
 
@@ -31,6 +34,7 @@ class Scratch:
 
     workspace: tuple[int, int, int] | None = None  # (slices, m, n), m and n each at least the problem's
     packed: tuple[str, ...] = ()  # packed operands: "a", "b", both or none
+    low: tuple[str, ...] = ()  # split operands: "a", "b" or none
 
 
 def scratch_in(script: str, problem: Problem) -> Scratch:
@@ -40,7 +44,10 @@ def scratch_in(script: str, problem: Problem) -> Scratch:
     packed = tuple(found.get("packed", ()))
     if packed not in ((), ("a",), ("b",), ("a", "b")):
         raise UsageError(f"script: packed: found {' '.join(packed)}, allowed a, b")
-    return Scratch(workspace, packed)
+    low = tuple(found.get("low", ()))
+    if low not in ((), ("a",), ("b",)) or (low and (workspace or packed or problem.stored_dtype != "f32")):
+        raise UsageError(f"script: low: found {' '.join(low)}, allowed a or b, of f32, without other buffers")
+    return Scratch(workspace, packed, low)
 
 
 def _workspace(words: list[str], problem: Problem) -> tuple[int, int, int]:
@@ -56,12 +63,14 @@ def _workspace(words: list[str], problem: Problem) -> tuple[int, int, int]:
 
 
 def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
-    """Returns @pack_a, @pack_b, @matmul and @reduce of a problem, in order; of a batch for one pair.
+    """Returns @pack_a, @split_a, @matmul and @reduce of a problem, in order; of a batch for one pair.
 
     @matmul takes A, B[, bias], C; with a workspace A, B and one slice, which gets all sums until a script
-    splits K, and @reduce writes C.
+    splits K, and @reduce writes C. A matrix of low bits is an argument before C, of which only a script
+    makes use.
     """
     functions = [_pack(problem, name) for name in scratch.packed]
+    functions += [_split(problem, name) for name in scratch.low]
     if scratch.workspace is None:
         functions.append(_matmul(problem, scratch))
     else:
@@ -199,7 +208,33 @@ def _matmul(problem: Problem, scratch: Scratch) -> str:
         body = f"    %between = tensor.empty() : {between}\n" + _product(problem, a, b, "%between", between)
         body += _epilogue(problem, between, inputs[2:], c)
         last = "%result"
-    return _function(ENTRY, inputs, c, sums, body, last)
+    unread = [_low(problem, name) for name in scratch.low]
+    return _function(ENTRY, inputs, c, sums, body, last, unread)
+
+
+def _low(problem: Problem, name: str) -> _Array:
+    return _Array(f"low_{name}", _stored(problem, name), problem.stored_dtype, f"low_{name}")
+
+
+def _split(problem: Problem, name: str) -> str:
+    """Returns the function that writes what tensor cores leave out of each number of an operand."""
+    sizes = _stored(problem, name)
+    source = _Array("source", sizes, problem.stored_dtype, name)
+    target = _Array("c", sizes, problem.stored_dtype, f"low_{name}")
+    identity = "affine_map<(m, n) -> (m, n)>"
+    body = f"""    %mask = arith.constant {HIGH_BITS} : i32
+    %low = linalg.generic {{indexing_maps = [{identity}, {identity}],
+      iterator_types = ["parallel", "parallel"]}}
+      ins(%SOURCE : {source.tensor}) outs(%C : {target.tensor}) {{
+    ^bb0(%number: f32, %old: f32):
+      %bits = arith.bitcast %number : f32 to i32
+      %kept = arith.andi %bits, %mask : i32
+      %high = arith.bitcast %kept : i32 to f32
+      %rest = arith.subf %number, %high : f32
+      linalg.yield %rest : f32
+    }} -> {target.tensor}
+"""
+    return _function(f"split_{name}", [source], target, "f32", body, "%low")
 
 
 def _partial_matmul(problem: Problem, scratch: Scratch, workspace: tuple[int, int, int]) -> str:
@@ -245,8 +280,16 @@ def _pack(problem: Problem, name: str) -> str:
     return _function(f"pack_{name}", [source], target, element, body, "%copied")
 
 
-def _function(name: str, inputs: list[_Array], c: _Array, sums: str, body: str, last: str) -> str:
-    arguments = ", ".join(view.declaration for view in (*inputs, c))
+def _function(
+    name: str,
+    inputs: list[_Array],
+    c: _Array,
+    sums: str,
+    body: str,
+    last: str,
+    unread: Sequence[_Array] = (),
+) -> str:
+    arguments = ", ".join(view.declaration for view in (*inputs, *unread, c))
     reads = "".join(view.as_tensor() for view in inputs)
     return f"""  func.func @{name}({arguments}) {{
     %zero = arith.constant {zero(sums)}

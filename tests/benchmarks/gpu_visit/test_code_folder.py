@@ -101,7 +101,15 @@ def test_sections_take_their_seconds_in_the_order_of_what_they_decide() -> None:
 def test_the_plan_has_candidates_for_each_section_and_names_none_twice() -> None:
     wanted = planned(CHIP)
     counts = Counter(each.section for each in wanted)
-    assert counts == {"f32": 60, "tf32": 33, "eight_bits": 24, "decode": 68, "regression": 6, "ranking": 40}
+    assert counts == {
+        "f32": 60,
+        "tf32": 33,
+        "f32_by_tensor_cores": 28,
+        "eight_bits": 24,
+        "decode": 68,
+        "regression": 6,
+        "ranking": 40,
+    }
     names = [(job.section, job.name) for job in jobs(CHIP, is_quick=False)]
     assert len(names) == len(set(names))
     shapes = [each.point.problem for each in wanted if each.section == "f32"]

@@ -46,10 +46,11 @@ WIDE_ROWS = payload().replace("memref<64x128xf32>", "memref<64x128xf32, strided<
 WIDE_ROWS = with_epilogue(WIDE_ROWS.replace(PART_OF_C, PART_OF_C.replace("128", "132")), "f16")
 REFUSED = [
     (line(), payload(body=PRODUCT), "found 1 linalg.matmul and 0 linalg.fill, allowed one of each"),
-    (line(), payload("f64"), "found elements f64 summed in f32, allowed f16, .* summed in f32, i8 in i32"),
+    (line(), payload("f64"), "found elements f64 summed in f32, allowed bf16, .* summed in f32, i8 in i32"),
     (line(), payload(k=100), "A: found rows of 200 bytes, allowed multiples of 16"),
     (line(block_k=64), payload("f32", k=64), "B: found 64 k of 4-byte elements read by lanes, allowed 32"),
-    (line(block_k=128), payload("i8", k=128), "found elements i8 summed in f32, allowed f16"),
+    (line(block_k=32, products=3), payload("f32", k=64), "no argument with tuner.buffer = 'low_a'"),
+    (line(block_k=128), payload("i8", k=128), "found elements i8 summed in f32, allowed bf16"),
     (line(block_k=32, consumers=3), payload("f32", k=64), "found 3, allowed some that divide 64 columns"),
     (line(consumers=3), payload(), "consumers: found 3, allowed some that divide 64 rows"),
     (line(tiles=0), payload(), "tiles: found 0, allowed 1 or more"),

@@ -428,7 +428,7 @@ def test_what_is_wrong_is_reported_with_its_key_path(text: str, message: str) ->
 
 
 def test_further_problems_are_counted() -> None:
-    message = "found 'f8', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2 (and 2 more)"
+    message = "found 'f8', allowed f32, f64, bf16, f16, tf32, tf32x3, i8, e4m3, e5m2 (and 2 more)"
     with pytest.raises(UsageError, match=re.escape(message)):
         entries_of("strategies: {s: {ops: [matmul], dtypes: [f8, f9], layouts: [xx]}}")
 

@@ -1,6 +1,6 @@
 """The transform op ``tuner.wgmma_pipeline``, and the stores of its sums to C."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tuner.mlir.bindings import Op, Type, Value, ir
@@ -36,6 +36,7 @@ from tuner.mlir.wgmma.plan import (
     read_matmul,
 )
 from tuner.mlir.wgmma.register_operand import Lane, RegisterConsumer
+from tuner.mlir.wgmma.split_operands import SplitConsumer
 from tuner.mlir.wgmma.warpgroups import (
     Consumer,
     Ring,
@@ -292,12 +293,14 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     consumers store one. ``stores`` (string, "direct"): with "tma" the epilogue that was set aside is applied
     here, and 16-bit results are stored through shared memory; no ``tuner.finish_stores`` follows then.
     ``splits`` (1): above 1, each of that many blocks along z sums a part of k, a multiple of ``block_k``,
-    for ``tuner.finish_stores`` in a mode that adds the parts. The handle (a func.func) stays valid; handles
-    to the launch's linalg ops do not. Silenceable failure, with launches before it rewritten: no such
-    launch; tiles that TMA or wgmma do not support, k not innermost in an operand of 1 byte or in both of 4
-    bytes, rows whose size is not a multiple of 16 bytes; too many sums for the registers of a thread;
-    several tiles per block where the grid is not constant or the tile's origin depends on more than block
-    ids.
+    for ``tuner.finish_stores`` in a mode that adds the parts. ``products`` (1): 3 multiplies f32 by three
+    products of tf32, where lanes read one operand; the low bits of the other, what is left of each number
+    without its last 13 bits, are an argument whose ``tuner.buffer`` is "low_a" or "low_b". The handle (a
+    func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure, with launches
+    before it rewritten: no such launch; tiles that TMA or wgmma do not support, k not innermost in an
+    operand of 1 byte or in both of 4 bytes, rows whose size is not a multiple of 16 bytes; too many sums for
+    the registers of a thread; several tiles per block where the grid is not constant or the tile's origin
+    depends on more than block ids; three products without an argument of low bits.
     """
 
     def change(self, function: Op) -> str | None:
@@ -309,6 +312,7 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
             tiles=attribute(self, "tiles", 1),
             stores=text(self, "stores", "direct"),
             splits=attribute(self, "splits", 1),
+            products=attribute(self, "products", 1),
         )
         found = [read_matmul(function, launch) for launch in walk(function, "gpu.launch")]
         if not found:
@@ -332,11 +336,13 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
 def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
     launch, product = found.launch, found.product
     with launch.location, ir.InsertionPoint(launch):
-        is_tf32 = plan.kind == "tf32"
+        is_rounded = plan.kind == "tf32" and plan.products == 1  # of three products, low bits are in use
         maps = [
-            create_tensor_map(matrix, tile.box, is_tf32=is_tf32)
+            create_tensor_map(matrix, tile.box, is_tf32=is_rounded)
             for matrix, tile in zip(found.operands(plan), (plan.a, plan.b), strict=True)
         ]
+        if plan.products == 3:
+            maps.append(create_tensor_map(found.low_of(plan), plan.b.box, is_tf32=True))
         if plan.stores == "tma" and found.epilogue is not None:
             found.retype_output(found.epilogue)
             maps.append(create_tensor_map(found.matrices[2], plan.box, is_tf32=False))
@@ -374,10 +380,8 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
 
         def fetch(corner: Corner, position: RingPosition) -> RingPosition:
             row, column = map(as_i32, corner())
-            left, right = (column, row) if plan.is_swapped else (row, column)
-            a = Source(plan.a, 0, maps[0], left, rank if plan.a.parts > 1 else None)
-            b = Source(plan.b, plan.a.bytes, maps[1], right, rank if plan.b.parts > 1 else None)
-            return create_producer(ring, (a, b), position, first_k)
+            firsts = (column, row) if plan.is_swapped else (row, column)
+            return create_producer(ring, _sources(plan, maps, firsts, rank), position, first_k)
 
         tiles.create_loop(ring.first_position(1), fetch)
 
@@ -386,8 +390,7 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
         within = calculate("andi", thread, WARPGROUP - 1)
 
         def multiply(corner: Corner, position: RingPosition) -> RingPosition:
-            consumer = RegisterConsumer if plan.a.is_read_by_lanes else Consumer
-            sums, after = consumer(ring, number, within).create(position)
+            sums, after = consumer_of(plan)(ring, number, within).create(position)
             if staged is None:
                 create_stores(plan, sums, found.matrices[2], corner(), number, within)
             else:
@@ -403,6 +406,24 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
     split_roles(plan, warp, produce, consume)
     if plan.cluster_blocks > 1:
         synchronise(plan)  # other blocks arrive at this block's mbarriers: it must not exit before
+
+
+def _sources(
+    plan: PipelinePlan, maps: list[Value], first_rows: tuple[Value, Value], rank: Value | None
+) -> tuple[Source, ...]:
+    """Returns what the producer copies: the left operand, the right one, and low bits of that, if any."""
+    a = Source(plan.a, 0, maps[0], first_rows[0], rank if plan.a.parts > 1 else None)
+    b = Source(plan.b, plan.a.bytes, maps[1], first_rows[1], rank if plan.b.parts > 1 else None)
+    if plan.products == 1:
+        return a, b
+    return a, b, replace(b, offset_bytes=plan.low_offset_bytes, tensor_map=maps[2])
+
+
+def consumer_of(plan: PipelinePlan) -> type[Consumer] | type[RegisterConsumer] | type[SplitConsumer]:
+    """Returns the generator of the consumers' code."""
+    if plan.products == 3:
+        return SplitConsumer
+    return RegisterConsumer if plan.a.is_read_by_lanes else Consumer
 
 
 def _staged_stores(

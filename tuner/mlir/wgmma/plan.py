@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from tuner.core.dtypes import TENSOR_DTYPES, number_type
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.linalg import find_epilogue, output_type
-from tuner.mlir.ir.memrefs import element_bytes, retype_argument, sync_function_type
+from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, retype_argument, sync_function_type
 from tuner.mlir.ir.reading import source_of, walk
 
 # The layout of one operand's tile in shared memory: boxes that the TMA copies, descriptors that wgmma reads.
@@ -159,6 +159,7 @@ class PipelinePlan:
     stores: str = "direct"  # or "tma": results of 16 bits, through boxes in shared memory
     splits: int = 1  # parts of the sum, each computed by other blocks
     is_swapped: bool = False  # C^T = B^T A^T: ``a`` is the tile of B, whose rows are columns of C
+    products: int = 1  # 3: of high and low bits, and sums are added up outside of the tensor cores
 
     @property
     def accumulator_kinds(self) -> tuple[str, str]:
@@ -200,13 +201,22 @@ class PipelinePlan:
 
     @property
     def held(self) -> int:
-        """Returns the registers per thread of sums, and of two sets of fragments where lanes read them."""
-        fragment = 2 * FRAGMENT_WORDS * self.a.steps if self.a.is_read_by_lanes else 0
-        return self.fragments * (self.sums + fragment)
+        """Returns the registers per thread of sums, and of fragments where lanes read them.
+
+        These are two sets of fragments; of three products the numbers, their high and their low bits.
+        """
+        sets = 0 if not self.a.is_read_by_lanes else 3 if self.products == 3 else 2
+        sums = 2 * self.sums if self.products == 3 else self.sums  # and their totals
+        return self.fragments * (sums + sets * FRAGMENT_WORDS * self.a.steps)
+
+    @property
+    def low_offset_bytes(self) -> int:
+        """Returns the byte offset in a stage of the right operand's low bits, which follow both tiles."""
+        return self.a.bytes + self.b.bytes
 
     @property
     def stage_bytes(self) -> int:
-        return self.a.bytes + self.b.bytes
+        return self.low_offset_bytes + (self.b.bytes if self.products == 3 else 0)
 
     @property
     def box(self) -> tuple[int, int]:
@@ -253,6 +263,8 @@ class PipelinePlan:
             return f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read"
         if self.tiles < 1:
             return f"tiles: found {self.tiles}, allowed 1 or more"
+        if self.products not in (1, 3) or (self.products == 3 and not self.a.is_read_by_lanes):
+            return f"products: found {self.products}, allowed 1, and 3 where lanes read one operand"
         if self.b.rows > N_LIMIT:
             name, lines = ("A", "rows") if self.is_swapped else ("B", "columns")
             return f"{name}: found {self.b.rows} {lines} of C, allowed {N_LIMIT}"
@@ -293,6 +305,15 @@ class Knobs:
     tiles: int  # tiles of C that a block computes, one after another
     stores: str  # "direct" or "tma"
     splits: int  # parts of k, each summed by other blocks
+    products: int  # 3: of high and low bits of f32
+
+
+BUFFER = "tuner.buffer"  # attribute of an argument: the name of its buffer
+
+
+def low_buffer(plan: PipelinePlan) -> str:
+    """Returns the name of the buffer with the low bits of the right operand."""
+    return "low_a" if plan.is_swapped else "low_b"
 
 
 @dataclass(frozen=True)
@@ -344,7 +365,10 @@ class BlockMatmul:
             knobs.stores,
             knobs.splits,
             is_swapped,
+            knobs.products,
         )
+        if plan.products == 3 and self.low_of(plan) is None:
+            return f"products: found no argument with {BUFFER} = {low_buffer(plan)!r}"
         return plan.why_not() or (self._why_not_staged() if plan.stores == "tma" else None) or plan
 
     def _why_not_staged(self) -> str | None:
@@ -360,6 +384,14 @@ class BlockMatmul:
         """Returns the matrices of the left and of the right operand of ``plan``."""
         a, b, _ = self.matrices
         return (b, a) if plan.is_swapped else (a, b)
+
+    def low_of(self, plan: PipelinePlan) -> Value | None:
+        """Returns the argument with the low bits of the right operand; None if there is none."""
+        for number, argument in enumerate(self.function.regions[0].blocks[0].arguments):
+            known = argument_attributes(self.function, number)
+            if BUFFER in known and ir.StringAttr(known[BUFFER]).value == low_buffer(plan):
+                return argument
+        return None
 
     @property
     def epilogue(self) -> Op | None:

@@ -124,17 +124,17 @@ class RegisterConsumer:
         ``sums``: one LLVM struct of a thread's accumulators per 64 rows of the left operand.
         """
         plan = self.ring.plan
-        pairs = self._pair_addresses()
-        sums = self._multiply(first.stage, self._read(first, pairs), (None,) * plan.fragments)
+        pairs = pair_addresses(self.ring, self.number, self.thread)
+        sums = self._multiply(first.stage, read_fragments(self.ring, first, pairs), (None,) * plan.fragments)
         before, after = first.stage, self.ring.next_position(first)
         if plan.k_tiles > 1:
             wait_groups(1)  # of one group for none: without it ptxas serializes the products
             sums, before, after = self._create_loop(
-                _Step(after, before, self._read(after, pairs), sums), pairs
+                _Step(after, before, read_fragments(self.ring, after, pairs), sums), pairs
             )
         wait_groups(0)
         if plan.tiles > 1:
-            self._release(before)
+            release_by_warps(self.ring, self.thread, before)
         return list(sums), after
 
     def _create_loop(self, step: _Step, pairs: list[Value]) -> tuple[tuple[Value, ...], Value, RingPosition]:
@@ -151,42 +151,21 @@ class RegisterConsumer:
         sums = self._multiply(step.position.stage, step.fragments, step.sums)
         if self.ring.plan.tiles > 1:
             wait_groups(1)
-            self._release(step.before)
+            release_by_warps(self.ring, self.thread, step.before)
         return sums, step.position.stage, self.ring.next_position(step.position)
 
     def _next(self, step: _Step, pairs: list[Value]) -> _Step:
         sums = self._multiply(step.position.stage, step.fragments, step.sums)
         wait_groups(1)
-        self._release(step.before)
+        release_by_warps(self.ring, self.thread, step.before)
         following = self.ring.next_position(step.position)
-        return _Step(following, step.position.stage, self._read(following, pairs), sums)
-
-    def _pair_addresses(self) -> list[Value]:
-        """Creates the addresses of the lane's pairs of rows, of k = t and t + 4, in the first stage."""
-        plan = self.ring.plan
-        rows_before = calculate("muli", self.number, plan.a.offset_bytes(plan.consumer_rows, 0))
-        tile = calculate("addi", self.ring.start, rows_before)
-        return [calculate("addi", tile, pair) for pair in Lane.of(self.thread).pair_bytes(plan.a.depth)]
-
-    def _read(self, position: RingPosition, pairs: list[Value]) -> tuple[Value, ...]:
-        """Creates the wait for a stage and the reads of its fragments; returns their words, step by step."""
-        ring, plan = self.ring, self.ring.plan
-        ring.wait(ring.full(position.stage), position)
-        stage = calculate("muli", position.stage, plan.stage_bytes)
-        addresses = [calculate("addi", pair, stage) for pair in pairs]
-        return tuple(
-            word
-            for row in range(0, plan.consumer_rows, MMA_ROWS)
-            for number in range(plan.a.steps)
-            for address in addresses
-            for word in load_pair(address, plan.a.offset_bytes(row, number))
-        )
+        return _Step(following, step.position.stage, read_fragments(self.ring, following, pairs), sums)
 
     def _multiply(
         self, stage: Value, words: Sequence[Value], sums: Sequence[Value | None]
     ) -> tuple[Value, ...]:
         plan = self.ring.plan
-        right = self._right(stage)
+        right = right_operand(self.ring, stage, plan.a.bytes)
         create("nvvm.wgmma.fence.aligned")
         new = []
         for number, so_far in enumerate(sums):
@@ -197,21 +176,6 @@ class RegisterConsumer:
             new.append(so_far)
         create("nvvm.wgmma.commit.group.sync.aligned")
         return tuple(new)
-
-    def _right(self, stage: Value) -> "Descriptor":
-        plan = self.ring.plan
-        first = calculate("addi", self.ring.start, plan.a.bytes)
-        units = calculate("shrui", first, UNIT_BYTES.bit_length() - 1)
-        low = calculate("addi", units, plan.b.descriptor & LOW_WORD)
-        of_stage = calculate("muli", stage, plan.stage_bytes // UNIT_BYTES)
-        return Descriptor(calculate("addi", low, of_stage), plan.b.descriptor >> WORD_BITS)
-
-    def _release(self, stage: Value) -> None:
-        """Creates each warp's arrivals at a stage's empty barriers: lane i arrives at that in block i."""
-        lane = calculate("andi", self.thread, 31)
-        is_speaker = compare("ult", lane, self.ring.plan.cluster_blocks)
-        synchronise_warp()
-        branch(is_speaker, lambda: self.ring.release(stage, lane))
 
 
 @dataclass(frozen=True)
@@ -228,6 +192,52 @@ class Descriptor:
         return value("arith.ori", wide.type, wide, long_word(self.high << WORD_BITS))
 
 
+def right_operand(ring: Ring, stage: Value, offset_bytes: int) -> Descriptor:
+    """Creates the descriptor of the right operand's tile, ``offset_bytes`` from the start of a stage."""
+    plan = ring.plan
+    units = calculate("shrui", calculate("addi", ring.start, offset_bytes), UNIT_BYTES.bit_length() - 1)
+    low = calculate("addi", units, plan.b.descriptor & LOW_WORD)
+    of_stage = calculate("muli", stage, plan.stage_bytes // UNIT_BYTES)
+    return Descriptor(calculate("addi", low, of_stage), plan.b.descriptor >> WORD_BITS)
+
+
+def release_by_warps(ring: Ring, thread: Value, stage: Value) -> None:
+    """Creates each warp's arrivals at a stage's empty barriers: lane i arrives at that in block i.
+
+    ``thread``: its number in the warpgroup, an i32.
+    """
+    lane = calculate("andi", thread, 31)
+    is_speaker = compare("ult", lane, ring.plan.cluster_blocks)
+    synchronise_warp()
+    branch(is_speaker, lambda: ring.release(stage, lane))
+
+
+def pair_addresses(ring: Ring, consumer: Value, thread: Value) -> list[Value]:
+    """Creates the addresses of a lane's pairs of rows, of two k, 4 apart, in the first stage.
+
+    ``consumer`` and ``thread``: numbers of the warpgroup and of the thread in it, i32 values.
+    """
+    plan = ring.plan
+    rows_before = calculate("muli", consumer, plan.a.offset_bytes(plan.consumer_rows, 0))
+    tile = calculate("addi", ring.start, rows_before)
+    return [calculate("addi", tile, pair) for pair in Lane.of(thread).pair_bytes(plan.a.depth)]
+
+
+def read_fragments(ring: Ring, position: RingPosition, pairs: list[Value]) -> tuple[Value, ...]:
+    """Creates the wait for a stage and the reads of its fragments; returns their words, step by step."""
+    plan = ring.plan
+    ring.wait(ring.full(position.stage), position)
+    stage = calculate("muli", position.stage, plan.stage_bytes)
+    addresses = [calculate("addi", pair, stage) for pair in pairs]
+    return tuple(
+        word
+        for row in range(0, plan.consumer_rows, MMA_ROWS)
+        for number in range(plan.a.steps)
+        for address in addresses
+        for word in load_pair(address, plan.a.offset_bytes(row, number))
+    )
+
+
 def load_pair(address: Value, offset_bytes: int) -> list[Value]:
     """Creates a load of 8 bytes of shared memory; returns its two words, i32 values.
 
@@ -237,9 +247,9 @@ def load_pair(address: Value, offset_bytes: int) -> list[Value]:
         "llvm.inline_asm",
         ir.Type.parse("!llvm.struct<(i32, i32)>"),
         address,
-        **_assembly(f"ld.shared.v2.b32 {{$0, $1}}, [$2+{offset_bytes}];", "=r,=r,r"),
+        **assembly(f"ld.shared.v2.b32 {{$0, $1}}, [$2+{offset_bytes}];", "=r,=r,r"),
     )
-    return [_word(pair, i32(), number) for number in range(2)]
+    return [word_of(pair, i32(), number) for number in range(2)]
 
 
 def create_product(plan: PipelinePlan, sums: Value | None, left: Sequence[Value], right: Value) -> Value:
@@ -249,8 +259,8 @@ def create_product(plan: PipelinePlan, sums: Value | None, left: Sequence[Value]
     Upstream's op takes descriptors only.
     """
     kind = ir.Type.parse(plan.accumulator_kinds[1])
-    struct = ir.Type.parse(f"!llvm.struct<({', '.join([plan.accumulator_kinds[1]] * plan.sums)})>")
-    so_far = [] if sums is None else [_word(sums, kind, number) for number in range(plan.sums)]
+    struct = struct_of(plan.accumulator_kinds[1], plan.sums)
+    so_far = [] if sums is None else [word_of(sums, kind, number) for number in range(plan.sums)]
     first = plan.sums + len(so_far)
     depth = MMA_DEPTH_BYTES // plan.a.item_bytes
     name = f"wgmma.mma_async.sync.aligned.m{MMA_ROWS}n{plan.b.rows}k{depth}.f32.{plan.kind}.{plan.kind}"
@@ -263,10 +273,16 @@ def create_product(plan: PipelinePlan, sums: Value | None, left: Sequence[Value]
     )
     ties = [str(number) for number in range(len(so_far))]
     constraints = ["=f"] * plan.sums + ties + ["r"] * FRAGMENT_WORDS + ["l"]
-    return value("llvm.inline_asm", struct, *so_far, *left, right, **_assembly(text, ",".join(constraints)))
+    return value("llvm.inline_asm", struct, *so_far, *left, right, **assembly(text, ",".join(constraints)))
 
 
-def _assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
+def struct_of(kind: str, count: int) -> ir.Type:
+    """Returns the LLVM struct type of ``count`` words of a type, by its MLIR name."""
+    return ir.Type.parse(f"!llvm.struct<({', '.join([kind] * count)})>")
+
+
+def assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
+    """Returns the attributes of an ``llvm.inline_asm`` that stays where it is."""
     return {
         "asm_string": ir.StringAttr.get(text),
         "constraints": ir.StringAttr.get(constraints),
@@ -275,6 +291,7 @@ def _assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
     }
 
 
-def _word(structure: Value, kind: ir.Type, position: int) -> Value:
+def word_of(structure: Value, kind: ir.Type, position: int) -> Value:
+    """Creates the read of a word of an LLVM struct."""
     place = ir.DenseI64ArrayAttr.get([position])
     return value("llvm.extractvalue", kind, structure, position=place)

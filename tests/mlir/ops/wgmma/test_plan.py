@@ -52,6 +52,13 @@ def test_lanes_that_read_the_left_operand_hold_two_sets_of_fragments_and_each_wa
     assert (found.registers, of_lanes(64, 64, 1).registers) == ((40, 232), None)
 
 
+def test_three_products_hold_totals_and_three_sets_of_words_and_a_stage_has_two_right_tiles() -> None:
+    found = replace(of_lanes(columns=128), products=3)
+    assert (found.why_not(), found.held) == (None, 2 * 64 + 3 * 16)
+    assert found.low_offset_bytes == 2 * 128 * 128
+    assert found.stage_bytes == 3 * 128 * 128
+
+
 @pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("broken", "reason"),
@@ -67,6 +74,9 @@ def test_lanes_that_read_the_left_operand_hold_two_sets_of_fragments_and_each_wa
         (plan(rows=128, consumers=1), "consumers: found 256 sums per thread, allowed 192 with 1"),
         (plan(rows=192, consumers=3), "consumers: found 128 sums per thread, allowed 80 with 3"),
         (plan(rows=192, columns=64), "A: found 192 rows, allowed multiples of 128"),
+        (replace(of_lanes(), products=3), "consumers: found 304 sums and fragments per thread, allowed 192"),
+        (replace(plan(), products=3), "products: found 3, allowed 1, and 3 where lanes read one operand"),
+        (replace(of_lanes(), products=2), "products: found 2, allowed 1, and 3 where lanes read"),
         (of_lanes(columns=320), "A: found 320 rows of C, allowed 256"),
         (of_lanes(rows=192), "B: found 192 rows, allowed multiples of 128"),
         (of_lanes(rows=256), "consumers: found 320 sums and fragments per thread, allowed 192 with 2"),

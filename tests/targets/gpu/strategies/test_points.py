@@ -134,6 +134,13 @@ POINTS = (
     case(wgmma, Matmul(130, 200, 64, "tf32"), block_k=32, block_n=192, consumers=3, cluster="2x1"),
     case(wgmma, Matmul(200, 68, 32, "tf32"), 4, block_k=32, block_m=192),
     case(wgmma, BatchMatmul(2, 60, 72, 260, "tf32"), 5, block_k=32, splits=4, stages=3),
+    # f32 by three products of tf32
+    case(wgmma, Matmul(128, 96, 192, "tf32x3"), block_k=32, block_n=128, consumers=2, stages=3),
+    case(wgmma, Matmul(100, 72, 200, "tf32x3", "nn", "bias_relu"), 1, block_k=32, block_m=128),
+    case(wgmma, Matmul(136, 72, 32, "tf32x3"), 2, block_k=32, tiles=3, stages=3),
+    case(wgmma, Matmul(136, 132, 68, "tf32x3"), 3, block_k=32, cluster="1x2", tiles=2),
+    case(wgmma, Matmul(136, 132, 100, "tf32x3"), 4, block_k=32, cluster="2x1"),
+    case(wgmma, BatchMatmul(2, 60, 68, 72, "tf32x3"), 5, block_k=32),
 )  # fmt: skip
 
 
@@ -180,10 +187,11 @@ def test_random_points_of_tensor_cores_are_right_and_free_of_races(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-def test_a_random_point_of_tf32_nn_is_right_on_wgmma_without_bank_conflicts(seed: int) -> None:
+@pytest.mark.parametrize("dtype", ["tf32", "tf32x3"])
+def test_a_random_point_of_nn_is_right_on_wgmma_without_bank_conflicts(dtype: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     m, n, k = (4 * int(size) for size in rng.integers(1, 60, 3))
-    problem = Matmul(m, n, k, "tf32")
+    problem = Matmul(m, n, k, dtype)
     allowed = feasible_set(problem, points.WGMMA, points.HOPPER)
     one = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))), points.HOPPER)
     assert "wgmma" in compiled(one).ptx
@@ -371,7 +379,9 @@ def test_other_chips_and_layouts_that_wgmma_refuses_have_no_point() -> None:
     for problem, chip, why in (
         (Matmul(64, 64, 64, "f16"), "sm_90", "matmul_gpu_wgmma: the GPU has no wgmma"),
         (Matmul(64, 64, 64, "tf32", "tn"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
+        (Matmul(64, 64, 64, "tf32x3", "nt"), points.HOPPER, "products == 1 or layout == 'nn'"),
         (Matmul(64, 64, 64, "e4m3"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
+        (Matmul(64, 64, 63, "tf32x3"), points.HOPPER, "row_a * input_bytes % 16 == 0"),
     ):
         with pytest.raises(UsageError, match=re.escape(why)):
             feasible_set(problem, points.WGMMA, chip)

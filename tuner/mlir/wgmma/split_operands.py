@@ -1,0 +1,148 @@
+"""A consumer of f32 by three products of tf32: operands are split, sums are added up outside.
+
+A number of f32 is high + low bits, both of tf32 but for 2^-22 of it. A product of x and y is low x.high y
++ high x.low y + high x.high y, and the tensor cores add all three up; what is left out, low x.low y, is
+2^-22 of it. The left operand is split in registers. The right one is in shared memory twice: as it is, since
+tensor cores cut off what is beyond tf32, and as a matrix of what they cut off.
+
+Tensor cores cut their sums off as well, always towards zero, by far the largest error for a long K. So sums
+start anew with each stage, and are added to totals in f32, rounded to nearest: "promotion" (Ootomo and
+Yokota, arXiv 2203.03341).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Value, ir
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.wgmma.integers import calculate, i32, loop_i32
+from tuner.mlir.wgmma.plan import FRAGMENT_WORDS, MMA_ROWS
+from tuner.mlir.wgmma.register_operand import (
+    assembly,
+    create_product,
+    pair_addresses,
+    read_fragments,
+    release_by_warps,
+    right_operand,
+    struct_of,
+    word_of,
+)
+from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition
+
+# A step, of one stage:
+#
+# split the fragments; fence; products, the first of which sets the sums; commit; wait until the next stage is
+# full; read its fragments; wait for the products; release the stage; add the sums to the totals
+#
+# The high bits of the left operand are rounded to nearest, so its low bits have either sign, and so has what
+# is left out. If they were cut, all of it would have one sign in sums of positive numbers.
+
+HALF, HIGH = 0x1000, -0x2000  # of an f32's bits: half of the last bit of a tf32; the bits of a tf32
+
+
+@dataclass(frozen=True)
+class SplitConsumer:
+    """A generator of the code of one consumer: a warpgroup that multiplies high and low bits."""
+
+    ring: Ring
+    number: Value  # consumer's number, an i32 that is uniform in its threads
+    thread: Value  # thread's number in the warpgroup, an i32
+
+    def create(self, first: RingPosition) -> tuple[list[Value], RingPosition]:
+        """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
+
+        ``sums``: one LLVM struct of a thread's totals per 64 rows of the left operand.
+        """
+        ring, plan = self.ring, self.ring.plan
+        pairs = pair_addresses(ring, self.number, self.thread)
+        words = read_fragments(ring, first, pairs)
+
+        def step(_number: Value, carried: list[Value]) -> list[Value]:
+            position, words, totals = self._unpacked(carried)
+            following, read, sums = self._next(position, words, pairs)
+            return [*following.values, *read, *map(_add, totals, sums)]
+
+        if plan.k_tiles > 1:
+            position, words, totals = self._next(first, words, pairs)
+            carried = loop_i32(2, plan.k_tiles, [*position.values, *words, *totals], step)
+            position, words, totals = self._unpacked(carried)
+            totals = tuple(map(_add, totals, self._multiplied(position, words)))
+        else:
+            position, totals = first, self._multiplied(first, words)
+        structs = [_packed(totals[at : at + plan.sums]) for at in range(0, len(totals), plan.sums)]
+        return structs, ring.next_position(position)
+
+    def _unpacked(
+        self, carried: Sequence[Value]
+    ) -> tuple[RingPosition, tuple[Value, ...], tuple[Value, ...]]:
+        plan = self.ring.plan
+        last = POSITION_WORDS + plan.fragments * plan.a.steps * FRAGMENT_WORDS
+        position = RingPosition(*carried[:POSITION_WORDS])
+        return position, (*carried[POSITION_WORDS:last],), (*carried[last:],)
+
+    def _next(
+        self, position: RingPosition, words: Sequence[Value], pairs: list[Value]
+    ) -> tuple[RingPosition, tuple[Value, ...], tuple[Value, ...]]:
+        """Creates a step; returns position and fragments of the next stage, and the sums of this one."""
+        structs = self._issue(position, words)
+        following = self.ring.next_position(position)
+        read = read_fragments(self.ring, following, pairs)
+        sums = tuple(number for struct in structs for number in _completed(struct, self.ring.plan.sums))
+        release_by_warps(self.ring, self.thread, position.stage)
+        return following, read, sums
+
+    def _multiplied(self, position: RingPosition, words: Sequence[Value]) -> tuple[Value, ...]:
+        structs = self._issue(position, words)
+        sums = tuple(number for struct in structs for number in _completed(struct, self.ring.plan.sums))
+        if self.ring.plan.tiles > 1:
+            release_by_warps(self.ring, self.thread, position.stage)
+        return sums
+
+    def _issue(self, position: RingPosition, words: Sequence[Value]) -> list[Value]:
+        """Creates the products of a stage, without a wait; returns the sums, one LLVM struct per 64 rows."""
+        plan = self.ring.plan
+        right = right_operand(self.ring, position.stage, plan.a.bytes)
+        right_low = right_operand(self.ring, position.stage, plan.low_offset_bytes)
+        parts = [_split(word) for word in words]
+        create("nvvm.wgmma.fence.aligned")
+        structs = []
+        for fragment in range(plan.consumer_rows // MMA_ROWS):
+            sums = None
+            for step in range(plan.a.steps):
+                at = (fragment * plan.a.steps + step) * FRAGMENT_WORDS
+                high, low = zip(*parts[at : at + FRAGMENT_WORDS], strict=True)
+                offset = plan.b.offset_bytes(0, step)
+                for left, operand in ((low, right), (high, right_low), (high, right)):
+                    sums = create_product(plan, sums, left, operand.at(offset))
+            structs.append(sums)
+        create("nvvm.wgmma.commit.group.sync.aligned")
+        return structs
+
+
+def _split(word: Value) -> tuple[Value, Value]:
+    """Creates the high bits of an f32, rounded to nearest, and the rest; takes and returns i32 values."""
+    high = calculate("andi", calculate("addi", word, HALF), HIGH)
+    single = ir.F32Type.get()
+    number, kept = (value("arith.bitcast", single, bits) for bits in (word, high))
+    return high, value("arith.bitcast", i32(), value("arith.subf", single, number, kept))
+
+
+def _add(total: Value, number: Value) -> Value:
+    return value("arith.addf", total.type, total, number)
+
+
+def _completed(sums: Value, count: int) -> list[Value]:
+    """Creates the wait for all products; returns the sums, which LLVM must not read before it."""
+    numbers = [word_of(sums, ir.F32Type.get(), number) for number in range(count)]
+    constraints = ["=f"] * count + [str(number) for number in range(count)]
+    text = "wgmma.wait_group.sync.aligned 0;"
+    struct = value("llvm.inline_asm", sums.type, *numbers, **assembly(text, ",".join(constraints)))
+    return [word_of(struct, ir.F32Type.get(), number) for number in range(count)]
+
+
+def _packed(numbers: Sequence[Value]) -> Value:
+    struct = value("llvm.mlir.undef", struct_of("f32", len(numbers)))
+    for place, number in enumerate(numbers):
+        position = ir.DenseI64ArrayAttr.get([place])
+        struct = value("llvm.insertvalue", struct.type, struct, number, position=position)
+    return struct
