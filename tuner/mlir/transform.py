@@ -18,6 +18,7 @@ from tuner.mlir.cpu_ops.reorder_weights import ReorderWeightsOp
 from tuner.mlir.cpu_ops.skip_hidden_keys import SkipHiddenKeysOp
 from tuner.mlir.cpu_ops.tile_shapes import DropUnitBatchOp, OverlapTilesOp
 from tuner.mlir.cpu_ops.vnni_block import PairBlockOp, VnniBlockOp
+from tuner.mlir.cpu_ops.widen_operands import WidenOperandsOp
 from tuner.mlir.dialect import DIALECT, ConsumingEffects, InPlaceEffects, InPlaceTransform, TunerDialect
 from tuner.mlir.gpu_ops.bound_loads import BoundLoadsOp
 from tuner.mlir.gpu_ops.count_stages import CountStagesOp
@@ -230,6 +231,7 @@ OPS = (
     UseTf32Op,
     VnniBlockOp,
     WgmmaPipelineOp,
+    WidenOperandsOp,
 )
 CONSUMING = (PrefetchFragmentsOp,)  # replace the payload ops of their handle
 

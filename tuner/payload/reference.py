@@ -64,14 +64,13 @@ TRUNCATED_BITS = 256  # of the numbers of A that a step multiplies
 F16_STEPS = np.float32(2.0**20)
 F16 = np.dtype(np.float16)
 F16_OVERFLOW = 65520.0  # 65504, the largest number of f16, and half of its last place
-I8_LARGEST = 63  # of a base: twice this number, of either sign, is an i8 as well
-I8_DEVIATION = 21.0  # standard deviation of a base: a third of the largest number
-I8_TOP_BIT = 128.0  # absolute weight of the highest bit of an i8
+INTEGER_LARGEST = 63  # of a base: twice this number, of either sign, is an i8 as well
+INTEGER_DEVIATION = 21.0  # standard deviation of a base: a third of the largest number
 TF32_DROPPED_BITS = 13  # of the mantissa of an f32
 BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 fits in the cache
 THREADED_ELEMENTS, THREADS = 2**20, 8  # of arrays that several threads work on: numpy lets go of the GIL
 FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
-I8_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
+INTEGER_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 ROUNDED_OFF = 2.0**-54  # times a float64: adding less changes nothing
 SMALL_TILE = 2**14  # elements to which a number is added sooner than their minimum is known
@@ -323,7 +322,7 @@ def draw(
     Arguments of the epilogue are drawn anew. ``into``: arrays that A and B are written to, of the shapes and
     types in ``base``; None: new ones.
     """
-    factors = I8_FACTORS if problem.dtype == "i8" else FACTORS
+    factors = FACTORS if number_type(problem.dtype).is_float else INTEGER_FACTORS
     rows = rng.choice(factors, problem.rows)
     columns = rng.choice(factors, (problem.batch, problem.sizes[1]))
     a, b = _scaled(problem, base, rows, columns, into)
@@ -336,7 +335,7 @@ def draw_extra(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
     for argument in problem.extra_arguments:
         numbers = np.asarray(rng.standard_normal(argument.shape))
         if problem.result_dtype == "i32":
-            numbers = np.rint(numbers * I8_DEVIATION**2)
+            numbers = np.rint(numbers * INTEGER_DEVIATION**2)
         arrays.append(as_stored(numbers, problem.result_dtype))
     return tuple(arrays)
 
@@ -481,19 +480,20 @@ def reference_bytes(problem: Problem) -> int:
 
 
 def round_inputs(numbers: Array, dtype: str) -> Array:
-    """Rounds to numbers of a dtype whose products with ``draw``'s factors (+-0.5, 1, 2; i8: 1, 2) are exact.
+    """Rounds to numbers of a dtype whose products with ``draw``'s factors (+-0.5, 1, 2) are exact.
 
-    Numbers of i8 are first scaled by 21 and limited to -63 to 63, and 0 becomes 1.
+    Integers, whose factors are whole, are first scaled by 21 and limited to -63 to 63, and 0 becomes 1.
     """
+    if not number_type(dtype).is_float:
+        whole = np.clip(np.rint(numbers * INTEGER_DEVIATION), -INTEGER_LARGEST, INTEGER_LARGEST)
+        whole[whole == 0] = 1.0  # no product is 0: a missing one shows
+        return as_stored(whole, dtype)
     match dtype:
         case "f16":  # halves of the smallest numbers are not exact: drop the last bits
             return (np.round(numbers * F16_STEPS) / F16_STEPS).astype(np.float16)
         case "e4m3" | "e5m2":  # for the same reason
             steps = FLOAT8_STEPS[dtype]
             return as_stored(np.round(numbers * steps) / steps, dtype)
-        case "i8":
-            whole = np.clip(np.rint(numbers * I8_DEVIATION), -I8_LARGEST, I8_LARGEST).astype(np.int8)
-            return np.where(whole == 0, np.int8(1), whole)  # no product is 0: a missing one shows
         case "tf32":
             bits = numbers.view(np.uint32)
             odd = bits >> TF32_DROPPED_BITS & 1  # to the nearest, ties to even
@@ -540,7 +540,8 @@ def _multiply(array: Array, factors: Array, out: Array) -> None:
 
 def _flip_change(numbers: Float64, dtype: np.dtype[Any]) -> Float64:
     if dtype.kind == "i":
-        return np.where(numbers < 0, I8_TOP_BIT, -I8_TOP_BIT)
+        top_bit = 2.0 ** (8 * dtype.itemsize - 1)
+        return np.where(numbers < 0, top_bit, -top_bit)
     return -2 * numbers
 
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from tuner.core.dtypes import NUMBER_TYPES
+from tuner.core.dtypes import NUMBER_TYPES, number_type
 from tuner.core.epilogues import Epilogue
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.gpu import chip_of
@@ -65,9 +65,11 @@ class CodeTarget:
 
 
 def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> CodeTarget:
-    """Returns a kernel's processors; VNNI for i8 even if not in ``needs``: LLVM uses it for i16 products."""
+    """Returns a kernel's processors; VNNI for integers even if ``needs`` lacks it: LLVM uses it."""
     level = LEVELS.get(machine.isa, PLAIN_LEVEL)
-    used = {*needs, *([VNNI] if problem.dtype == "i8" and VNNI in instruction_sets_of(machine) else [])}
+    used = {*needs}
+    if not number_type(problem.dtype).is_float and VNNI in instruction_sets_of(machine):
+        used.add(VNNI)
     if VNNI in used and machine.isa != AVX512:
         used = (used - {VNNI}) | {AVX_VNNI}
     required = {machine.isa} & set(LEVELS) | used

@@ -11,7 +11,7 @@ from pathlib import Path
 import jinja2
 
 from tuner.analysis.ratios import Comparable, NotComparable
-from tuner.core.dtypes import NUMBER_TYPES
+from tuner.core.dtypes import INPUT_DTYPES, NUMBER_TYPES, number_type
 from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.fusions import NIBBLE_ROWS
 from tuner.core.gpu import chip_of
@@ -41,7 +41,8 @@ from tuner.version import __version__
 # Types of which C has only the bits, by functions of matmul.c and of check.c.
 FROM_BITS = {mlir: f"from_{mlir}({{}})" for mlir, row in NUMBER_TYPES.items() if row.is_c_bits}
 TO_BITS = {mlir: f"to_{mlir}({{}})" for mlir, row in NUMBER_TYPES.items() if row.is_c_bits}
-WIDENED = {"i8": "(int32_t){}", **FROM_BITS}  # element type -> expression in the sums' type
+WHOLE = {row.mlir: "(int32_t){}" for row in map(number_type, INPUT_DTYPES) if not row.is_float}
+WIDENED = WHOLE | FROM_BITS  # element type -> expression in the sums' type
 # check.c draws small integers: FROM_INTEGER converts one to the element type, AS_DOUBLE an element back.
 FROM_INTEGER = {mlir: f"({row.c})({{}})" for mlir, row in NUMBER_TYPES.items() if mlir != "f64"} | TO_BITS
 AS_DOUBLE = {"f64": "{}", **FROM_BITS}

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
 
+from tuner.core.dtypes import CPU_DTYPES, natural_output
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import COLD, Problem, TextProblem
 from tuner.core.problem_classes import PackedProblem
@@ -181,10 +182,9 @@ def find_module(*names: str) -> str | None:
     return names[0] if all(find_spec(name) is not None for name in names) else None
 
 
+NARROW_DTYPES = tuple(dtype for dtype in CPU_DTYPES if natural_output(dtype) != dtype)
 LIBRARIES = {
-    OPENBLAS: BaselineLibrary(
-        ("f32", "f64"), "pip install numpy", widened=("bf16", "f16", "i8"), modules=("numpy",)
-    ),
+    OPENBLAS: BaselineLibrary(("f32", "f64"), "pip install numpy", widened=NARROW_DTYPES, modules=("numpy",)),
     MKL: BaselineLibrary(("f32", "f64", "bf16"), "pip install mkl", files=MKL_NAMES),
     BLIS: BaselineLibrary(
         ("f32", "f64"),
