@@ -146,7 +146,7 @@ SETS = {
 def test_each_processor_and_machine_offers_what_it_has_and_an_unknown_one_is_refused() -> None:
     assert {name: instruction_sets_of(each.machine) for name, each in PROCESSORS.items()} == SETS
     assert len({each.machine.name for each in PROCESSORS.values()}) == len(PROCESSORS)
-    assert processor_of("znver3").features == "+avx2,+fma,-sse4a"
+    assert processor_of("znver3").features == "+avx2,+fma,+f16c,-sse4a"
     assert processor_of("graniterapids").features.endswith("+avx512vnni,+amx-tile,+amx-bf16,+amx-int8")
     line = r"^cpu: found 'saphirerapids', allowed haswell, .*, znver5; did you mean sapphire"
     with pytest.raises(UsageError, match=line):
@@ -180,8 +180,8 @@ def test_the_fastest_products_are_taken(has: str, dtype: str, name: str, source:
 
 def test_types_with_the_same_instructions_and_what_is_missing_are_named() -> None:
     both = replace(PLAIN, has_amx_bf16=True, has_amx_int8=True)
-    assert processors.peak_text(both) == "f32, f64 by FMA; bf16, i8 by AMX"
-    assert processors.peak_text(PLAIN) == "f32, f64, bf16 by FMA; i8 by products of 16-bit integers"
+    assert processors.peak_text(both) == "f32, f64, f16 by FMA; bf16, i8 by AMX"
+    assert processors.peak_text(PLAIN) == "f32, f64, bf16, f16 by FMA; i8 by products of 16-bit integers"
     needs = ("vnni", "avx512", "amx-int8")
     assert processors.missing_on(PLAIN, needs) == ("vnni", "amx-int8")
     assert processors.refusal(PLAIN, needs) == "needs vnni and amx-int8, which AMD EPYC does not offer"

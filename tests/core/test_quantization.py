@@ -90,7 +90,10 @@ def test_only_what_is_moved_and_multiplied_is_counted() -> None:
             {"weights": "", "zero_points": True},
             r"^activations and zero points: only of quantized weights; add weights",
         ),
-        ({"weights": "constant", "dtype": "f16"}, r"^dtype with constant weights: found 'f16', allowed f32"),
+        (
+            {"weights": "constant", "dtype": "tf32"},
+            r"^dtype with constant weights: found 'tf32', allowed f32",
+        ),
         (
             {"weights": "constant", "layout": "tn"},
             r"^layout with constant weights: found 'tn', allowed nn, nt",
