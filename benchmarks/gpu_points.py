@@ -37,7 +37,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "prefetch": 0,
         "min_blocks": 0,
         "order_products": 0,
-        "transpose_a": 0,
+        "transpose": 0,
     },
     HOPPER: {
         "block_m": 128,

@@ -30,7 +30,7 @@ RANKING_SEED = 1  # the GPU check's points are of seed 0
 # f32, the most promising first: products in rows, and where A has k innermost its transposition. 16 rows and
 # 8 columns of a thread read the fewest registers; blocks of 224, 112 and 96 rows fill the last wave of 5376.
 ROWS: dict[str, Value] = {"order_products": 1, "group": 8}
-TRANSPOSED: dict[str, Value] = {"transpose_a": 1, "vector_a": 1, "pad_bytes": 16}
+TRANSPOSED: dict[str, Value] = {"transpose": 1, "vector_a": 1, "pad_bytes": 16}
 F32_TILES: tuple[dict[str, Value], ...] = (
     {"block_m": 128, "block_n": 256, "split_m": 4},
     {"block_m": 224, "block_n": 128, "thread_m": 2, "split_m": 7},
@@ -115,6 +115,7 @@ def _f32(chip: str) -> Iterator[GpuPoint]:
             for pair in pairs:
                 yield from _on_both_shapes("nn", tile | pair, chip)
             yield from _on_both_shapes("tn", tile, chip)
+            yield from _on_both_shapes("nt", ROWS | TRANSPOSED | tile | {"vector_b": 1}, chip)
 
 
 def _on_both_shapes(layout: str, knobs: dict[str, Value], chip: str) -> Iterator[GpuPoint]:

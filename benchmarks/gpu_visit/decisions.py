@@ -106,7 +106,7 @@ def transposed_operand(rows: Rows) -> VisitFinding:
 
 
 # What may differ between two configurations of one tile that say what products in rows or a transposed A gain
-REGISTER_KNOBS = ("order_products", "transpose_a", "vector_a", "pad_bytes", "unroll_k")
+REGISTER_KNOBS = ("order_products", "transpose", "vector_a", "pad_bytes", "unroll_k")
 
 
 def knobs_for_registers(rows: Rows) -> VisitFinding:
@@ -118,7 +118,7 @@ def knobs_for_registers(rows: Rows) -> VisitFinding:
         if row["part"] != "f32" or "order_products" not in knobs or not row["problem"].endswith("nn none"):
             continue
         names = {(0, 0): "neither", (1, 0): "rows", (0, 1): "transposed", (1, 1): "both"}
-        name = names[knobs["order_products"], knobs["transpose_a"]]
+        name = names[knobs["order_products"], knobs["transpose"]]
         others = {key: value for key, value in knobs.items() if key not in REGISTER_KNOBS}
         times.setdefault((row["problem"], *sorted(others.items())), {})[name] = row["median_s"]
     compared = [each for each in times.values() if "neither" in each and len(each) > 1]

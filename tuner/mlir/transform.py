@@ -32,6 +32,7 @@ from tuner.mlir.gpu_ops.prefetch_fragments import PrefetchFragmentsOp
 from tuner.mlir.gpu_ops.set_aside_epilogue import SetAsideEpilogueOp
 from tuner.mlir.gpu_ops.shared_copies import BypassL1Op, FlatCopiesOp, InsertBarriersOp
 from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
+from tuner.mlir.gpu_ops.transpose_operands import TransposeOperandsOp
 from tuner.mlir.gpu_ops.unroll_inner_loops import UnrollInnerLoopsOp
 from tuner.mlir.ir.memrefs import NESTED
 from tuner.mlir.ir.reading import any_where, walk_ops
@@ -227,6 +228,7 @@ OPS = (
     SharedLayoutOp,
     SplitKOp,
     SwizzleBlocksOp,
+    TransposeOperandsOp,
     UseFp8Op,
     UseTf32Op,
     VnniBlockOp,

@@ -69,8 +69,8 @@ def test_the_same_knobs_of_tn_and_nn_are_compared_and_others_not(tn_s: float, an
 
 
 def test_knobs_for_registers_are_compared_on_one_tile() -> None:
-    off = {"order_products": 0, "transpose_a": 0, "block_n": 8}
-    on = {"order_products": 1, "transpose_a": 1, "block_n": 8, "pad_bytes": 16}
+    off = {"order_products": 0, "transpose": 0, "block_n": 8}
+    on = {"order_products": 1, "transpose": 1, "block_n": 8, "pad_bytes": 16}
     rows = [timed(f"{F32} nn none", 64, 1e-3, knobs=off | {"block_m": 64})]
     assert found("products in rows", *rows).answer == OPEN
     rows.append(timed(f"{F32} nn none", 128, 0.1e-3, knobs=on | {"block_m": 128}))

@@ -255,7 +255,7 @@ KEPT = Line("FFMA R0, R2.reuse, R5, R0")
 
 
 @pytest.mark.parametrize(
-    ("lines", "alone", "averaged"),
+    ("lines", "alone", "cycles"),
     [
         ((Line("FFMA R0, R2, R4, R6"),) * 2, 3, 3),
         ((Line("FFMA R0, R2, R5, R7"), Line("FFMA R1, R2, R4, R7")), 2, 1.5),  # the banks even out
@@ -265,13 +265,17 @@ KEPT = Line("FFMA R0, R2.reuse, R5, R0")
         ((Line("FFMA R0, R2, c[0x0][0x10], R5"),), 1, 1),
     ],
 )
-def test_reads_of_registers_are_counted_by_bank(
-    lines: tuple[Line, ...], alone: float, averaged: float
-) -> None:
+def test_reads_of_registers_are_counted_by_bank(lines: tuple[Line, ...], alone: float, cycles: float) -> None:
     reads = present(register_reads(kernel_of(*loop(".L_x_0", *lines))))
-    assert (reads.alone, reads.averaged) == (alone, averaged)
-    assert reads.cycles(1) == reads.cycles(2) == alone
-    assert reads.cycles(8) == averaged + (alone - averaged) / 4
+    assert (reads.alone, reads.cycles) == (alone, cycles)
+    assert reads.in_one_bank == float(alone == 3)
+
+
+def test_reads_even_out_over_two_products_in_turn_and_not_over_four() -> None:
+    even, odd = Line("FFMA R0, R2, R4, R6"), Line("FFMA R1, R3, R5, R7")
+    neighbours = present(register_reads(kernel_of(*loop(".L_x_0", even, odd, even, odd))))
+    runs = present(register_reads(kernel_of(*loop(".L_x_0", even, even, odd, odd))))
+    assert (neighbours.cycles, runs.cycles) == (1.5, 3.0)
 
 
 def test_ports_count_where_threads_hold_many_sums() -> None:

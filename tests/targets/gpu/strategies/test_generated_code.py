@@ -28,7 +28,7 @@ pytestmark = pytest.mark.mlir
 SEED_CASE = Matmul(5376, 2048, 5376)
 SHALLOW = replace(SEED_CASE, sizes=(5376, 2048, 672))  # as many blocks, an eighth of the steps to simulate
 Knobs = dict[str, Any]
-OF_TRANSPOSED: Knobs = {"transpose_a": 1, "vector_a": 1, "pad_bytes": 16}
+OF_TRANSPOSED: Knobs = {"transpose": 1, "vector_a": 1, "pad_bytes": 16}
 SEED_TILE: Knobs = dict.fromkeys(("block_m", "block_n"), 64) | {"block_k": 32, "depth": 4}
 SEED_TILE |= {"split_m": 1, "split_n": 1}
 WGMMA_16 = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"

@@ -24,7 +24,6 @@ from tuner.targets.gpu.compiler import Ptxas
 from tuner.targets.gpu.sass import listing_of, nvdisasm, read_kernels
 
 pytestmark = pytest.mark.mlir
-SQUARE = Matmul(4096, 4096, 4096, layout="tn")
 EIGHT_BY_EIGHT: dict[str, Any] = {"block_m": 64, "block_k": 16, "split_m": 2}
 ROWS: dict[str, Any] = {"order_products": 1}
 
@@ -68,6 +67,7 @@ def test_rows_are_the_same_products_in_another_order_and_give_equal_bits(knobs: 
         simt(Matmul(67, 61, 33, epilogue="bias_relu"), **EIGHT_BY_EIGHT, **ROWS, depth=3),
         simt(Matmul(64, 64, 32, layout="nt"), **EIGHT_BY_EIGHT, thread_n=1, split_n=8, pad_bytes=16, **ROWS),
         simt(Matmul(64, 64, 32, layout="tn"), **EIGHT_BY_EIGHT, depth=0, **ROWS),
+        simt(Matmul(64, 64, 32, layout="nt"), **EIGHT_BY_EIGHT, transpose=1, pad_bytes=16, **ROWS),
     ],
     ids=str,
 )
@@ -77,21 +77,36 @@ def test_rows_are_right_and_give_equal_bits_in_every_layout(one: GpuPoint) -> No
     assert bits_of(one) == bits_of(replace(one, candidate=Candidate.of(SIMT, knobs)))
 
 
+OF_TRANSPOSED = {"transpose": 1, "vector_a": 1, "pad_bytes": 16}
+WIDE = {"block_m": 256, "split_m": 4}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("knobs", "most_alone"),
-    [({}, 1.25), ({"depth": 4}, 1.25), ({"prefetch": 1}, 1.25), ({"block_m": 256, "split_m": 4}, 1.18)],
+    ("layout", "knobs", "most_alone"),
+    [
+        ("tn", {}, 1.25),
+        ("tn", {"depth": 4}, 1.25),
+        ("tn", {"prefetch": 1}, 1.25),
+        ("tn", WIDE, 1.18),
+        ("nn", OF_TRANSPOSED, 1.25),
+        ("nn", OF_TRANSPOSED | WIDE, 1.18),
+        ("nn", OF_TRANSPOSED | {"block_m": 224, "split_m": 7, "thread_m": 2}, 1.18),
+        ("nt", OF_TRANSPOSED | WIDE | {"vector_b": 1}, 1.18),
+    ],
     ids=str,
 )
 def test_registers_of_rows_are_in_different_banks(
-    knobs: dict[str, Any], most_alone: float, ptxas: Ptxas
+    layout: str, knobs: dict[str, Any], most_alone: float, ptxas: Ptxas
 ) -> None:
     tool = nvdisasm()
     if tool is None:
         pytest.skip("needs nvdisasm")
-    program = ptxas.assemble(compiled(large(SQUARE, **({"unroll_k": 1, "group": 8} | knobs | ROWS))))
+    problem = Matmul(4096, 4096, 4096, layout=layout)
+    program = ptxas.assemble(compiled(large(problem, **({"group": 8} | knobs | ROWS))))
     assert program.resources[0].spilled_bytes == 0
     (kernel,) = read_kernels(listing_of(program.cubin, tool.path))
     reads = register_reads(kernel)
     assert reads is not None
     assert reads.alone <= most_alone
+    assert reads.in_one_bank <= 0.02

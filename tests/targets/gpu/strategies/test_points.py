@@ -31,6 +31,7 @@ from tuner.space.scripts.choice import default_script
 pytestmark = pytest.mark.mlir
 OF_F64 = {"thread_m": 2, "thread_n": 2, "unroll_k": 2}  # vectors of 16 bytes
 OF_NT = {"thread_n": 1, "split_n": 8, "pad_bytes": 16}  # neighbours read neighbouring rows of B
+OF_TRANSPOSED = {"transpose": 1, "pad_bytes": 16, "block_m": 64, "split_m": 2}
 Knobs = dict[str, Any]
 Build = Callable[..., GpuPoint]
 Seed = points.Seed
@@ -54,8 +55,9 @@ POINTS = (
     case(simt, Matmul(97, 33, 91), depth=0, block_n=32, split_n=1),
     case(simt, Matmul(300, 70, 16), depth=1, group=8),
     case(simt, Matmul(65, 99, 44, layout="tn"), block_m=64, thread_m=8, unroll_k=1),
-    case(simt, Matmul(67, 61, 37, epilogue="bias_relu"), transpose_a=1, pad_bytes=16),
-    case(simt, Matmul(64, 64, 70), 1, transpose_a=1, block_m=64, block_k=16, depth=3, prefetch=1),
+    case(simt, Matmul(67, 61, 37, epilogue="bias_relu"), **OF_TRANSPOSED),
+    case(simt, Matmul(70, 72, 44, layout="nt"), **OF_TRANSPOSED, depth=3),
+    case(simt, Matmul(64, 64, 70), 1, **OF_TRANSPOSED, block_k=16, depth=3, prefetch=1),
     case(simt, Matmul(70, 72, 44, layout="nt", epilogue="bias_relu"), **OF_NT),
     case(simt, Matmul(61, 66, 33, "f64", epilogue="bias_relu"), **OF_F64, split_m=2, block_n=32),
     case(simt, Matmul(64, 66, 34, "f64", "nt"), **(OF_F64 | OF_NT | {"split_n": 4, "split_m": 2})),
@@ -206,8 +208,9 @@ def require_shared_bytes(one: GpuPoint) -> None:
         return
     knobs: Knobs = dict(one.candidate.choices)
     m, n, k = (knobs[f"block_{letter}"] for letter in "mnk")
-    a = (k, m) if one.problem.layout == "tn" else (m, k)
-    b = (n, k) if one.problem.layout == "nt" else (k, n)
+    has_columns = knobs["transpose"] == 1
+    a = (k, m) if has_columns or one.problem.layout == "tn" else (m, k)
+    b = (n, k) if one.problem.layout == "nt" and not has_columns else (k, n)
     sizes = (_tile_bytes(*shape, one.problem.input_bytes, knobs["pad_bytes"]) for shape in (a, b))
     less, more = sorted((knobs["depth"] + 1) * size for size in sizes)
     assert compiled(one).launches[0].dynamic_shared_bytes == -(-more // 128) * 128 + less
