@@ -4,6 +4,7 @@ Filled by the tuner of that day: 3 trials on a processor, 3 in the simulator, an
 """
 
 import gzip
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -24,7 +25,7 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem_classes import FusedProblem
 from tuner.core.runs import Counts, TrialQuery
 from tuner.db.database import REVISIONS
-from tuner.db.models import MachineRow, ProblemRow
+from tuner.db.models import CampaignRow, MachineRow, ProblemRow
 from tuner.db.rows import problem_of
 from tuner.db.store import Store
 
@@ -107,6 +108,26 @@ def test_facts_of_fusions_and_formats_of_packed_weights_are_read_from_stored_tex
     assert constant == Matmul(4, 8, 64, "bf16", "nt", output="bf16", weights="constant")
     assert quantized == Matmul(1, 8, 64, weights="i4", group_size=32)
     assert [constant.key, quantized.key] == keys[1:]
+
+
+def test_results_of_programs_name_their_fusions(stored: str) -> None:
+    values = {
+        "uuid": "one",
+        "created": "2026-11-27 00:00:00",
+        "source": "",
+        "status": "done",
+        "program_result": json.dumps({"call_s": 1.0, "groups": [{"group": {"kind": "rows"}, "time_s": 2.0}]}),
+    }
+    numbers = "seed, seconds, search_s, columns"
+    with connected(stored) as connection:
+        marks = ", ".join(f":{name}" for name in values)
+        names = ", ".join(values)
+        insert = f"INSERT INTO run_group ({names}, {numbers}) VALUES ({marks}, 0, 0, 0, '[]')"
+        connection.execute(sa.text(insert), values)
+    Store.open(stored).close()
+    with connected(stored) as connection:
+        (result,) = connection.scalars(sa.select(CampaignRow.program_result)).all()
+    assert result == {"call_s": 1.0, "fusions": [{"fusion": {"kind": "rows"}, "time_s": 2.0}]}
 
 
 @pytest.mark.slow

@@ -145,7 +145,7 @@ def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(tuner: Tuner,
     done = tuner(*asked, "9", "--fleet")
     assert done.code == 0, done.err
     assert done.json["trials"] == 9
-    campaign = done.json["group"]
+    campaign = done.json["campaign"]
     longer = tuner("tune", "--resume", f"campaign:{campaign}", "--fleet", "--trials", "12", "--json")
     assert (longer.code, longer.json["trials"]) == (0, 12), longer.err
     calm = dataclasses.replace(tuner, url="")

@@ -154,12 +154,12 @@ def test_run_explains_each_fusion_and_how_to_tune_them(tmp_path: Path) -> None:
     done = explain(tmp_path, LINEAR, "--target", "cpu")
     assert done.code == 0, done.err
     *_, header, row, following = done.out.splitlines()
-    assert header.split()[:6] == ["group", "kind", "time", "reliability", "share", "roofline"]
+    assert header.split()[:6] == ["fusion", "kind", "time", "reliability", "share", "roofline"]
     assert row.split()[:2] == ["g0", "contraction"]
     assert "100%" in row or "unreliable" in row
     assert " first " in row
     assert following.startswith("next    tuner tune ")
-    (fusion,) = json.loads(explain(tmp_path, LINEAR, "--target", "cpu", "--json").out)["groups"]
+    (fusion,) = json.loads(explain(tmp_path, LINEAR, "--target", "cpu", "--json").out)["fusions"]
     assert fusion["ops"] == ["linalg.matmul", "arith.maximumf"]
     assert (fusion["flop"], fusion["reason"]) == (2 * 5 * 4 * 6, None)
     assert fusion["share"] == (1 if fusion["reliability"] == "reliable" else None)

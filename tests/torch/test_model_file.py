@@ -49,7 +49,7 @@ def test_a_function_of_a_file_is_run_and_explained(model: Path, tmp_path: Path) 
     done = run("run", f"{model}:linear", "--target", "cpu", "--compare", "--explain", "--json")
     assert done.code == 0, done.err
     assert done.json["right"]
-    (fusion,) = done.json["groups"]
+    (fusion,) = done.json["fusions"]
     expected = {"kind": "contraction", "strategy": "contraction_cpu_packed", "origin": "first"}
     assert fusion.items() >= expected.items()
     assert fusion["share"] == (1 if fusion["reliability"] == "reliable" else None)

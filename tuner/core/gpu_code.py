@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from tuner.core.gpu import TensorMapLayout
 from tuner.core.problem import Problem
-from tuner.core.serialization import stored_as
 
 Assemble = Callable[[str, tuple[str, ...]], bytes]  # PTX, names of its kernels -> cubin
 
@@ -80,7 +79,7 @@ class DeviceProgram:
     matmuls: tuple[MatmulKernel, ...] = ()
     resident: tuple[ResidentBuffer, ...] = ()  # arguments after those of the caller
     # () for a program that is not computed as fusions
-    fusions: tuple[DeviceFusion, ...] = field(default=(), metadata=stored_as("groups"))
+    fusions: tuple[DeviceFusion, ...] = ()
 
     @property
     def signature(self) -> str:

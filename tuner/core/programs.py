@@ -10,7 +10,6 @@ from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, QUANTIZED
 from tuner.core.problem import Problem
 from tuner.core.records import MedianInterval
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
-from tuner.core.serialization import stored_as
 
 TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS = ORIGINS = (
     "tuned",  # the best trial of this fusion
@@ -42,7 +41,7 @@ class CompiledFusion:
 class ExplainedFusion:
     """A fusion of a program with its time, alone and with warm caches."""
 
-    fusion: CompiledFusion = field(metadata=stored_as("group"))
+    fusion: CompiledFusion
     time_s: float | None = None  # None: it was not timed
     share: float | None = None  # of the sum of all fusions' times
     roofline: float | None = None  # the least possible time over its time
@@ -189,7 +188,7 @@ class ProgramResult:
     call_s: float | None  # of the tuned program; None: not timed
     before_s: float | None  # of the program with initial configurations
     speed: MedianInterval | None  # ``before_s`` over ``call_s``; above 1: faster; None: not comparable
-    fusions: tuple[ExplainedFusion, ...] = field(metadata=stored_as("groups"))
+    fusions: tuple[ExplainedFusion, ...]
     left_out: tuple[str, ...] = ()  # a line for each fusion that is not tuned
     baselines: tuple[ProgramBaseline, ...] = ()
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the times of a call

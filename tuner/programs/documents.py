@@ -29,10 +29,9 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "interpreted": report.is_interpreted,
         "samples": [_sample(one) for one in report.samples] if request.options.sample else None,
         "work": _work(report.work),
-        "work_without_groups": _work(report.work_without_fusions),
+        "work_without_fusions": _work(report.work_without_fusions),
         "resident_bytes": report.resident_bytes,
-        # keys keep their names: fusions, and why there are none
-        "groups": [
+        "fusions": [
             *(explained_document(each) for each in report.fusions),
             *(
                 {"kind": each.kind, "ops": list(each.ops), "reason": each.reason or None}
@@ -40,7 +39,7 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
             ),
         ]
         or None,
-        "why_no_groups": report.why_no_fusions or None,
+        "why_no_fusions": report.why_no_fusions or None,
         "printed": report.printed,
         "right": report.is_right,
     }
@@ -110,8 +109,8 @@ def _fusions(tuned: TunedProgram) -> dict[str, Any]:
     if tuned.campaign is None:
         return {}
     return {
-        "group": tuned.campaign.campaign.id,  # keys keep their names: a campaign, and its fusions
-        "groups": [
+        "campaign": tuned.campaign.campaign.id,
+        "fusions": [
             {**explained_document(each), "before_s": each.before_s, "after_s": each.time_s}
             for each in tuned.fusions
         ],

@@ -1,4 +1,7 @@
-"""Columns for each class of problems: formats of packed weights, facts of fusions, read from texts once."""
+"""Columns for each class of problems: formats of packed weights, facts of fusions, read from texts once.
+
+Results of programs name their parts fusions, which were groups.
+"""
 
 import json
 import re
@@ -40,13 +43,30 @@ def upgrade() -> None:
         connection.execute(
             sa.update(problem).where(problem.c.id == row.id).values(_columns(row.key, row.fusion))
         )
+    _rename_parts("groups", "group", "fusions", "fusion")
 
 
 def downgrade() -> None:
     """Drops the columns; texts of packed weights, which their formats make, stay empty."""
+    _rename_parts("fusions", "fusion", "groups", "group")
     op.alter_column("problem", "fusion", new_column_name="group_text")
     op.drop_column("problem", "facts")
     op.drop_column("problem", "weights")
+
+
+def _rename_parts(old_list: str, old_part: str, new_list: str, new_part: str) -> None:
+    """Renames the keys of stored results of programs."""
+    campaign = sa.table("run_group", sa.column("id"), sa.column("program_result", sa.JSON))
+    connection = op.get_bind()
+    for row in connection.execute(sa.select(campaign).where(campaign.c.program_result.is_not(None))).all():
+        result = dict(row.program_result or {})
+        if old_list not in result:
+            continue
+        result[new_list] = [
+            {new_part if name == old_part else name: value for name, value in part.items()}
+            for part in result.pop(old_list)
+        ]
+        connection.execute(sa.update(campaign).where(campaign.c.id == row.id).values(program_result=result))
 
 
 def _columns(key: str, text: str) -> dict[str, Any]:

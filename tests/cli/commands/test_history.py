@@ -325,7 +325,7 @@ def test_the_program_of_a_campaign_is_shown_with_its_fusions_and_baselines(tuner
     assert len(document["problems"]) == 2
     program = document["program"]
     require_fields(program, call_s=1e-5, speedup_interval=[1.9, 2.1])
-    assert [each["origin"] for each in program["groups"]] == ["tuned"]
+    assert [each["origin"] for each in program["fusions"]] == ["tuned"]
     assert [each["reason"] for each in program["baselines"]] == [None, "not installed"]
 
 

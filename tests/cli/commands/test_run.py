@@ -89,10 +89,10 @@ def test_the_same_as_json_and_fusions_are_counted_with_and_without(run: Tuner) -
     before = "before  6 launches, 15360 bytes to the device, 15360 back, without fusions"
     require(lines, "work    1 launch, 15360 bytes to the device, 15360 back", before)
     document = on(run, "simulator", "softmax", "--json").json
-    assert (document["work"]["launches"], document["work_without_groups"]["launches"]) == (1, 6)
-    (fusion,) = document["groups"]
+    assert (document["work"]["launches"], document["work_without_fusions"]["launches"]) == (1, 6)
+    (fusion,) = document["fusions"]
     require_fields(fusion, kind="rows", reason=None)
-    require_fields(document, resident_bytes=0, why_no_groups=None)
+    require_fields(document, resident_bytes=0, why_no_fusions=None)
 
 
 def test_a_program_on_the_host_is_timed_and_a_sample_reports_its_share(run: Tuner) -> None:

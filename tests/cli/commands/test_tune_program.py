@@ -143,13 +143,13 @@ def test_a_program_of_fusions_is_tuned_under_one_budget(tune: Tuner, monkeypatch
         document = tune.done(f"{ON_CPU} --trials 3", str(file)).json
     assert [each["run"]["counts"]["proposed"] for each in document["problems"]] == [1, 1, 1]
     assert {each["problem"]["cache"] for each in document["problems"]} == {"weights-cold"}
-    assert [each["origin"] for each in document["groups"]] == ["tuned"] * 3
-    assert all(fusion[time] > 0 for fusion in document["groups"] for time in ("before_s", "after_s"))
+    assert [each["origin"] for each in document["fusions"]] == ["tuned"] * 3
+    assert all(fusion[time] > 0 for fusion in document["fusions"] for time in ("before_s", "after_s"))
     assert document["program"]["right"]
     assert document["program"]["times"]["call_s"] > 0
     assert document["plain"]["call_s"] > 0
     with Store.open(str(tune.database)) as store:
-        campaign = store.campaign(document["group"])
+        campaign = store.campaign(document["campaign"])
         assert campaign.settings.source == "layers.mlir"
         for run in campaign.runs:  # begins with what the fusion has without tuning
             (trial,) = store.trials(TrialQuery(run=run.id))
@@ -172,7 +172,7 @@ def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: T
     assert sum(each["run"]["counts"]["proposed"] for each in again["problems"]) == 4
     assert again["program"]["right"]
     assert again["plain"]["call_s"] > 0
-    assert len(again["groups"]) == 3
+    assert len(again["fusions"]) == 3
     require(changed.err, "note: the program is not timed: ", "has other fusions than those that were tuned")
     assert "campaign  1: 3 problems, 5 trials" in changed.out
 
@@ -183,4 +183,4 @@ def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner,
         done = tune.done(f"{ON_CPU} --trials 1 --arg 0=7", counted)
     assert "note: not tuned as fusions: argument 0: i32 is not a tensor" in done.err
     assert [each["problem"]["op"] for each in done.json["problems"]] == ["matmul"]
-    assert "groups" not in done.json
+    assert "fusions" not in done.json

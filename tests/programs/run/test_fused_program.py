@@ -159,7 +159,7 @@ def test_a_changed_file_is_refused(folder: Path, name: str) -> None:
 
 def test_a_changed_document_is_refused(folder: Path) -> None:
     document = json.loads((folder / DOCUMENT).read_text())
-    changes = {"was changed after the export": {"arena_bytes": 1}, "found format 1, allowed 2": {"format": 1}}
+    changes = {"was changed after the export": {"arena_bytes": 1}, "found format 1, allowed 3": {"format": 1}}
     for refused, change in changes.items():
         (folder / DOCUMENT).write_text(json.dumps(document | change))
         with pytest.raises(UsageError, match=f"{DOCUMENT}: {refused}"):

@@ -80,7 +80,7 @@ def portfolio_document(found: "CampaignPortfolio", in_sample: "Regret", held_out
     serving = found.portfolio.serving
     losses = (in_sample.losses, held_out.losses, found.names, serving, found.measured.reliability)
     return {
-        "group": found.campaign,
+        "campaign": found.campaign,
         "reliability": reliability_of_all(found.measured.reliability).text,
         "configurations": [
             {**candidate_document(candidate), "problems": serving.count(column)}

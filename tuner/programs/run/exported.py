@@ -26,7 +26,7 @@ from tuner.core.serialization import similar_file_hint, unreadable
 from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, aligned_bytes, require_processor
 from tuner.version import __version__
 
-FORMAT = 2  # of program.json
+FORMAT = 3  # of program.json; 3: parts of a program are named fusions
 DOCUMENT, CODE, WEIGHTS = "program.json", "code.o", "weights.npy"
 HASH = "sha256"  # key of the hash of all other keys
 PARTIAL = ".part"  # ends the name of a file that is being written
@@ -96,7 +96,7 @@ def document_text(code: FusedCode, hashes: Mapping[str, str]) -> str:
         "compiler": code.compiler,
         "threads": code.threads,
         "asserts": code.asserts,
-        "groups": [fusion_document(fusion) for fusion in code.fusions],
+        "fusions": [fusion_document(fusion) for fusion in code.fusions],
         "files": dict(hashes),
     }
     return json.dumps({**content, HASH: _hash_of(content)}, indent=1) + "\n"
@@ -116,7 +116,7 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
         weights_bytes=int(document["weights_bytes"]),
         needs=tuple(map(str, document["needs"])),
         compiler=str(document["compiler"]),
-        fusions=tuple(_fusion_of(each) for each in document["groups"]),
+        fusions=tuple(_fusion_of(each) for each in document["fusions"]),
         object_code=object_code,
         threads=int(document["threads"]),
         asserts=bool(document["asserts"]),

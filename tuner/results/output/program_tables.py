@@ -54,7 +54,7 @@ def campaign_document(tuned: TunedCampaign) -> Document:
     ]
     campaign = tuned.campaign
     return {
-        "group": campaign.id,  # of runs; "groups" of a program are its fusions
+        "campaign": campaign.id,
         "status": campaign.status,
         "source": campaign.settings.source,
         "trials": tuned.trials,
@@ -136,7 +136,7 @@ def _why_no_ratio(each: ProgramBaseline) -> str:
 
 
 FUSIONS_HEADER: Row = (
-    *("group", "kind", "before", "time", "reliability", "share", "roofline", "schedule", "operations"),
+    *("fusion", "kind", "before", "time", "reliability", "share", "roofline", "schedule", "operations"),
     "strategy and knobs",
 )
 BEFORE = FUSIONS_HEADER.index("before")
@@ -249,7 +249,7 @@ def stored_program_document(result: ProgramResult) -> Document:
         "speedup": None if speed is None else speed.median,
         "speedup_interval": None if speed is None else [speed.low, speed.high],
         "speedup_unknown": result.gain_unknown or None,
-        "groups": [{**explained_document(each), "before_s": each.before_s} for each in result.fusions],
+        "fusions": [{**explained_document(each), "before_s": each.before_s} for each in result.fusions],
         "left_out": list(result.left_out),
         "baselines": [baseline_document(each) for each in result.baselines],
     }
