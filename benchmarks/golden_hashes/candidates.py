@@ -17,21 +17,22 @@ from benchmarks.golden_hashes.tuner_names import (
     Binder,
     Candidate,
     CpuCompiler,
+    FusedProblem,
     GpuCompiler,
     KernelProgram,
     Machine,
     Matmul,
+    MatmulProblem,
     Problem,
     Script,
     TargetName,
     chip_of,
     encode,
+    facts_of,
     load_strategy,
     parse_sizes,
     variables_of,
 )
-from tuner.core.problem_classes import FusedProblem, MatmulProblem
-from tuner.mlir.fusions import facts_of
 
 FILE = Path(__file__).with_name("candidates.json")
 FUSIONS = FILE.with_name("groups")  # the text of a fusion each

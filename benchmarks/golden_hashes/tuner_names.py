@@ -22,6 +22,7 @@ from tuner.core.machine import (
 )
 from tuner.core.matmul import Matmul, parse_sizes
 from tuner.core.problem import Problem
+from tuner.core.problem_classes import FusedProblem, MatmulProblem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import (
     PTX,
@@ -39,6 +40,7 @@ from tuner.db.store import Store
 from tuner.library.bundle.archive import MANIFEST, ResultsFile, pack
 from tuner.library.bundle.exchange import choose_pending, import_file
 from tuner.mlir.fingerprint import packages
+from tuner.mlir.fusions import facts_of
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.request import DeviceOptions, LoweringStep, ProgramRequest, program_support
 from tuner.programs.service import lowered
@@ -64,6 +66,7 @@ __all__ = [
     "DeviceProgram",
     "Failure",
     "FinalTime",
+    "FusedProblem",
     "GateEntry",
     "GateFile",
     "GpuCompiler",
@@ -74,6 +77,7 @@ __all__ = [
     "LoweringStep",
     "Machine",
     "Matmul",
+    "MatmulProblem",
     "MeasuredTrial",
     "Measurement",
     "MeasuringProvenance",
@@ -99,6 +103,7 @@ __all__ = [
     "chip_of",
     "choose_pending",
     "encode",
+    "facts_of",
     "gate_file_bytes",
     "gpu_machine",
     "import_file",
