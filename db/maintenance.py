@@ -113,7 +113,8 @@ class Merge:
         run.problem = interned(self._ours, _copy(their_run.problem))
         run.machine = interned(self._ours, _copy(their_run.machine))
         run.environment = interned(self._ours, _copy(their_run.environment))
-        run.rounds, run.baselines = [], []
+        run.rounds = []
+        run.baselines = []
         run.group_id = None if their_run.group_id is None else self._campaigns[their_run.group_id]
         self._take_progress(run, their_run)
         self._ours.add(run)
@@ -188,7 +189,9 @@ class Merge:
         _assign(trial, their_trial, (*PROPOSAL, *OUTCOME))
         why = _why_impossible_trial(their_trial, their_run)
         if why:  # an impossible outcome becomes a failure
-            trial.status, trial.stage, trial.reason = "failed", Stage.MEASURE.value, why
+            trial.status = "failed"
+            trial.stage = Stage.MEASURE.value
+            trial.reason = why
             trial.max_error = trial.elements = trial.notes = None
         trial.reused_from_id = None
         if their_trial.reused_from_id is not None:

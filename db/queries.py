@@ -141,7 +141,8 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 
 def rooflines_like(run_id: int) -> "AnySelect":
     """Returns the SELECT of a roofline like a run's: a quiet run's, or any if it is not quiet itself."""
-    run, problem = aliased(RunRow), aliased(ProblemRow)
+    run = aliased(RunRow)
+    problem = aliased(ProblemRow)
     is_quiet, asks_quietly = (and_(row.noise.is_not(None), row.unreliable == "") for row in (RunRow, run))
     return (
         select(RunRow.roofline)
@@ -259,7 +260,8 @@ def count_select(run_id: int) -> "AnySelect":
     measured, verified, failed = (
         sa.func.count().filter(TrialRow.status == status, sa.not_(is_compiled)) for status in STATUSES
     )
-    reused, compiled = sa.func.count(TrialRow.reused_from_id), sa.func.count().filter(is_compiled)
+    reused = sa.func.count(TrialRow.reused_from_id)
+    compiled = sa.func.count().filter(is_compiled)
     counts = select(sa.func.count(), measured, verified, failed, reused, compiled)
     return counts.select_from(TrialRow).where(TrialRow.run_id == run_id)
 

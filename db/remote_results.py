@@ -32,7 +32,9 @@ from tuner.db.refutations import refute
 from tuner.db.rows import artifact_row, interned, stored_programs
 from tuner.db.writes import add_outcome, add_proposal, put_baseline, put_final
 
-SIMULATED, COMPILED = f"{SIMULATOR}:", f"{CUDA}:"  # targets, before the chip
+# targets, before the chip
+SIMULATED = f"{SIMULATOR}:"
+COMPILED = f"{CUDA}:"
 
 
 def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
@@ -57,7 +59,9 @@ def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, .
 
 def _is_evaluated() -> ColumnElement[bool]:
     """Returns the SQL condition that a trial's code or script was timed, or failed for good, on its chip."""
-    trial, run, machine = aliased(TrialRow), aliased(RunRow), aliased(MachineRow)
+    trial = aliased(TrialRow)
+    run = aliased(RunRow)
+    machine = aliased(MachineRow)
     return exists(
         select(trial.id)
         .join(run, run.id == trial.run_id)
@@ -129,7 +133,8 @@ class ResultsImport:
         return self._counts
 
     def _take(self, trial: MeasuredTrial) -> None:
-        source, key = self._source(trial), trial.origin.run
+        source = self._source(trial)
+        key = trial.origin.run
         if key not in self._runs:
             name = str(uuid.uuid5(NAMESPACE, f"{self._provenance.session} {key}"))
             stored = self._session.scalar(run_select().where(RunRow.uuid == name))
@@ -219,7 +224,8 @@ class ResultsImport:
         )
 
     def _take_final(self, final_time: FinalTime) -> None:
-        origin, trial = final_time.origin, None
+        origin = final_time.origin
+        trial = None
         if origin.run in self._runs:
             of_run = {"run_id": self._runs[origin.run].id, "number": origin.number}
             trial = self._session.scalar(select(TrialRow).filter_by(**of_run))

@@ -314,7 +314,8 @@ def script_sha256(text: str) -> str:
 def _reliability(
     row: TrialRow, record: Record, final: Measurement | None, quietest_reference_s: float | None
 ) -> Reliability:
-    run, first = row.run, record.outcome
+    run = row.run
+    first = record.outcome
     if not record.target.has_machine:
         return REPLAYED
     if final is not None:

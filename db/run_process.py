@@ -13,12 +13,15 @@ from typing import Annotated
 
 from tuner.core.serialization import decode, whole
 
-RUNNING, INTERRUPTED = "running", "interrupted"
+RUNNING = "running"
+INTERRUPTED = "interrupted"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # another one after each boot: random(4)
 MACHINE_ID = Path("/etc/machine-id")  # one for each installed system: machine-id(5)
 PROCESSES = Path("/proc")
 PID_NAMESPACE = Path("/proc/self/ns/pid")  # pid_namespaces(7): ids of processes mean something within it
-STATE, START = 0, 19  # fields of /proc/PID/stat after the name, proc_pid_stat(5); START: ticks since the boot
+# fields of /proc/PID/stat after the name, proc_pid_stat(5); START: ticks since the boot
+STATE = 0
+START = 19
 DEAD = "ZX"  # states
 MOST_PROCESSES = 2**22  # pid_max of 64 bits, proc_sys_kernel(5)
 

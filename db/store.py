@@ -127,8 +127,10 @@ class Store:
             session.flush()
             for place, member in enumerate(members):
                 run = _begun_run(session, member.settings, machine, compiler, tuner_version, load_average)
-                run.group_id, run.group_place = campaign.id, place
-                run.group_name, run.group_count = member.name, member.count
+                run.group_id = campaign.id
+                run.group_place = place
+                run.group_name = member.name
+                run.group_count = member.count
             return campaign.id
 
     def campaign(self, campaign_id: int) -> Campaign:
@@ -175,13 +177,15 @@ class Store:
         """Replaces the limits of a campaign: number of trials, and seconds; None means no limit."""
         with self._database.writing() as session:
             campaign = _known(session, CampaignRow, campaign_id)
-            campaign.trials, campaign.budget_s = trials, budget_s
+            campaign.trials = trials
+            campaign.budget_s = budget_s
 
     def resume_run(self, run_id: int) -> None:
         """Sets the status of a run to "running", in this process."""
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
-            run.status, run.process = RUNNING, encode(this_process())
+            run.status = RUNNING
+            run.process = encode(this_process())
 
     def set_compiler(self, run_id: int, compiler: Compiler) -> None:
         """Says that ``compiler`` makes the code of all trials of a run, under which they are found again."""
@@ -193,7 +197,8 @@ class Store:
         """Replaces the limits of a run: number of trials, and seconds; None means no limit."""
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
-            run.trials, run.budget_s = trials, budget_s
+            run.trials = trials
+            run.budget_s = budget_s
 
     def finish_run(self, run_id: int, status: str, seconds: float) -> None:
         """Stores the status with which a session of a run ended; adds ``seconds`` to the run's seconds.

@@ -177,7 +177,8 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
     number = 1 + max((each.number for each in run.rounds), default=0)
     trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
     of_trials = max(trials, *(each.of_trials for each in run.rounds), 0)  # trials may have been pruned since
-    quality, baseline = timed.quality, timed.baseline
+    quality = timed.quality
+    baseline = timed.baseline
     run.rounds.append(
         TimingRoundRow(
             number=number,
@@ -215,11 +216,16 @@ def select_round(run: RunRow) -> None:
 
     quietest = min(run.rounds, key=preference)
     if quietest.is_lost:  # the first times count, as unreliable ones
-        run.round, run.noise, run.unreliable = 0, None, quietest.unreliable
+        run.round = 0
+        run.noise = None
+        run.unreliable = quietest.unreliable
         return
-    run.round, run.noise, run.unreliable = quietest.number, quietest.noise, quietest.unreliable
+    run.round = quietest.number
+    run.noise = quietest.noise
+    run.unreliable = quietest.unreliable
     if quietest.number:  # round 0, of older databases: the run has the baseline's name
-        run.baseline_name, run.baseline_threads = quietest.baseline_name, quietest.baseline_threads
+        run.baseline_name = quietest.baseline_name
+        run.baseline_threads = quietest.baseline_threads
 
 
 def quality_of(row: TimingRoundRow) -> RoundQuality:
@@ -243,7 +249,8 @@ def put_final(session: Session, trial_id: int, measurement: Measurement) -> None
 
 def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:
     """Stores the time of the baseline library for a run without timing rounds; replaces an earlier time."""
-    run.baseline_name, run.baseline_threads = baseline.name, baseline.threads
+    run.baseline_name = baseline.name
+    run.baseline_threads = baseline.threads
     _put_baseline(session, run, baseline, 0)
 
 

@@ -253,8 +253,10 @@ def tune_many(
         >>> [best.run == run.run.id for best, run in zip(campaign.best, campaign.runs)]
         [True, True]
     """
-    began_s, fields = time.monotonic(), _request_fields(locals())
-    counts, called = dict(count or {}), dict(names or {})
+    began_s = time.monotonic()
+    fields = _request_fields(locals())
+    counts = dict(count or {})
+    called = dict(names or {})
     for problem in (*counts, *called):
         if problem not in problems:
             raise UsageError(f"count and names: found {problem!r}, allowed one of the problems")
@@ -321,7 +323,8 @@ def _campaign_session(
         both = both_observers(show, observe or ignore_campaign)
         tuned = work(registry.real_backends(), store, Interruption(), both)
     if tuned.is_interrupted:
-        number, named = tuned.campaign.id, database_text(db)
+        number = tuned.campaign.id
+        named = database_text(db)
         raise KeyboardInterrupt(
             f"campaign {number} is stored; go on with: tuner tune --resume campaign:{number}{named}"
         )
@@ -487,7 +490,8 @@ def export(
     """
     if format not in FORMS:
         raise unknown_value("format", format, FORMS)
-    backends, output = registry.real_backends(), None if file is None else Path(file)
+    backends = registry.real_backends()
+    output = None if file is None else Path(file)
     with naming_database(db), open_known(db) as store:
         if isinstance(what, Problem):
             trial = best_known(store, backends, what, target, threads, machine).best
@@ -580,5 +584,6 @@ def portfolio(
     """
     number = campaign if isinstance(campaign, int) else campaign.campaign.id
     with naming_database(db), open_existing(db) as store:
-        backends, interruption = registry.real_backends(), Interruption()
+        backends = registry.real_backends()
+        interruption = Interruption()
         return measured_portfolio(number, configs, backends, store, interruption, is_stock=stock)

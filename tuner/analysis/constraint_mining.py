@@ -80,7 +80,8 @@ def conditions(columns: PointColumns, failed: Truth) -> Iterator[Condition]:
             values = values[np.linspace(0, len(values) - 1, THRESHOLDS).round().astype(int)]
         is_partner = term.names <= 2
         for value in values.tolist():
-            above, below = term.values >= value, term.values <= value
+            above = term.values >= value
+            below = term.values <= value
             yield Condition(f"{term.text} < {value}", above, term.names, is_partner, term.is_of_knobs)
             yield Condition(f"{term.text} > {value}", below, term.names, is_partner, term.is_of_knobs)
     for name in (*columns.texts, *columns.number_knobs):
@@ -109,7 +110,8 @@ def _comparisons(columns: PointColumns) -> Iterator[Condition]:
             if term.names == 1 and other in columns.knobs:
                 continue  # the loop above yields these
             is_partner = term.names == 1
-            above, below = term.values > columns.number(other), term.values < columns.number(other)
+            above = term.values > columns.number(other)
+            below = term.values < columns.number(other)
             yield Condition(f"{term.text} <= {other}", above, term.names + 1, is_partner, is_alone=True)
             yield Condition(f"{term.text} >= {other}", below, term.names + 1, is_partner, is_alone=True)
 
@@ -264,7 +266,8 @@ def _longer(
 
 
 def _sharpest(rules: list[_Rule], left: Truth, worked: Truth) -> list[_Rule]:
-    failures, successes = max(1, _count(left)), max(1, _count(worked))
+    failures = max(1, _count(left))
+    successes = max(1, _count(worked))
 
     def sharpness(rule: _Rule) -> float:
         return _count(rule.truth & left) / failures * (1 - _count(rule.truth & worked) / successes)

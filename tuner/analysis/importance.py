@@ -39,7 +39,8 @@ def importances(points: Sequence[dict[str, Value]], times_s: Sequence[float]) ->
 
 def _divergence(top: list[Value], every: list[Value]) -> float:
     levels = set(every)
-    among_top, among_all = Counter(top), Counter(every)
+    among_top = Counter(top)
+    among_all = Counter(every)
     divergence = 0.0
     for level in levels:
         share_top = (among_top[level] + PRIOR / len(levels)) / (len(top) + PRIOR)
@@ -198,10 +199,12 @@ def _gain(every: list[_Timed], chosen: list[int], never: int = 0) -> Gain | None
     """Returns the slowdown of the best of ``chosen``; ``never``: how many of the fastest no draw contains."""
     if len(chosen) < HELD_MIN:
         return None
-    some, best = every[chosen[0]].time, every[0].time
+    some = every[chosen[0]].time
+    best = every[0].time
     # strictly faster: trials of equal code share one time
     faster = max(0, sum(each.time.median_s < some.median_s for each in every) - never)
-    drawn, count = len(chosen), len(every) - never
+    drawn = len(chosen)
+    count = len(every) - never
     # that no faster trial is among ``drawn`` trials, taken at random
     chance = exp(log_chance_of_one_kind(drawn, count - faster, count)) if drawn + faster <= count else 0.0
     if chosen[0] == 0:

@@ -129,13 +129,15 @@ class _Search:
             best_score, best = max((self._extended(each) for each in others), key=lambda pair: pair[0])
             if best_score <= score:
                 return chosen
-            score, chosen = best_score, best
+            score = best_score
+            chosen = best
 
     def _extended(self, chosen: tuple[int, ...], *, must_fit: bool = True) -> tuple[Score, tuple[int, ...]]:
         # with the column that gains most; with ``must_fit`` a universal one, unless one was chosen
         current = self._logs[:, chosen].max(axis=1, initial=math.log(UNSERVED))
         reached = np.maximum(current[:, None], self._logs)
-        means, worst = reached.mean(axis=0).round(DIGITS), reached.min(axis=0).round(DIGITS)
+        means = reached.mean(axis=0).round(DIGITS)
+        worst = reached.min(axis=0).round(DIGITS)
         is_free = np.isin(np.arange(len(means)), chosen, invert=True)
         if must_fit and self._must and not self._is_universal[list(chosen)].any():
             is_free &= self._is_universal
@@ -148,7 +150,8 @@ class _Search:
         return not self._must or bool(self._is_universal[list(columns)].any())
 
     def _score(self, reached: Numbers, columns: tuple[int, ...]) -> Score:
-        mean, worst = float(reached.mean()), float(reached.min())
+        mean = float(reached.mean())
+        worst = float(reached.min())
         return round(mean, DIGITS), round(worst, DIGITS), int(self._uses[list(columns)].sum())
 
 
@@ -376,7 +379,8 @@ class HeldOutChoice:
 
 def held_out_choices(matrix: TimeMatrix) -> tuple[HeldOutChoice, ...]:
     """Returns the choice for each problem, held out once; problems that no column applies to are left out."""
-    efficiency, choices = matrix.efficiency(), []
+    efficiency = matrix.efficiency()
+    choices = []
     for row, problem in enumerate(matrix.problems):
         new_problem = NewProblem(problem, matrix.applies[row], matrix.costs[row])
         ranked = ranked_columns(without(matrix, row), new_problem)

@@ -224,7 +224,8 @@ def paired_comparison(
     reason = objection(times, evidence)
     if reason:
         return NotComparable(reason)
-    found, whole = paired_ratio(ours_s, reference_s), times[0].median_s / times[1].median_s
+    found = paired_ratio(ours_s, reference_s)
+    whole = times[0].median_s / times[1].median_s
     interval = (min(found.low, whole), max(found.high, whole))
     return _ratio_or_reason(found.median, interval, evidence.noise or 0.0)
 

@@ -89,7 +89,8 @@ def slowdown(measurement: Measurement, reference: Measurement) -> Slowdown:
     import numpy as np
 
     rng = np.random.default_rng(SEED)
-    ours, theirs = np.array(measurement.samples_s), np.array(reference.samples_s)
+    ours = np.array(measurement.samples_s)
+    theirs = np.array(reference.samples_s)
     draws = rng.integers(len(ours), size=(RESAMPLES, len(ours)))
     others = draws  # in pairs: equally many samples are usually of the same rounds
     if len(ours) != len(theirs):

@@ -81,7 +81,8 @@ def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:
     import numpy as np
 
     rng = np.random.default_rng(SEED)
-    slower, noisy = [], []
+    slower = []
+    noisy = []
     for session in sessions:
         draws = rng.integers(len(session.then_s), size=(PAIRED_RESAMPLES, len(session.then_s)))
         draws[0] = np.arange(len(session.then_s))  # the first is the sample itself

@@ -166,8 +166,10 @@ class CompletedTimes:
 
 def completed_times(matrix: TimeMatrix) -> CompletedTimes:
     """Returns the log times of a matrix, with missing ones predicted."""
-    known, is_timed = known_times(matrix), matrix.is_timed()
-    levels, has_times = row_means(log_ratios(known)), is_timed.any(axis=1)
+    known = known_times(matrix)
+    is_timed = matrix.is_timed()
+    levels = row_means(log_ratios(known))
+    has_times = is_timed.any(axis=1)
     usual = float(levels[has_times].mean()) if has_times.any() else 0.0
     scores = [
         corrected_scores(known, costs, octaves)

@@ -50,7 +50,8 @@ def nearest_first(
 
 def distance(task: TuningTask, other: TuningTask) -> float | None:
     """Returns how different two tasks are, in octaves; None for other operations, or a CPU and a GPU."""
-    ours, theirs = task.problem, other.problem
+    ours = task.problem
+    theirs = other.problem
     if ours.operation != theirs.operation or bool(task.machine.chip) != bool(other.machine.chip):
         return None
     sizes = zip((ours.batch, *ours.sizes), (theirs.batch, *theirs.sizes), strict=True)

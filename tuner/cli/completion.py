@@ -80,7 +80,7 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
             for given, help_ in self._offers(ctx, incomplete):
                 if given.startswith(incomplete):
                     items.append(CompletionItem(given, help=one_line(help_) or None))
-        return items or [CompletionItem(incomplete, type="file")] * (param.name in OR_FILES)
+        return items or ([CompletionItem(incomplete, type="file")] if param.name in OR_FILES else [])
 
 
 # Names of the types that have no completion of their own; "run" is RunOrCampaign.

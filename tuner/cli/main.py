@@ -224,7 +224,8 @@ class Commands(click.Group):
 
         Codes: 0 done, 1 the work failed, 2 wrong arguments, 3 undecided, 130 interrupted.
         """
-        arguments, began_s = list(sys.argv[1:] if args is None else args), time.monotonic()
+        arguments = list(sys.argv[1:] if args is None else args)
+        began_s = time.monotonic()
         try:
             instruction = os.environ.get(COMPLETION_VARIABLE)  # click's, such as "bash_complete"
             if instruction:
@@ -288,13 +289,17 @@ def _with_hint(group: Commands, error: Exception, arguments: Sequence[str]) -> E
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return error
-    line, hint = error.message, ""  # type: ignore[attr-defined]  # of click.UsageError
+    assert isinstance(error, click.UsageError)
+    line = error.message
+    hint = ""
     if isinstance(error, click.NoSuchOption):
-        line, hint = f"No such option '{error.option_name}'.", _option_hint(group, error, arguments)
+        line = f"No such option '{error.option_name}'."
+        hint = _option_hint(group, error, arguments)
     elif "unexpected extra argument" in line:
         hint = _arguments_hint(context.command, arguments) or _first_example(context.command)
     elif isinstance(error, click.MissingParameter):
-        line, hint = error.format_message(), _first_example(context.command)
+        line = error.format_message()
+        hint = _first_example(context.command)
     return UsageError(line.rstrip("."), hint) if hint else error
 
 
@@ -333,7 +338,8 @@ def _arguments_hint(command: click.Command, arguments: Sequence[str]) -> str:
         typed = shlex.join(arguments)
         joined = SIZES.sub(lambda sizes: sizes[0].replace(" ", "x"), typed)
         return f"tuner {joined}" if joined != typed else ""
-    flags, words = _flags(command), list[str]()
+    flags = _flags(command)
+    words = list[str]()
     for word in arguments:
         flag = "--shape" if SHAPE.fullmatch(word) else "--op" if word in OPERATIONS else ""
         is_value = bool(words) and words[-1].startswith("-")
@@ -362,20 +368,30 @@ def _reported(error: Exception, arguments: Sequence[str]) -> int:
         case click.exceptions.Abort():
             return INTERRUPTED
         case click.ClickException():
-            line, code = error.format_message(), MISUSED
+            line = error.format_message()
+            code = MISUSED
         case UsageError():
-            line, code = error.message, MISUSED
+            line = error.message
+            code = MISUSED
         case TunerError():
-            line, code = error.message, FAILED
+            line = error.message
+            code = FAILED
         case OSError():
             _forget_stdout()
-            line, code = f"{error.filename or 'system'}: {error.strerror or error}", FAILED
+            line = f"{error.filename or 'system'}: {error.strerror or error}"
+            code = FAILED
         case MemoryError():
-            line, hint, code = defect_line(error), "try a smaller problem, or fewer --workers", FAILED
+            line = defect_line(error)
+            hint = "try a smaller problem, or fewer --workers"
+            code = FAILED
         case ModuleNotFoundError() if error.name:
-            line, hint, code = f"missing dependency {error.name!r}", f"pip install {error.name}", FAILED
+            line = f"missing dependency {error.name!r}"
+            hint = f"pip install {error.name}"
+            code = FAILED
         case _:
-            line, hint, code = f"defect: {defect_line(error)}", "--debug shows where", FAILED
+            line = f"defect: {defect_line(error)}"
+            hint = "--debug shows where"
+            code = FAILED
     line, hint = (one_line(_without_secrets(text, arguments)) for text in (line, hint))
     lines = error_lines(line, hint).splitlines()
     print("\n".join(wrapped(lines, columns_of(sys.stderr))), file=sys.stderr)

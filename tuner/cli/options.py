@@ -277,9 +277,11 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def command(*arguments: P.args, **options: P.kwargs) -> R:
-        cpu, target = str(options.pop("cpu")), str(options["target"])
+        cpu = str(options.pop("cpu"))
+        target = str(options["target"])
         if cpu:
-            named, given = TargetName(CPU, cpu), TargetName.parse(target)
+            named = TargetName(CPU, cpu)
+            given = TargetName.parse(target)
             if target != AUTO and not (given.is_on_cpu and given.detail in ("", cpu)):
                 line = f"--cpu {cpu} cannot be combined with --target {target}"
                 raise UsageError(line, f"--target {named}")
@@ -327,7 +329,8 @@ def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) 
 
 def _not_a_program(context: click.Context, file: str) -> UsageError:
     """Returns the UsageError for a file in place of an operation whose name is not that of a program."""
-    command, suffix = context.command_path, Path(file).suffix
+    command = context.command_path
+    suffix = Path(file).suffix
     hint = f"a program: {command} FILE.mlir" if context.info_name == "tune" else ""
     if hint and suffix == ".py":
         hint = f"name the function of a PyTorch model: {command} {file}:FUNCTION"

@@ -58,7 +58,8 @@ def show_difference(
     """
     backends = backends_of(context)
     with open_known_store(database) as store:
-        ours, theirs = _trial(store, first), _trial(store, second)
+        ours = _trial(store, first)
+        theirs = _trial(store, second)
         run = store.run(theirs.run)
         our_stages, their_stages = (tuple(trial_stages(backends, store, trial)) for trial in (ours, theirs))
     difference = trial_difference(run, ours, theirs, our_stages, their_stages)
@@ -179,7 +180,8 @@ def show_explanation(
         document = {"candidate": candidate.text, "missing": list(missing), "feasible_combinations": count}
         print_found(as_json, document, *wrapped(explained, screen_columns()))
         return
-    violated, demoted_by = feasible.violated(candidate), feasible.demoted_by(candidate)
+    violated = feasible.violated(candidate)
+    demoted_by = feasible.demoted_by(candidate)
     document = {
         "candidate": candidate.text,
         "feasible": violated is None,

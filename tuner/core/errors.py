@@ -27,7 +27,8 @@ class Stage(enum.Enum):
 
 # Stages whose failures would repeat, unless they are timeouts: a busy machine may have been the cause
 REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
-TIMED_OUT, NO_RESULT = "timed out after", "ptxas: no result within"
+TIMED_OUT = "timed out after"
+NO_RESULT = "ptxas: no result within"
 TIMEOUTS = (TIMED_OUT, NO_RESULT)  # how the reasons of timeouts begin: of a child process, of ptxas
 
 FAULT = "killed by SIGSEGV"  # how the reason begins where a candidate accesses memory that is not its own
@@ -157,7 +158,8 @@ NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90
 
 def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageError:
     """Returns the UsageError for ``found``, not in ``allowed``; its hint names the nearest allowed value."""
-    near, listed = nearest(str(found), allowed), ", ".join(allowed) or "none"
+    near = nearest(str(found), allowed)
+    listed = ", ".join(allowed) or "none"
     return UsageError(f"{what}: found {found!r}, allowed {listed}", f"did you mean {near}?" if near else "")
 
 
@@ -239,7 +241,8 @@ def defect_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}"
 
 
-SCRIPT, PAYLOAD = "script", "payload"
+SCRIPT = "script"
+PAYLOAD = "payload"
 # As tuner.mlir.transform writes them.
 NAMED = re.compile(r"([\w.]+|an op) at (script|payload):(\d+):(\d+)")
 # As MLIR writes a diagnostic: "payload":4:10: failed to legalize operation 'bufferization.to_tensor'

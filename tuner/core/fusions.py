@@ -40,8 +40,12 @@ from tuner.core.quantization import CONSTANT, WeightFormat
 # One of volumes with planes of zeros at the ends, ``ZERO_PLANES``, has ``tuner.products = 7225344 : i64``: so
 # many it sums up, without those of zeros.
 
-CHANNELS, DIMENSIONS, PRODUCTS = ("tuner.channels", "tuner.dimensions", "tuner.products")
-REDUCED, ROWS_ATTRIBUTE, STRIDED = ("tuner.reduced", "tuner.rows", "tuner.strided")
+CHANNELS = "tuner.channels"
+DIMENSIONS = "tuner.dimensions"
+PRODUCTS = "tuner.products"
+REDUCED = "tuner.reduced"
+ROWS_ATTRIBUTE = "tuner.rows"
+STRIDED = "tuner.strided"
 HASH_DIGITS = 12  # of a text's SHA-256 in the key of a problem
 BYTES, CONTRACTIONS, COPY, LOOPS_ATTRIBUTE, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
     *("tuner.bytes", "tuner.contractions", "tuner.copy"),
@@ -130,7 +134,8 @@ WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the 
 # VISIBLE, an array<i64: first, last>, marks the mask of an attention: row i sees at least one key, and none
 # but keys i + first to i + last. GUARDED marks its queries, keys and values: hidden keys add 0 to the result
 # as long as no number in these arguments is NaN or above MOST_GUARDED in magnitude.
-VISIBLE, GUARDED = "tuner.visible", "tuner.guarded"
+VISIBLE = "tuner.visible"
+GUARDED = "tuner.guarded"
 MOST_GUARDED = 1e10
 # Of the input of a convolution of volumes, array<i64: first, last>: so many planes at its start and at its
 # end are zeros at each call, as padding is.

@@ -189,7 +189,8 @@ class TensorMapLayout:
 
 # Device memory of a device that checks its host lies where address >> BITS == TAG. x86-64 gives out nothing
 # there unless asked: programs and their heaps are above 0x5500_0000_0000.
-DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG = 44, 0x2
+DEVICE_ADDRESS_BITS = 44
+DEVICE_ADDRESS_TAG = 0x2
 
 
 class AbstractHostWatch(abc.ABC):

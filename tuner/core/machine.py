@@ -272,15 +272,19 @@ class Compiler:
 
     def changes_to(self, later: "Compiler") -> tuple[str, ...]:
         """Returns what differs in ``later``, as texts: packages with both versions, LLVM, tuner's passes."""
-        before, after = dict(self.packages), dict(later.packages)
+        before = dict(self.packages)
+        after = dict(later.packages)
         changes = [
             f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}"
             for name in before | after
             if before.get(name) != after.get(name)
         ]
-        changes += [f"{self.mlir} -> {later.mlir}"] * (self.mlir != later.mlir)
-        changes += ["tuner's passes"] * (self.pipeline_sha256 != later.pipeline_sha256)
-        changes += ["tuner's verifier"] * (self.verifier != later.verifier)
+        if self.mlir != later.mlir:
+            changes.append(f"{self.mlir} -> {later.mlir}")
+        if self.pipeline_sha256 != later.pipeline_sha256:
+            changes.append("tuner's passes")
+        if self.verifier != later.verifier:
+            changes.append("tuner's verifier")
         return tuple(changes)
 
 

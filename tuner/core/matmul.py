@@ -94,7 +94,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         >>> problem.key
         'matmul 512x256x128 bf16 nt none'
     """
-    sizes, given = (m, n, k), dtype_name(dtype)
+    sizes = (m, n, k)
+    given = dtype_name(dtype)
     try:
         narrow = narrow_output(given, dtype_name(output))
     except UsageError:

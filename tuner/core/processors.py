@@ -10,8 +10,13 @@ from tuner.core.machine import EXTENSIONS, Machine, processor_class
 # The instruction sets that code may need beyond plain vector code, which the code generator adapts.
 # Their names are those in headers of scripts and in messages: "amx-bf16".
 
-AMX_BF16, AMX_INT8, AVX512_BF16, VNNI = "amx-bf16", "amx-int8", "avx512-bf16", "vnni"
-AVX2, AVX512 = "avx2", "avx512"  # also the names of a processor's isa
+AMX_BF16 = "amx-bf16"
+AMX_INT8 = "amx-int8"
+AVX512_BF16 = "avx512-bf16"
+VNNI = "vnni"
+# also the names of a processor's isa
+AVX2 = "avx2"
+AVX512 = "avx512"
 AVX_VNNI = "avx-vnni"  # of a processor without AVX-512: dot products in 256 bits
 FIELDS = {"has_bf16": AVX512_BF16, "has_vnni": VNNI, "has_amx_bf16": AMX_BF16, "has_amx_int8": AMX_INT8}
 WITHIN = {AVX512: (AVX2, AVX512), AVX2: (AVX2,)}  # isa of a processor -> instruction sets it includes
@@ -56,7 +61,8 @@ def require_instructions(machine: Machine, needs: Collection[str], what: str) ->
         raise UsageError(f"{what}: {reason}", SEE_TARGETS)
 
 
-KIB, MIB = 2**10, 2**20
+KIB = 2**10
+MIB = 2**20
 # Instruction set -> all of LLVM's features, those of the level too. A function that is compiled for another
 # processor has its own list of features, else LLVM adds those of the processor that it is compiled on.
 PROCESSOR_FEATURES = {
@@ -147,7 +153,8 @@ def processor_of(name: str) -> DescribedProcessor:
     return PROCESSORS[name]
 
 
-FMA, WORDS = "FMA", "products of 16-bit integers"
+FMA = "FMA"
+WORDS = "products of 16-bit integers"
 
 
 @dataclass(frozen=True)

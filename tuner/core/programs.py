@@ -139,9 +139,12 @@ class ProgramSource:
 
 EAGER = "eager"
 COMPILE = "torch.compile"
-FREEZING, MAX_AUTOTUNE = f"{COMPILE} freezing", f"{COMPILE} max_autotune"
-ONNXRUNTIME, OPENVINO = "onnxruntime", "openvino"
-ALL, NONE = "all", "none"
+FREEZING = f"{COMPILE} freezing"
+MAX_AUTOTUNE = f"{COMPILE} max_autotune"
+ONNXRUNTIME = "onnxruntime"
+OPENVINO = "openvino"
+ALL = "all"
+NONE = "none"
 BASELINE_SETS = {
     ALL: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE, ONNXRUNTIME, OPENVINO),
     EAGER: (EAGER,),
@@ -274,7 +277,8 @@ class ProgramTimes:
 
 def busy(kernels: tuple[KernelTime, ...]) -> float:
     """Returns the seconds in which at least one kernel runs; overlapping intervals count once."""
-    total_s, until_s = 0.0, float("-inf")
+    total_s = 0.0
+    until_s = float("-inf")
     for kernel in sorted(kernels, key=lambda each: each.start_s):
         total_s += max(0.0, kernel.stop_s - max(kernel.start_s, until_s))
         until_s = max(until_s, kernel.stop_s)

@@ -7,7 +7,9 @@ So long steps are named before they begin. Without a reader, naming a step costs
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-KERNEL, TIMING = "the kernel", "timing of the kernel"  # the steps in which a candidate's own code runs
+# the steps in which a candidate's own code runs
+KERNEL = "the kernel"
+TIMING = "timing of the kernel"
 
 LINE_END = "\n"
 Reader = Callable[[str], object]  # takes a step, such as "pass convert-scf-to-cf"; "" between steps

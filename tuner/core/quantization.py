@@ -25,7 +25,9 @@ GROUP_LIMIT = 2**20
 CHANNEL = "channel"  # one group: all of K
 GREATEST = 127  # a quantized activation is between -127 and 127
 LEAST_MAXIMUM = "1.0e-30"  # groups of A whose greatest magnitude is below it become zeros
-QUANTIZATION, BITS = "tuner.quantization", "tuner.bits"  # attributes of the function, of its argument
+# attributes of the function, of its argument
+QUANTIZATION = "tuner.quantization"
+BITS = "tuner.bits"
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,9 @@ class WeightFormat:
 
     def __str__(self) -> str:
         parts = [f"i{self.bits}", f"g{self.group}" if self.group else CHANNEL, self.scale_dtype]
-        parts += ["zp"] * self.has_zero_points
-        return "-".join(parts + [f"a8{self.activations}"] * bool(self.activations))
+        if self.has_zero_points:
+            parts.append("zp")
+        return "-".join(parts + ([f"a8{self.activations}"] if self.activations else []))
 
     @classmethod
     def of_text(cls, text: str) -> "WeightFormat":
@@ -194,7 +197,8 @@ memref<{m}x{n}x{output}>) -> ()
 
 
 def _read(name: str, rows: int, k: int, element: str, kind: str) -> str:
-    flat, sizes = f"tensor<{rows}x{k}x{element}>", ", ".join(kind.removeprefix("tensor<").split("x")[:3])
+    flat = f"tensor<{rows}x{k}x{element}>"
+    sizes = ", ".join(kind.removeprefix("tensor<").split("x")[:3])
     return f"""\
     %{name}_flat = bufferization.to_tensor %{name.lower()} restrict : memref<{rows}x{k}x{element}> to {flat}
     %{name} = tensor.expand_shape %{name}_flat [[0], [1, 2]] output_shape [{sizes}] : {flat} into {kind}
@@ -237,7 +241,8 @@ def _wide_scales(types: _Tensors, weights: WeightFormat) -> str:
     """Returns the scales in f32 as %scale."""
     if weights.scale_dtype == "f32":
         return ""
-    kind, source = types.of("ng", "f32"), types.of("ng", weights.scale_dtype)
+    kind = types.of("ng", "f32")
+    source = types.of("ng", weights.scale_dtype)
     body = f"%wide = arith.extf %x0 : {weights.scale_dtype} to f32\nlinalg.yield %wide : f32"
     return _empty("scale_empty", kind) + _generic(
         "scale", "ng", (("%S", "ng", source),), ("%scale_empty", "ng", kind), body
@@ -250,7 +255,8 @@ def _scales(weights: WeightFormat) -> str:
 
 def _weights(types: _Tensors, weights: WeightFormat) -> str:
     """Returns the weights in f32 as %W."""
-    kind, scales = types.of("ngk", "f32"), (_scales(weights), "ng", types.of("ng", "f32"))
+    kind = types.of("ngk", "f32")
+    scales = (_scales(weights), "ng", types.of("ng", "f32"))
     shift = "%q = arith.sitofp %x0 : i8 to f32\n"
     ins: tuple[tuple[str, str, str], ...] = (("%B", "ngk", types.of("ngk", "i8")), scales)
     if weights.has_zero_points:
@@ -284,7 +290,9 @@ def _product(types: _Tensors, dtype: str) -> str:
 def _quantized_rows(types: _Tensors, dtype: str, weights: WeightFormat) -> str:
     """Returns A in i8 as %Q, its scales as %row_scale."""
     by = "mg" if weights.activations == BY_GROUP else "m"
-    a, numbers, integers = types.of("mgk", dtype), types.of(by, "f32"), types.of("mgk", "i8")
+    a = types.of("mgk", dtype)
+    numbers = types.of(by, "f32")
+    integers = types.of("mgk", "i8")
     wide = "" if dtype == "f32" else f"%wide = arith.extf %x0 : {dtype} to f32\n"
     name = "%wide" if wide else "%x0"
     largest = f"""{wide}%size = math.absf {name} : f32
@@ -322,7 +330,10 @@ linalg.yield %q : i8"""
 def _product_of_integers(types: _Tensors, weights: WeightFormat) -> str:
     """Returns the product of A and W, both of integers, as %total: the sum over groups of scaled i32 sums."""
     by = "mg" if weights.activations == BY_GROUP else "m"
-    sums, total, b, lines = types.of("mng", "i32"), types.of("mn", "f32"), types.of("ngk", "i8"), ""
+    sums = types.of("mng", "i32")
+    total = types.of("mn", "f32")
+    b = types.of("ngk", "i8")
+    lines = ""
     if weights.has_zero_points:
         b = types.of("ngk", "i32")
         body = """%wide = arith.extsi %x0 : i8 to i32
@@ -356,7 +367,8 @@ linalg.yield %sum : f32"""
 
 def _result(types: _Tensors, output: str) -> str:
     """Returns %total in the type of C as %C, an elementwise operation or a copy."""
-    kind, total = types.of("mn", output), types.of("mn", "f32")
+    kind = types.of("mn", output)
+    total = types.of("mn", "f32")
     body = "linalg.yield %x0 : f32"
     if output != "f32":
         body = f"%rounded = arith.truncf %x0 : f32 to {output}\nlinalg.yield %rounded : {output}"
@@ -386,9 +398,14 @@ def constant_text(
     ``epilogue``: f; those of its arguments that are rows are constant, as B is.
     """
     m, n, k = sizes
-    source, sums, output = types.inputs, types.sums, types.output
-    a, b, c = f"{m}x{k}x{source}", f"{k}x{n}x{source}", f"{m}x{n}x{output}"
-    product, is_integer = f"tensor<{m}x{n}x{sums}>", sums == "i32"
+    source = types.inputs
+    sums = types.sums
+    output = types.output
+    a = f"{m}x{k}x{source}"
+    b = f"{k}x{n}x{source}"
+    c = f"{m}x{n}x{output}"
+    product = f"tensor<{m}x{n}x{sums}>"
+    is_integer = sums == "i32"
     parameters = reads = ""
     inputs = [("%product", product, "(m, n)")]
     for argument in epilogue.arguments:

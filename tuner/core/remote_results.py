@@ -97,7 +97,8 @@ def _tile_flop(dtype: str, machine: Machine) -> float:
 
 def why_not_seconds(measurement: Measurement) -> str:
     """Returns why samples cannot be seconds per call (1e-10 s to 1e6 s); "" where they can."""
-    samples_s, cold_median_s = measurement.samples_s, measurement.cold_median_s
+    samples_s = measurement.samples_s
+    cold_median_s = measurement.cold_median_s
     if not 1 <= len(samples_s) <= MOST_SAMPLES:
         return f"found {len(samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
     cold_s = () if cold_median_s is None else (cold_median_s,)
@@ -113,7 +114,9 @@ def why_inconsistent(measurement: Measurement) -> str:
     why = why_not_seconds(measurement)
     if why:
         return why
-    calls, median_s, (low_s, high_s) = measurement.inner_calls, measurement.median_s, measurement.interval_s
+    calls = measurement.inner_calls
+    median_s = measurement.median_s
+    (low_s, high_s) = measurement.interval_s
     if not 1 <= calls <= MOST_CALLS:
         return f"found {calls} calls per sample, allowed 1 to {MOST_CALLS}"
     if not _is_within(median_s, min(measurement.samples_s), max(measurement.samples_s)):
@@ -169,7 +172,9 @@ def _is_within(value: float, low: float, high: float) -> bool:
     return low * (1 - ROUNDING) <= value <= high * (1 + ROUNDING)
 
 
-CUBIN, PTX = "cubin", "ptx"  # what ran: machine code, or PTX that the driver compiled in its place
+# what ran: machine code, or PTX that the driver compiled in its place
+CUBIN = "cubin"
+PTX = "ptx"
 
 
 @dataclass(frozen=True)

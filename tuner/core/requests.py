@@ -107,7 +107,7 @@ def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
     stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:
         return f"no history yet in {database.url}\nhint: {command}"
-    count = f"{stored} {noun}" + "s" * (stored > 1)
+    count = f"{stored} {noun}" + ("s" if stored > 1 else "")
     return f"no {noun} matches; {count} without conditions\nhint: {ASKING[noun]}"
 
 

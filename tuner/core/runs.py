@@ -133,7 +133,8 @@ class Run:
 
     def __repr__(self) -> str:
         """Returns one line: problem, target, machine, status."""
-        problem, target = self.settings.problem.key, self.settings.target
+        problem = self.settings.problem.key
+        target = self.settings.target
         return f"Run({self.id}: {problem}, {target} on {self.machine.name}, {self.status})"
 
     @property
@@ -174,7 +175,8 @@ class StoredTrial:
 
     def __repr__(self) -> str:
         """Returns one line without script and samples: problem, target, candidate, status and time."""
-        problem, outcome = f"{self.record.problem.key}, {self.record.target.text}", self.record.status
+        problem = f"{self.record.problem.key}, {self.record.target.text}"
+        outcome = self.record.status
         if self.early_stopped is not None:
             outcome += f" > {self.early_stopped.least_s:.4g} s, early-stopped"
         elif self.best_s is not None:

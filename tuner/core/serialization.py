@@ -32,7 +32,8 @@ LEAST_CHARACTERS: Final = 3  # of a part that is looked for in other texts: shor
 
 def masked(address: str) -> str:
     """Returns a database's address, also a mistyped one, with *** in place of possible passwords."""
-    shown, place = [], 0
+    shown = []
+    place = 0
     for start, end in _spans(address):
         shown += [address[place:start], MASK]
         place = end
@@ -58,7 +59,8 @@ def without_secrets(text: str, *addresses: str) -> str:
 def _spans(address: str) -> list[tuple[int, int]]:
     scheme, is_url, _ = address.partition("://")
     first = len(scheme) + len(is_url) if is_url and ":" not in scheme else 0
-    colon, at = address.find(":", first), address.rfind("@")
+    colon = address.find(":", first)
+    at = address.rfind("@")
     spans = [(colon + 1, at)] if -1 < colon < at - 1 else []
     for parameter in PARAMETER.finditer(address, at + 1 if spans else 0):
         name, value = map(_decoded, parameter.groups())
@@ -163,7 +165,8 @@ def encode(value: Any) -> Any:
         return value
     document: dict[str, Any] = {}
     for field in fields(value):
-        inner, other = getattr(value, field.name), field.metadata.get(FORM)
+        inner = getattr(value, field.name)
+        other = field.metadata.get(FORM)
         if field.metadata.get(IF_CHANGED) and inner == field.default:
             continue
         written = encode(inner if other is None else other.written(inner))
@@ -269,7 +272,8 @@ def _tuple(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
 
 
 def _dataclass(kind: type, found: Any, place: str) -> Any:
-    document, hints = _object(found, place), _hints(kind)
+    document = _object(found, place)
+    hints = _hints(kind)
     for key in document:
         if key not in hints:
             raise UsageError(f"{_at(place, quoted(key))}: unknown, allowed {', '.join(sorted(hints))}")
@@ -279,7 +283,8 @@ def _dataclass(kind: type, found: Any, place: str) -> Any:
         if other is not None and other.is_flat:
             values[field.name] = _formed(other, known_part(other.kind, document, place), place)
         elif key_of(field) in document:
-            inner, value = _at(place, key_of(field)), document[key_of(field)]
+            inner = _at(place, key_of(field))
+            value = document[key_of(field)]
             values[field.name] = (
                 _formed(other, value, inner) if other else _decode(hints[key_of(field)], value, inner)
             )

@@ -92,7 +92,8 @@ def typed(name: str, given: Any, annotation: Any) -> Any:
 
 def _is_allowed(given: Any, annotation: Any) -> bool:
     """Returns whether a value is of an annotated type: an int is a float, a list is a tuple."""
-    origin, of = typing.get_origin(annotation), typing.get_args(annotation)
+    origin = typing.get_origin(annotation)
+    of = typing.get_args(annotation)
     if annotation in (Any, object, inspect.Parameter.empty):
         return True
     if origin in (types.UnionType, typing.Union):
@@ -119,7 +120,8 @@ def _is_allowed(given: Any, annotation: Any) -> bool:
 
 
 def _allowed_text(annotation: Any) -> str:
-    origin, of = typing.get_origin(annotation), typing.get_args(annotation)
+    origin = typing.get_origin(annotation)
+    of = typing.get_args(annotation)
     if origin in (types.UnionType, typing.Union):
         words = list(dict.fromkeys(map(_allowed_text, of)))
         return f"{', '.join(words[:-1])} or {words[-1]}"

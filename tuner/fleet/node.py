@@ -133,7 +133,7 @@ class NodeProcess:
             with contextlib.suppress(TunerError):
                 await self._database.ask(tables.delete_node, node.name, node.process)
             self._database.close()
-        self._say(f"{node.name}: ended{': ' * bool(self._trouble)}{self._trouble}")
+        self._say(f"{node.name}: ended: {self._trouble}" if self._trouble else f"{node.name}: ended")
         return not self._trouble
 
     def _interrupt(self) -> None:
@@ -246,7 +246,8 @@ def require_disk_space(least_bytes: int) -> None:
 
 def _differing(compiler_build: str, other: str) -> tuple[str, str]:
     """Returns what to print of two compiler builds: the words that the other lacks, or all words."""
-    ours, theirs = compiler_build.split(), other.split()
+    ours = compiler_build.split()
+    theirs = other.split()
     left = " ".join(part for part in ours if part not in theirs)
     right = " ".join(part for part in theirs if part not in ours)
     return left or compiler_build, right or other

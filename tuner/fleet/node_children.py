@@ -297,10 +297,12 @@ class NodeChildren:
             return self._alone(order)
         children = self._children_of(work)
         artifacts = tuple(unpacked(blob) for blob in order.blobs)
-        limits, expected = children.limits, (work.problem, work.effort, work.slowest_s)
+        limits = children.limits
+        expected = (work.problem, work.effort, work.slowest_s)
         question: Artifact | Group
         if work.stage == EVALUATE:
-            question, within_s = artifacts[0], limits.evaluation_limit_s(*expected)
+            question = artifacts[0]
+            within_s = limits.evaluation_limit_s(*expected)
         else:
             question = Group(artifacts, work.has_baseline)
             within_s = limits.remeasurement_limit_s(*expected, question.size)
@@ -356,7 +358,8 @@ def began() -> Callable[[], Interval]:
 
     Begin by the machine's clock, length by the monotonic one: the machine's clock may be set.
     """
-    moment, moment_s = now(), time.monotonic()
+    moment = now()
+    moment_s = time.monotonic()
 
     def until_now() -> Interval:
         return Interval(moment, moment + datetime.timedelta(seconds=time.monotonic() - moment_s))

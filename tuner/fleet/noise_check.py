@@ -157,7 +157,8 @@ class QueueMeter:
 
     def load(self) -> QueueLoad:
         """Returns this process's load since the previous call, or since the meter was constructed."""
-        before, self._last = self._last, _read()
+        before = self._last
+        self._last = _read()
         passed_s = max(self._last.moment_s - before.moment_s, 1e-9)
         return QueueLoad(
             (self._last.cpu_s - before.cpu_s) / passed_s, (self._last.wakeups - before.wakeups) / passed_s

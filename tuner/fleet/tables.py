@@ -100,7 +100,7 @@ class FleetNode:
         """Returns the job queues that the node serves, with the number of jobs that it does at once."""
         compiles = Service(compile_queue(self.compiler_build), self.slots)
         measures = Service(measure_queue(self.machine.name, self.device), 1)
-        return (*[compiles] * bool(self.slots), *[measures] * bool(self.device))
+        return (*([compiles] if self.slots else []), *([measures] if self.device else []))
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,8 @@ def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
 def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> str:
     if not 0 <= outcome.seconds <= MOST_S:
         return f"found {outcome.seconds:g} seconds of work, allowed 0 to {MOST_S:g}"
-    value, kind = outcome.value, KINDS[work.stage]
+    value = outcome.value
+    kind = KINDS[work.stage]
     if not isinstance(value, Failure | kind):
         return f"found a {type(value).__name__}, allowed a {kind.__name__} or a Failure"
     match value:

@@ -85,7 +85,8 @@ def library_entries(
     if task.target is not None and not TargetName.parse(task.target).is_on_cpu:
         raise UsageError(f"export: a library has schedules for a CPU, not for {task.target}")
     machine = backends.machine().name if task.machine is None else task.machine
-    task, runs = replace(task, machine=machine), tuple(dict.fromkeys(runs))
+    task = replace(task, machine=machine)
+    runs = tuple(dict.fromkeys(runs))
     for run in map(store.run, runs):
         if not run.settings.target.is_on_cpu:
             raise UsageError(
@@ -149,7 +150,8 @@ def _require_distinct(problems: list[Problem]) -> None:
 
 def entry_of(result: RunResult) -> LibraryEntry:
     """Returns the entry of a run's selected trial; the baseline's time only if it is of the same round."""
-    run, trial = result.run, result.best
+    run = result.run
+    trial = result.best
     compared = against_baseline(run, trial) or NO_BASELINE
     return replace(_entry(run, trial), reliability=trial.reliability, compared=compared)
 
@@ -267,7 +269,8 @@ def _of_run(store: "Store", query: TrialQuery) -> Mapping[ProblemOnChip, _Found]
             verified.setdefault(_key(trial), []).append(trial)
     fastest: dict[ProblemOnChip, _Found] = {}
     for result in best_results(store, query, _is_on_gpu).values():
-        each, key = _Found(result.best, result.run), _key(result.best)
+        each = _Found(result.best, result.run)
+        key = _key(result.best)
         if key not in fastest or _rank(each) < _rank(fastest[key]):
             fastest[key] = each
     return {key: _Found(trials[0], None, len(trials)) for key, trials in verified.items()} | fastest

@@ -25,7 +25,8 @@ from tuner.space.scripts.script_halves import ScriptHalves, halves_of
 
 MLIR_22, MLIR_23 = VERSIONS = ("mlir-22", "mlir-23")
 # x86vector of MLIR 22 is x86 since MLIR 23. Scripts are bound with the names of MLIR 23.
-NEWER, OLDER = "transform.apply_patterns.x86.", "transform.apply_patterns.x86vector."
+NEWER = "transform.apply_patterns.x86."
+OLDER = "transform.apply_patterns.x86vector."
 MADE_FOR = re.compile(r"^(// made by   .*, for )\S.*$", re.MULTILINE)  # in the header of a library
 
 
@@ -51,7 +52,8 @@ FILE = "library.mlir"
 
 def write_library(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
     """Returns a library's file; measures each entry's cost on its machine. Raises UsageError, TunerError."""
-    schedules, here = tuple(map(schedule_of, entries)), describe_machine().name
+    schedules = tuple(map(schedule_of, entries))
+    here = describe_machine().name
     costs = tuple(
         outlining_cost(entry.problem, entry.script, transform_module((schedule,)))
         if entry.machine.name == here
@@ -94,7 +96,8 @@ def schedule_of(entry: LibraryEntry) -> EntrySchedule:
 
 
 def _why_not(entry: LibraryEntry) -> str:
-    problem, ops = entry.problem, custom_ops(entry.script)
+    problem = entry.problem
+    ops = custom_ops(entry.script)
     if ops:
         return f"its script calls tuner's transform ops ({', '.join(ops)}), which other compilers lack"
     if problem.after_product.steps:

@@ -88,7 +88,8 @@ def _timed(problem: Problem, code: Artifact, reference: Artifact) -> PairedSlowd
 
     sessions = []
     for seed in range(SESSIONS):
-        rng, evaluator = np.random.default_rng(seed), CpuEvaluator(threads=1)
+        rng = np.random.default_rng(seed)
+        evaluator = CpuEvaluator(threads=1)
         loaded = tuple(evaluator.load(problem, artifact) for artifact in (reference, reference, code))
         for kernel in loaded[1:] if seed == 0 else ():
             evaluator.verify(problem, kernel, rng)

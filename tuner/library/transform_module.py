@@ -17,7 +17,9 @@ from tuner.payload.cpu import maps_attribute
 from tuner.space.scripts.matchers import ANY, LINALG, MatchedContraction, matcher
 from tuner.space.scripts.script_halves import ALIASES, MATMUL_OF, SIMPLIFY, ScriptHalves
 
-ONE, PAIR = f"({ANY}) -> {ANY}", f"({ANY}) -> ({ANY}, {ANY})"  # types of ops of one handle
+# types of ops of one handle
+ONE = f"({ANY}) -> {ANY}"
+PAIR = f"({ANY}) -> ({ANY}, {ANY})"
 TWO = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
 MARK_SEQUENCE = "tuner_mark"  # steps 1 and 2, without which nothing is changed
 PREFIX = "tuned."  # of the attributes that name an op's entry
@@ -72,7 +74,8 @@ def _mark_sequence(schedules: tuple[EntrySchedule, ...]) -> str:
 
 def _specialize_generics(operation: str) -> str:
     """Makes named ops of generic contractions in layout nn; of others MLIR 22 loses maps: wrong results."""
-    generics, found = f"%generics_{operation}", f"%contractions_{operation}"
+    generics = f"%generics_{operation}"
+    found = f"%contractions_{operation}"
     maps = maps_attribute(operation, "nn")
     return f"""    {generics} = transform.structured.match ops{{["linalg.generic"]}}
       attributes{{{maps}}} in %root : {ONE}
@@ -161,7 +164,8 @@ def _include_half(half: str, root: str, name: str) -> str:
 
 
 def _entry_sequences(schedule: EntrySchedule) -> str:
-    name, halves = schedule.name, schedule.halves
+    name = schedule.name
+    halves = schedule.halves
     # a half that starts from %function does not name its %matmul itself
     matmul = MATMUL_OF if halves.function == "%function" else ""
     return f"""  transform.named_sequence @mark_{name}(%op: {ANY} {{transform.readonly}}) {{

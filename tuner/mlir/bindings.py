@@ -23,7 +23,8 @@ def _without_front_end() -> Iterator[None]:
     if WHEEL in sys.modules:
         yield
         return
-    absent, stand_in = object(), ModuleType(FRONT_END)
+    absent = object()
+    stand_in = ModuleType(FRONT_END)
     vars(stand_in)["__getattr__"] = lambda _: absent  # for each name that the package imports from there
     sys.modules[FRONT_END] = stand_in
     try:

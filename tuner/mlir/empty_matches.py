@@ -83,10 +83,14 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
                 wanted = [_text(each.name, each.attr) for each in ir.DictAttr(match.attributes["op_attrs"])]
                 pairs = ((name, op.attributes[name]) for op in named for name in op.attributes)
                 there = [_text(name, each) for name, each in pairs if name != SEGMENTS]
-                sought, whose = f"{named[0].name} with {', '.join(wanted)}", "which has it with"
+                sought = f"{named[0].name} with {', '.join(wanted)}"
+                whose = "which has it with"
             else:
-                wanted, there = names, [op.name for op in payload if op.name not in CONTAINERS]
-                sought, whose = " or ".join(names) or "such op", "which has"  # by interface: no op name
+                wanted = names
+                there = [op.name for op in payload if op.name not in CONTAINERS]
+                # by interface: no op name
+                sought = " or ".join(names) or "such op"
+                whose = "which has"
             reason = f"found no {sought} in the payload{_similar(wanted, there, whose)}"
             match.attributes[FOUND_NOTHING] = ir.StringAttr.get(reason)
             return silenceable_failure(op, reason) if _is_unknown(match) else _SUCCESS

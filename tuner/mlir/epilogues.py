@@ -18,7 +18,10 @@ from tuner.mlir.ir.reading import op_of
 Expression = str | float | tuple["Expression", ...]
 DIGITS = 6  # of numbers: those of f32 are equal to the double's by which a row spells them
 
-ADD, MUL, MAX, INVERSE = "add", "mul", "max", "inverse"
+ADD = "add"
+MUL = "mul"
+MAX = "max"
+INVERSE = "inverse"
 AXES = MappingProxyType({"(d0, d1) -> (d1)": "n", "(d0, d1) -> (d0, d1)": "mn", "(d0, d1) -> ()": ""})
 # axes -> the name of the argument that rows of the table have
 OF_AXES = MappingProxyType(
@@ -125,7 +128,8 @@ FOLDS: Mapping[str, tuple[Callable[[float, float], float], float]] = MappingProx
 def _of(name: str, operands: Iterable[Expression]) -> Expression:
     """Returns a sum or product without brackets, one number in front, or the larger of several."""
     fold, neutral = FOLDS[name]
-    number, others = neutral, []
+    number = neutral
+    others = []
     for operand in operands:
         is_same = isinstance(operand, tuple) and operand[0] == name
         for part in operand[1:] if is_same and isinstance(operand, tuple) else (operand,):

@@ -100,7 +100,8 @@ def annotate_facts(module: ir.Module) -> None:
             found[PRODUCTS] = ir.IntegerAttr.get(wide, _products(named[0], form))
     reductions = [op for op in walk(function, "linalg.generic") if REDUCTION in iterators(op)]
     if reductions and not contractions(function):
-        rows, reduced = loop_extents(reductions[0]), iterators(reductions[0]).index(REDUCTION)
+        rows = loop_extents(reductions[0])
+        reduced = iterators(reductions[0]).index(REDUCTION)
         if rows != extents or reduced != len(rows) - 1:
             found |= {
                 ROWS_ATTRIBUTE: ir.DenseI64ArrayAttr.get(list(rows)),
@@ -181,7 +182,8 @@ def _row_stride(function: Op) -> int:
 
 
 def _epilogue(function: Op) -> str:
-    products, root = contractions(function), _root(function)
+    products = contractions(function)
+    root = _root(function)
     return epilogue_of(products[0], root) if len(products) == 1 and root is not None else ""
 
 
@@ -358,7 +360,8 @@ def _copy_before(store: Op) -> Op:
     kind = ir.RankedTensorType(store.operands[0].type)
     with ir.InsertionPoint(store), store.location:
         empty = building.value("tensor.empty", kind)
-        identity, loops = building.dimensions(kind.rank), [building.PARALLEL] * kind.rank
+        identity = building.dimensions(kind.rank)
+        loops = [building.PARALLEL] * kind.rank
         copy = building.generic(
             [store.operands[0]], empty, [identity, identity], loops, lambda number, _: number
         )
@@ -368,15 +371,18 @@ def _copy_before(store: Op) -> Op:
 
 def _start_from_output(function: Op, root: Op, store: Op) -> None:
     """Makes the output's memory the initial value of the root's result, through fills."""
-    memory, number = store.operands[1], ir.OpResult(store.operands[0]).result_number
+    memory = store.operands[1]
+    number = ir.OpResult(store.operands[0]).result_number
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), root.location:
         unit = ir.UnitAttr.get()
         start = building.value(
             "bufferization.to_tensor", store.operands[0].type, memory, restrict=unit, writable=unit
         )
-    user, place = root, len(root.operands) - len(root.results) + number
+    user = root
+    place = len(root.operands) - len(root.results) + number
     while user.operands[place].owner.name == "linalg.fill":
-        user, place = user.operands[place].owner.operation, 1
+        user = user.operands[place].owner.operation
+        place = 1
     if user is root and _reads_init(root, number):
         with ir.InsertionPoint(root), root.location:
             start = building.copied(user.operands[place], start)
@@ -472,9 +478,11 @@ def fusion_problem(fusion: Fusion) -> TextProblem:
         if has_product:
             _require_known_product(found[0])
         dtype = _element_type(found[0] if found else None, module)
-        text, facts = str(module), read_facts(module)
+        text = str(module)
+        facts = read_facts(module)
     if fusion.kind in (ATTENTION, CONTRACTION):
-        batch, (m, n, k) = prod(sizes[:-3]), sizes[-3:]
+        batch = prod(sizes[:-3])
+        (m, n, k) = sizes[-3:]
         return FusedProblem(fusion.kind, (m, n, k), dtype, batch=batch, text=text, facts=facts)
     if fusion.kind == CONVOLUTION:
         batch, (m, n, k) = convolution

@@ -20,7 +20,8 @@ from tuner.mlir.ir.reading import op_of
 
 # Scores of numbers up to MOST_GUARDED are below 1e27: what the mask makes lower than LEAST is hidden, and its
 # exponential is 0 in a row with a key above SEEN, in f32 and in f64.
-LEAST, SEEN = -1e30, -1e20
+LEAST = -1e30
+SEEN = -1e20
 MOST_FACTOR = 1e6  # of the width that a score sums up times its scale
 Array = npt.NDArray[Any]
 
@@ -164,7 +165,8 @@ class _Search:
         return AttentionMask(argument, hides, guarded) if self.factor <= MOST_FACTOR else None
 
     def _follow(self, op: Op) -> None:
-        block, maps = op.regions[0].blocks[0], indexing_maps(op)
+        block = op.regions[0].blocks[0]
+        maps = indexing_maps(op)
         is_reduced = "reduction" in str(op.attributes["iterator_types"])
         known: dict[Value, _Known] = {}
         inputs = len(op.operands) - len(op.results)

@@ -89,12 +89,14 @@ def timed_passes() -> Iterator[PassTimes]:
 
 MODULE = "builtin.module"
 NESTED = re.compile(r"([\w.]+)\((.*)\)")  # a pipeline on the operations of one name
-OPENING, CLOSING = "({", ")}"
+OPENING = "({"
+CLOSING = ")}"
 
 
 def _listed(text: str) -> tuple[str, ...]:
     """Returns what commas separate outside of brackets: "a,f(b,c),d{e=1,2}" has three parts."""
-    starts, depth = [0], 0
+    starts = [0]
+    depth = 0
     for place, character in enumerate(text):
         depth += (character in OPENING) - (character in CLOSING)
         if character == "," and depth == 0:

@@ -169,7 +169,8 @@ def _replace_scans(ir: Any, module: Any) -> None:
     module.operation.walk(collect)
     for scan in scans:
         x, out, start = scan.operands
-        rank, dim = x.type.rank, ir.IntegerAttr(scan.attributes["dimension"]).value
+        rank = x.type.rank
+        dim = ir.IntegerAttr(scan.attributes["dimension"]).value
         whole = ir.AffineMap.get_identity(rank)
         others = [ir.AffineDimExpr.get(each) for each in range(rank) if each != dim]
         maps = (whole, whole, ir.AffineMap.get(rank, 0, others))

@@ -92,7 +92,9 @@ class OpLocations:
         walk_ops(script, visit)
 
         def named(match: re.Match[str]) -> str:
-            file, line, column = match[1], int(match[2]), int(match[3])
+            file = match[1]
+            line = int(match[2])
+            column = int(match[3])
             place = f"{'script' if file == UNNAMED else file}:{line}:{column}"
             return f"{names.get((file, line, column), 'an op')} at {place}"
 
@@ -295,7 +297,8 @@ def _with_similar_op(match: re.Match[str]) -> str:
 
 def _unregistered(match: re.Match[str], text: str) -> str:
     """Returns a message that names the op which MLIR does not know: MLIR's own has only its location."""
-    line, column = int(match[1]), int(match[2])
+    line = int(match[1])
+    column = int(match[2])
     names = QUOTED.findall(text.splitlines()[line - 1][: column - 1])  # MLIR points after the name
     found = f"{names[-1] if names else 'an op'} of an unregistered dialect"
     return f"line {line}:{column}: found {found}, allowed dialects that MLIR or GPUX has"
@@ -455,7 +458,9 @@ def failing_op(script: str, payload: str) -> OpPlace | None:
         except CandidateError:
             return None
         ops = [op.operation for op in block.operations]
-        applied, failing = 0, len(ops) - 1  # lengths of prefixes; the last op is transform.yield
+        # lengths of prefixes; the last op is transform.yield
+        applied = 0
+        failing = len(ops) - 1
         if not _fails(script, payload, failing):
             return None
         while failing - applied > 1:
@@ -470,7 +475,8 @@ def failing_op(script: str, payload: str) -> OpPlace | None:
 
 
 def _fails(script: str, payload: str, count: int) -> bool:
-    module, bound = parse(payload, "payload"), parse(script, SCRIPT)
+    module = parse(payload, "payload")
+    bound = parse(script, SCRIPT)
     block = entry_sequence(bound).regions[0].blocks[0]
     for op in reversed(list(block.operations)[count:]):  # users of a value come after its definition
         op.operation.erase()

@@ -183,7 +183,8 @@ def _overlap(one: Partition, other: Partition) -> bool:
 
 
 def _function(problem: Problem, panel: Partition) -> str:
-    sums, result = problem.accumulator, problem.result_dtype
+    sums = problem.accumulator
+    result = problem.result_dtype
     part = replace(problem, sizes=(panel.m, panel.n, problem.sizes[2]))
     a, b, *extra, c = (
         _Buffer(own.name, own.shape, whole.shape, own.dtype)
@@ -245,16 +246,23 @@ class _Buffer:
 
 def _epilogue(problem: Problem, extra: list[_Buffer], total: str, c: _Buffer) -> str:
     """Returns the operation after the product: in place, or from wide sums (of type ``total``) to C."""
-    epilogue, sums, result = problem.after_product, problem.accumulator, problem.result_dtype
+    epilogue = problem.after_product
+    sums = problem.accumulator
+    result = problem.result_dtype
     is_rounded = sums != result
     maps = [f"affine_map<(m, n) -> {argument.map_results}>" for argument in epilogue.arguments]
-    names, kinds = [buffer.value for buffer in extra], [buffer.tensor for buffer in extra]
+    names = [buffer.value for buffer in extra]
+    kinds = [buffer.tensor for buffer in extra]
     identity = "affine_map<(m, n) -> (m, n)>"
-    scalars, output = f"{epilogue.scalar_arguments(result)}%sum: {sums}", "%product"
+    scalars = f"{epilogue.scalar_arguments(result)}%sum: {sums}"
+    output = "%product"
     lines = epilogue.scalar_lines(sums, result, "%zero")
     if is_rounded:
-        maps, names, kinds = [identity, *maps], ["%product", *names], [total, *kinds]
-        scalars, output = f"%sum: {sums}, {epilogue.scalar_arguments(result)}%before: {result}", "%C"
+        maps = [identity, *maps]
+        names = ["%product", *names]
+        kinds = [total, *kinds]
+        scalars = f"%sum: {sums}, {epilogue.scalar_arguments(result)}%before: {result}"
+        output = "%C"
     inputs = f"ins({', '.join(names)} : {', '.join(kinds)}) " if names else ""
     body = "".join(f"      {line}\n" for line in lines)
     return f"""{"".join(buffer.as_tensor for buffer in extra)}\

@@ -90,7 +90,8 @@ class EpilogueOperand:
 
 def matmul_with_epilogue_mlir(problem: Problem, operands: tuple[EpilogueOperand, ...], result: str) -> str:
     """Returns @matmul with an epilogue of further operands and type ``result``, still without operations."""
-    a, b = _operand(problem, Scratch(), "a"), _operand(problem, Scratch(), "b")
+    a = _operand(problem, Scratch(), "a")
+    b = _operand(problem, Scratch(), "b")
     c = replace(_output(problem), element=result)
     others = [
         _Array(each.name, tuple(problem.sizes[at] for at in each.dimensions), each.element, each.name)
@@ -179,7 +180,8 @@ def _packed(problem: Problem, name: str) -> tuple[int, int]:
 
 
 def _operand(problem: Problem, scratch: Scratch, name: str) -> _Array:
-    sizes, element = _stored(problem, name), problem.stored_dtype
+    sizes = _stored(problem, name)
+    element = problem.stored_dtype
     if name in scratch.packed:
         return _Array(name, sizes, element, f"packed_{name}", _packed(problem, name))
     return _Array(name, sizes, element, name)
@@ -198,11 +200,14 @@ def _extra(problem: Problem) -> list[_Array]:
 
 
 def _matmul(problem: Problem, scratch: Scratch) -> str:
-    a, b, c = _operand(problem, scratch, "a"), _operand(problem, scratch, "b"), _output(problem)
+    a = _operand(problem, scratch, "a")
+    b = _operand(problem, scratch, "b")
+    c = _output(problem)
     sums = problem.accumulator
     inputs = [a, b, *_extra(problem)]
     if not has_epilogue(problem):
-        body, last = _product(problem, a, b, "%C", c.tensor), "%product"
+        body = _product(problem, a, b, "%C", c.tensor)
+        last = "%product"
     else:
         between = f"tensor<{_sizes(c.sizes)}x{sums}>"
         body = f"    %between = tensor.empty() : {between}\n" + _product(problem, a, b, "%between", between)
@@ -238,14 +243,16 @@ def _split(problem: Problem, name: str) -> str:
 
 
 def _partial_matmul(problem: Problem, scratch: Scratch, workspace: tuple[int, int, int]) -> str:
-    a, b = _operand(problem, scratch, "a"), _operand(problem, scratch, "b")
+    a = _operand(problem, scratch, "a")
+    b = _operand(problem, scratch, "b")
     sums = problem.accumulator
     c = _Array("c", problem.sizes[:2], sums, "workspace", workspace[1:])
     return _function(ENTRY, [a, b], c, sums, _product(problem, a, b, "%C", c.tensor), "%product")
 
 
 def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:
-    c, sums = _output(problem), problem.accumulator
+    c = _output(problem)
+    sums = problem.accumulator
     slices = _Array("slices", (workspace[0], *problem.sizes[:2]), sums, "workspace", workspace)
     inputs = [slices, *_extra(problem)]
     total = f"tensor<{_sizes(c.sizes)}x{sums}>"
@@ -267,7 +274,8 @@ def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:
 
 
 def _pack(problem: Problem, name: str) -> str:
-    element, sizes = problem.stored_dtype, _packed(problem, name)
+    element = problem.stored_dtype
+    sizes = _packed(problem, name)
     source = _Array("source", _stored(problem, name), element, name)
     target = _Array("c", sizes, element, f"packed_{name}")
     body = f"""    %padded = tensor.pad %SOURCE low[0, 0] high[0, {sizes[1] - source.sizes[1]}] {{
@@ -310,7 +318,8 @@ def _product(problem: Problem, a: _Array, b: _Array, start: str, kind: str) -> s
 
 
 def _epilogue(problem: Problem, kind: str, extra: list[_Array], c: _Array) -> str:
-    sums, epilogue = problem.accumulator, problem.after_product
+    sums = problem.accumulator
+    epilogue = problem.after_product
     identity = "affine_map<(m, n) -> (m, n)>"
     of_extra = [f"affine_map<(m, n) -> {argument.map_results}>" for argument in epilogue.arguments]
     maps = ", ".join([identity, *of_extra, identity])

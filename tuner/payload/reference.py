@@ -68,7 +68,9 @@ INTEGER_LARGEST = 63  # of a base: twice this number, of either sign, is an i8 a
 INTEGER_DEVIATION = 21.0  # standard deviation of a base: a third of the largest number
 TF32_DROPPED_BITS = 13  # of the mantissa of an f32
 BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 fits in the cache
-THREADED_ELEMENTS, THREADS = 2**20, 8  # of arrays that several threads work on: numpy lets go of the GIL
+# of arrays that several threads work on: numpy lets go of the GIL
+THREADED_ELEMENTS = 2**20
+THREADS = 8
 FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
 INTEGER_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
@@ -219,7 +221,8 @@ class Inputs:
         self, rows: slice | Array, columns: slice, matrices: Array, expected: Float64
     ) -> Float64:
         """Returns the tolerances of sums of products; of integers one 0, broadcast and not to be written."""
-        k, unit = self.problem.sizes[2], sum_rounding(self.problem)
+        k = self.problem.sizes[2]
+        unit = sum_rounding(self.problem)
         if not unit:
             return np.broadcast_to(np.zeros(()), expected.shape)
         bits = 8 * self.base.a.itemsize
@@ -243,7 +246,8 @@ class Inputs:
         self, expected: Float64, tolerance: Float64, rows: slice | Array, columns: slice
     ) -> tuple[Float64, Float64]:
         """Returns what the epilogue makes of sums of products, and the tolerance of that."""
-        epilogue, n = self.problem.after_product, self.problem.sizes[1]
+        epilogue = self.problem.after_product
+        n = self.problem.sizes[1]
         elements = {}
         for argument, array in zip(epilogue.arguments, self.extra, strict=True):
             numbers = array
@@ -265,7 +269,9 @@ class Inputs:
         is_a = flip.array == "A"
         at_rows = np.flatnonzero(of_rows == flip.row if is_a else (of_rows >= 0) & (of_rows < m))
         at_columns = np.flatnonzero((of_columns == flip.column) | is_a)
-        row, column, inner = of_rows[at_rows], of_columns[at_columns], flip.column if is_a else flip.row
+        row = of_rows[at_rows]
+        column = of_columns[at_columns]
+        inner = flip.column if is_a else flip.row
         of_a = _wide(a[row, inner]) * self.rows[row + flip.matrix * m]
         of_b = _wide(b[inner, column]) * self.columns[flip.matrix, column]
         changes = (_flip_change(of_a, a.dtype), of_b) if is_a else (of_a, _flip_change(of_b, b.dtype))
@@ -342,7 +348,8 @@ def draw_extra(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
 
 def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
     """Returns -A and -B in the arrays ``into``, with equal expected C, no flipped bit, no special numbers."""
-    rows, columns = -inputs.rows, -inputs.columns
+    rows = -inputs.rows
+    columns = -inputs.columns
     a, b = _scaled(inputs.problem, inputs.base, rows, columns, into)
     return replace(inputs, a=a, b=b, rows=rows, columns=columns, flip=None, special=None)
 
@@ -352,7 +359,8 @@ def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
 
     Arguments of the epilogue get numbers of any size, and from FEW (4) columns on NaN and infinity.
     """
-    problem, n = inputs.problem, inputs.problem.sizes[1]
+    problem = inputs.problem
+    n = inputs.problem.sizes[1]
     inputs = with_special_bias(inputs, rng, 0 if n < FEW else min(len(BIAS_KINDS), n // 2))
     stored = replace(inputs.base, a=inputs.a, b=inputs.b)
     if problem.dtype == "i8":
@@ -401,7 +409,8 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
             expected, tolerance = inputs.block(start, stop)
             error = _in_tolerances(result[start:stop], expected, tolerance)
             row, column = divmod(int(np.argmax(error)), n)
-            worst, wanted = float(error[row, column]), float(expected[row, column])
+            worst = float(error[row, column])
+            wanted = float(expected[row, column])
             wrong = int(np.count_nonzero(error > 1.0)) if worst > 1.0 else 0
             blocks.append((worst, start + row, column, wanted, wrong))
         return blocks
@@ -452,7 +461,8 @@ def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float
         error /= tolerance
     if not np.isfinite(error.max(initial=0.0)):
         is_number = np.isfinite(error)
-        given, wanted = wide[~is_number], expected[~is_number]
+        given = wide[~is_number]
+        wanted = expected[~is_number]
         is_right = (given == wanted) | (np.isnan(given) & np.isnan(wanted))
         if found.dtype == F16:  # sums in f32 may be too large for it
             is_right |= (given == np.copysign(np.inf, wanted)) & (
@@ -561,7 +571,8 @@ def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     """
     if inputs.problem.flop <= WHOLE_FLOP:
         return compare(inputs, result)
-    m, n = inputs.problem.rows, inputs.problem.sizes[1]
+    m = inputs.problem.rows
+    n = inputs.problem.sizes[1]
     unwritten = not_finite(result)
     if unwritten:
         return Verdict(np.inf, m * n), f"{unwritten} of {m * n} elements are NaN or infinite"

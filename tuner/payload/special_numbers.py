@@ -29,9 +29,11 @@ DTYPES = FLOATS  # that have infinity, and no rounding of a single product but t
 FEW = 4  # fewer rows than this stay usual, unless C has as few columns; likewise columns
 UNIT, INFINITE, NAN = range(3)  # kinds of rows and columns: a unit vector, one with infinities, one with NaN
 # In this order, a single row is a unit vector, whose zeros meet the NaN of a single column.
-ROW_KINDS, COLUMN_KINDS = (UNIT, INFINITE, NAN), (NAN, INFINITE, UNIT)
+ROW_KINDS = (UNIT, INFINITE, NAN)
+COLUMN_KINDS = (NAN, INFINITE, UNIT)
 SPECIAL = (0.0, 1.0, np.inf, -np.inf, np.nan)  # as ``put_special_numbers`` takes them, in the type of A and B
-LEAST_BYTE, GREATEST_BYTE = -128, 127
+LEAST_BYTE = -128
+GREATEST_BYTE = 127
 LONG_RUN = 1024  # longer ones have sums above 2**24, the largest number up to which f32 has all integers
 OTHERS = 3  # of a long run: bytes of the other extreme, so that such sums are odd, and no number of f32
 BIAS_KINDS = (np.nan, np.inf, -np.inf, -0.0, 0.0)
@@ -90,20 +92,24 @@ def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Gener
     """Puts unit vectors, infinities, NaN into (batch, m, k) A and (batch, k, n) B; returns what C then is."""
     zero = special[0]
     matrix = int(rng.integers(len(a)))
-    a, b = a[matrix], b[matrix]
+    a = a[matrix]
+    b = b[matrix]
     (m, k), n = a.shape, b.shape[1]
     rows = rng.permutation(m)[: len(ROW_KINDS) if m >= FEW or n < FEW else 0]
     columns = rng.permutation(n)[: len(COLUMN_KINDS) if n >= FEW or m < FEW else 0]
     of_rows_at, of_columns_at = (
         ([one], [plus, minus], [nan]) for one, plus, minus, nan in rng.integers(k, size=(2, 4)).tolist()
     )
-    less_rows, less_columns = [], []
+    less_rows = []
+    less_columns = []
     if not len(rows):  # no special row: a zero in a usual one meets the NaN of a column
-        row, zero_at = int(rng.integers(m)), of_columns_at[NAN][0]
+        row = int(rng.integers(m))
+        zero_at = of_columns_at[NAN][0]
         less_rows.append((row, _wide(a[row, zero_at : zero_at + 1]) * _wide(b[zero_at])))
         a[row, zero_at] = zero
     if not len(columns):
-        column, zero_at = int(rng.integers(n)), of_rows_at[INFINITE][1]
+        column = int(rng.integers(n))
+        zero_at = of_rows_at[INFINITE][1]
         less_columns.append((column, _wide(a[:, zero_at]) * _wide(b[zero_at, column : column + 1])))
         b[zero_at, column] = zero
     _put_kinds(a, rows, ROW_KINDS, special, of_rows_at)
@@ -151,9 +157,11 @@ def put_extreme_bytes(
     sum of extreme products exceeds an i32.
     """
     matrix = int(rng.integers(len(a)))
-    a, b = a[matrix], b[matrix]
+    a = a[matrix]
+    b = b[matrix]
     (m, k), n = a.shape, b.shape[1]
-    row, columns = int(rng.integers(m)), rng.permutation(n)[:2].tolist()
+    row = int(rng.integers(m))
+    columns = rng.permutation(n)[:2].tolist()
     places = rng.permutation(k)[:OTHERS].tolist() if k > LONG_RUN else []
     least, greatest = (_ExtremeRun.of(k, places, usual) for usual in (LEAST_BYTE, GREATEST_BYTE))
     of_row = _products_of_run(sums[1][matrix], b.T, least)

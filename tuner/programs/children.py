@@ -93,7 +93,8 @@ def _compile(workers: Sequence[Worker], tasks: "Sequence[CompileTask]", timeout_
     """Compiles tasks in children; returns whether one was given up, which is compiled in another way."""
     from tuner.results.output.progress import compile_progress  # not at start-up
 
-    waiting, busy = deque(tasks), dict[Worker, "CompileTask"]()
+    waiting = deque(tasks)
+    busy = dict[Worker, "CompileTask"]()
     has_next = False
     with compile_progress(len(tasks)) as show:
         try:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 # Two orders of a sum differ by a random walk of roundings: the square root of the number of terms. Allowed is
 # twice that number of roundings, plus a constant for operations other than sums.
-WALKS, ROUNDINGS = 2.0, 16.0
+WALKS = 2.0
+ROUNDINGS = 16.0
 ADDRESS = re.compile(r"0x[0-9a-f]+")  # an address in a printed memref
 PRINTF = "vprintf"  # in PTX; CUDA programming guide, formatted output
 
@@ -135,5 +136,6 @@ def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
 def _comparison(kernel: str, compared: "ComparedElements") -> Comparison:
     is_float = compared.element in (*FLOATS, "tf32")
     allowed = tolerance(compared.element, compared.terms) if is_float else 0.0
-    found, expected = np.ravel(compared.found), np.ravel(compared.expected)
+    found = np.ravel(compared.found)
+    expected = np.ravel(compared.expected)
     return Comparison(kernel, max_error(found, expected), allowed, is_blind(expected, allowed))

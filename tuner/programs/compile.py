@@ -220,8 +220,10 @@ class _Children(threading.local):
 
     def of_this_thread(self) -> CompilingChildren:
         if self._children is None or self._owner != os.getpid():
-            children, owner = CompilingChildren(NAME), os.getpid()
-            self._children, self._owner = children, owner
+            children = CompilingChildren(NAME)
+            owner = os.getpid()
+            self._children = children
+            self._owner = owner
             # a process that is forked later must not end the child of its parent
             atexit.register(lambda: children.close() if os.getpid() == owner else None)
         return self._children

@@ -137,11 +137,13 @@ class ProgramCompiler:
                 if as_fusions and not is_checked and scripts == {}:
                     return _kept_whole(self._whole_key(split_payload(text), entry, reason), whole)
                 return whole()
-            made, chip = self.kernels(text, entry, scripts), chip_of(self.machine.chip)
+            made = self.kernels(text, entry, scripts)
+            chip = chip_of(self.machine.chip)
             names = frozenset(matmul.name for matmul in made.matmuls)
             reference = reference_kernels(made.payload.module, names) if keeps_kernels else ""
             assemble = self.support.assembler(chip.name)
-            module, name = made.payload.module, made.payload.entry
+            module = made.payload.module
+            name = made.payload.entry
             code = lower_device_program(module, name, chip, options, assemble, is_checked=is_checked)
             code = replace(code, reference=reference, matmuls=made.matmuls if keeps_kernels else ())
             return CompiledProgram(code, made.problems, why_no_fusions=reason)
@@ -341,7 +343,8 @@ def _read(text: str, entry: str | None) -> "ProgramPayload":
 # Takes a host function on device memory, before its work is put on streams; each ``gpu.launch_func`` and each
 # ``gpu.memcpy`` of its only block runs once in a call.
 
-LAUNCH, COPY = "gpu.launch_func", "gpu.memcpy"
+LAUNCH = "gpu.launch_func"
+COPY = "gpu.memcpy"
 VIEWS = ("memref.reinterpret_cast", "memref.cast", "memref.subview")
 
 
@@ -350,7 +353,8 @@ def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) ->
 
     None where only a call shows the work: in a loop or a branch, or of a size that is not static.
     """
-    module, function = payload.module, payload.function
+    module = payload.module
+    function = payload.function
     drop_code(module)
     outline_kernels(module, chip)
     drop_tokens(function)

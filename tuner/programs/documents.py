@@ -89,7 +89,9 @@ def _comparison(one: Comparison) -> dict[str, Any]:
 
 def program_document(tuned: TunedProgram) -> dict[str, Any]:
     """Returns the JSON document of a tuned program: the run of each matmul or fusion, the whole program."""
-    report, plain, gain = tuned.report, tuned.plain, tuned.gain
+    report = tuned.report
+    plain = tuned.plain
+    gain = tuned.gain
     return {
         "target": tuned.target.text,
         "problems": [_problem(each) for each in tuned.problems],
@@ -120,7 +122,9 @@ def _fusions(tuned: TunedProgram) -> dict[str, Any]:
 
 
 def _problem(each: TunedProblem) -> dict[str, Any]:
-    tuned, trial, run = each.tuned, each.trial, None
+    tuned = each.tuned
+    trial = each.trial
+    run = None
     if tuned is not None:
         run = tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds)
     return {

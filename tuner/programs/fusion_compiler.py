@@ -82,7 +82,9 @@ def timed_fusions(
 
     Pins the calling thread to a processor.
     """
-    call, watch, rng = function.prepare(*arguments), host_watch(), np.random.default_rng(options.seed)
+    call = function.prepare(*arguments)
+    watch = host_watch()
+    rng = np.random.default_rng(options.seed)
     spare_cores = machine.physical_cores - options.threads
     fusions = interleaved_fusions(((function, call),), EFFORT, rng, watch, spare_cores)
     (whole,) = interleaved((functools.partial(function.repeat, call),), EFFORT, rng, watch)
@@ -214,7 +216,8 @@ class FusionTask:
     @property
     def key(self) -> str:
         """Returns the key of the compiled fusion in ``CompiledFiles``."""
-        fusion, schedule = self.fusion, self.schedule
+        fusion = self.fusion
+        schedule = self.schedule
         types = tuple(view.type for view in (*fusion.inputs, *fusion.outputs))
         content = (fusion.kind, fusion.text, fusion.ops, fusion.reason, types, _moved_bytes(fusion))
         given = () if schedule is None else (schedule.candidate, schedule.script, schedule.origin)
@@ -337,7 +340,9 @@ def _next_task(fusion: Fusion, machine: Machine, schedules: Schedules, threads: 
 
 
 def _newly_scheduled(task: FusionTask) -> ScheduledFusion:
-    fusion, machine, schedule = task.fusion, task.machine, task.schedule
+    fusion = task.fusion
+    machine = task.machine
+    schedule = task.schedule
     if fusion.kind == LOOPS_KIND:
         return _as_loops(fusion, fusion.reason, task.threads)
     try:
@@ -378,7 +383,8 @@ def _moved_bytes(fusion: Fusion) -> int:
 def _summary(fusion: Fusion, reason: str, problem: Problem | None = None) -> CompiledFusion:
     """Describes a fusion as loops; ``problem``: of a fusion with a strategy, whose products it counts."""
     if problem is not None and fusion.kind in PRODUCTS:
-        element, flop = problem.dtype, problem.flop
+        element = problem.dtype
+        flop = problem.flop
     else:
         element = fusion.outputs[0].type.element
         with transform.new_context(), ir.Location.unknown():
@@ -525,7 +531,8 @@ def missing_fusions(
     Those of equal text are one; those that ``compiled_files`` has are left out, and all where that folder
     cannot be written. ``text`` is the payload without data of constants. Raises as ``compile_fusions``.
     """
-    files, formed = compiled_files(), _formed(text, entry, machine)
+    files = compiled_files()
+    formed = _formed(text, entry, machine)
     if isinstance(formed, NotFused) or not files.has(_formed_key(text, entry, machine)):
         return ()
     distinct = _distinct(formed.with_facts_of_data(dict))

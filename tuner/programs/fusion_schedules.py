@@ -62,7 +62,8 @@ def tunable_fusions(
         key = (fusion.kind, fusion.text)
         if key not in known:
             known[key] = _problem_of(fusion, machine)
-        problem, name = known[key], f"g{number}"
+        problem = known[key]
+        name = f"g{number}"
         if isinstance(problem, Problem):
             found.append(NamedProblem(replace(problem, cache=cache), name))
             if threads_of(fusion, problem, threads) > 1:
@@ -101,7 +102,8 @@ NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run 
 # Farther fusions are not asked: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
 # the initial configuration (docs/decisions/fusions.md).
 NEAR_OCTAVES = 3.0
-PACKED, DIRECT = "contraction_cpu_packed", "contraction_cpu_direct"
+PACKED = "contraction_cpu_packed"
+DIRECT = "contraction_cpu_direct"
 OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with another name in these two
 
 
@@ -173,7 +175,8 @@ def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[Fusio
     if not problem.facts.epilogue:
         return
     task = TaskQuery(operation=MATMUL, shape=problem.shape, dtype=problem.dtype, layout="nn")
-    epilogue, output = problem.facts.epilogue, _output_of(problem)
+    epilogue = problem.facts.epilogue
+    output = _output_of(problem)
     # those of several threads have partitions, which a fusion has not
     matmul = there.best(replace(task, epilogue=epilogue, output=output, threads=1))
     if matmul is not None:
@@ -210,7 +213,8 @@ def _of_nearest(there: _Trials, problem: Problem) -> Iterator[FusionSchedule]:
 def _is_same(other: Problem, problem: TextProblem) -> bool:
     if not isinstance(other, TextProblem):
         return False
-    ours, theirs = problem.facts, other.facts
+    ours = problem.facts
+    theirs = other.facts
     names = ("loops", "contractions", "weights", "dimensions")
     return all(getattr(ours, name) == getattr(theirs, name) for name in names)
 

@@ -182,7 +182,8 @@ def run_and_time(request: ProgramRequest, until_s: float | None = None) -> RunAn
         fusions = () if tuned.image is None else tuned.image.code.fusions
         return RunAndTimes(report, None, why, tuple(map(ExplainedFusion, fusions)))
     try:
-        compiler, rng = _compiler(request), np.random.default_rng(request.options.seed)
+        compiler = _compiler(request)
+        rng = np.random.default_rng(request.options.seed)
         untuned = _compile(compiler, replace(request, database=""), as_fusions=True)
         arguments = make_arguments(tuned.code.arguments, request.arguments, rng)
         return RunAndTimes(report, timed_fusions(tuned, untuned, arguments, request.options))
@@ -203,7 +204,8 @@ def run_program(request: ProgramRequest, printed: list[str] | None = None) -> Pr
 
 def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, ProgramReport]:
     compiler = _compiler(request)
-    compiled, support = _compile(compiler, request, as_fusions=True), compiler.support
+    compiled = _compile(compiler, request, as_fusions=True)
+    support = compiler.support
     code = compiled.code
     rng = np.random.default_rng(request.options.seed)
     arguments = make_arguments(code.arguments, request.arguments, rng)
@@ -252,7 +254,8 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
 @_as_failures()
 def time_pair(request: ProgramRequest) -> TimedPair:
     """Times a program with its scripts and with loops in place of scripts, interleaved."""
-    compiler, seed = _compiler(request), request.options.seed
+    compiler = _compiler(request)
+    seed = request.options.seed
     bound = _compile(compiler, request).code
     plain = _compile(compiler, replace(request, scripts=None)).code
     arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(seed))

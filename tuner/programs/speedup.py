@@ -109,7 +109,9 @@ def timed_fusions(
     images = (tuned.image, untuned.image, tuned.image)
     functions = tuple(FusedFunction(each.code, each.weights) for each in images)
     pair = timed_on_host(functions, arguments, options.seed)
-    rng, watch, machine = np.random.default_rng(options.seed), host_watch(), describe_machine()
+    rng = np.random.default_rng(options.seed)
+    watch = host_watch()
+    machine = describe_machine()
     spare_cores = machine.physical_cores - options.threads
     both = [(function, function.prepare(*copies(arguments))) for function in functions[:2]]
     fusions = interleaved_fusions(both, FUSION_EFFORT, rng, watch, spare_cores)

@@ -164,7 +164,10 @@ class ProgramTuning:
             raise UsageError(tuned[0].reason)
         scripts = tuple((each.problem, each.trial.script_text) for each in tuned if each.trial is not None)
         bound = replace(request, scripts=scripts)
-        report, plain, gain, failure = None, None, None, ""
+        report = None
+        plain = None
+        gain = None
+        failure = ""
         try:
             report = self.steps.run(bound)
             if report.times is not None:
@@ -192,7 +195,8 @@ class ProgramTuning:
             tuned = begin(settings, self.backends, self.store, self.interruption, self.observe)
         except UsageError as error:
             return TunedProblem(problem, reason=str(error))
-        run, settings = tuned.run, tuned.run.settings
+        run = tuned.run
+        settings = tuned.run.settings
         if tuned.selected is not None:  # earlier runs may have a faster trial
             machine = run.machine.name
             trial: StoredTrial | None = best_result(
@@ -240,7 +244,8 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
 # the database, where every later compilation of a program finds them.
 
 # Seconds of the last phase per second of finding a program's fusions: to run and time it, to run it alone
-RUN_PER_FIND, LEAST_RUN_PER_FIND = 5.0, 3.5
+RUN_PER_FIND = 5.0
+LEAST_RUN_PER_FIND = 3.5
 OVERRUN = 0.05  # part of a budget by which timing the untuned program may exceed it
 LATEST = 0.1, 3.0  # part of a budget, and seconds, by which a run of the program may: the larger of the two
 LEAST_CAMPAIGN_SHARE = 0.3  # part of a budget that the campaign gets at least
@@ -327,7 +332,8 @@ class FusionTuning:
             return request_of(problem, found.threads_of(problem, threads))
 
         settings, members = campaign_settings(found.problems, request_of_one, self.backends, source)
-        budget_s, budget_began_s = settings.budget_s, began_s - found.seconds
+        budget_s = settings.budget_s
+        budget_began_s = began_s - found.seconds
         if budget_s is not None and command_began_s is not None:
             budget_s = max(0.0, budget_s - (budget_began_s - command_began_s))
         until_s = None if budget_s is None else budget_began_s + (1 + OVERRUN) * budget_s

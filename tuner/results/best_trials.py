@@ -90,7 +90,8 @@ def _best(
     for bound in sorted(bounds, key=lambda each: (each.is_unreliable, each.least_s)):
         if best is not None and (bound.is_unreliable, bound.least_s) > best.rank[:2]:
             break  # ``least_s`` is a lower bound: neither this run nor a later one can be better
-        trials, run = store.trials(replace(of_run, run=bound.run)), store.run(bound.run)
+        trials = store.trials(replace(of_run, run=bound.run))
+        run = store.run(bound.run)
         selected = select_result(tuple(filter(is_selectable, trials)), run.noise)
         result = None if selected is None else RunResult(run, selected)
         if result is not None and (best is None or result.rank < best.rank):
@@ -265,7 +266,8 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
         raise UsageError(f"--stock: trial {winner.id} was not timed")
     trial = winner
     if custom_ops(winner.script_text):
-        record, group = winner.record, group_of(winner)
+        record = winner.record
+        group = group_of(winner)
         query = TrialQuery.measured(record.problem, record.target, winner.machine, winner.threads)
         results = best_results(store, query, group.__eq__, lambda each: not custom_ops(each.script_text))
         if group not in results:

@@ -71,7 +71,8 @@ def campaign_matrix(campaign_id: int, backends: Backends, store: "Store") -> Cam
         if each.proposal.trial is not None
     }
     columns = tuple(dict.fromkeys((*campaign.settings.columns, *(each.column for each in proposals))))
-    common, machine = campaign.runs[0].settings, campaign.runs[0].machine
+    common = campaign.runs[0].settings
+    machine = campaign.runs[0].machine
     source = backends.target_of_run(common)
     problems = tuple(
         PoolProblem(

@@ -35,10 +35,12 @@ def differences(first: tuple[StoredTrial, ...], second: tuple[StoredTrial, ...])
 
     The first unequal property of each trial; a trial that only one run has differs, too.
     """
-    all_ours, all_theirs = _run_facts(first), _run_facts(second)
+    all_ours = _run_facts(first)
+    all_theirs = _run_facts(second)
     unequal = []
     for number in sorted({*all_ours, *all_theirs}):
-        ours, theirs = all_ours.get(number, {}), all_theirs.get(number, {})
+        ours = all_ours.get(number, {})
+        theirs = all_theirs.get(number, {})
         name = next((each for each in {**ours, **theirs} if ours.get(each) != theirs.get(each)), None)
         if name is not None:
             unequal.append(Difference(number, name, str(ours.get(name)), str(theirs.get(name))))
@@ -50,7 +52,8 @@ def _run_facts(trials: tuple[StoredTrial, ...]) -> dict[int, dict[str, object]]:
     numbers = {trial.id: trial.number for trial in trials}
     facts: dict[int, dict[str, object]] = {}
     for trial in trials:
-        record, origin = trial.record, trial.record.reused_from
+        record = trial.record
+        origin = trial.record.reused_from
         facts[trial.number] = {
             "row": trial.row,
             "outcome": record.outcome,
@@ -107,7 +110,8 @@ def trial_difference(
     Stages are (stage, text after it), see ``trial_stages``; those of both trials are compared. No ratio of
     times of different problems.
     """
-    ours, theirs = dict(first_stages), dict(second_stages)
+    ours = dict(first_stages)
+    theirs = dict(second_stages)
     is_comparable = first.record.problem == second.record.problem
     has_times = first.time_s is not None and second.time_s is not None
     knobs = [
@@ -135,7 +139,8 @@ def _unequal_instructions(
 ) -> tuple[tuple[str, int, int], ...]:
     for stage, mix in (("assembly", assembly_mix), ("code", instruction_mix)):
         if stage in ours and stage in theirs:
-            first, second = dict(mix(ours[stage])), dict(mix(theirs[stage]))
+            first = dict(mix(ours[stage]))
+            second = dict(mix(theirs[stage]))
             counts = ((name, first.get(name, 0), second.get(name, 0)) for name in {**first, **second})
             unequal = [each for each in counts if each[1] != each[2]]
             return tuple(sorted(unequal, key=lambda each: (-abs(each[2] - each[1]), each[0])))

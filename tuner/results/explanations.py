@@ -125,7 +125,8 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_tex
         time = "not timed" if trial.best_s is None else f"{trial_time_text(trial)}, {trial.reliability.word}"
         status = "compiled only" if record.is_compiled_only else record.status
         return [f"trial {trial.id} did not fail: {status}, {time}"]
-    stage, reason = record.outcome.stage.value, one_line(record.outcome.reason)
+    stage = record.outcome.stage.value
+    reason = one_line(record.outcome.reason)
     lines = [
         *wrapped([f"trial {trial.id} failed at stage {stage}: {reason}"]),
         f"problem   {record.problem.key}",
@@ -133,12 +134,13 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_tex
         *wrapped([knobs_line(record.candidate.choices)]),
     ]
     for each in failed:
-        at, quoted = each.place, each.line_text
+        at = each.place
+        quoted = each.line_text
         lines.append(f"{at.text:<9} line {at.line}, column {at.column}: {at.op}")
         if quoted:
             shown = quoted if len(quoted) <= LINE_COLUMNS else f"{quoted[: LINE_COLUMNS - 3]}..."
             lines.append(f"{'':{SUMMARY_INDENT}}{shown}")
-    return lines + [f"texts     tuner show {trial.id} --json{database_text}"] * bool(trial.script_text)
+    return lines + ([f"texts     tuner show {trial.id} --json{database_text}"] if trial.script_text else [])
 
 
 def explain_document(trial: StoredTrial, failed: "Sequence[FailedOp]") -> Document:
@@ -246,7 +248,8 @@ def problem_and_target(problem: Problem, target: TargetName) -> str:
 def _observation(tried: list[StoredTrial]) -> Observation:
     records = [trial.record for trial in tried]
     failures = [each.outcome if isinstance(each.outcome, Failure) else None for each in records]
-    record, trial = records[-1], tried[-1]
+    record = records[-1]
+    trial = tried[-1]
     variables = variables_of(record.problem, trial.machine, trial.threads)
     return Observation(
         values=(*variables, *record.candidate.choices),

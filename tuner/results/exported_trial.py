@@ -85,8 +85,10 @@ def exported(
         case "payload":
             return backends.apply(trial.script_text, source_of(backends, trial)).encode()
         case _:
-            provenance, script = _provenance(store, trial), trial.script_text
-            ops, file = custom_ops(script), Path("best.mlir") if output is None else output
+            provenance = _provenance(store, trial)
+            script = trial.script_text
+            ops = custom_ops(script)
+            file = Path("best.mlir") if output is None else output
             script = with_constants(script) if constants else _with_knob_options(store.run(trial.run), trial)
             header = (provenance, ops, file.name, source_file(file).name)
             return script_with_header(script, *header).encode()
@@ -127,7 +129,9 @@ def stock_file(script_file: Path) -> Path:
 
 def _with_knob_options(run: Run, trial: StoredTrial) -> str:
     """Returns a trial's script; its knobs list values that leave the rest of the script as it is."""
-    script, record, settings = trial.script_text, trial.record, run.settings
+    script = trial.script_text
+    record = trial.record
+    settings = run.settings
     chosen = [each for each in settings.strategies if each.name == record.candidate.strategy]
     if not KNOB_LINE.search(script) or not chosen or chosen[0].path is not None:
         return script
@@ -142,7 +146,8 @@ def _with_knob_options(run: Run, trial: StoredTrial) -> str:
 
 
 def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
-    record, run = trial.record, store.run(trial.run)
+    record = trial.record
+    run = store.run(trial.run)
     if record.status == "failed":
         hint = f"the script itself: tuner export --trial {trial.id} --format source"
         raise UsageError(f"trial {trial.id}: failed, and has no time", hint)
@@ -183,7 +188,8 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
 def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:
     if trial.final is None or run.noise is None:
         return None
-    baseline, host = run.baseline, trial.final.host
+    baseline = run.baseline
+    host = trial.final.host
     library_s = baseline.measurement.samples_s if baseline and baseline.is_interleaved else None
     return RecordedRound(
         kernel_s=lower_quartile(trial.final.samples_s),
@@ -266,10 +272,12 @@ def with_knob_options(script: str, candidate: Candidate, binder: Binder, space: 
     """
     if _bound(candidate, candidate, binder, space) != script:
         return script
-    choices, chosen = {knob.name: knob.choices for knob in space.knobs}, dict(candidate.choices)
+    choices = {knob.name: knob.choices for knob in space.knobs}
+    chosen = dict(candidate.choices)
 
     def listed(knob: re.Match[str]) -> str:
-        name, kept = knob["name"], []
+        name = knob["name"]
+        kept = []
         # a line whose value the strategy computed, such as the step of wgmma's remainder loop along K, stays
         for value in choices.get(name, ()) if str(chosen.get(name)) == knob["value"] else ():
             changed = Candidate.of(candidate.strategy, {**chosen, name: value})

@@ -135,7 +135,8 @@ def campaign_portfolio(
     campaign_id: int, size: int, backends: Backends, store: "Store", *, is_stock: bool = False
 ) -> CampaignPortfolio:
     """Returns ``size`` configurations of a campaign, stock ones if ``is_stock``; raises UsageError."""
-    found, campaign = campaign_matrix(campaign_id, backends, store), store.campaign(campaign_id)
+    found = campaign_matrix(campaign_id, backends, store)
+    campaign = store.campaign(campaign_id)
     measured = measured_campaign(found, campaign)
     if not measured.matrix.is_timed().any():
         raise UsageError(f"campaign {campaign_id}: has no time")
@@ -169,7 +170,8 @@ def measured_portfolio(
 
 def with_current_times(known: CampaignPortfolio, backends: Backends, store: "Store") -> CampaignPortfolio:
     """Returns ``known`` with the same configurations, and times read again from the database."""
-    found, campaign = campaign_matrix(known.campaign, backends, store), store.campaign(known.campaign)
+    found = campaign_matrix(known.campaign, backends, store)
+    campaign = store.campaign(known.campaign)
     measured = measured_campaign(found, campaign)
     columns = tuple(measured.matrix.columns.index(column) for column in known.columns)
     portfolio = served(measured.matrix, columns)

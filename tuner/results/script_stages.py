@@ -12,7 +12,11 @@ from tuner.core.problem import Problem
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.backends import Backends
 
-SOURCE, SCRIPT, PAYLOAD, CODE, ASSEMBLY = "source", "script", "payload", "code", "assembly"
+SOURCE = "source"
+SCRIPT = "script"
+PAYLOAD = "payload"
+CODE = "code"
+ASSEMBLY = "assembly"
 SCRIPT_STAGES = (SOURCE, SCRIPT, PAYLOAD, "loops", "kernels", "nvvm", CODE, ASSEMBLY)
 TIMEOUT_S = 600.0  # LLVM takes minutes for a script that unrolls everything
 

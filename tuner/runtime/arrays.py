@@ -18,8 +18,13 @@ from tuner.core.numpy_types import DTYPES
 
 VERSION = (1, 0)  # the newest version that is supported
 # DLDataTypeCode
-FLOAT, BFLOAT, INTEGER, UNSIGNED, BOOLEAN = 2, 4, 0, 1, 6
-CAPSULE, CAPSULE_OF_1 = b"dltensor", b"dltensor_versioned"
+FLOAT = 2
+BFLOAT = 4
+INTEGER = 0
+UNSIGNED = 1
+BOOLEAN = 6
+CAPSULE = b"dltensor"
+CAPSULE_OF_1 = b"dltensor_versioned"
 READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 
@@ -80,7 +85,9 @@ def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
     tensor, is_read_only = _tensor(capsule)
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else None
-    code, bits, lanes = tensor.code, tensor.bits, tensor.lanes
+    code = tensor.code
+    bits = tensor.bits
+    lanes = tensor.lanes
     names = {FLOAT: f"f{bits}", BFLOAT: "bf16", INTEGER: f"i{bits}", UNSIGNED: f"i{bits}", BOOLEAN: "i1"}
     element = names.get(code, "")
     if lanes != 1 or element not in DTYPES:
@@ -98,7 +105,8 @@ def _reported(name: str, found: Any) -> Iterator[None]:
 
 
 def _tensor(capsule: Any) -> tuple[_Tensor, bool]:
-    is_valid, pointer = ctypes.pythonapi.PyCapsule_IsValid, ctypes.pythonapi.PyCapsule_GetPointer
+    is_valid = ctypes.pythonapi.PyCapsule_IsValid
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
     is_valid.argtypes = pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     pointer.restype = ctypes.c_void_p
     if not is_valid(capsule, CAPSULE_OF_1):
@@ -135,7 +143,8 @@ class MemRef:
     @classmethod
     def of(cls, address: int, shape: tuple[int, ...]) -> "MemRef":
         """Returns the memref descriptor of a row-major array of ``shape``, without gaps, at ``address``."""
-        strides, step = [], 1
+        strides = []
+        step = 1
         for size in reversed(shape):
             strides.append(step)
             step *= size
@@ -246,9 +255,11 @@ def wait_for_producers(device: AbstractDevice, arrays: Iterable[DeviceArray], st
 def _of_interface(name: str, found: Any) -> DeviceArray:
     fields = found.__cuda_array_interface__
     try:
-        dtype, shape = np.dtype(fields["typestr"]), tuple(int(size) for size in fields["shape"])
+        dtype = np.dtype(fields["typestr"])
+        shape = tuple(int(size) for size in fields["shape"])
         address, is_read_only = fields["data"]
-        strides, stream = fields.get("strides"), fields.get("stream")
+        strides = fields.get("strides")
+        stream = fields.get("stream")
         steps = None if strides is None else tuple(stride // dtype.itemsize for stride in strides)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{name}: found a __cuda_array_interface__ that is not valid: {error!r}") from error

@@ -35,8 +35,12 @@ from tuner.core.quantization import CHANNEL, SCALE_DTYPES
 from tuner.core.typed_arguments import typed_arguments
 
 Array = npt.NDArray[Any]
-Q4_0, Q8_0, GPTQ, AWQ = "Q4_0", "Q8_0", "GPTQ", "AWQ"
-GGUF_SUFFIX, SAFETENSORS_SUFFIX = ".gguf", ".safetensors"
+Q4_0 = "Q4_0"
+Q8_0 = "Q8_0"
+GPTQ = "GPTQ"
+AWQ = "AWQ"
+GGUF_SUFFIX = ".gguf"
+SAFETENSORS_SUFFIX = ".safetensors"
 BLOCK = 32  # elements of Q4_0 and Q8_0 with one scale
 SCALE_BYTES = 2  # of a block
 WORD_BITS = 32
@@ -210,7 +214,8 @@ def _read_gguf(file: Path, name: str) -> QuantizedTensor:
         raise UsageError(f"{file}: cannot be read as GGUF: {error}") from error
     _require_name(name, tensors, file)
     tensor = tensors[name]
-    kind, sizes = tensor.tensor_type.name, [int(each) for each in tensor.shape]
+    kind = tensor.tensor_type.name
+    sizes = [int(each) for each in tensor.shape]
     if kind not in (Q4_0, Q8_0):
         allowed = f"{Q4_0}, {Q8_0}"
         hint = f"llama-quantize --pure --allow-requantize {file.name} new.gguf {Q4_0}"

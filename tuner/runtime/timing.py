@@ -190,7 +190,8 @@ def calibrate(take: Stopwatch, effort: Effort) -> int:
 
 def _calibrated(take: Stopwatch, effort: Effort) -> tuple[int, float]:
     take(1)
-    inner, per_call = 1, take(1)
+    inner = 1
+    per_call = take(1)
     while per_call * inner < SAMPLE_S and per_call * inner < effort.budget_s:
         inner = max(inner + 1, min(inner * 10, math.ceil(1.2 * SAMPLE_S / max(per_call, 1e-9))))
         per_call = take(inner)

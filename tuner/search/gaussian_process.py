@@ -16,13 +16,18 @@ from tuner.search.configurations import Codes, Floats, Pool, RowTable, Scope
 Array = npt.NDArray[np.float64]
 
 # Priors, of logarithms, chosen on synthetic spaces: a knob may matter much, little, or not at all.
-WIDTH_MEAN, WIDTH_SPREAD = 0.0, 1.5
-NOISE_MEAN, NOISE_SPREAD = math.log(1e-2), 1.0  # share of the variance that no knob explains
+WIDTH_MEAN = 0.0
+WIDTH_SPREAD = 1.5
+# share of the variance that no knob explains
+NOISE_MEAN = math.log(1e-2)
+NOISE_SPREAD = 1.0
 SCALE_COUNT = 2.0  # prior observations of variance 1
 STEPS = 20
 JITTER = 1e-6  # on the diagonal, for numerical stability in float32
-FIRST_STEP, LARGEST_STEP = 0.4, 1.0
-FASTER, SLOWER = 1.3, 0.5
+FIRST_STEP = 0.4
+LARGEST_STEP = 1.0
+FASTER = 1.3
+SLOWER = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +58,18 @@ def fit(squares: Array, values: Array) -> Widths:
     columns = len(squares)
     prior = np.array([*[WIDTH_MEAN] * columns, NOISE_MEAN])
     spread = np.array([*[WIDTH_SPREAD] * columns, NOISE_SPREAD])
-    now, step, before = prior.copy(), np.full(columns + 1, FIRST_STEP), np.zeros(columns + 1)
-    best, least = now, math.inf
+    now = prior.copy()
+    step = np.full(columns + 1, FIRST_STEP)
+    before = np.zeros(columns + 1)
+    best = now
+    least = math.inf
     for _ in range(STEPS):
         loss, slope = _loss(squares, values, now)
         loss += 0.5 * float((((now - prior) / spread) ** 2).sum())
         slope += (now - prior) / spread**2
         if loss < least:
-            best, least = now, loss
+            best = now
+            least = loss
         product = slope * before  # negative: the last step went beyond a minimum
         step = np.where(
             product > 0, np.minimum(step * FASTER, LARGEST_STEP), np.where(product < 0, step * SLOWER, step)
@@ -151,7 +160,8 @@ class GaussianProcess:
 
     def _take_in(self, before: _Taken, rows: list[int], codes: Codes) -> _Taken:
         """Returns the inverse factor extended by the rows after those of ``before``: block-wise Cholesky."""
-        start, count = len(before.rows), len(rows)
+        start = len(before.rows)
+        count = len(rows)
         squares = np.zeros((count - start, count))
         for column, pairs in enumerate(self._pairs):
             squares += pairs[codes[start:, column, None], codes[:, column]]

@@ -167,7 +167,8 @@ def start_row(task: SearchTask, rng: np.random.Generator) -> int:
     ]
     left = [strategy for strategy, count in enumerate(seen) if starts[strategy] + count < ends[strategy]]
     strategy = min(left, key=seen.__getitem__)
-    start, end = starts[strategy], ends[strategy]
+    start = starts[strategy]
+    end = ends[strategy]
     if seen[strategy]:
         rows = task.pool.draw(rng, DRAWN, start, end)
         table = task.table.part(rows)
@@ -275,7 +276,8 @@ class DemotedLast(AbstractMethod):
         for row, value in islice(pool.outcomes.items(), self._reported, None):
             search = self._search_of(row)
             search.pool.tell(search.number_of(row), value)
-        self._proposed, self._reported = len(pool.order), len(pool.outcomes)
+        self._proposed = len(pool.order)
+        self._reported = len(pool.outcomes)
         search = self._demoted if self._preferred.pool.is_exhausted else self._preferred
         return int(search.rows[search.method.choose(rng)])
 
@@ -351,7 +353,8 @@ def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseS
 
 
 def _trial(trial: StoredTrial, distributions: Distributions) -> FrozenTrial:
-    record, values = trial.record, parameters(trial.record.candidate)
+    record = trial.record
+    values = parameters(trial.record.candidate)
     attributes: dict[str, str | int] = {"trial": trial.id, "status": record.status}
     if trial.best_s is not None:
         attributes["reliability"] = trial.reliability.text

@@ -28,7 +28,8 @@ def encoded(machines: Iterable[Array]) -> str:
     if not levels:
         return ""
     is_known = ~np.isnan(levels)
-    total, count = np.where(is_known, levels, 0.0).sum(axis=0), is_known.sum(axis=0)
+    total = np.where(is_known, levels, 0.0).sum(axis=0)
+    count = is_known.sum(axis=0)
     digits = np.rint((len(DIGITS) - 1) * total / np.maximum(count, 1)).astype(int)
     return "".join(
         DIGITS[digit] if times else UNKNOWN
@@ -46,6 +47,7 @@ def decoded(text: str, rows: int) -> Array:
 
 def _levels(times_s: Array) -> Array:
     logs = np.log(times_s)
-    fastest, slow = np.nanmin(logs), np.nanquantile(logs, SLOW_QUANTILE)
+    fastest = np.nanmin(logs)
+    slow = np.nanquantile(logs, SLOW_QUANTILE)
     levels: Array = np.minimum(logs - fastest, slow - fastest) / ((slow - fastest) or 1.0)
     return levels

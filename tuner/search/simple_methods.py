@@ -26,7 +26,8 @@ class Evolution(AbstractMethod):
         parents = pool.fastest()[:POPULATION]
         if len(pool.order) < POPULATION or not parents:
             return int(pool.draw(rng, 1)[0])
-        codes, columns = self.task.table.codes, self.task.table.columns
+        codes = self.task.table.codes
+        columns = self.task.table.columns
         # a tournament of two: the smaller index is the faster row
         one, other = (parents[int(rng.integers(len(parents), size=2).min())] for _ in range(2))
         child = np.where(rng.random(len(columns)) < CROSSOVER, codes[other], codes[one])

@@ -39,7 +39,8 @@ class Forest:
     def predict(self, table: RowTable) -> tuple[Floats, Floats]:
         """Returns (mean, deviation) per configuration; deviation: by the trees' spread, leaves' variance."""
         total = np.zeros(len(table.codes), np.float32)
-        squares, within = np.zeros_like(total), np.zeros_like(total)
+        squares = np.zeros_like(total)
+        within = np.zeros_like(total)
         for tree, split_columns in enumerate(self.split_columns.tolist()):
             leaf = np.zeros(len(table.codes), np.intp)
             for level, column in enumerate(split_columns):
@@ -60,7 +61,8 @@ def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
     depth = DEPTH if table.columns else 0
     trees = np.arange(TREES)
     leaf = np.zeros((TREES, len(values)), np.intp)
-    split_columns, goes_right = [], []
+    split_columns = []
+    goes_right = []
     for level in range(depth):
         # random splits: the column of each, (trees, tried), and the side of each code, (trees, tried, codes)
         split, sides = _random_splits(table.columns, rng)
@@ -250,7 +252,8 @@ def prior_mean(task: SearchTask) -> Array | None:
     """
     if task.prior is None or np.isnan(task.prior).all():
         return None
-    rng, levels = np.random.default_rng(task.seed), task.prior.copy()
+    rng = np.random.default_rng(task.seed)
+    levels = task.prior.copy()
     known, unknown = (np.flatnonzero(np.isnan(levels) == is_unknown) for is_unknown in (False, True))
     if len(unknown):
         grown_from = rng.choice(known, min(len(known), MODELLED_LIMIT), replace=False)
@@ -294,7 +297,8 @@ class Surrogate:
         rows = rows_to_model(pool, len(pool.order), OBSERVED_LIMIT)
         values = standardized(pool, rows)
         widths = self._widths()
-        process, best = self._of(scope, widths), float(values.min())
+        process = self._of(scope, widths)
+        best = float(values.min())
         if self._prior is None:
             mean, deviation = process.posterior(rows, self._seen(rows), values)
             return log_expected_improvement(mean, deviation, best)

@@ -123,7 +123,8 @@ class Engine:
         self._visited_before: set[int] = set()  # basic blocks that ran between the last two saves
         self._saved: _State | None = None
         self._checksum: int | None = None  # of the memory when the threads first equalled ``_saved``
-        self._compared, self._save_at = 0, 1
+        self._compared = 0
+        self._save_at = 1
 
     def run(self, instructions: int) -> None:
         """Executes about ``instructions`` instructions, each counted once for lanes that run together."""
@@ -137,7 +138,8 @@ class Engine:
         once they only repeat themselves until other work writes to memory. Raises SimulationError for a
         fault of an instruction, a deadlock, and an endless loop (``STEPS_LIMIT``, ``SECONDS_LIMIT``).
         """
-        start_s, self._saved = self._clock(), None
+        start_s = self._clock()
+        self._saved = None
         while True:
             lanes = self._next()
             if lanes is None:
@@ -181,15 +183,19 @@ class Engine:
         """
         if self._is_async:
             return False
-        saved, self._compared = self._saved, self._compared + 1
+        saved = self._saved
+        self._compared = self._compared + 1
         threads = self._threads
         mine = _State(threads.basic_block.copy(), threads.status.copy(), {**self._resident.registers})
         if saved is not None and saved.equals(mine):
-            before, self._checksum = self._checksum, self._resident.spaces.checksum()
+            before = self._checksum
+            self._checksum = self._resident.spaces.checksum()
             return before == self._checksum
         if saved is None or self._compared >= self._save_at:
-            self._compared, self._save_at = 0, 1 if saved is None else 2 * self._save_at
-            self._saved, self._checksum = mine, None
+            self._compared = 0
+            self._save_at = 1 if saved is None else 2 * self._save_at
+            self._saved = mine
+            self._checksum = None
             self._visited, self._visited_before = set(), self._visited
         return False
 
@@ -205,7 +211,8 @@ class Engine:
         locations = [tuple(map(int, one.place.split(":"))) for one in ran if one.place]
         source = " (at line {}:{})".format(*min(locations)) if locations else ""
         repeat = "repeats" if len(lanes) == 1 else "repeat"
-        first, last = min(lines), max(lines)
+        first = min(lines)
+        last = max(lines)
         loop = f"line {first}" if first == last else f"lines {first} to {last}"
         who = self._resident.geometry.who(int(lanes[0]))
         return f"{who}{more} {repeat} {loop} of the PTX{source}"
@@ -237,7 +244,8 @@ class Engine:
         return lanes
 
     def _run_block(self, lanes: Bools) -> None:
-        resident, threads = self._resident, self._threads
+        resident = self._resident
+        threads = self._threads
         number = int(threads.basic_block[lanes.argmax()])
         self._visited.add(number)
         block = self._program[number]
@@ -404,11 +412,13 @@ class PreparedKernel:
         Threads that wait for ever raise nothing: stuck pauses are yielded without end. ``printed`` receives
         what the kernel prints, also before a fault. ``find`` looks up addresses that are in no argument.
         """
-        entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
+        entry = self.layout.kernel
+        cluster = cluster_of(self.layout.kernel)
         numbers = block_numbers(grid, blocks, cluster)
         global_ = GlobalMemory(self.layout.cell_bytes, *(() if find is None else (find,)))
         launch = self._launch(arguments, dynamic_shared_bytes, variables, global_, printed=printed)
-        counts, clusters = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block + cluster))
+        counts = ExecutionCounts()
+        clusters = max(1, LANES_LIMIT // math.prod(block + cluster))
         at_once = clusters * math.prod(cluster)
         waiting: list[Engine] = []
         for first in range(0, len(numbers), at_once):
@@ -424,8 +434,10 @@ class PreparedKernel:
                 yield from _resume(waiting)
         while waiting:
             yield from _resume(waiting)
-        conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
-        touched, text = launch.placement.global_.touched(), "".join(printed)
+        conflicts = launch.conflicts.conflicts()
+        hazards = launch.log.hazards()
+        touched = launch.placement.global_.touched()
+        text = "".join(printed)
         counted = (len(numbers), counts.instructions, conflicts, hazards)
         return Simulation(entry.name, *counted, text, touched, cluster)
 
@@ -438,7 +450,8 @@ class PreparedKernel:
         instructions: int = 4000,
     ) -> tuple[Access, ...]:
         """Simulates the beginning of a launch; returns a sample as ``program_accesses``; changes arrays."""
-        entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
+        entry = self.layout.kernel
+        cluster = cluster_of(self.layout.kernel)
         check_launch(entry, grid, block, arguments)
         sample = AccessSample()
         global_ = GlobalMemory(self.layout.cell_bytes)
@@ -519,7 +532,8 @@ def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[
     shared memory. All buffers initially hold zeros. Raises as ``simulate`` does.
     """
     arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
-    module, samples = parse(program.ptx), []
+    module = parse(program.ptx)
+    samples = []
     for launch in program.launches:
         maps = {each.name: tensor_of(each.layout, arrays[each.buffer]) for each in launch.tensor_maps}
         arguments = tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)

@@ -65,7 +65,8 @@ class EmptySpace:
 
     @property
     def _line(self) -> str:
-        space, text = self.space, self.constraint.text
+        space = self.space
+        text = self.constraint.text
         why = ", as it divides by zero" if _is_undefined(space, self.constraint) else ""
         return f"{text!r} leaves none of the {space.cartesian} combinations of strategy {space.strategy}{why}"
 

@@ -344,7 +344,8 @@ def _all(space: SearchSpace, pilot: _Sample, limit: int) -> Keys | None:
 
 def _sampled(walk: Walk, limit: int) -> _Sample:
     block = walk.root()
-    share, visits = 1.0, 0.0
+    share = 1.0
+    visits = 0.0
     if block is None:
         return _Sample(walk.keys.root()[:, :0], share, visits)
     for depth, step in enumerate(walk.steps):

@@ -106,7 +106,8 @@ class FeasibleSet:
         if not 0 <= row < self.rows:
             raise IndexError(f"row {row} of {self.rows}")
         which = int(np.searchsorted(self._ends, row, side="right"))
-        space, index = self.spaces[which], self.index[which]
+        space = self.spaces[which]
+        index = self.index[which]
         picks = index[row - (int(self._ends[which]) - len(index))]
         values = {knob.name: knob.choices[int(pick)] for knob, pick in zip(space.knobs, picks, strict=True)}
         return Candidate.of(space.strategy, values)
@@ -235,7 +236,8 @@ class FeasibleSet:
 
 
 def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int | None:
-    low, high = 0, len(index)
+    low = 0
+    high = len(index)
     for number, knob in enumerate(space.knobs):
         pick = knob.choices.index(values[knob.name])
         column = index[:, number]  # bisect, not searchsorted: that would copy a column whose type differs
@@ -259,7 +261,8 @@ def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
     row = feasible.row_of(candidate)
     if row is not None:
         return row
-    values, end = dict(candidate.choices), 0
+    values = dict(candidate.choices)
+    end = 0
     for space, index in zip(feasible.spaces, feasible.index, strict=True):
         end += len(index)
         if space.strategy == candidate.strategy and len(index):
@@ -329,7 +332,8 @@ class Projection:
         """
         if candidate.strategy != self._space.strategy or self._checks is None:
             return None
-        own, instead = dict(candidate.choices), dict(self._space.projection)
+        own = dict(candidate.choices)
+        instead = dict(self._space.projection)
         orders = tuple(_order(knob, own.get(knob.name), instead.get(knob.name)) for knob in self._space.knobs)
         picks = next(_Search(self._checks, orders).allowed([]), None)
         if picks is None:

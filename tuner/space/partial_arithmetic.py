@@ -62,7 +62,8 @@ def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
 
     Undefined for a zero divisor. Raises TypeError for text, OverflowError above 1024 bits or a float's range.
     """
-    a, b = _number(left.value, sign), _number(right.value, sign)
+    a = _number(left.value, sign)
+    b = _number(right.value, sign)
     undefined = _either(left.undefined, right.undefined)
     if sign in ("/", "//", "%"):
         is_zero = b == 0
@@ -174,7 +175,8 @@ def _wide_enough(
     sign: str, a: int | float | Column, b: int | float | Column
 ) -> tuple[int | float | Column, int | float | Column]:
     """Turns columns of int64 into Python integers where a result could exceed 64 bits."""
-    wide_a, wide_b = _widest(a), _widest(b)
+    wide_a = _widest(a)
+    wide_b = _widest(b)
     if sign == "**" and wide_a.bit_length() * wide_b > POWER_BITS_LIMIT:
         raise OverflowError(f"a power wider than {POWER_BITS_LIMIT} bits")
     result = {"*": wide_a * wide_b, "**": wide_a**wide_b if sign == "**" else 0}.get(sign, wide_a + wide_b)

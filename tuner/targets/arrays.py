@@ -173,7 +173,9 @@ class KernelArrays(Protocol):
 MARKS = 256  # random places of single-element changes, used cyclically; a power of two
 A_SHARE = 0.5  # of the numbers that change; the rest are in B
 COMPARED_ROWS = 64  # random rows of C that ``check_rows`` compares, some of each kind of extreme inputs
-BEGIN, END = 0, -1  # of an array's memory
+# of an array's memory
+BEGIN = 0
+END = -1
 SLACK_BYTES = 256  # of an array's memory: offsets of up to four alignments of 64 bytes
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
@@ -227,7 +229,8 @@ class ProblemArrays:
 
     @contextlib.contextmanager
     def guarded(self, *, at_end: bool) -> Iterator[None]:
-        timed, self._at = self._at, self._guarded[at_end]
+        timed = self._at
+        self._at = self._guarded[at_end]
         try:
             yield
         finally:
@@ -237,7 +240,8 @@ class ProblemArrays:
     def unevenly_placed(self, rng: np.random.Generator) -> Iterator[None]:
         places = len(self._like)
         steps = max(places, CACHE_LINE_BYTES // self._alignment(self._at.inputs[0]))
-        timed, self._at = self._at, self._placed_at(tuple(rng.permutation(steps)[:places].tolist()))
+        timed = self._at
+        self._at = self._placed_at(tuple(rng.permutation(steps)[:places].tolist()))
         try:
             yield
         finally:
@@ -298,7 +302,8 @@ class ProblemArrays:
 
     def check_rows(self, rng: np.random.Generator) -> None:
         """Compares 64 random rows of C; raises CandidateError(VERIFY), also for what is not finite."""
-        m, n = self.problem.rows, self.problem.sizes[1]
+        m = self.problem.rows
+        n = self.problem.sizes[1]
         c = self._at.output.array
         unwritten = not_finite(c)
         if unwritten:
@@ -353,7 +358,8 @@ class ProblemArrays:
         return Flip("A" if is_a else "B", row, column, *matrix)
 
     def compare_some_rows(self, rng: np.random.Generator) -> None:
-        m, n = self.problem.rows, self.problem.sizes[1]
+        m = self.problem.rows
+        n = self.problem.sizes[1]
         rows = min(m, max(1, GLANCE_ELEMENTS // n))
         first = int(rng.integers(m - rows + 1))
         verdict, worst = compare_rows(self._inputs, self._at.output.array, first, first + rows)

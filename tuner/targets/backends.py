@@ -136,7 +136,8 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     target = None if name == replay else backends.targets.get(name)
     if target is None and name != replay:
         names = (*backends.targets, replay)
-        error, meant = unknown_value("target", text, (AUTO, *names)), _meant(text, backends)
+        error = unknown_value("target", text, (AUTO, *names))
+        meant = _meant(text, backends)
         raise UsageError(error.message, f"did you mean {meant}?" if meant else error.hint)
     if target is None and not chip:
         return TargetName(name, detail)  # of a recording

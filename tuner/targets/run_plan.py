@@ -32,7 +32,8 @@ class MachineModel(InitialModel):
     machine: Machine
 
     def rows(self, feasible: FeasibleSet, resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-        problem, threads = self.settings.problem, self.settings.threads
+        problem = self.settings.problem
+        threads = self.settings.threads
         return initial_configurations(feasible, problem, self.machine, threads, resources)
 
 

@@ -108,7 +108,8 @@ def _by_onnxruntime(example: Example, threads: int) -> ModuleCall:
     names = [f"x{number}" for number in range(len(inputs))]
     torch.onnx.export(example.module, inputs, file, input_names=names, dynamo=True, verbose=False)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
     taken = {each.name for each in session.get_inputs()}
     feed = {name: each.numpy() for name, each in zip(names, inputs, strict=True) if name in taken}
@@ -161,7 +162,8 @@ RUNTIMES: Mapping[str, Runtime] = {
 
 
 SECONDS = 3.0  # of rounds; in each round every call runs for about 2 ms
-OURS, AGAIN = "tuner", "tuner again"
+OURS = "tuner"
+AGAIN = "tuner again"
 
 
 def timed_baselines(

@@ -80,7 +80,8 @@ def compile(  # noqa: A001 - as torch.compile
         exported = export_module(module, arguments, keywords, on_new=start_helpers)
         weights = ModuleWeights(module)
         function: Any = compile_on_host(exported.payload, db=db, threads=threads)
-    program, notes = TensorProgram(function, exported, weights), []
+    program = TensorProgram(function, exported, weights)
+    notes = []
     if isinstance(function, FusedFunction):
         notes.append(given_up_note(function.code.fusions))
         notes.append(loops_note([ExplainedFusion(each) for each in function.code.fusions]))

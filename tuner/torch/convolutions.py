@@ -66,7 +66,8 @@ class _Form:
 def _of_volumes(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, form: _Form) -> Any:
     x = pad(x, (0, 0, 0, 0, form.padding[0], form.padding[0]))
     filters, channels, depth, *window = weight.shape
-    step, gap = form.stride[0], form.dilation[0]
+    step = form.stride[0]
+    gap = form.dilation[0]
     planes = (x.shape[2] - gap * (depth - 1) - 1) // step + 1  # of the result; each is an image
     starts = range(0, gap * depth, gap)
     read = [x[:, :, start : start + step * (planes - 1) + 1 : step] for start in starts]
@@ -94,7 +95,9 @@ class _Read:
 
 
 def _transposed(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, form: _Form) -> Any:
-    dims, window, filters = len(form.stride), weight.shape[2:], weight.shape[1]
+    dims = len(form.stride)
+    window = weight.shape[2:]
+    filters = weight.shape[1]
     of_groups = weight.reshape(form.groups, -1, filters, *window).transpose(1, 2)
     flipped = of_groups.flip(tuple(range(3, 3 + dims)))  # group, filter, channel, window
     sizes = _sizes(x, window, form)
@@ -149,7 +152,8 @@ def _plain(
     form: _Form,
 ) -> list[torch.Tensor]:
     """Returns the result of each phase that reads the same pixels of x: by one convolution."""
-    dims, (groups, filters, channels) = len(counts), parts[0].shape[:3]
+    dims = len(counts)
+    (groups, filters, channels) = parts[0].shape[:3]
     gaps = [gap // math.gcd(step, gap) for step, gap in zip(form.stride, form.dilation, strict=True)]
     for at, (read, count, gap) in enumerate(zip(reads, counts, gaps, strict=True)):
         x = _along(x, 2 + at, read.first, count + gap * (read.taps - 1))
@@ -164,6 +168,7 @@ def _plain(
 
 def _along(x: torch.Tensor, dim: int, first: int, count: int) -> torch.Tensor:
     """Returns ``count`` elements from ``first`` on along a dimension: zeros outside of x."""
-    low, high = min(max(-first, 0), count), min(max(first + count - x.shape[dim], 0), count)
+    low = min(max(-first, 0), count)
+    high = min(max(first + count - x.shape[dim], 0), count)
     inside = x.narrow(dim, min(max(first, 0), x.shape[dim]), count - low - high)
     return pad(inside, [0, 0] * (x.dim() - 1 - dim) + [low, high]) if low or high else inside

@@ -26,7 +26,9 @@ from tuner.torch.pooling import adaptive_average_pool, adaptive_max_pool, averag
 from tuner.torch.products import sums_with_products
 from tuner.torch.rearrangements import block_diagonal, constant_pad, fold, roll
 
-GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
+# of the approximation by tanh
+GELU_SCALE = math.sqrt(2 / math.pi)
+GELU_CUBE = 0.044715
 ATEN = torch.ops.aten
 BYTES_PRODUCT = ATEN._int_mm.default  # noqa: SLF001 - the only product of i8
 COMPARISONS = (ATEN.eq, ATEN.ne, ATEN.lt, ATEN.le, ATEN.gt, ATEN.ge)
@@ -183,7 +185,8 @@ def _rounded(number: float, dtype: torch.dtype) -> float:
 
 def _wrapped(number: int, dtype: torch.dtype) -> int:
     """Returns the integer of a type that has the low bits of a number: of int8, 300 is 44."""
-    least, bits = int(torch.iinfo(dtype).min), int(torch.iinfo(dtype).bits)
+    least = int(torch.iinfo(dtype).min)
+    bits = int(torch.iinfo(dtype).bits)
     return (number - least) % (1 << bits) + least
 
 
@@ -255,10 +258,8 @@ def _bucketize(
         boundary = boundaries[middle.clamp(max=count - 1)]
         is_after = ~(boundary > x) if right else ~(boundary >= x)  # NaN is after all
         is_searched = low < high
-        low, high = (
-            torch.where(is_searched & is_after, middle + 1, low),
-            torch.where(is_searched & ~is_after, middle, high),
-        )
+        low = torch.where(is_searched & is_after, middle + 1, low)
+        high = torch.where(is_searched & ~is_after, middle, high)
     return low.to(torch.int32) if out_int32 else low
 
 
@@ -358,7 +359,8 @@ def _cumulative_product(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None 
 
 
 def _prefix_sums(x: torch.Tensor) -> torch.Tensor:
-    size, kind = x.shape[-1], x.dtype
+    size = x.shape[-1]
+    kind = x.dtype
     if size > PREFIX_BLOCK:
         blocks = -(-size // PREFIX_BLOCK)
         padded = torch.nn.functional.pad(x, (0, blocks * PREFIX_BLOCK - size))
@@ -433,7 +435,8 @@ def _shifted(shift: Any) -> Callable[..., Any]:
             if 0 <= y <= last:
                 return NotImplemented
             return shift(x, last) if is_right and dtype.is_signed else x ^ x
-        x, y = x.to(dtype), y.to(dtype)
+        x = x.to(dtype)
+        y = y.to(dtype)
         is_within = (y >= 0) & (y <= last)
         y = torch.where(is_within, y, last)
         for bit in range(last.bit_length()):  # by 1, 2, 4 and so on, where y has this bit
@@ -471,7 +474,8 @@ def _batch_norm(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Multiplies and adds a number per channel, as PyTorch's kernel: both numbers depend on weights alone."""
     wide = _wide(x)
-    mean, variance = mean.to(wide.dtype), variance.to(wide.dtype)
+    mean = mean.to(wide.dtype)
+    variance = variance.to(wide.dtype)
     scale = ATEN.div.Tensor(_like(wide, 1.0), torch.sqrt(variance + eps))
     scale = scale if weight is None else scale * weight.to(wide.dtype)
     shift = -(mean * scale) if bias is None else bias.to(wide.dtype) - mean * scale
@@ -503,7 +507,8 @@ def _group_norm(
     scale = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + eps)
     if x.shape[1] != groups:  # numbers of channels are none of a row: they scale after it
         wide = wide.reshape(*wide.shape[:2], x.shape[1] // groups, -1)
-        centred, scale = wide - mean.unsqueeze(-1), scale.unsqueeze(-1)
+        centred = wide - mean.unsqueeze(-1)
+        scale = scale.unsqueeze(-1)
     shape = (groups, -1, 1) if centred.dim() == 4 else (-1, 1)
     result = centred * (scale if weight is None else scale * _wide(weight).reshape(shape))
     result = result if bias is None else result + _wide(bias).reshape(shape)

@@ -54,7 +54,8 @@ class ModuleGraph:
     def of(cls, program: torch.export.ExportedProgram, tensors: tuple[torch.Tensor, ...]) -> "ModuleGraph":
         """Takes an exported graph; raises UsageError for one with graphs inside, such as of autocast."""
         by_name = {node.name: node for node in program.graph.nodes}
-        weights, inputs = {}, []
+        weights = {}
+        inputs = []
         for spec in program.graph_signature.input_specs:
             node = by_name.get(spec.arg.name)
             held = {**program.state_dict, **program.constants}.get(spec.target)
@@ -83,7 +84,9 @@ class ModuleGraph:
 
         What the module takes is a tensor for each of the returned nodes; it returns a tuple.
         """
-        graph, root, known = torch.fx.Graph(), torch.nn.Module(), dict[Node, Node]()
+        graph = torch.fx.Graph()
+        root = torch.nn.Module()
+        known = dict[Node, Node]()
         own = {*nodes, *self.weights, *self.constants}
         read = [each for node in (*nodes, *outputs) for each in (*node.all_input_nodes, node)]
         reads = tuple(dict.fromkeys(each for each in read if each not in own))
@@ -135,7 +138,8 @@ class Region:
     @property
     def text(self) -> str:
         """Returns operators and fusions: "max_pool2d (g2)"."""
-        first, last = self.fusions[0], self.fusions[-1]
+        first = self.fusions[0]
+        last = self.fusions[-1]
         return f"{self.ops} ({f'g{first}' if first == last else f'g{first} .. g{last}'})"
 
 

@@ -34,7 +34,9 @@ from tuner.torch.lowering import (
 from tuner.torch.packed_nibbles import with_unpacked_weights
 from tuner.torch.refusals import RANDOM, RefusedOperator, line_of, place_of
 
-TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
+# classes of values in torch.export's signatures
+TENSOR = "TensorArgument"
+CONSTANT = "ConstantArgument"
 # process-wide on purpose: torch.export keeps what it traces in variables of its modules, and torch.compile
 # holds this lock when it calls the backend
 TRACING = free_in_forks(compile_lock)
@@ -160,7 +162,8 @@ class LoweredProgram:
         Decompositions may rename weights. What is not a weight, by its memory, must be a constant, whose
         contents are in the key: torch-mlir converts booleans, so those of weights have other memory.
         """
-        names, constants = {*program.constants, *program.state_dict}, program.constants.values()
+        names = {*program.constants, *program.state_dict}
+        constants = program.constants.values()
         known = {bytes_of(each) for each in constants if isinstance(each, torch.Tensor)}
         has_truths = any(each.dtype is torch.bool for each in program.state_dict.values())
         is_sure = not has_truths and known.issuperset(data for _, data in self.data)
@@ -351,7 +354,8 @@ def _storage(node: torch.fx.Node) -> int | None:
 
 
 def _drop_constants(program: torch.export.ExportedProgram) -> None:
-    signature, graph = program.graph_signature, program.graph
+    signature = program.graph_signature
+    graph = program.graph
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     for node, spec in zip(placeholders, tuple(signature.input_specs), strict=True):
         if not _is_tensor(spec) and spec.kind.name == INPUT:
@@ -359,7 +363,8 @@ def _drop_constants(program: torch.export.ExportedProgram) -> None:
                 raise UsageError(STATIC)
             graph.erase_node(node)
             signature.input_specs.remove(spec)
-    end, specs = graph.output_node(), signature.output_specs
+    end = graph.output_node()
+    specs = signature.output_specs
     kept = zip(end.args[0], tuple(specs), strict=True)
     end.args = (tuple(each for each, spec in kept if _is_tensor(spec)),)
     specs[:] = [each for each in specs if _is_tensor(each)]
@@ -376,7 +381,8 @@ def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ..
 
 def _drop_unchanged_buffers(program: torch.export.ExportedProgram) -> None:
     """Drops new values of buffers that are the old ones, as of ``self.b = self.b.to(x.device)``; in place."""
-    signature, end = program.graph_signature, program.graph.output_node()
+    signature = program.graph_signature
+    end = program.graph.output_node()
     owners = signature.inputs_to_buffers
     kept = []
     for node, spec in zip(end.args[0], tuple(signature.output_specs), strict=True):

@@ -121,7 +121,8 @@ def _axes(
 ) -> list[_Axis]:
     axes = []
     for number in range(dims):
-        size, dim = x.shape[x.dim() - dims + number], x.dim() - dims + number
+        size = x.shape[x.dim() - dims + number]
+        dim = x.dim() - dims + number
         given = scales[number] if number < len(scales) else None
         count = int(size * given) if output_size is None and given is not None else output_size[number]
         if aligns_corners:
@@ -203,7 +204,8 @@ def _clamped(numbers: torch.Tensor, greatest: int) -> torch.Tensor:
 
 
 def _between_0_and_1(t: torch.Tensor) -> torch.Tensor:
-    zero, one = torch.zeros((), dtype=t.dtype), torch.ones((), dtype=t.dtype)
+    zero = torch.zeros((), dtype=t.dtype)
+    one = torch.ones((), dtype=t.dtype)
     return torch.where(t < 0, zero, torch.where(t > 1, one, t))
 
 
@@ -232,7 +234,8 @@ def _by_phases(
     """Sums taps where pixels q x factor + r of the result begin to read at pixel q or q - 1."""
     inner = [1] * (x.dim() - 1 - axis.dim)
     shape = [axis.size, axis.factor, *inner]
-    low, high = 1 - first, first + len(weights) - 1
+    low = 1 - first
+    high = first + len(weights) - 1
     ends = x.narrow(axis.dim, 0, 1), x.narrow(axis.dim, axis.size - 1, 1)
     padded = torch.cat([*[ends[0]] * low, x, *[ends[1]] * high], axis.dim)
     planes = [

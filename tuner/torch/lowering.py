@@ -98,7 +98,8 @@ def fold_uniform(graph: torch.fx.Graph) -> None:
             node.args = (node.args[0], float(node.args[1]), *node.args[2:])
         if not _is_followed(node, known):
             continue
-        shape, dtype = node.meta["val"].shape, node.meta["val"].dtype
+        shape = node.meta["val"].shape
+        dtype = node.meta["val"].dtype
         try:
             if node.target is LIKE:
                 result = torch.full(shape, node.args[1], dtype=dtype)
@@ -109,7 +110,8 @@ def fold_uniform(graph: torch.fx.Graph) -> None:
         if _is_uniform(result):
             number = result.reshape(-1)[0]
             known[node] = number.expand(shape)
-            node.target, node.args = ATEN.full.default, (list(shape), number.item())
+            node.target = ATEN.full.default
+            node.args = (list(shape), number.item())
             node.kwargs = {"dtype": dtype, "device": number.device, "pin_memory": False}
 
 
@@ -184,7 +186,8 @@ def promote_unsigned(program: torch.export.ExportedProgram) -> tuple[RefusedOper
 
 def _is_promoted(program: torch.export.ExportedProgram, node: torch.fx.Node) -> bool:
     target: Any = node.target
-    given, taken = _types([node]), _types(node.all_input_nodes)
+    given = _types([node])
+    taken = _types(node.all_input_nodes)
     if target in CONVERSIONS and torch.uint8 in given and any(each.is_floating_point for each in taken):
         _convert(program, node, torch.int32)  # wraps, where fptoui has no value
         return True

@@ -67,7 +67,11 @@ class Product:
         shapes = (self.m, self.k), (self.k, self.n), (self.m, self.n)
         a, b, c = (_tensor(self.element, *lead, *shape) for shape in shapes)
         row = _tensor(self.element, self.n)
-        arguments = [f"%a: {a}", *[f"%b: {b}"] * (not self.is_weight), *[f"%bias: {row}"] * self.has_bias]
+        arguments = [
+            f"%a: {a}",
+            *([f"%b: {b}"] if not self.is_weight else []),
+            *([f"%bias: {row}"] if self.has_bias else []),
+        ]
         weight = f"  %b = arith.constant dense_resource<weight> : {b}\n" if self.is_weight else ""
         body = PRODUCT.format(
             arguments=", ".join(arguments),
@@ -222,7 +226,7 @@ def _product(
     element = _element(name, a, b, *_listed(bias))
     is_weight = isinstance(b, torch.nn.Parameter)
     product = Product(element, a.shape[0], columns, a.shape[1], 0, bias is not None, is_weight)
-    inputs = [a, *[b.t() if is_transposed else b] * (not is_weight), *_listed(bias)]
+    inputs = [a, *([b.t() if is_transposed else b] if not is_weight else []), *_listed(bias)]
     return _run(product, inputs, b if is_weight else None, is_transposed=is_transposed)
 
 

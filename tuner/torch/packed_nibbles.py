@@ -74,7 +74,8 @@ def product_by_nibbles(
 
 def unpacked(packed: torch.Tensor) -> torch.Tensor:
     """Returns the integers, i8 from -8 to 7, of a weight that PyTorch packed; raises UsageError."""
-    rows, k = packed.shape[0], 2 * packed.shape[1]
+    rows = packed.shape[0]
+    k = 2 * packed.shape[1]
     parts = []
     for start in range(0, rows, BLOCK_ROWS * max(1, rows // BLOCK_ROWS)):
         part = packed[start : start + BLOCK_ROWS * max(1, rows // BLOCK_ROWS)]

@@ -179,8 +179,10 @@ def adaptive_max_pool(dims: int) -> Callable[..., Any]:
     def computed(x: torch.Tensor, output_size: list[int]) -> Any:
         if not x.is_floating_point() or math.prod(output_size) != 1 or x.numel() == 0:
             return NotImplemented
-        flat, shape = x.flatten(-dims), (*x.shape[:-dims], *[1] * dims)
-        most, numbers = flat.amax(-1, keepdim=True), torch.arange(flat.shape[-1])
+        flat = x.flatten(-dims)
+        shape = (*x.shape[:-dims], *[1] * dims)
+        most = flat.amax(-1, keepdim=True)
+        numbers = torch.arange(flat.shape[-1])
         first = torch.where(flat == most, numbers, flat.shape[-1]).amin(-1)
         last_nan = torch.where(flat != flat, numbers, -1).amax(-1)
         return most.reshape(shape), torch.where(last_nan < 0, first, last_nan).reshape(shape)

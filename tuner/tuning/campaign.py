@@ -84,7 +84,8 @@ def begin_campaign(
     columns += _shipped_columns(members, machine)
     settings = replace(settings, columns=tuple(dict.fromkeys(columns)), floors_s=floors_s)
     plan = _campaign_plan(members, plans, settings.columns, machine)
-    compiler, load = source.compiler(common.target), backends.load_average()
+    compiler = source.compiler(common.target)
+    load = backends.load_average()
     campaign_id = store.begin_campaign(settings, members, machine, compiler, __version__, load)
     return _session(
         store.campaign(campaign_id), plan, (), source, backends, store, interruption, observe, began_s
@@ -210,7 +211,8 @@ def _floors_s(
     rooflines: dict[tuple[str, int], Roofline] = {}  # by dtype and number of threads
     floors_s = []
     for each in members:
-        problem, threads = each.settings.problem, each.settings.threads
+        problem = each.settings.problem
+        threads = each.settings.threads
         try:
             if (problem.multiplied_dtype, threads) not in rooflines:
                 with interruption.waiting():
@@ -323,7 +325,8 @@ def measure_cells(
         finally:
             runner.close()
         store.extend_run(run.id, steps.progress.counts.proposed, None)
-        number, done = number + measured, done + measured
+        number = number + measured
+        done = done + measured
     return done
 
 
@@ -335,7 +338,8 @@ def _measure(
     in_campaign: int,  # number of the first cell in the campaign
     interruption: events.Interruption,
 ) -> int:
-    started_s, done = time.monotonic(), 0
+    started_s = time.monotonic()
+    done = 0
     seconds = steps.run.seconds or 0.0
     for cell in wanted:
         row = feasible.row_of(cell.candidate)

@@ -68,7 +68,8 @@ class CampaignSession:
         self._campaign = campaign
         self._plan = plan
         self._stored = stored
-        budget_s, problems = campaign.settings.budget_s, len(campaign.runs)
+        budget_s = campaign.settings.budget_s
+        problems = len(campaign.runs)
         is_timed = source.is_timed()
         self._before_s = before_s
         self._reserved_s = before_s
@@ -155,7 +156,8 @@ class CampaignSession:
             steps.lock_wait.end_in(budget_s - kept_s - used_s)
 
     def _final_effort(self, place: int) -> Effort:
-        budget_s, problems = self._campaign.settings.budget_s, len(self._campaign.runs)
+        budget_s = self._campaign.settings.budget_s
+        problems = len(self._campaign.runs)
         left_s = None
         if budget_s is not None:
             used_s = self._before_s + self._campaign.search_s + time.monotonic() - self._started_s
@@ -230,7 +232,8 @@ class CampaignSession:
 
     def _stored_trial(self, number: int) -> tuple[_Started, Candidate]:
         each = self._stored[number]
-        place, proposal = self._places[each.run], each.proposal
+        place = self._places[each.run]
+        proposal = each.proposal
         self._plan.samplers[place].replay(proposal.number, proposal.row)
         return _Started(place, proposal.number, proposal.row, proposal.candidate), each.column
 
@@ -238,8 +241,10 @@ class CampaignSession:
         suggestion = self._scheduler.suggest(number)
         if suggestion is None:
             return None
-        place, sampler = suggestion.problem, self._plan.samplers[suggestion.problem]
-        feasible, own_number = self._plan.feasible[place], self._taken[place]
+        place = suggestion.problem
+        sampler = self._plan.samplers[suggestion.problem]
+        feasible = self._plan.feasible[place]
+        own_number = self._taken[place]
         if suggestion.column is None:
             row = sampler.ask(own_number)
             if row is None:

@@ -171,7 +171,8 @@ def _task_of_file(space: RecordedSpace, task: TuningTask) -> TuningTask:
 
 
 def _of_file(space: RecordedSpace, task: TuningTask, settings: RunSettings) -> Known:
-    theirs, strategies = _task_of_file(space, task), _strategies(settings)
+    theirs = _task_of_file(space, task)
+    strategies = _strategies(settings)
     if space.problem is None and not any(each.strategy in strategies for each in space.feasible.spaces):
         found = ", ".join(each.strategy for each in space.feasible.spaces)
         raise UsageError(
@@ -215,7 +216,8 @@ def planned(
     """Returns settings with initial configurations, and the plan. Raises UsageError if none is feasible."""
     if settings.first is not None:
         return settings, source.plan(settings, machine)
-    task, earlier = TuningTask(settings.problem, machine, settings.threads), EarlierRuns(store)
+    task = TuningTask(settings.problem, machine, settings.threads)
+    earlier = EarlierRuns(store)
     warm_start_points = warm_points(task, earlier.known_tasks(settings, machine))
     shipped = _shipped_points(settings, machine)
     # a plan of a sampled space also contains those of these points that are feasible

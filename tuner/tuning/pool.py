@@ -47,10 +47,13 @@ def projected_pool(
 
 def _projected(of: PoolProblem, columns: tuple[Candidate, ...], machine: Machine, threads: int) -> _Projected:
     candidates: list[Candidate | None] = [None] * len(columns)
-    costs, is_demoted = np.full(len(columns), np.inf), np.zeros(len(columns), np.bool_)
+    costs = np.full(len(columns), np.inf)
+    is_demoted = np.zeros(len(columns), np.bool_)
     for space in of.spaces:
         projection = Projection(space)
-        applicable, picks = [], []  # columns, and the positions of their values among their knobs' choices
+        # columns, and the positions of their values among their knobs' choices
+        applicable = []
+        picks = []
         for number, column in enumerate(columns):
             candidate = projection.of(column) if column.strategy == space.strategy else None
             if candidate is not None:

@@ -146,11 +146,13 @@ def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:
 
     Relative to the fastest of a search on the problem, 0 to 1; problems without either time are left out.
     """
-    matrix, speeds = rule.matrix(), []
+    matrix = rule.matrix()
+    speeds = []
     rows = {each.problem: row for row, each in enumerate(rule.problems)}
     for choice in held_out_choices(matrix):
         row = rows[choice.problem]
-        time_s, best_s = matrix.times_s[row][choice.column], rule.problems[row].best_s
+        time_s = matrix.times_s[row][choice.column]
+        best_s = rule.problems[row].best_s
         if time_s is not None and best_s is not None:
             speeds.append(min(1.0, best_s / time_s))
     return tuple(sorted(speeds))
@@ -158,7 +160,9 @@ def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:
 
 def shipped_text(machine: Machine) -> str:
     """Returns in one sentence which shipped results a processor uses, for ``tuner targets``."""
-    own, files, peak = class_of(machine), [], ""
+    own = class_of(machine)
+    files = []
+    peak = ""
     for dtype in CPU_DTYPES:
         for threads in THREADS:
             shipped = shipped_rule(machine, dtype, threads)

@@ -232,7 +232,8 @@ class TuningSession:
     @property
     def _same_failure(self) -> Failure | None:
         """Returns the failure of all trials so far, ALIKE_LIMIT or more, of a run of one script of a user."""
-        progress, strategies = self._steps.progress, self._settings.strategies
+        progress = self._steps.progress
+        strategies = self._settings.strategies
         if len(strategies) != 1 or strategies[0].path is None or progress.alike < ALIKE_LIMIT:
             return None
         first = progress.first_outcome
@@ -254,7 +255,8 @@ class TuningSession:
             self._stored_s = elapsed_s
 
     def _final_effort(self) -> Effort:
-        budget_s, searched_s = self._settings.budget_s, self._searched_s()
+        budget_s = self._settings.budget_s
+        searched_s = self._searched_s()
         left_s = None if budget_s is None else budget_s - self._before_s - searched_s
         untimed = untimed_factor(self._settings.problem, self._steps.progress.best_s)
         return final_effort(searched_s, left_s, untimed=untimed)
@@ -407,7 +409,8 @@ def observe_load(run: runs.Run, source: Target, backends: Backends, observe: Obs
     """Reports, before anything is timed, if other programs or the hypervisor leave too few processors."""
     if not source.times_processors:
         return
-    load, usable = backends.present_load(), backends.processors().usable
+    load = backends.present_load()
+    usable = backends.processors().usable
     if is_pressed(load, min(usable, run.machine.physical_cores), run.settings.threads):
         observe(MachineBusy(run.id, load, usable))
 

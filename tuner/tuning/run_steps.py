@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 
 IN_THE_FINAL = "in the final re-measurement"  # how the reason begins of a trial that failed there
-WAIT_SHOWN_S, WAIT_SHOWN = 1.0, 0.05  # a wait for other tuners that a run reports: seconds, share of it
+# a wait for other tuners that a run reports: seconds, share of it
+WAIT_SHOWN_S = 1.0
+WAIT_SHOWN = 0.05
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,8 @@ class RunSteps:
     @property
     def runner_settings(self) -> RunnerSettings:
         """Returns the settings of a runner that reports what it waits for as events of the run."""
-        settings, observe = self.run.settings, self._observe
+        settings = self.run.settings
+        observe = self._observe
         return RunnerSettings(
             settings.threads,
             settings.workers,
@@ -248,13 +251,15 @@ class RunSteps:
 
     def store_outcome(self, number: int, bound: BoundRecord, elapsed_s: float) -> bool:
         """Stores and reports an outcome unless an earlier session stored it; returns whether it is new."""
-        progress, record = self.progress, bound.record
+        progress = self.progress
+        record = bound.record
         trial_id = progress.trial_ids[number]
         self._known.add(trial_id, record)
         if not progress.take(number, record):
             return False
         self._store.record(trial_id, record, bound.script.text, elapsed_s)
-        best, trust = progress.best, NOT_TIMED
+        best = progress.best
+        trust = NOT_TIMED
         if best is not None and isinstance(best.outcome, Measurement):
             trust = self._reliability_alone(best.outcome)
         self._observe(events.TrialDone(trial_id, number, record, progress.counts, best, elapsed_s, trust))
@@ -332,7 +337,8 @@ class RunSteps:
             self.set_roofline(roofline)
 
     def set_roofline(self, roofline: Roofline) -> None:
-        problem, trials = self.run.settings.problem, self._store.trials(TrialQuery(run=self.run.id))
+        problem = self.run.settings.problem
+        trials = self._store.trials(TrialQuery(run=self.run.id))
         times_s = [each.best_s for each in trials if each.best_s is not None]
         if times_s:
             l3_bytes = self.run.machine.l3_bytes
@@ -359,7 +365,8 @@ class RunSteps:
             self._observe(events.NoiseMeasured(final_times.noise))
 
     def _shipped_roofline(self) -> Roofline | None:
-        settings, budget_s = self.run.settings, self.run.settings.budget_s
+        settings = self.run.settings
+        budget_s = self.run.settings.budget_s
         if budget_s is None or budget_s >= SHORT_BUDGET_S or self.run.machine.chip:
             return None
         from tuner.tuning.pretuned import shipped_roofline  # loads YAML and pydantic

@@ -26,7 +26,8 @@ class TunedRun:
 
     def __repr__(self) -> str:
         """Returns one line: problem, target, status, numbers of trials, best trial."""
-        run, counts = self.run, self.counts
+        run = self.run
+        counts = self.counts
         return (
             f"TunedRun({run.id}: {run.settings.problem.key}, {run.settings.target}, {run.status}, "
             f"{counts.proposed} trials, {counts.failed} failed; best {self.best!r})"

@@ -27,7 +27,8 @@ from tuner.tuning.rule import ProblemSpaces
 from tuner.version import __version__
 
 MACHINE_CODES = 6  # configurations of a GPU that are compiled; each takes a second or two
-COST_MODEL, LISTED = "the cost model's first choice", "the initial configuration of the search-space file"
+COST_MODEL = "the cost model's first choice"
+LISTED = "the initial configuration of the search-space file"
 NOT_TIMED = "not tuned and not timed here"
 UNKNOWN_SPEED = "speed unknown: nothing was measured on {}"
 
@@ -152,7 +153,8 @@ def _by_shipped(settings: RunSettings, machine: Machine, plan: Plan, bind: Bind)
 
 
 def _by_model(machine: Machine, plan: Plan, bind: Bind) -> Iterator[_Pick]:
-    speed, feasible = UNKNOWN_SPEED.format(class_of(machine)), plan.feasible
+    speed = UNKNOWN_SPEED.format(class_of(machine))
+    feasible = plan.feasible
     seeds, listed = (map(feasible.candidate, rows) for rows in (plan.seeds({}), plan.first))
     for origin, candidates in ((COST_MODEL, seeds), (LISTED, (*listed, feasible.first_preferred))):
         for candidate in candidates:
@@ -163,7 +165,8 @@ def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind, predict: Pre
     """Returns the configurations that compile, by predicted cycles; without nvdisasm in their given order."""
     from tuner.targets.gpu.compiler import GpuCompiler  # loads MLIR
 
-    compiler, found = GpuCompiler(chip_of(settings.target.detail)), []
+    compiler = GpuCompiler(chip_of(settings.target.detail))
+    found = []
     for row in tuple(dict.fromkeys((*plan.first, *plan.seeds({}))))[:MACHINE_CODES]:
         candidate = plan.feasible.candidate(row)
         try:

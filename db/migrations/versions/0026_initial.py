@@ -9,11 +9,15 @@ revision = "0026"
 down_revision = None
 
 ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up INTEGER keys only
-INTEGER, BOOLEAN = sa.BigInteger(), sa.Boolean()
+INTEGER = sa.BigInteger()
+BOOLEAN = sa.Boolean()
 REAL: sa.Double[float] = sa.Double()
-TEXT, JSON, BYTES = sa.Text(), sa.JSON(), sa.LargeBinary()
+TEXT = sa.Text()
+JSON = sa.JSON()
+BYTES = sa.LargeBinary()
 MOMENT = sa.DateTime(timezone=True)
-EMPTY, ZERO = sa.text("''"), sa.text("0")
+EMPTY = sa.text("''")
+ZERO = sa.text("0")
 
 TABLES = sa.MetaData(
     naming_convention={

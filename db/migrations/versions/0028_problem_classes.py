@@ -13,7 +13,8 @@ from alembic import op
 revision = "0028"
 down_revision = "0027"
 
-QUANTIZED, CONSTANT = 'tuner.quantization = "', "tuner.constant = "
+QUANTIZED = 'tuner.quantization = "'
+CONSTANT = "tuner.constant = "
 NUMBERS = (
     "bytes",
     "channels",

@@ -168,7 +168,8 @@ def _space_lines(feasible: "FeasibleSet") -> Iterator[str]:
     if preferred < feasible.rows:
         late = feasible.rows - preferred
         yield f"  {preferred} meet all preferences; the other {late} are tried after them"
-    demoted, rejected = feasible.demoted(), feasible.rejected()
+    demoted = feasible.demoted()
+    rejected = feasible.rejected()
     for preference, count in _counted(demoted):
         yield f"  {count} come last by {preference}"
     about = "about " if feasible.is_estimate else ""
@@ -197,7 +198,8 @@ def targets(context: click.Context, as_json: bool) -> None:
     cross_compiled = (target.cross_compiled for target in known_targets if target.cross_compiled is not None)
     known = [(target.status(), target.tools()) for target in known_targets]
     known += [(REPLAY_STATUS, ""), *((target.status(), "") for target in cross_compiled)]
-    document, lines = [], []
+    document = []
+    lines = []
     for status, tools in known:
         available = "available" if status.is_available else "not available"
         reason = "; ".join(text for text in (status.reason, tools) if text)

@@ -136,7 +136,8 @@ def check(
     Example: tuner check best.mlir, or tuner check --baseline gate.json --record best
     """
     _require_one_subject(context, script, is_best=best, has_baseline=baseline is not None)
-    backends, limit = backends_of(context), parse_share(max_slowdown)
+    backends = backends_of(context)
+    limit = parse_share(max_slowdown)
     limits = SlowdownLimits.up_to(limit)
     if script is not None:
         code = _check_script(backends, script, libraries, limits, seed, as_json=as_json)
@@ -305,7 +306,8 @@ def _check_baseline(
 def _record(
     backends: "Backends", file: Path, arguments: tuple[str, ...], database: str | None, *, as_json: bool
 ) -> int:
-    entries, doubts = {}, {}
+    entries = {}
+    doubts = {}
     with open_known_store(database) as store:
         for trial in _trials(backends, store, arguments):
             try:
@@ -379,7 +381,8 @@ def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
 
 def gate_line(result: "GateResult") -> str:
     """Returns the result of a kernel as a progress line: status, slowdown or why none is printed, reason."""
-    slowdown, compared = "", result.compared
+    slowdown = ""
+    compared = result.compared
     if isinstance(compared, Comparable):
         slowdown = f" {compared.longer_text},"
     elif result.slowdown is not None:
@@ -413,7 +416,9 @@ def _escaped(text: str) -> str:
 
 
 def _entry_document(result: "GateResult") -> dict[str, Any]:
-    entry, slowdown, compared = result.entry, result.slowdown, result.compared
+    entry = result.entry
+    slowdown = result.slowdown
+    compared = result.compared
     return {
         "problem": entry.problem.key,
         "target": entry.target.text,

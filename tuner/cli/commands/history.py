@@ -165,7 +165,8 @@ def _print_more(shown: int, count: int, what: str, which: str) -> None:
 
 def _list_runs(query: RunQuery, database: str | None, listed: int | None, as_json: bool) -> None:
     with open_known_store(database) as store:
-        runs, info = store.matching_runs(query), store.info()
+        runs = store.matching_runs(query)
+        info = store.info()
         shown = tuple(tuned_run(store, run.id) for run in (runs if as_json else runs[:listed]))
     if as_json:
         print_json([listed_run_document(tuned) for tuned in shown])

@@ -63,7 +63,8 @@ def portfolio(
     """
     with open_existing_store(database) as store:
         found = _measured(store, backends_of(context), campaign, configs, stock)
-    in_sample, held_out = found.regret(), found.regret(held_out=True)
+    in_sample = found.regret()
+    held_out = found.regret(held_out=True)
     document = portfolio_document(found, in_sample, held_out)
     lines = [*_lines(found, in_sample, held_out)]
     if output is not None:
@@ -128,7 +129,8 @@ def _lines(found: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret") 
         problems = count_text(serving.count(column), "problem")
         yield f"  {number}  {problems}: {candidate.strategy} {knobs_text(candidate.choices)}"
     yield "problem: configuration, time, efficiency"
-    trusts, matrix = found.measured.reliability, found.measured.matrix
+    trusts = found.measured.reliability
+    matrix = found.measured.matrix
     times_s = dict(zip(matrix.problems, matrix.times_s, strict=True))
     for loss, name, index, trust in zip(in_sample.losses, found.names, serving, trusts, strict=True):
         time_s = None if index is None else times_s[loss.problem][index]

@@ -117,7 +117,8 @@ def report(
         print(page, end="")
         return
     write_atomically(output, page.encode())
-    size_bytes, problems = len(page.encode()), len(content.best)
+    size_bytes = len(page.encode())
+    problems = len(content.best)
     runs = [each.run.id for each in content.runs]
     shown = f"{count_text(len(runs), 'run')}, the best of {count_text(problems, 'problem')}"
     print_found(

@@ -228,9 +228,11 @@ def tune(
         context.exit(_print_untuned(context, backends, arguments, as_json=as_json))
     if resume is None:
         problem = popped_problem(context, arguments, EXAMPLE_SIZES)
-        settings, limit = run_settings(run_request(problem, **arguments), backends), None
+        settings = run_settings(run_request(problem, **arguments), backends)
+        limit = None
     else:
-        settings, limit = None, run_limit(arguments.pop("trials"), arguments.pop("budget"))
+        settings = None
+        limit = run_limit(arguments.pop("trials"), arguments.pop("budget"))
         require_no_arguments(context, arguments)
     opened = open_store if resume is None else open_known_store
     with opened(database) as store:

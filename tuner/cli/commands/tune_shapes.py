@@ -66,7 +66,8 @@ from tuner.tuning.events import Interruption
 
 BYTES_LIMIT = 4_000_000
 LINE_HINT = "a line of such a file: - {shape: 512x512x512, count: 12}"
-YAML, CSV = (".yaml", ".yml"), ".csv"
+YAML = (".yaml", ".yml")
+CSV = ".csv"
 TEXTS = {  # key -> default
     "op": "",  # by the number of sizes
     "dtype": "f32",
@@ -116,7 +117,8 @@ def _csv_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, objec
 
 
 def _yaml_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    document, lines = yaml.load(text, name), yaml.item_lines(text)
+    document = yaml.load(text, name)
+    lines = yaml.item_lines(text)
     if isinstance(document, dict) and document.keys() == {"shapes"}:
         document = document["shapes"]
     if not isinstance(document, list):
@@ -259,6 +261,6 @@ def _print(tuned: "TunedCampaign", as_json: bool, database: str | None, *, is_on
     print_found(as_json, campaign_document(tuned), *lines)
     print_stored(database)
     if tuned.is_interrupted:
-        on_fleet = " --fleet" * is_on_fleet
+        on_fleet = " --fleet" if is_on_fleet else ""
         print_interrupted(f"tuner tune --resume campaign:{tuned.campaign.id}{on_fleet}{named}")
     return exit_code(tuned)

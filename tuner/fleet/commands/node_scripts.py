@@ -170,7 +170,7 @@ def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: 
     before it. Raises UsageError for fewer than 1 node or core, and texts of several lines.
     """
     # exclusive use of the GPU or machine on which a node measures
-    exclusive = ("--gres=gpu:1",) if command.needs_gpu else ("--exclusive",) * command.has_device
+    exclusive = ("--gres=gpu:1",) if command.needs_gpu else (("--exclusive",) if command.has_device else ())
     directives = (
         "--job-name=tuner-fleet",
         "--output=tuner-fleet-%A_%a.log",

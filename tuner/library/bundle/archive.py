@@ -131,7 +131,8 @@ def _trial(blobs: "_Blobs", entry: Any, place: str) -> PendingTrial:
     trial = decode(PendingTrial, entry, place)
     named = trial.program
     try:
-        ptx, script = blobs.text(named.ptx, place), blobs.text(trial.script_text, place)
+        ptx = blobs.text(named.ptx, place)
+        script = blobs.text(trial.script_text, place)
     except UnicodeDecodeError as error:
         raise UsageError(f"{place}: found PTX or a script that is not text: {error}") from error
     if hashlib.sha256(script.encode()).hexdigest() != trial.script_sha256:

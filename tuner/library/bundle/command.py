@@ -36,7 +36,10 @@ from tuner.runtime.timing_lock import LockWait, TimingLock, holder_text
 from tuner.version import __version__
 
 DEFAULT_SECONDS = 300.0
-DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+DONE = 0
+FAILED = 1
+MISUSED = 2
+INTERRUPTED = 130
 EXAMPLE = "Example: tuner measure --bundle pending.bundle --seconds 300"
 NO_BUNDLE = "measure: --bundle FILE is missing; a full installation of tuner can do without it"
 
@@ -71,11 +74,14 @@ def main(options: list[str]) -> int:
         if "--debug" in options:
             traceback.print_exc()
         if isinstance(error, TunerError):
-            line, hint = error.message, error.hint
+            line = error.message
+            hint = error.hint
         elif isinstance(error, OSError):
-            line, hint = str(error), ""
+            line = str(error)
+            hint = ""
         else:
-            line, hint = f"defect: {type(error).__name__}: {error}", "--debug shows where"
+            line = f"defect: {type(error).__name__}: {error}"
+            hint = "--debug shows where"
         _report(error_lines(line, hint))
         return MISUSED if isinstance(error, UsageError) else FAILED
 

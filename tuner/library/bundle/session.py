@@ -157,7 +157,8 @@ class MeasuringSession:
             return None
         measured = measured_trial(trial, evaluated)
         self._keep(measured)
-        counts, is_measured = self._counts, isinstance(measured.outcome, Measurement)
+        counts = self._counts
+        is_measured = isinstance(measured.outcome, Measurement)
         self._counts = replace(
             counts,
             measured=counts.measured + is_measured,

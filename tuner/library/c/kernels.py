@@ -179,7 +179,8 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, prefix: str, function:
         raise TunerError(f"trial {entry.trial}: {problem.key}: {error}") from error
     target = code_target(problem, entry.machine, instructions_needed(artifact.host_code))
     name = f"{prefix}{problem.dtype}_{problem.layout}_{problem.shape}_"
-    of_input, of_output = problem.input_bytes, problem.output_bytes
+    of_input = problem.input_bytes
+    of_output = problem.output_bytes
     shares = []
     for partition in artifact.partitions:
         elements = element_offsets(problem, partition)
@@ -220,7 +221,7 @@ class GpuImage:
     @property
     def hexadecimal(self) -> str:
         """Returns the bytes as lines of a C initializer; PTX gets the zero byte that the driver asks for."""
-        content = self.content + b"\0" * self.is_ptx
+        content = self.content + (b"\0" if self.is_ptx else b"")
         lines = (content[at : at + LINE_BYTES] for at in range(0, len(content), LINE_BYTES))
         return "\n".join("".join(f"{byte:#04x}," for byte in line) for line in lines)
 

@@ -40,7 +40,9 @@ from tuner.targets.cpu.compiler import CpuCompiler
 
 ALIGNMENT = 64  # bytes: where an array begins in the packed weights
 TRANSPOSED = (1, 0)  # the order of a packing whose rows go through K, or through groups
-SIGN_OF_BYTE, SIGNS_OF_NIBBLES = 0x80, 0x88  # bits that are flipped where integers are packed as unsigned
+# bits that are flipped where integers are packed as unsigned
+SIGN_OF_BYTE = 0x80
+SIGNS_OF_NIBBLES = 0x88
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class PackedArray:
 
     @cached_property
     def _shape(self) -> tuple[int, int, int, int]:
-        rows, columns = self.weight.rows, self.n
+        rows = self.weight.rows
+        columns = self.n
         is_by_columns = self.packing.order == TRANSPOSED
         return packed_shape((columns, rows) if is_by_columns else (rows, columns), self.packing)
 
@@ -154,7 +157,8 @@ PORTABLE_EPILOGUES = (NONE, "bias_relu")  # that templates/constant.c.j2 compute
 def packed_name(problem: PackedProblem, prefix: str) -> str:
     """Returns the name of a problem's function: ``tuner_quantized_matmul_1x64x128_f32_i4_g32_f16``."""
     dtype = f"{problem.dtype}_to_{problem.output}" if problem.output else problem.dtype
-    shape, weights = problem.shape, problem.weights.replace("-", "_")
+    shape = problem.shape
+    weights = problem.weights.replace("-", "_")
     if problem.format is not None:
         return f"{prefix}_{QUANTIZED}_{shape}_{dtype}_{weights}"
     epilogue = f"_{problem.epilogue}" if problem.after_product.steps else ""
@@ -194,7 +198,8 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str
 
 def _arrays(problem: PackedProblem, packings: tuple[WeightPacking | None, ...]) -> tuple[PackedArray, ...]:
     """Returns the packed arrays of a problem; () where C code cannot follow a packing."""
-    n, weights = problem.sizes[1], _weights(problem)
+    n = problem.sizes[1]
+    weights = _weights(problem)
     is_quantized = problem.format is not None
     found: list[PackedArray] = []
     end = 0
@@ -218,5 +223,5 @@ def _weights(problem: PackedProblem) -> tuple[PackedWeight, ...]:
     return (
         PackedWeight("b", "i8", k, is_transposed=True),
         PackedWeight("scales", format_.scale_dtype, format_.groups(k), is_transposed=True),
-        *[points] * format_.has_zero_points,
+        *([points] if format_.has_zero_points else []),
     )

@@ -91,10 +91,11 @@ def _templates() -> jinja2.Environment:
 
 def parameters(function: CFunction, *, has_batch: bool = True) -> str:
     """Returns the parameters of a function: pointers to its arrays, then the sizes."""
-    source, result = function.input_type, function.output_type
+    source = function.input_type
+    result = function.output_type
     pointers = [f"const {source} *a", f"const {source} *b"]
     pointers += [f"const {result} *{argument.name}" for argument in function.epilogue.arguments]
-    sizes = ["batch"] * (function.is_batch and has_batch) + ["m", "n", "k"]
+    sizes = (["batch"] if function.is_batch and has_batch else []) + ["m", "n", "k"]
     return ", ".join((*pointers, f"{result} *c", *(f"int64_t {size}" for size in sizes)))
 
 
@@ -111,7 +112,8 @@ def packed_parameters(kernel: PackedKernel) -> str:
 
 def array_initializer(array: PackedArray) -> str:
     """Returns the C initializer of a ``struct packed_array``."""
-    packing, slots = array.packing, ", ".join(map(str, array.slots or (0,)))
+    packing = array.packing
+    slots = ", ".join(map(str, array.slots or (0,)))
     numbers = (array.offset, array.bytes, array.weight.rows, array.steps, packing.columns, packing.interleave)
     others = (*array.strides, array.element_bytes, array.flip, int(bool(array.slots)))
     return f"{{{', '.join(map(str, (*numbers, *others)))}, {{{slots}}}}}"
@@ -137,7 +139,8 @@ def gpu_provenance(kernel: GpuKernel) -> str:
 
 def provenance(kernel: CpuKernel | PackedKernel) -> str:
     """Returns where a kernel comes from, in a line: sizes, threads, time, baseline, instructions, trial."""
-    entry, count = kernel.entry, kernel.threads
+    entry = kernel.entry
+    count = kernel.threads
     parts = [
         entry.problem.shape,
         f"{count} threads" if count > 1 else "",
@@ -177,7 +180,7 @@ def epilogue_lines(function: CFunction, c_type: str, as_type: dict[str, str], ro
 def gpu_parameters(function: CFunction) -> str:
     """Returns the parameters of a function on a GPU: addresses of its arrays, the sizes, the stream."""
     addresses = function.names
-    sizes = ["batch"] * function.is_batch + ["m", "n", "k"]
+    sizes = (["batch"] if function.is_batch else []) + ["m", "n", "k"]
     types = (*(f"uint64_t {each}" for each in addresses), *(f"int64_t {each}" for each in sizes))
     return ", ".join((*types, "void *stream"))
 
@@ -351,12 +354,17 @@ def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> 
 # ABI, ELF-64.
 
 ELF_64_LITTLE = b"\x7fELF\x02\x01"
-SECTION_TABLE_AT, SECTION_COUNT_AT = 0x28, 0x3C  # e_shoff, e_shnum
+# e_shoff, e_shnum
+SECTION_TABLE_AT = 0x28
+SECTION_COUNT_AT = 0x3C
 SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
 SYMBOL_TABLE = 2  # SHT_SYMTAB
 OTHER_AT = 5  # offset of st_other in a symbol
-LOCAL, UNDEFINED, HIDDEN = 0, 0, 2  # STB_LOCAL, SHN_UNDEF, STV_HIDDEN
+# STB_LOCAL, SHN_UNDEF, STV_HIDDEN
+LOCAL = 0
+UNDEFINED = 0
+HIDDEN = 2
 
 
 def with_hidden_symbols(code: bytes) -> bytes:

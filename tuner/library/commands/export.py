@@ -244,7 +244,8 @@ def _export_untuned(context: click.Context, output: Path | None, *, as_json: boo
     )
     backends = backends_of(context)
     choice = untuned_choice(run_settings(request, backends), backends, is_stock=params["is_stock"])
-    script, ops = choice.script.text, custom_ops(choice.script.text)
+    script = choice.script.text
+    ops = custom_ops(choice.script.text)
     file = Path("best.mlir") if output is None else output
     text = script_with_header(script, choice.provenance, ops, file.name, source_file(file).name)
     if output is not None:
@@ -282,7 +283,7 @@ def _print_commands(trial: StoredTrial, form: str, script: Path | None, *, has_s
     if form != "script" or script is None or not script.is_file():
         return
     is_portable = not custom_ops(trial.script_text)
-    for file, is_stock in ((script, is_portable), *[(stock_file(script), True)] * has_stock):
+    for file, is_stock in ((script, is_portable), *([(stock_file(script), True)] if has_stock else [])):
         print(f"run {file.name} by:\n  {_run_command(file, is_stock=is_stock)}", file=sys.stderr)
 
 
@@ -398,7 +399,8 @@ def _require_replaceable(output: Path) -> None:
 
 def _clear_earlier(output: Path, trial: int, *, has_stock: bool) -> None:
     """Removes the stock script of an earlier export next to ``output``; names another trial's JSON."""
-    stock, document = stock_file(output), output.with_suffix(".json")
+    stock = stock_file(output)
+    document = output.with_suffix(".json")
     if not has_stock and stock.is_file() and is_exported(stock.read_text(errors="replace")):
         for path in (source_file(stock), provenance_file(stock), stock):
             path.unlink(missing_ok=True)
@@ -436,7 +438,8 @@ def export_runs_as_t4(
     as_json: bool,
 ) -> None:
     """Writes all trials of each run into a folder, a T4 file per run, since T4 has one problem per file."""
-    operation, names = context.params["operation"], set(context.params) - set(OF_RUNS)
+    operation = context.params["operation"]
+    names = set(context.params) - set(OF_RUNS)
     narrowing = [*([] if operation is None else [operation]), *settings_given(context, names)]
     if narrowing:
         option = "--campaign" if campaign is not None else "--run"
@@ -532,7 +535,7 @@ def export_library(
     for path in paths:
         print(f"wrote {path}", file=sys.stderr)
     noted = "not timed" if found.entries[0].machine.chip else "left out, or not by the fastest script"
-    see_notes = f"; {len(found.notes)} {noted}, see the notes" * bool(found.notes)
+    see_notes = f"; {len(found.notes)} {noted}, see the notes" if found.notes else ""
     print(f"exported {count_text(len(found.entries), 'problem')}{see_notes}", file=sys.stderr)
     if as_json:
         print_json(_document(form, paths, found))

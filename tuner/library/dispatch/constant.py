@@ -48,7 +48,9 @@ class ConstantMatmul:
                 "b: found no matrix of float32 or float64 numbers, allowed a numpy array of those"
             )
         self._b = np.array(b, order="C")
-        self._backends, self._db, self._threads = backends, db, threads
+        self._backends = backends
+        self._db = db
+        self._threads = threads
         self._by_rows: dict[int, Product] = {}
         self._lock = reentrant_lock()
 

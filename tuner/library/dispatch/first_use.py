@@ -83,7 +83,8 @@ class KernelCall:
     def __init__(self, problem: Problem, kernel: LoadedKernel, otherwise: Otherwise) -> None:
         self._problem = problem
         self._otherwise = otherwise
-        self._shape, self._dtype = problem.c_shape, output_dtype(problem)
+        self._shape = problem.c_shape
+        self._dtype = output_dtype(problem)
         self._mask = 0 if problem.align == "any" else int(problem.align) - 1
         is_single = len(kernel.partitions) == 1
         self._single = AddressCall(kernel) if is_single else None
@@ -103,7 +104,9 @@ class KernelCall:
             result = out
         else:
             return self._otherwise(a, b, out, OUT)
-        at_a, at_b, at_c = address_of(a), address_of(b), address_of(result)
+        at_a = address_of(a)
+        at_b = address_of(b)
+        at_c = address_of(result)
         if (at_a | at_b | at_c) & self._mask:
             return self._otherwise(a, b, out, MISALIGNED.format(self._mask + 1))
         if self._single is not None:

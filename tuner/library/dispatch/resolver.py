@@ -32,7 +32,8 @@ from tuner.targets.backends import Backends
 from tuner.tuning.pretuned import shipped_picks
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, read_rule
 
-FIRST_USE, SHIPPED = "first use", "shipped"
+FIRST_USE = "first use"
+SHIPPED = "shipped"
 BASELINE = "baseline"
 SOURCES = (TUNED, SAME_WEIGHTS, FIRST_USE, SHIPPED, MODEL, BASELINE)
 

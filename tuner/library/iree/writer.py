@@ -35,7 +35,9 @@ from tuner.version import __version__
 # default, 8 x 32 was the fastest (docs/decisions/libraries.md). So an entry's knobs are one proposal of
 # several, and times in IREE's runtime decide.
 
-ROWS, COLUMNS = 8, 32  # of the register tile that was the fastest
+# of the register tile that was the fastest
+ROWS = 8
+COLUMNS = 32
 BLOCKS = ((64, 64), (128, 128), (128, 256), (64, 512))  # rows, columns of C that a thread computes at a time
 STEPS = (1, 4, 16)  # of k, in one iteration of the innermost loop
 MOST = 12  # configurations of one problem: each is compiled in one to two seconds
@@ -83,7 +85,9 @@ def configurations_for(entry: LibraryEntry) -> tuple[IreeConfiguration, ...]:
 def _of_knobs(entry: LibraryEntry) -> Iterator[IreeConfiguration]:
     m, n, _ = entry.problem.sizes
     blocks = (entry.size("block_m") or m, entry.size("block_n") or n)
-    rows, columns, step = entry.size("tile_m"), entry.size("tile_n"), entry.size("unroll_k") or 1
+    rows = entry.size("tile_m")
+    columns = entry.size("tile_n")
+    step = entry.size("unroll_k") or 1
     if rows and columns:
         yield IreeConfiguration(blocks, (rows, columns), step)
     yield IreeConfiguration(blocks, (ROWS, COLUMNS), step)
@@ -124,7 +128,8 @@ def program_of(problem: Problem) -> str:
 # Format: https://iree.dev/reference/tuning. The attributes are those of one version of the compiler.
 
 APPLIED = "__tuning_spec_applied__"  # on each operation that a spec configured
-OP, PARAM = "!transform.any_op", "!transform.any_param"
+OP = "!transform.any_op"
+PARAM = "!transform.any_param"
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,8 @@ def spec_text(entries: tuple[SpecEntry, ...], header: tuple[str, ...] = ()) -> s
 
 def _matcher(number: int, entry: SpecEntry) -> str:
     problem = entry.problem
-    source, sums = problem.stored_dtype, problem.accumulator
+    source = problem.stored_dtype
+    sums = problem.accumulator
     extents = (("batch", list(problem.lead)), *zip("mnk", ([size] for size in problem.sizes), strict=True))
     sizes = "\n".join(
         f"    transform.iree.match.dims_equal %{name}, {size} : !transform.param<i64>"
@@ -220,7 +226,8 @@ class IreeCompiler:
 
     def _run(self, program: str, spec: str, options: tuple[str, ...]) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
-            source, output = Path(folder) / "program.mlir", Path(folder) / "program.out"
+            source = Path(folder) / "program.mlir"
+            output = Path(folder) / "program.out"
             source.write_text(program)
             if spec:
                 file = Path(folder) / "spec.mlir"
@@ -351,7 +358,8 @@ def select(
 
 
 def _loaded(compiler: IreeCompiler, problem: Problem, configuration: IreeConfiguration) -> IreeProduct | None:
-    spec, program = spec_text((SpecEntry(problem, configuration, ""),)), program_of(problem)
+    spec = spec_text((SpecEntry(problem, configuration, ""),))
+    program = program_of(problem)
     try:
         if not compiler.applied(program, spec):
             return None

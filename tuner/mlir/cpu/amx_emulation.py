@@ -30,8 +30,11 @@ from tuner.mlir.ir.building import (
 from tuner.mlir.ir.reading import walk, walk_where
 
 TILE = "!x86.amx.tile<"
-ZERO, LOAD, STORE = "x86.amx.tile_zero", "x86.amx.tile_load", "x86.amx.tile_store"
-MULTIPLY_FLOATS, MULTIPLY_INTEGERS = "x86.amx.tile_mulf", "x86.amx.tile_muli"
+ZERO = "x86.amx.tile_zero"
+LOAD = "x86.amx.tile_load"
+STORE = "x86.amx.tile_store"
+MULTIPLY_FLOATS = "x86.amx.tile_mulf"
+MULTIPLY_INTEGERS = "x86.amx.tile_muli"
 K_GROUP_BITS = 32  # of adjacent elements along K, two bf16 or four i8: a K group, as in cpu_ops.vnni_packing
 
 
@@ -66,7 +69,8 @@ def _replace(function: Op) -> None:
 
 
 def _read(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
-    tile, line = zero(kind), _line_kind(kind)
+    tile = zero(kind)
+    line = _line_kind(kind)
     for number in range(ir.VectorType(kind).shape[0]):
         element = ir.MemRefType(buffer.type).element_type
         bits = line.shape[0] * _bits(line.element_type)

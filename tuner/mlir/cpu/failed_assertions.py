@@ -31,8 +31,12 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.reading import walk
 
-CALL, RETURN = "llvm.call", "llvm.return"
-PUTS, ABORT, ALLOCATE, FREE = "puts", "abort", "malloc", "free"
+CALL = "llvm.call"
+RETURN = "llvm.return"
+PUTS = "puts"
+ABORT = "abort"
+ALLOCATE = "malloc"
+FREE = "free"
 
 
 def return_failed_assertions(module: ir.Module, entry: str) -> bool:

@@ -9,7 +9,8 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.pipeline import EXPORTED, NO_BUILTINS
 from tuner.mlir.ir.reading import walk_where
 
-FUNCTION, GLOBAL = "llvm.func", "llvm.mlir.global"
+FUNCTION = "llvm.func"
+GLOBAL = "llvm.mlir.global"
 PASSTHROUGH = "passthrough"
 
 

@@ -76,7 +76,8 @@ def leave_one_op_in_masks(module: ir.Module) -> None:
         mask.erase()
 
 
-READ, WRITE = "vector.transfer_read", "vector.transfer_write"
+READ = "vector.transfer_read"
+WRITE = "vector.transfer_write"
 
 
 def unmask_truths(module: ir.Module) -> None:

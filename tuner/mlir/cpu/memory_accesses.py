@@ -147,7 +147,9 @@ WHOLE_READS = {"vector.gather": (0,), "x86.amx.tile_load": (0,), "memref.copy": 
 WHOLE_WRITES = {"vector.scatter": (0,), "x86.amx.tile_store": (0,), "memref.copy": (1,)}
 NO_ACCESS = (*ALLOCATIONS, *VIEWS, "memref.dealloc", "memref.dim", "memref.prefetch")
 PURE_DIALECTS = ("arith.", "math.", "vector.", "index.", "ub.", "x86.", "amx.", "complex.")
-INTRINSIC, NAME = "llvm.call_intrinsic", "intrin"  # operation and its attribute
+# operation and its attribute
+INTRINSIC = "llvm.call_intrinsic"
+NAME = "intrin"
 PURE_INTRINSICS = ("llvm.x86.avx512.vpdpbusd.", "llvm.x86.avx512.permvar.")  # beginnings of names
 STRUCTURE = ("scf.for", "scf.if", "scf.yield")
 MAP = "permutation_map"

@@ -6,7 +6,8 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import branch, create, for_each, is_less, size_of, total, value
 from tuner.mlir.ir.reading import walk
 
-PACK, UNPACK = "linalg.pack", "linalg.unpack"
+PACK = "linalg.pack"
+UNPACK = "linalg.unpack"
 PADDING = 2  # operand of a pack with a padding value
 
 

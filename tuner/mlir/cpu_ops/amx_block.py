@@ -128,7 +128,8 @@ class _AmxMatmul:
         a = KGroupSource(matmul.a, matmul.layout != "tn")
         b = KGroupSource(matmul.b, matmul.layout == "nt")
         columns = matmul.columns()
-        k_steps, panels = -(-matmul.k // a.depth), columns.steps(K_GROUPS * tiles_n)
+        k_steps = -(-matmul.k // a.depth)
+        panels = columns.steps(K_GROUPS * tiles_n)
         tiles = None if weight else amx_packing.PackedTiles.of(b, panels, k_steps, tiles_n)
         packed_a = amx_packing.PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
         has_edge = matmul.m % K_GROUPS or columns.rests(K_GROUPS)
@@ -142,7 +143,8 @@ class _AmxMatmul:
 
     def build(self) -> None:
         """Creates the loops over strips of rows of A; a narrower last strip shares the code that packs A."""
-        height, m = self.tiles_m * K_GROUPS, self.matmul.m
+        height = self.tiles_m * K_GROUPS
+        m = self.matmul.m
         if m <= height or m % height == 0:
             in_steps(BlockExtent(m), height, lambda number, rows: self._strip(number, BlockExtent(rows)))
             return
@@ -193,7 +195,8 @@ class _AmxMatmul:
             if self.fetches and isinstance(self.packed_b, amx_packing.WeightTiles):
                 strips = BlockExtent(self.matmul.m).steps(self.tiles_m * K_GROUPS)
                 self.packed_b.fetch(total(panel, index(1)), step, strip, -(-K_GROUPS // strips), self.tiles_n)
-            name, totals = MULTIPLY[self.matmul.element], list(sums)
+            name = MULTIPLY[self.matmul.element]
+            totals = list(sums)
             for j in range(across):  # a tile of B is used up before the next is loaded
                 of_b = self.packed_b.load(self._kind, row, j)
                 for number in range(j, len(sums), across):
@@ -224,7 +227,8 @@ class _AmxMatmul:
 
     def _load_a(self, first: Value, tile: int, step: Value) -> Value:
         if self.packed_a is None:
-            row, column = plus(first, K_GROUPS * tile), times(step, self.a.depth)
+            row = plus(first, K_GROUPS * tile)
+            column = times(step, self.a.depth)
             return amx_packing.tile_load(self._kind, self.a.buffer, row, column)
         row = plus(self.packed_a.row(index(0), step), K_GROUPS * tile)
         return amx_packing.tile_load(self._kind, self.packed_a.memory, row, index(0))

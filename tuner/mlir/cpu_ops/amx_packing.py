@@ -133,7 +133,8 @@ def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, 
 
     Masks of 8-bit and 16-bit elements need AVX512, which every processor with AMX has.
     """
-    steps, width = BlockExtent(k), source.k_groups if source.is_along_k else vectors * source.k_groups
+    steps = BlockExtent(k)
+    width = source.k_groups if source.is_along_k else vectors * source.k_groups
     if not steps.rests(source.depth) and not n.rests(width):
         pack_b(source, n, k, vectors, store)
     elif source.is_along_k:
@@ -162,10 +163,12 @@ def pack_a_to_tiles(source: KGroupSource, first: Value, rows: BlockExtent, k: in
 
         def of_tile(part: Value, step: Value) -> None:
             down = times(part, source.k_groups)
-            begin, across = times(step, source.depth), total(first, down)
+            begin = times(step, source.depth)
+            across = total(first, down)
 
             def copy(k_group: Value) -> None:
-                k, size = total(begin, times(k_group, source.per_k_group)), source.k_groups
+                k = total(begin, times(k_group, source.per_k_group))
+                size = source.k_groups
                 (k_groups,) = source.side_by_side(k, across, source.per_k_group, size, size)
                 _to_square(k_groups, square, k_group)
 
@@ -196,7 +199,8 @@ def _interleave_part_of_b(
 ) -> None:
     """Packs a step of K of one panel of a B that is stored by rows of K; step and panel may be partial."""
     width = vectors * source.k_groups
-    across, begin = times(panel, width), times(step, source.depth)
+    across = times(panel, width)
+    begin = times(step, source.depth)
     bits = prefix_bits(n.left(width, panel), width)
 
     def pack(k_group: Value) -> None:
@@ -211,10 +215,12 @@ def _pack_transposed_b(
     source: KGroupSource, n: BlockExtent, steps: BlockExtent, vectors: int, store: StoreOfB
 ) -> None:
     """Packs a B that is stored by columns; in place of columns after the last one, the last one again."""
-    square, last = _square(source), plus(n.elements(), -1)
+    square = _square(source)
+    last = plus(n.elements(), -1)
 
     def of_tile(vector: Value, step: Value) -> None:
-        begin, across = times(step, source.depth), times(vector, source.k_groups)
+        begin = times(step, source.depth)
+        across = times(vector, source.k_groups)
 
         def copy(column: Value) -> None:
             _to_square(source.along_k(total(across, column), begin, source.depth), square, column)

@@ -10,7 +10,8 @@ from tuner.mlir.ir.building import create, deinterleaved, line_of, size_of, valu
 from tuner.mlir.ir.linalg import is_unsigned
 from tuner.mlir.ir.reading import is_zero, walk
 
-MATMUL, FILL = "linalg.matmul", "linalg.fill"
+MATMUL = "linalg.matmul"
+FILL = "linalg.fill"
 OVER_MNK = {"nn": ("(d0, d2)", "(d2, d1)"), "nt": ("(d0, d2)", "(d1, d2)"), "tn": ("(d2, d0)", "(d2, d1)")}
 
 
@@ -149,7 +150,8 @@ def load_lanes(buffer: Value, place: Sequence[Value], kind: Type, count: int, st
 
     ``step`` = 0: one element for all lanes.
     """
-    lanes, element = ir.VectorType(kind).shape[0], ir.VectorType(kind).element_type
+    lanes = ir.VectorType(kind).shape[0]
+    element = ir.VectorType(kind).element_type
     if step == 0:
         return value("vector.broadcast", kind, value("memref.load", element, buffer, *place))
     if step == 1:
@@ -181,7 +183,8 @@ def store_lanes(
 ) -> None:
     """Creates the store of the first ``count`` lanes to adjacent elements; ``adds``: added to them."""
     kind = vector.type
-    lanes, element = ir.VectorType(kind).shape[0], ir.VectorType(kind).element_type
+    lanes = ir.VectorType(kind).shape[0]
+    element = ir.VectorType(kind).element_type
     if adds:
         name = "arith.addf" if isinstance(element, ir.FloatType) else "arith.addi"
         vector = value(name, kind, _adjacent(buffer, place, kind, count), vector)

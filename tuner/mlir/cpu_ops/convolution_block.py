@@ -140,11 +140,13 @@ class _Block:
 
     def build(self) -> None:
         op = self.tile.op
-        fill, view = fill_before(op), op_of(self.tile.buffer(WEIGHTS), "memref.subview")
+        fill = fill_before(op)
+        view = op_of(self.tile.buffer(WEIGHTS), "memref.subview")
         start = [zero(ir.VectorType.get([self.lanes], self.tile.element))] * (
             len(self.pixels) * len(self._counts)
         )
-        sizes, reduced = self.tile.sizes, self.tile.reduced
+        sizes = self.tile.sizes
+        reduced = self.tile.reduced
         # the last reduced loop may be split: its blocks become the outermost loop
         last = reduced[-1]
         is_blocked = 0 < self.channels < sizes[last] and sizes[last] % self.channels == 0
@@ -157,7 +159,8 @@ class _Block:
         parts = len(self._counts)
         for part, count in enumerate(self._counts):
             # sums are ordered by pixel, then by part of the lanes
-            of_part, first = sums[part::parts], part * self.lanes
+            of_part = sums[part::parts]
+            first = part * self.lanes
             if not self.tile.is_stored_along_lanes:
                 self._store_transposed(of_part, first, count, adds=adds)
                 continue
@@ -199,7 +202,8 @@ class _Block:
         if PLANES not in tile.op.attributes:
             return None
         side, first, end = ir.DenseI64ArrayAttr(tile.op.attributes[PLANES])
-        terms, view = tile.maps[INPUT][side], op_of(tile.buffer(INPUT), "memref.subview")
+        terms = tile.maps[INPUT][side]
+        view = op_of(tile.buffer(INPUT), "memref.subview")
         if terms.get(dimension) != 1 or dimension not in tile.reduced or view is None:
             return None
         if any(tile.sizes[each] > 1 for each in terms if each not in tile.reduced):
@@ -255,7 +259,8 @@ class _Block:
         pixel = next((dimension for dimension in last if dimension not in self.tile.reduced), None)
         if pixel is None or pixel not in {each for terms in self.tile.maps[SUMS] for each in terms}:
             return
-        width, rank = self.tile.sizes[pixel], len(self.tile.maps[INPUT])
+        width = self.tile.sizes[pixel]
+        rank = len(self.tile.maps[INPUT])
         for place in dict.fromkeys((width, 2 * width - 1)):
             indices = [self._base(INPUT, side, at, known) for side in range(rank)]
             indices[-1] = plus(indices[-1], place * last[pixel])
@@ -289,7 +294,8 @@ class _Block:
         is_flat = row == len(self.pixels) and ir.MemRefType(buffer.type).rank == 2
         starts = [(line, each) for line in range(0, len(sums), row) for each in range(0, row, self.lanes)]
         for line, each in starts:
-            start, width = line + each, min(self.lanes, row - each)
+            start = line + each
+            width = min(self.lanes, row - each)
             for lane, vector in enumerate(transposed_square(sums[start : start + width])[:count]):
                 place = self._place(self.pixels[start] | {self.tile.lane: first + lane})
                 place = [index(first + lane), index(start)] if is_flat else place

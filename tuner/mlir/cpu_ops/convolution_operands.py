@@ -133,7 +133,8 @@ class _KGroups:
             )
 
     def _along_last(self, body: Callable[[At, int], None]) -> Callable[[At], None]:
-        size, last = self._size(self._last), self._last
+        size = self._size(self._last)
+        last = self._last
         return lambda at: self._in_registers(size, lambda first, count: body(at | {last: first}, count))
 
     @property
@@ -294,7 +295,8 @@ class ConvolutionTile:
 
 def _terms(expression: ir.AffineExpr) -> Terms:
     if isinstance(expression, ir.AffineAddExpr):
-        left, right = _terms(expression.lhs), _terms(expression.rhs)
+        left = _terms(expression.lhs)
+        right = _terms(expression.rhs)
         return {each: left.get(each, 0) + right.get(each, 0) for each in left | right}
     if isinstance(expression, ir.AffineMulExpr):
         factor = ir.AffineConstantExpr(expression.rhs).value

@@ -175,7 +175,8 @@ class _Block:
         return tile_load(kind, self._sums(part), index(0), index(0))
 
     def _view(self, number: int, place: At, sizes: dict[int, int]) -> Value:
-        buffer, maps = self.tile.buffer(number), self.tile.maps[number]
+        buffer = self.tile.buffer(number)
+        maps = self.tile.maps[number]
         kind = ir.MemRefType(buffer.type)
         strides = kind.get_strides_and_offset()[0]
         lines = [next((each for each in terms if each in sizes), None) for terms in maps]

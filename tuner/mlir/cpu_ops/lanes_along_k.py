@@ -91,7 +91,8 @@ class _Matmul:
 
     def _pack(self, number: Value, depth: int) -> None:
         """Creates the packing of one vector of B, from ``depth`` steps of K and zeros."""
-        b, k = self.matmul.b, times(number, self.steps)
+        b = self.matmul.b
+        k = times(number, self.steps)
         if self.matmul.layout == "nt":
             line = self._vector(self.steps)
             lines = [load_lanes(b, (index(each), k), line, depth) for each in range(self.matmul.n)]
@@ -104,7 +105,8 @@ class _Matmul:
 
     def _tile(self, first: Value, rows: int) -> None:
         """Creates the sums of ``rows`` rows from ``first`` on, and their stores."""
-        kind, k = self._vector(self.lanes), self.matmul.k
+        kind = self._vector(self.lanes)
+        k = self.matmul.k
 
         def step(number: Value, *before: Value, depth: int = self.steps) -> list[Value]:
             of_b = load_lanes(self.packed_b, (number, index(0)), kind, self.lanes)

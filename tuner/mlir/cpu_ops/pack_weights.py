@@ -8,7 +8,8 @@ from tuner.mlir.ir.building import DYNAMIC, create, index, value
 from tuner.mlir.ir.reading import constant_of, op_of, source_of, walk, walk_where
 from tuner.mlir.ir.vnni import begins_panel, packed_type, set_packed, weights_of
 
-READ, WRITE = "vector.transfer_read", "vector.transfer_write"
+READ = "vector.transfer_read"
+WRITE = "vector.transfer_write"
 # Ops of a loop that only copies: reads, writes, and ops without effect or whose order does not matter.
 OF_A_COPY = {
     *(READ, WRITE, "memref.prefetch", "memref.subview", "scf.for", "scf.yield", "affine.apply", "affine.min"),
@@ -54,7 +55,8 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
                 # the packed panel's view goes into the inner loop; the loops swap variables and bounds
                 for op in [op.operation for op in panels.regions[0].blocks[0].operations][:-2]:
                     op.move_before(first.operation)
-                outer, inner = panels.regions[0].blocks[0].arguments[0], inside.arguments[0]
+                outer = panels.regions[0].blocks[0].arguments[0]
+                inner = inside.arguments[0]
                 uses = [[(use.owner, use.operand_number) for use in each.uses] for each in (outer, inner)]
                 for places, other in zip(uses, (inner, outer), strict=True):
                     for owner, number in places:
@@ -181,7 +183,8 @@ def _padded(
     if len(uses) == 1 and uses[0][0].name == "tensor.pad":
         pad = uses[0][0]
         uses = [(use.owner.operation, use.operand_number) for use in pad.results[0].uses]
-        low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
+        low = list(pad.attributes["static_low"])
+        high = list(pad.attributes["static_high"])
         body = list(pad.regions[0].blocks[0].operations)
         number = op_of(body[-1].operands[0], "arith.constant")
         is_zero = number is not None and number.attributes["value"].value == 0

@@ -38,7 +38,8 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     """
 
     def change(self, function: Op) -> str | None:
-        number, strips = attribute(self, "argument", 1), attribute(self, "strips", 0)
+        number = attribute(self, "argument", 1)
+        strips = attribute(self, "strips", 0)
         argument = _argument(function, 0 if strips else number)
         if argument is None:
             return f"target: found {function.name}, allowed func.func with argument {number}"

@@ -46,7 +46,9 @@ class TileProduct:
     """
 
     def __init__(self, product: QuantizedProduct) -> None:
-        self.product, self.scheme, self.tile = product, product.scheme, product.tile
+        self.product = product
+        self.scheme = product.scheme
+        self.tile = product.tile
         self.operands = product.operands
         element = self.scheme.element
         depth = LINE_BYTES // number_type(element).bytes
@@ -75,7 +77,8 @@ class TileProduct:
         self.product.over_blocks(of_block)
 
     def _unpack(self, block: PanelBlock, vectors: int) -> None:
-        product, steps = self.product, self.product.steps
+        product = self.product
+        steps = self.product.steps
         begin = total(times(block.panel, self.operands.runs * steps), times(block.run(index(0)), steps))
 
         def of_step(step: Value) -> None:
@@ -90,7 +93,8 @@ class TileProduct:
         for_each(0, product.runs_of_block * steps, of_step)
 
     def _strip(self, first: Value, rows: int, block: PanelBlock, vectors: int) -> None:
-        floats, lanes = self.product.floats, self.tile.lanes
+        floats = self.product.floats
+        lanes = self.tile.lanes
         places = [index(vector * lanes) for vector in range(vectors)]
 
         def clear(row: Value) -> None:
@@ -121,7 +125,8 @@ class TileProduct:
 
     def _multiply(self, first: Value, tiles: int, number: Value, run: Value, vectors: int) -> None:
         """Creates the sums of a run in tiles, and their stores to ``run_sums``."""
-        element, sums = self.scheme.element, self.scheme.sum_element
+        element = self.scheme.element
+        sums = self.scheme.sum_element
         of_a = ir.Type.parse(f"!x86.amx.tile<{TILE_ROWS}x{self.depth}x{element}>")
         line = LINE_BYTES // number_type(element).bytes
         of_b = ir.Type.parse(f"!x86.amx.tile<{self.depth // self.per_line}x{line}x{element}>")
@@ -131,10 +136,8 @@ class TileProduct:
         first_k = times(run, self.operands.depth)
 
         def of_step(step: Value, *before: Value) -> list[Value]:
-            k, line = (
-                total(first_k, times(step, self.depth)),
-                total(first_line, times(step, self.depth // self.per_line)),
-            )
+            k = total(first_k, times(step, self.depth))
+            line = total(first_line, times(step, self.depth // self.per_line))
             rows = [
                 tile_load(of_a, self.product.rows.numbers, plus(first, TILE_ROWS * each), k)
                 for each in range(tiles)
@@ -163,7 +166,9 @@ class FloatProduct:
     """
 
     def __init__(self, product: QuantizedProduct) -> None:
-        self.product, self.operands, self.tile = product, product.operands, product.tile
+        self.product = product
+        self.operands = product.operands
+        self.tile = product.tile
         self.depth = product.runs_of_block * self.operands.depth  # elements of K of a block
         lines = product.runs_of_block * product.steps * product.scheme.step  # with those that pad a step
         self.weights = allocated((lines, self.tile.columns), ir.F32Type.get())
@@ -184,7 +189,8 @@ class FloatProduct:
         self.product.over_blocks(of_block)
 
     def _unpack(self, block: PanelBlock, vectors: int) -> None:
-        product, kind = self.product, self.product.floats
+        product = self.product
+        kind = self.product.floats
 
         def of_run(number: Value) -> None:
             run = block.run(number)
@@ -207,7 +213,8 @@ class FloatProduct:
         for_each(0, product.runs_of_block, of_run)
 
     def _multiply(self, rows: list[Value], block: PanelBlock, vectors: int) -> None:
-        product, kind = self.product, self.product.floats
+        product = self.product
+        kind = self.product.floats
         first_k = times(block.run(index(0)), self.operands.depth)
         places = [index(vector * self.tile.lanes) for vector in range(vectors)]
 
@@ -326,7 +333,8 @@ def _tiles_refusal(tile: QuantizedTile, operands: QuantizedOperands) -> str:
 def _take_packed(function: Op, operands: QuantizedOperands, tile: QuantizedTile, scheme: Scheme) -> None:
     """Gives the weights, scales and zero points the types of their panels."""
     _, n, k = operands.sizes
-    panels, groups = -(-n // tile.columns), operands.format.groups(k)
+    panels = -(-n // tile.columns)
+    groups = operands.format.groups(k)
     steps = operands.runs * -(-operands.depth // scheme.step)
     byte = ir.IntegerType.get_signless(8)
     kind = ir.MemRefType.get([panels * steps, tile.vectors * scheme.line_bytes], byte)

@@ -47,11 +47,14 @@ class RowPreparation:
     """Creates the code that quantizes, converts or copies A before the product, and adds up its runs."""
 
     def __init__(self, operands: QuantizedOperands, scheme: Scheme) -> None:
-        self.operands, self.scheme, self.lanes = operands, scheme, scheme.lanes
+        self.operands = operands
+        self.scheme = scheme
+        self.lanes = scheme.lanes
         self.floats = scheme.vector(self.lanes, "f32")
 
     def build(self) -> QuantizedRows:
-        operands, scheme = self.operands, self.scheme
+        operands = self.operands
+        scheme = self.scheme
         m, _, k = operands.sizes
         wants_sums = scheme.wants_row_sums or operands.format.has_zero_points
         is_in_place = (
@@ -207,7 +210,10 @@ class QuantizedProduct:
     def __init__(
         self, operands: QuantizedOperands, tile: QuantizedTile, scheme: Scheme, rows: QuantizedRows
     ) -> None:
-        self.operands, self.tile, self.scheme, self.rows = operands, tile, scheme, rows
+        self.operands = operands
+        self.tile = tile
+        self.scheme = scheme
+        self.rows = rows
         self.floats = scheme.vector(tile.lanes, "f32")
 
     @cached_property
@@ -248,7 +254,9 @@ class QuantizedProduct:
         in_steps(BlockExtent(self.operands.sizes[1]), self.tile.columns, of_panel)
 
     def _tile(self, strip: Strip) -> None:
-        block, panel, columns = strip.block, strip.block.panel, strip.block.columns
+        block = strip.block
+        panel = strip.block.panel
+        columns = strip.block.columns
         vectors = -(-columns // self.tile.lanes)
         first = times(strip.number, self.tile.rows)
         row_numbers = [plus(first, each) for each in range(strip.rows)]
@@ -277,7 +285,8 @@ class QuantizedProduct:
                 self._fetch_next_block(strip, line)
             else:
                 self.fetch_ahead(line, vectors)
-            k, after = total(first_k, times(step, scheme.step)), list(sums)
+            k = total(first_k, times(step, scheme.step))
+            after = list(sums)
             width = scheme.step // len(factors[0])
             for part in range(len(factors[0])):
                 for number, row in enumerate(rows):
@@ -363,7 +372,8 @@ class QuantizedProduct:
 
     def store(self, row: Value, panel: Value, columns: int, sums: Sequence[Value], *, adds: bool) -> None:
         """Creates the store of a row of a panel of C; ``adds``: to what an earlier block of K stored."""
-        lanes, column = self.tile.lanes, times(panel, self.tile.columns)
+        lanes = self.tile.lanes
+        column = times(panel, self.tile.columns)
         is_by_row = self.rows.scales is not None and not self._is_scaled_by_group
         scale = self._row_scale(row, index(0)) if is_by_row else None
         for vector, each in enumerate(sums):
@@ -393,7 +403,8 @@ class QuantizedProduct:
         """Creates the zero points of a vector of columns as the sums are: i32 or f32."""
         if self.operands.zero_points is None:
             return None
-        kind, place = self.scheme.vector(self.tile.lanes, "i8"), index(vector * self.tile.lanes)
+        kind = self.scheme.vector(self.tile.lanes, "i8")
+        place = index(vector * self.tile.lanes)
         loaded = value("vector.load", kind, self.operands.zero_points, line, place)
         name = "arith.extsi" if self.scheme.sum_element == "i32" else "arith.sitofp"
         return value(name, self.scheme.sums, loaded)

@@ -20,7 +20,9 @@ DOTS, PAIRS, SINGLES, SCALED, TILES = SCHEMES = ("dots", "pairs", "singles", "sc
 TILE_PRODUCTS = {"i8": "x86.amx.tile_muli", "bf16": "x86.amx.tile_mulf"}
 MOST_TILED = 1024  # sums of four tiles, which leaves four tile registers for A and B
 TILE_ROWS = 16  # of an AMX tile
-NIBBLE, BYTE = 8, 128  # what is added to integers of 4 and 8 bits, so that they are unsigned
+# what is added to integers of 4 and 8 bits, so that they are unsigned
+NIBBLE = 8
+BYTE = 128
 ROW_PADDING = 64  # elements after a row of A: rows a power of two apart would lie in the same sets of L1
 FLOAT_MAGIC = 0x4B000000  # the bits of 2**23 in f32; its last 4 bits count units
 BF16_TABLE = tuple(int(np.float32(each - NIBBLE).view(np.uint32)) >> 16 for each in range(2 * NIBBLE))
@@ -104,7 +106,9 @@ class Scheme(ABC):
     sum_element = "f32"
 
     def __init__(self, tile: QuantizedTile, operands: QuantizedOperands) -> None:
-        self.tile, self.operands, self.lanes = tile, operands, tile.lanes
+        self.tile = tile
+        self.operands = operands
+        self.lanes = tile.lanes
 
     @property
     def is_nibbles(self) -> bool:
@@ -159,7 +163,11 @@ class Scheme(ABC):
 class Dots(Scheme):
     """Dot products of four bytes of A and four of B, unsigned (vpdpbusd); sums of integers are exact."""
 
-    element, sum_element, rows_of_bytes, nibbles, is_unsigned = "i8", "i32", 4, "fours", True
+    element = "i8"
+    sum_element = "i32"
+    rows_of_bytes = 4
+    nibbles = "fours"
+    is_unsigned = True
     wants_row_sums = True
 
     def prepare(self, function: Op) -> None:
@@ -194,7 +202,11 @@ class Dots(Scheme):
 class Pairs(Dots):
     """Products of pairs of bf16 (vdpbf16ps); 4 bits become bf16 by a table in a register, 8 bits by f32."""
 
-    element, sum_element, rows_of_bytes, nibbles, is_unsigned = "bf16", "f32", 2, "pairs", False
+    element = "bf16"
+    sum_element = "f32"
+    rows_of_bytes = 2
+    nibbles = "pairs"
+    is_unsigned = False
     wants_row_sums = False
 
     def prepare(self, function: Op) -> None:
@@ -212,7 +224,8 @@ class Pairs(Dots):
         words = self.vector(2 * self.lanes, "i16")
         short = ir.IntegerType.get_signless(16)
         entries = [ir.IntegerAttr.get(short, _as_signed(each)) for each in BF16_TABLE]
-        table, found = table_of(WORDS, entries), value("vector.bitcast", words, loaded)
+        table = table_of(WORDS, entries)
+        found = value("vector.bitcast", words, loaded)
         shifted = [
             value("arith.shrui", words, found, splat(words, 4 * each)) if each else found for each in range(4)
         ]
@@ -228,7 +241,9 @@ class Pairs(Dots):
 class Singles(Scheme):
     """Products of f32 one after the other; 4 bits become f32 by a table (AVX-512) or as bits of 2**23 + u."""
 
-    rows_of_bytes, nibbles, is_unsigned = 1, "rows", False
+    rows_of_bytes = 1
+    nibbles = "rows"
+    is_unsigned = False
 
     @property
     def _has_table(self) -> bool:
@@ -250,7 +265,8 @@ class Singles(Scheme):
         return [self._number(each, words) for each in shifted]
 
     def _number(self, shifted: Value, words: Type) -> Value:
-        floats, f32 = self.vector(self.lanes, "f32"), ir.F32Type.get()
+        floats = self.vector(self.lanes, "f32")
+        f32 = ir.F32Type.get()
         if self._has_table:
             entries = [ir.FloatAttr.get(f32, float(each - NIBBLE)) for each in range(2 * NIBBLE)]
             return looked_up(FLOATS, table_of(FLOATS, entries), shifted)
@@ -276,7 +292,9 @@ class Scaled(Singles):
 class TileBytes(Dots):
     """Products of signed bytes in AMX tiles."""
 
-    is_unsigned, wants_row_sums, is_in_tiles = False, False, True
+    is_unsigned = False
+    wants_row_sums = False
+    is_in_tiles = True
 
     def prepare(self, function: Op) -> None:
         """Declares nothing: tiles are multiplied by an op."""

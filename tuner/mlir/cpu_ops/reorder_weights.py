@@ -26,7 +26,9 @@ from tuner.mlir.ir.reading import op_of, walk
 from tuner.mlir.ir.vnni import ORDER, WEIGHT, set_packed_as
 
 PAIRED = "bf16"  # whose products instructions add in pairs
-CONTRACTION, ROOT = "contraction", "root"  # attributes of ops of a fusion
+# attributes of ops of a fusion
+CONTRACTION = "contraction"
+ROOT = "root"
 TO_TENSOR = "bufferization.to_tensor"
 SECOND_USE = "found weights with a second use, allowed one"
 
@@ -102,7 +104,8 @@ class _Convolution:
         return k_groups_in_steps(channels) if self.tiles else paired(channels)
 
     def rewrite(self, function: Op) -> str | None:
-        given, (first, last) = self.op.operands[0], zero_planes(self.op)
+        given = self.op.operands[0]
+        (first, last) = zero_planes(self.op)
         if is_narrow(given) or self.tiles:
             reason = self._refuses_k_groups()
             if reason is not None:
@@ -114,7 +117,8 @@ class _Convolution:
             weights = self._reordered(function)
         if isinstance(weights, str):
             return weights
-        parallel, reduced = self.form.output, self.form.reduced
+        parallel = self.form.output
+        reduced = self.form.reduced
         dims = dict(zip(parallel + reduced, dimensions(len(parallel + reduced)), strict=True))
         maps = (
             [self._read(name, dims) for name in self.form.input],
@@ -161,10 +165,14 @@ class _Convolution:
         if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
             return SECOND_USE
         shape = [weights.type.shape[place] for place in places]
-        k_groups, place = self.k_groups, self.order.index("c")
-        channels, shape[place] = shape[place], k_groups  # the channels are replaced by their K groups
+        k_groups = self.k_groups
+        place = self.order.index("c")
+        # the channels are replaced by their K groups
+        channels = shape[place]
+        shape[place] = k_groups
         weights.set_type(ir.RankedTensorType.get(shape, k_group_type()))
-        kind, number = ir.MemRefType.get(shape, k_group_type()), argument.arg_number
+        kind = ir.MemRefType.get(shape, k_group_type())
+        number = argument.arg_number
         if self.tiles:  # a row of channels of each filter, padded with zeros
             set_packed_as(function, number, kind, PAIR * k_groups, places)
         else:
@@ -177,7 +185,8 @@ class _Convolution:
         """Returns the reordered weights: those of a retyped argument, or a transpose; else why not."""
         weights = self.op.operands[1]
         places = [self.form.weights.index(each) for each in self.order]
-        shape, element = [weights.type.shape[place] for place in places], weights.type.element_type
+        shape = [weights.type.shape[place] for place in places]
+        element = weights.type.element_type
         if places == sorted(places):
             return weights
         source = op_of(weights, TO_TENSOR)
@@ -206,7 +215,8 @@ def is_weight(function: Op, buffer: Value) -> bool:
 
 
 def _multiply_add(left: Value, right: Value, before: Value) -> Value:
-    kind, letter = left.type, "f" if isinstance(left.type, ir.FloatType) else "i"
+    kind = left.type
+    letter = "f" if isinstance(left.type, ir.FloatType) else "i"
     return value(f"arith.add{letter}", kind, before, value(f"arith.mul{letter}", kind, left, right))
 
 
@@ -224,7 +234,8 @@ def panels_of(tile: ConvolutionTile, function: Op) -> tuple[Value, tuple[Value, 
     view = op_of(weights, "memref.subview")
     if view is None or not _is_of_columns(view, function):
         return weights, ()
-    argument, width = view.operands[0], weights.type.shape[-1]
+    argument = view.operands[0]
+    width = weights.type.shape[-1]
     *rows, columns = ir.MemRefType(argument.type).shape
     panel = value("arith.divui", ir.IndexType.get(), view.operands[1], index(width))
     kind = ir.MemRefType.get([columns // width, *rows, width], argument.type.element_type)
@@ -236,9 +247,11 @@ def panels_of(tile: ConvolutionTile, function: Op) -> tuple[Value, tuple[Value, 
 
 def _is_of_columns(view: Op, function: Op) -> bool:
     """Returns whether a view is whole columns of an argument of weights that has no other use."""
-    source, part = view.operands[0], view.results[0]
+    source = view.operands[0]
+    part = view.results[0]
     if not is_weight(function, source) or len(list(source.uses)) != 1 or len(list(part.uses)) != 1:
         return False
-    of_source, of_part = source.type.shape, part.type.shape
+    of_source = source.type.shape
+    of_part = part.type.shape
     has_all_rows = len(of_source) == len(of_part) and of_source[:-1] == of_part[:-1]
     return has_all_rows and len(view.operands) == 2 and of_source[-1] % of_part[-1] == 0

@@ -14,7 +14,12 @@ from tuner.mlir.ir.building import compared, index, loop, plus, times, total, va
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import constant_of, parents_of, walk
 
-KEYS, SCORES, CHUNKS, BLOCK, BATCH = "keys", "columns_scores", "chunks", "block", "batch"  # marks of loops
+# marks of loops
+KEYS = "keys"
+SCORES = "columns_scores"
+CHUNKS = "chunks"
+BLOCK = "block"
+BATCH = "batch"
 ROWS = (BLOCK, "rows_mixed")
 WIDTH = 64  # elements that are read at a time
 BITS: dict[str, tuple[Any, Any, int]] = {"f32": (np.float32, np.int32, 32), "f64": (np.float64, np.int64, 64)}
@@ -92,7 +97,8 @@ def _bound(op: Op, band: _Band, unsafe: Value) -> None:
     around = [each for each in parents_of(op) if any(name.startswith(ROWS) for name in each.attributes)]
     around = around if any(BLOCK in each.attributes for each in around) else []  # of a single block: unknown
     size = constant_of(around[0].operands[2]) if around else band.queries
-    end, width = constant_of(op.operands[1]), constant_of(op.operands[2])
+    end = constant_of(op.operands[1])
+    width = constant_of(op.operands[2])
     is_scored = any(name.startswith(SCORES) for name in op.attributes)
     if end is None or width is None or size is None:
         return
@@ -182,7 +188,8 @@ def _largest(argument: Value, batch: list[Value], kind: ir.IntegerType) -> Itera
 def _largest_of(
     argument: Value, lead: list[Value], rows: int, vectors: int, begin: int, whole: ir.VectorType
 ) -> Value:
-    kind, size = whole.element_type, whole.shape[0]
+    kind = whole.element_type
+    size = whole.shape[0]
     real = ir.VectorType.get([size], argument.type.element_type)
     sign = ir.IntegerAttr.get(kind, 2 ** (ir.IntegerType(kind).width - 1) - 1)
     bits = value("arith.constant", whole, value=ir.DenseElementsAttr.get_splat(whole, sign))

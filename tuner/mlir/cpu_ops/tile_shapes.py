@@ -45,7 +45,9 @@ class DropUnitBatchOp(InPlaceOp, name="drop_unit_batch"):
 
 def _replace(op: Op) -> None:
     with ir.InsertionPoint(op), op.location:
-        a, b, start = _matrix(op.operands[0]), _matrix(op.operands[1]), _start(op.operands[2])
+        a = _matrix(op.operands[0])
+        b = _matrix(op.operands[1])
+        start = _start(op.operands[2])
         # parsed from text, which gives the op its body, then cloned to here
         holder = ir.Module.parse(MATMUL.format(a=a.type, b=b.type, c=start.type))
         copied = holder.body.operations[0].regions[0].blocks[0].operations[0].operation.clone()
@@ -143,6 +145,7 @@ def _overlap(loop: Op, end: int, step: int) -> None:
 def _is_rest(op: Op, end: int, step: int) -> bool:
     """Returns whether an ``affine.min`` is the size of a tile: what is left of ``end``, at most ``step``."""
     d0 = ir.AffineDimExpr.get(0)
-    rest, whole = end - d0, ir.AffineConstantExpr.get(step)
+    rest = end - d0
+    whole = ir.AffineConstantExpr.get(step)
     mapping = ir.AffineMapAttr(op.attributes["map"]).value
     return len(op.operands) == 1 and set(map(str, mapping.results)) == {str(rest), str(whole)}

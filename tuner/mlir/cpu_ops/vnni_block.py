@@ -168,7 +168,8 @@ class _KGroupMatmul:
     def of(
         cls, matmul: BufferMatmul, tile: KGroupTile, products: KGroupProducts, weight: KGroupWeights | None
     ) -> "_KGroupMatmul":
-        columns, k = matmul.columns(), matmul.k
+        columns = matmul.columns()
+        k = matmul.k
         rows = matmul.m if tile.panels_first else tile.rows
         of_a = vnni_packing.KGroupSource(matmul.a, is_along_k=matmul.layout != "tn", k_groups=tile.lanes)
         a = KGroupRows.of(of_a, k, rows, has_all=tile.panels_first)
@@ -267,7 +268,8 @@ class _KGroupMatmul:
         vnni_packing.fetch_share((self.b.memory, later), step, strips, width, line)
 
     def _load_b(self, panel: Value, k_group: Value, vectors: int) -> list[Value]:
-        row, depth = self.b.row(panel, k_group), self.a.source.depth
+        row = self.b.row(panel, k_group)
+        depth = self.a.source.depth
         kind = ir.VectorType.get([depth], self.a.source.element)
         places = [index(depth * each) for each in range(vectors)]
         return [value("vector.load", kind, self.b.memory, row, place) for place in places]
@@ -303,7 +305,8 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     """
 
     def change(self, function: Op) -> str | None:
-        tile, dots = KGroupTile.of(self), bool(attribute(self, "dots", 0))
+        tile = KGroupTile.of(self)
+        dots = bool(attribute(self, "dots", 0))
         if isinstance(tile, str):
             return tile
         if dots and tile.lanes != vnni_packing.K_GROUPS:

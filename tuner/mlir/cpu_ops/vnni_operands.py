@@ -76,7 +76,8 @@ def take_k_group_weights(
             panels = -(-n // columns)
             rows = panels * k_groups
             kind = ir.MemRefType.get([rows, columns * source.per_k_group], source.element)
-            per_k_group, depth = source.per_k_group, source.depth
+            per_k_group = source.per_k_group
+            depth = source.depth
             set_packed_as(
                 function, number, kind, columns, interleave=per_k_group, depth=depth, unsigned=unsigned
             )
@@ -101,7 +102,8 @@ def _reads(weight: Value, matmuls: set[Op], columns: int) -> list[tuple[Op, Valu
             column = _first_column(op)
             uses = [(each.owner.operation, each.operand_number) for each in op.results[0].uses]
         else:
-            column, uses = 0, [(op, use.operand_number)]
+            column = 0
+            uses = [(op, use.operand_number)]
         if column is None or not begins_panel(column, columns):
             return []
         if not all(user in matmuls and place == B_OPERAND for user, place in uses):
@@ -185,7 +187,8 @@ class KGroupStrip:
         return self.of.packed is None and bool(self.of.k % self.of.source.per_k_group)
 
     def pack(self) -> None:
-        source, packed = self.of.source, self.of.packed
+        source = self.of.source
+        packed = self.of.packed
         if packed is None:
             return
 
@@ -201,7 +204,8 @@ class KGroupStrip:
 
         A K group is 32 bits: two bf16 or four i8 adjacent along K.
         """
-        source, lanes = self.of.source, self.of.source.k_groups
+        source = self.of.source
+        lanes = self.of.source.k_groups
         if self.of.packed is not None:
             loaded = value("memref.load", k_group_type(), self.of.packed, plus(self._begin, row), k_group)
             return value("vector.broadcast", k_groups_type(lanes), loaded)
@@ -212,7 +216,8 @@ class KGroupStrip:
     def broadcast_rest(self, row: int) -> Value:
         """Creates the vector whose K groups are all a row's partial last one, with zeros at its end."""
         source = self.of.source
-        begin, at = self.whole_k_groups * source.per_k_group, plus(self.first, row)
+        begin = self.whole_k_groups * source.per_k_group
+        at = plus(self.first, row)
         elements = [
             value("memref.load", source.element, source.buffer, at, index(k))
             if k < self.of.k
@@ -224,10 +229,12 @@ class KGroupStrip:
 
     def byte_sums(self) -> list[Value]:
         """Creates the sum of the bytes of each row, an i32 each."""
-        source, kind = self.of.source, k_groups_type(self.of.source.k_groups)
+        source = self.of.source
+        kind = k_groups_type(self.of.source.k_groups)
         whole, rest = divmod(self.of.k, source.depth)
         if self.of.packed is not None:  # zeros follow the last of K
-            whole, rest = whole + bool(rest), 0
+            whole = whole + bool(rest)
+            rest = 0
         ones = splat(source.vector, 1)
 
         def add(step: Value, *sums: Value, depth: int = source.depth) -> list[Value]:

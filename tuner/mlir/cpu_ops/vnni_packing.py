@@ -84,7 +84,8 @@ def over_tiles(
     rows: BlockExtent, height: int, columns: BlockExtent, width: int, whole: OfTile, partial: OfTile
 ) -> None:
     """Creates the loops over tiles of ``height`` x ``width``: in each row of tiles, whole ones come first."""
-    whole_rows, across = rows.whole_steps(height), columns.whole_steps(width)
+    whole_rows = rows.whole_steps(height)
+    across = columns.whole_steps(width)
     has_whole = rows.whole >= height and columns.whole >= width
 
     def one_row(row: Value) -> None:
@@ -117,7 +118,8 @@ def _divided(number: Value, by: int) -> Value:
 # A K group has 32 bits and holds elements of one row of A, or of one column of B, that follow each other
 # along K. Where K is not the dimension that is adjacent in memory, K groups are made by interleaving rows.
 
-K_GROUP_BITS, HALF_BITS = 32, 16
+K_GROUP_BITS = 32
+HALF_BITS = 16
 HIGH = -(1 << HALF_BITS)  # mask of the upper half of a K group
 DOT = "x86.avx512.dot"  # of pairs of bf16, added to f32: vdpbf16ps
 LINE_BYTES = 64  # of a cache
@@ -179,9 +181,11 @@ class KGroupSource:
 
     def side_by_side_within(self, end: int, k: Value, across: Value, bits: Value) -> list[Value]:
         """Creates the K groups at ``k``, 0 from ``end`` of K on, and where ``bits`` has no bit."""
-        total, rows = bits.type.width, []
+        total = bits.type.width
+        rows = []
         for number in range(self.per_k_group):
-            row, none = plus(k, number), zero(bits.type)
+            row = plus(k, number)
+            none = zero(bits.type)
             taken = value("arith.select", bits.type, is_less(row, index(end)), bits, none)
             place = value("arith.minui", row.type, row, index(end - 1))  # one that is there
             rows.append(self._read_where(mask_of(taken), place, across, total))
@@ -227,7 +231,8 @@ def constant_mask(count: int, total: int) -> Value:
 
 def transposed(rows: list[Value]) -> list[Value]:
     """Creates the transpose of a square of K groups: vector p of the result has K group p of each vector."""
-    count, kind = len(rows), rows[0].type
+    count = len(rows)
+    kind = rows[0].type
     line, square = (ir.VectorType.get(shape, k_group_type()) for shape in ([count], [count, count]))
     k_groups = zero(square)
     for number, row in enumerate(rows):
@@ -371,7 +376,8 @@ def interleave_b(
 ) -> None:
     """Packs a step of K of one panel of a B that is stored by rows of K, by interleaving rows."""
     width = vectors * source.k_groups
-    across, k = times(panel, width), times(step, source.depth)
+    across = times(panel, width)
+    k = times(step, source.depth)
 
     def pack(k_group: Value, count: int) -> tuple[()]:
         first = total(k, times(k_group, source.per_k_group))
@@ -399,7 +405,8 @@ def _pack_transposed_b(
     source: KGroupSource, vectors: int, vector: Value, columns: int, step: Value, depth: int, store: StoreOfB
 ) -> None:
     """Packs a step of K of one vector of columns of a B that is stored by columns, by a transpose."""
-    k, across = times(step, source.depth), times(vector, source.k_groups)
+    k = times(step, source.depth)
+    across = times(vector, source.k_groups)
     lines = [
         source.along_k(plus(across, column), k, depth) if column < columns else zero(source.vector)
         for column in range(source.k_groups)
@@ -419,7 +426,8 @@ def _pack_transposed_a(
     source: KGroupSource, first: Value, part: Value, rows: int, step: Value, depth: int, store: StoreOfA
 ) -> None:
     """Packs a step of K of some rows of an A that is stored by columns: interleaving, then a transpose."""
-    k, begin = times(step, source.depth), times(part, source.k_groups)
+    k = times(step, source.depth)
+    begin = times(part, source.k_groups)
     across = total(first, begin)
     lines = []
     for k_group in range(source.k_groups):

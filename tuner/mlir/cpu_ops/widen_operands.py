@@ -7,7 +7,8 @@ from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import create, for_each, index, plus, times, value
 from tuner.mlir.ir.reading import walk
 
-MATMUL, TO_TENSOR = "linalg.matmul", "bufferization.to_tensor"
+MATMUL = "linalg.matmul"
+TO_TENSOR = "bufferization.to_tensor"
 EXTEND = "arith.extf"
 NARROW = tuple(name for name in FLOATS if natural_output(name) != name)
 

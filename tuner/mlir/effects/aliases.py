@@ -251,7 +251,8 @@ def _is_kept_by_kernel(launch: Op, number: int) -> bool:
     argument = number - sum(sizes[:ARGUMENTS])
     if kernel is None or not sizes or argument < 0:
         return False
-    open_values, seen = [kernel.regions[0].blocks[0].arguments[argument]], set()
+    open_values = [kernel.regions[0].blocks[0].arguments[argument]]
+    seen = set()
     while open_values:
         each = open_values.pop()
         if each in seen:
@@ -267,7 +268,8 @@ def _is_kept_by_kernel(launch: Op, number: int) -> bool:
 
 def _kernel_of(launch: Op) -> Op | None:
     *_, function = parents_of(launch)
-    found, path = function.parent.operation, ir.SymbolRefAttr(launch.attributes["kernel"]).value
+    found = function.parent.operation
+    path = ir.SymbolRefAttr(launch.attributes["kernel"]).value
     for name in path:
         inside = [op.operation for region in found.regions for block in region.blocks for op in block]
         named = [op for op in inside if "sym_name" in op.attributes and name_of(op) == str(name)]

@@ -330,7 +330,8 @@ class _Reading:
             by = None if quotient is None else self._number(quotient.operands[1])
             if quotient is None or by is None:
                 return False
-            each, divisor = quotient.operands[0], divisor * by
+            each = quotient.operands[0]
+            divisor = divisor * by
         return divisor == below
 
     def _cover_all(self, indices: Sequence[Linear | None], shape: list[int]) -> bool:

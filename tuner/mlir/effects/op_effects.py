@@ -52,8 +52,10 @@ class Effect(NamedTuple):
     is_bounded: bool = True  # False: if the memref is a view, elements outside of it may be accessed too
 
 
-NOTHING, ANYTHING = Effect(False, False), Effect(True, True, is_bounded=False)
-READS, WRITES = Effect(reads=True, writes=False), Effect(reads=False, writes=True)
+NOTHING = Effect(False, False)
+ANYTHING = Effect(True, True, is_bounded=False)
+READS = Effect(reads=True, writes=False)
+WRITES = Effect(reads=False, writes=True)
 
 
 def effect_on_operand(op: Op, number: int) -> Effect:

@@ -10,7 +10,8 @@ from tuner.mlir.ir.building import create, index, size_of, value
 from tuner.mlir.ir.memrefs import is_workgroup, memref_bytes, replace_copy
 from tuner.mlir.ir.reading import CLUSTER, SEGMENTS, location_of, name_of, parents_of, unsupported, walk
 
-BARRIER, LOOP = "gpu.barrier", "scf.for"
+BARRIER = "gpu.barrier"
+LOOP = "scf.for"
 PURE = ("arith.", "affine.", "index.")
 # Ops whose result is the same for all threads of a block where their operands are; allocations: shared ones.
 UNIFORM = VIEWS | {
@@ -72,7 +73,8 @@ def _meets_barrier(ops: list[Op]) -> bool:
 
 
 def _is_uniform(root: Value) -> bool:
-    open_values, seen = [root], set[Value]()
+    open_values = [root]
+    seen = set[Value]()
     while open_values:
         each = open_values.pop()
         if each in seen:
@@ -93,10 +95,13 @@ def _is_uniform(root: Value) -> bool:
     return True
 
 
-LAUNCH, KERNEL = "gpu.launch", "gpu.func"
+LAUNCH = "gpu.launch"
+KERNEL = "gpu.func"
 ALLOCATIONS = ("memref.alloc", "memref.alloca")
 COUNT = "workgroup_attributions"
-IDS, CLUSTER_IDS = 12, 18  # block arguments: ids and sizes of blocks and threads; with clusters
+# block arguments: ids and sizes of blocks and threads; with clusters
+IDS = 12
+CLUSTER_IDS = 18
 PRIVATE = "#gpu.address_space<private>"
 
 

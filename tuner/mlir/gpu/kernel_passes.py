@@ -92,7 +92,9 @@ def _constant(passed: Value) -> Attribute | None:
     return None if constant is None else constant.attributes["value"]
 
 
-MONOTONIC, ACQ_REL = 2, 6  # LLVM's AtomicOrdering; the first is "relaxed" in PTX
+# LLVM's AtomicOrdering; the first is "relaxed" in PTX
+MONOTONIC = 2
+ACQ_REL = 6
 
 
 def relax_unused_atomics(module: ir.Module) -> int:
@@ -209,7 +211,8 @@ def widen_narrow_shuffles(module: ir.Module) -> int:
     narrow = [op for op in walk(module, "gpu.shuffle") if _bits(op) < SHUFFLE_BITS]
     for op in narrow:
         kind = op.results[0].type
-        bits, wide = ir.IntegerType.get_signless(_bits(op)), ir.IntegerType.get_signless(SHUFFLE_BITS)
+        bits = ir.IntegerType.get_signless(_bits(op))
+        wide = ir.IntegerType.get_signless(SHUFFLE_BITS)
         with op.location, ir.InsertionPoint(op):
             own = op.operands[0] if kind == bits else value("arith.bitcast", bits, op.operands[0])
             moved = create(
@@ -289,7 +292,8 @@ def expand_warp_ids(module: ir.Module) -> int:
         %thread = arith.addi %thread_id_x, %row : index
         %id = arith.divui %thread, %c32 : index
     """
-    ids, counts = walk(module, "gpu.subgroup_id"), walk(module, "gpu.num_subgroups")
+    ids = walk(module, "gpu.subgroup_id")
+    counts = walk(module, "gpu.num_subgroups")
     for op in ids:
         with op.location, ir.InsertionPoint(op):
             op.results[0].replace_all_uses_with(_arith("divui", linear_thread(), index(WARP_THREADS)))

@@ -29,7 +29,9 @@ from tuner.mlir.ir.reading import (
     walk_where,
 )
 
-FUNCTION, CALL, KERNEL = "func.func", "func.call", "gpu.func"
+FUNCTION = "func.func"
+CALL = "func.call"
+KERNEL = "gpu.func"
 ALLOWED = "a function of its gpu.module with one block, which does not call itself"
 
 
@@ -67,7 +69,8 @@ def inline_device_functions(module: ir.Module) -> None:
 
 
 def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
-    open_names, seen = [name_of(function)], set[str]()
+    open_names = [name_of(function)]
+    seen = set[str]()
     while open_names:
         caller = functions.get(open_names.pop())
         for call in walk(caller, CALL) if caller is not None else []:
@@ -88,7 +91,8 @@ def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
 # named by the same attribute). With the unit attribute ``tuner.zeroed`` on either, the buffer must hold zeros
 # before the first launch. Not handled: any other host code, and sizes that are not constant; both are errors.
 
-NAME, ZEROED = "tuner.buffer", "tuner.zeroed"
+NAME = "tuner.buffer"
+ZEROED = "tuner.zeroed"
 RENAMING = ("memref.cast", "builtin.unrealized_conversion_cast")
 HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref.assume_alignment"})
 
@@ -155,7 +159,8 @@ class _Reader:
             constant(op, value, "its size") for value in _operands_of(op, GRID) + _operands_of(op, BLOCK)
         ]
         names = tuple(self._name_of(op, value) for value in operands(op, ARGUMENTS))
-        grid, block = (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5])
+        grid = (sizes[0], sizes[1], sizes[2])
+        block = (sizes[3], sizes[4], sizes[5])
         maps = tuple(each for each in self._maps.values() if each.name in names)
         return Launch(kernel_of(op), grid, block, shared_bytes(op), names, maps, self._tile_grid(op))
 
@@ -269,7 +274,8 @@ def merge_gpu_modules(module: ir.Module) -> None:
 
 def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str]) -> None:
     old = name_of(op)
-    new, number = old, 0
+    new = old
+    number = 0
     while new in taken:
         number += 1
         new = f"{old}_{number}"
@@ -300,11 +306,13 @@ def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str
 #       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k, %matrix]
 
 # Attributes of a kernel: distance of consecutive matrices per parameter; grid z of one matrix.
-BYTES, SLICES = "tuner.batch_bytes", "tuner.slices"
+BYTES = "tuner.batch_bytes"
+SLICES = "tuner.slices"
 SHARED_BUFFERS = frozenset(  # names of those that all matrices of a batch share
     argument.name for epilogue in EPILOGUES.values() for argument in epilogue.arguments if argument.is_shared
 )
-BLOCK_Z, GRID_Z = "nvvm.read.ptx.sreg.ctaid.z", "nvvm.read.ptx.sreg.nctaid.z"
+BLOCK_Z = "nvvm.read.ptx.sreg.ctaid.z"
+GRID_Z = "nvvm.read.ptx.sreg.nctaid.z"
 TENSOR_COPY = "nvvm.cp.async.bulk.tensor."
 SEGMENTS = "operandSegmentSizes"
 
@@ -348,8 +356,10 @@ def choose_matrices(module: ir.Module) -> None:
             entry = function.regions[0].blocks[0]
             word = ir.IntegerType.get_signless(32)
             with ir.InsertionPoint.at_block_begin(entry):
-                z, count = value(BLOCK_Z, word), _constant(word, slices)
-                matrix, part = value("llvm.udiv", word, z, count), value("llvm.urem", word, z, count)
+                z = value(BLOCK_Z, word)
+                count = _constant(word, slices)
+                matrix = value("llvm.udiv", word, z, count)
+                part = value("llvm.urem", word, z, count)
                 wide = value("llvm.zext", ir.IntegerType.get_signless(64), matrix)
                 for argument, stride in zip(entry.arguments, strides, strict=True):
                     if stride:

@@ -46,8 +46,10 @@ def _of_block(op: Op, is_whole: bool) -> Callable[[], Value]:
     partial_type = ir.Type.parse(f"memref<{TOTAL + 1}x{kind}, #gpu.address_space<workgroup>>")
 
     def build() -> Value:
-        thread, threads = linear_thread(), threads_of_block()
-        lane, warp = _divided("remui", thread, WARP_THREADS), _divided("divui", thread, WARP_THREADS)
+        thread = linear_thread()
+        threads = threads_of_block()
+        lane = _divided("remui", thread, WARP_THREADS)
+        warp = _divided("divui", thread, WARP_THREADS)
         partial = value("memref.alloc", partial_type, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
         width = None if is_whole else _lanes(threads, warp)
         of_warp = _butterfly(op.operands[0], combine, lane, width, WARP_THREADS)
@@ -80,11 +82,13 @@ def _store_by_first_lane(lane: Value, number: Value, partial: Value, place: Valu
 
 def _of_subgroup(op: Op, is_whole: bool) -> Callable[[], Value]:
     combine = _combination(op)
-    size, stride = _integer(op, "cluster_size") or WARP_THREADS, _integer(op, "cluster_stride") or 1
+    size = _integer(op, "cluster_size") or WARP_THREADS
+    stride = _integer(op, "cluster_stride") or 1
 
     def reduced(part: Value) -> Value:
         thread = linear_thread()
-        lane, warp = _divided("remui", thread, WARP_THREADS), _divided("divui", thread, WARP_THREADS)
+        lane = _divided("remui", thread, WARP_THREADS)
+        warp = _divided("divui", thread, WARP_THREADS)
         width = None if is_whole else _lanes(threads_of_block(), warp)
         return _butterfly(part, combine, lane, width, size, stride)
 
@@ -92,7 +96,8 @@ def _of_subgroup(op: Op, is_whole: bool) -> Callable[[], Value]:
         whole = op.operands[0]
         if not isinstance(whole.type, ir.VectorType):
             return reduced(whole)
-        kind, result = whole.type.element_type, whole
+        kind = whole.type.element_type
+        result = whole
         for number in range(math.prod(whole.type.shape)):
             place = {"static_position": ir.DenseI64ArrayAttr.get([number])}
             part = value("vector.extract", kind, whole, **place)

@@ -49,7 +49,9 @@ def custom_shared_views(function: Op) -> CustomSharedViews:
         %tile = memref.view %block[%c1024][] : ... to memref<256xf32, #gpu.address_space<workgroup>>
       needs 2048 bytes.
     """
-    size, furthest, unbounded = 0, "", ""
+    size = 0
+    furthest = ""
+    unbounded = ""
     for block in walk(function, DYNAMIC):
         for use in block.results[0].uses:
             op = use.owner.operation
@@ -57,7 +59,8 @@ def custom_shared_views(function: Op) -> CustomSharedViews:
             if end is None:
                 unbounded = f"{op.name} {location_of(op)}"
             elif end > size:
-                size, furthest = end, f"{op.name} {location_of(op)}"
+                size = end
+                furthest = f"{op.name} {location_of(op)}"
     return CustomSharedViews(name_of(function), size, furthest, unbounded)
 
 
@@ -383,7 +386,8 @@ def _move_after(op: Op, shift: int) -> None:
     """Moves the start of a kernel's ``gpu.dynamic_shared_memory`` by ``shift`` bytes."""
     with op.location, ir.InsertionPoint(op):
         whole = op.clone().results[0]
-        at, none = index(shift), index(0)
+        at = index(shift)
+        none = index(0)
         size = value("arith.subi", at.type, value("memref.dim", at.type, whole, none), at)
         rest = value("memref.view", whole.type, whole, at, size)
     op.results[0].replace_all_uses_with(rest)

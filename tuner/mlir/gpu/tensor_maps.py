@@ -107,7 +107,8 @@ def pass_tensor_maps_by_value(module: ir.Module) -> None:
 
 
 MAP = "!nvgpu.tensormap.descriptor<"
-POINTER, CAST = "!llvm.ptr", "builtin.unrealized_conversion_cast"
+POINTER = "!llvm.ptr"
+CAST = "builtin.unrealized_conversion_cast"
 BOX_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
 SWIZZLED_ALIGN_BYTES = 1024  # period of the pattern of swizzle_128b, the longest; same section
 NOT_SWIZZLED = "swizzle = none"
@@ -152,7 +153,8 @@ def pass_tensor_maps_by_address(module: ir.Module) -> None:
         numbers = [number for number, each in enumerate(kind.inputs) if is_tensor_map(each)]
         block = function.regions[0].blocks[0]
         for argument in [block.arguments[number] for number in numbers]:
-            old, uses = argument.type, [(use.owner, use.operand_number) for use in argument.uses]
+            old = argument.type
+            uses = [(use.owner, use.operand_number) for use in argument.uses]
             argument.set_type(ir.Type.parse(POINTER))
             with function.location, ir.InsertionPoint.at_block_begin(block):
                 tensor_map = value(CAST, old, argument)

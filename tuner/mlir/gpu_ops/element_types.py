@@ -101,7 +101,8 @@ def _elements(vector: Value, kind: ir.VectorType) -> list[Value]:
 
 def _instruction(kind: str) -> str:
     a, b, c = REGISTERS
-    groups, first = [], 0
+    groups = []
+    first = 0
     for count in (c, a, b, c):
         groups.append("{" + ", ".join(f"${number}" for number in range(first, first + count)) + "}")
         first += count
@@ -149,7 +150,8 @@ class Retyping:
     """The replacement, in IR, of the float or integer type ``old`` by a type ``new`` of the same width."""
 
     def __init__(self, old: Type, new: Type) -> None:
-        self.old, self.new = old, new
+        self.old = old
+        self.new = new
 
     @property
     def is_same_width(self) -> bool:

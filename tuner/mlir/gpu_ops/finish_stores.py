@@ -68,7 +68,8 @@ def _swap(
     low: list[Value], high: list[Value], is_upper: Value, distance: int
 ) -> tuple[list[Value], list[Value]]:
     """Exchanges the upper lane's low row with the lower lane's high row; returns the new (low, high)."""
-    new_low, new_high = [], []
+    new_low = []
+    new_high = []
     for mine, other in zip(low, high, strict=True):
         sent = value("arith.select", mine.type, is_upper, mine, other)
         offset, width = (_i32(number) for number in (distance, 32))
@@ -134,7 +135,8 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
     """
 
     def change(self, function: Op) -> str | None:
-        mode, slices = text(self, "mode", "store"), attribute(self, "slices", 1)
+        mode = text(self, "mode", "store")
+        slices = attribute(self, "slices", 1)
         stores = [each for each in walk(function, "vector.store") if _is_argument(each.operands[1])]
         reason = _why_not(function, stores, mode)
         if reason is not None:
@@ -170,7 +172,9 @@ class _Output:
     """The argument that is stored to, and how its stores are rewritten."""
 
     def __init__(self, function: Op, argument: Value, mode: str) -> None:
-        self.function, self.argument, self.mode = function, argument, mode
+        self.function = function
+        self.argument = argument
+        self.mode = mode
         self.bounds: memrefs.Bounds = memrefs.bounds_of(argument)
         self.epilogue = find_epilogue(function)
         self.row = ir.MemRefType(argument.type).get_strides_and_offset()[0][0]  # elements
@@ -199,7 +203,9 @@ class _Output:
         if self.mode == "atomic":
             element = ir.VectorType(vector.type).element_type
             first = value("vector.extract", element, vector, static_position=ir.DenseI64ArrayAttr.get([0]))
-            addi, addf = "1 : i64", "0 : i64"  # numbers of arith's AtomicRMWKind
+            # numbers of arith's AtomicRMWKind
+            addi = "1 : i64"
+            addf = "0 : i64"
             kind = ir.Attribute.parse(addi if isinstance(element, ir.IntegerType) else addf)
             value("memref.atomic_rmw", element, first, self.argument, *indices, kind=kind)
         elif self.mode == "workspace":
@@ -246,7 +252,8 @@ def _become_workspace(output: _Output, slices: int) -> None:
     memref = ir.MemRefType(output.argument.type)
     sizes = [slices, *memref.shape]
     output.argument.set_type(ir.MemRefType.get(sizes, memref.element_type))
-    output.bounds, output.row = {}, memref.shape[1]
+    output.bounds = {}
+    output.row = memref.shape[1]
     memrefs.sync_function_type(output.function)
     number = ir.BlockArgument(output.argument).arg_number
     memrefs.set_argument_attribute(output.function, number, memrefs.BOUNDS, ir.DenseI64ArrayAttr.get(sizes))
@@ -276,7 +283,8 @@ def _store_exchanged(group: tuple[Op, ...], count: int, output: _Output) -> None
     lane = value("gpu.lane_id", ir.IndexType.get())
     pieces = [output.finished(store.operands[0], output.clamped(list(store.operands)[2:])) for store in group]
     *rows, column = list(group[0].operands)[2:]
-    whole, indices = exchange(pieces, lane), [*rows, column_of(column, lane, count)]
+    whole = exchange(pieces, lane)
+    indices = [*rows, column_of(column, lane, count)]
     inside = memrefs.is_inside(indices, output.bounds)
     if inside is None:
         output.write(whole, indices)

@@ -100,7 +100,8 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
     """
 
     def change(self, function: Op) -> str | None:
-        group, bands = attribute(self, "group", 1), text(self, "bands", "rows")
+        group = attribute(self, "group", 1)
+        bands = text(self, "bands", "rows")
         if bands not in BANDS:
             return f"bands: found {bands}, allowed {' or '.join(BANDS)}"
         cluster = attribute(self, "cluster_n", 1), attribute(self, "cluster_m", 1)  # blocks along x and y
@@ -115,7 +116,8 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
             ):
                 return f"found clusters of {cluster} on a grid of {grid}, group {group}; allowed whole ones"
             across = BANDS[bands]
-            clusters, height = (grid[0] // cluster[0], grid[1] // cluster[1]), group // cluster[across]
+            clusters = (grid[0] // cluster[0], grid[1] // cluster[1])
+            height = group // cluster[across]
             sides = clusters[1 - across], clusters[across]  # along a band, across bands
             block = launch.regions[0].blocks[0]
             old = {
@@ -160,7 +162,8 @@ def _bands(
     x: Value, y: Value, number: ir.AffineExpr, sides: tuple[int, int], group: int
 ) -> tuple[Value, Value]:
     """Creates (along, across) if the last band is lower: divides by its height, which is not constant."""
-    kind, (length, breadth) = ir.IndexType.get(), sides
+    kind = ir.IndexType.get()
+    (length, breadth) = sides
     first = affine(ir.AffineExpr.get_floor_div(number, group * length) * group, x, y)
     within = affine(ir.AffineExpr.get_mod(number, group * length), x, y)
     left = value("arith.subi", kind, index(breadth), first)

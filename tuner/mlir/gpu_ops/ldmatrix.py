@@ -47,7 +47,8 @@ class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
 
 def _exchange(load: Op) -> None:
     """Adds d = (lane / 16 - lane / 8 % 2) * 8 to the row, and subtracts d from the column."""
-    row, column = len(load.operands) - 2, len(load.operands) - 1
+    row = len(load.operands) - 2
+    column = len(load.operands) - 1
     with load.location, ir.InsertionPoint(load):
         lane = value("gpu.lane_id", ir.IndexType.get())
         half, eighth = (ir.AffineExpr.get_floor_div(symbol(0), each) for each in (16, 8))
@@ -88,7 +89,8 @@ def _merge_in(loop: Op) -> None:
             groups.setdefault(key, {})[column] = load
     for group in groups.values():
         for column in sorted(group):
-            first, second = group.get(column), group.get(column + TILE)
+            first = group.get(column)
+            second = group.get(column + TILE)
             if first is not None and second is not None and first.is_before_in_block(second):
                 _merge(first, second)
                 del group[column + TILE]

@@ -14,9 +14,14 @@ from tuner.mlir.ir.memrefs import (
 )
 from tuner.mlir.ir.reading import is_zero, op_of
 
-LINALG, FILL, COPY = "linalg.", "linalg.fill", "linalg.copy"
-EMPTY, PAD, PART = "tensor.empty", "tensor.pad", "memref.subview"
-READ, WRITE = "bufferization.to_tensor", "bufferization.materialize_in_destination"
+LINALG = "linalg."
+FILL = "linalg.fill"
+COPY = "linalg.copy"
+EMPTY = "tensor.empty"
+PAD = "tensor.pad"
+PART = "memref.subview"
+READ = "bufferization.to_tensor"
+WRITE = "bufferization.materialize_in_destination"
 SIZE_LIMIT = 2**31 - 1  # the largest size of a problem, see tuner.core.problem
 
 Sizes = tuple[int, ...]

@@ -10,7 +10,8 @@ from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import create, recreated, value
 
 PRODUCTS = ("nvgpu.mma.sync", "vector.fma")
-WAIT, BARRIER = "nvgpu.device_async_wait", "gpu.barrier"
+WAIT = "nvgpu.device_async_wait"
+BARRIER = "gpu.barrier"
 LOADS = ("memref.load", "vector.load")
 # Ops that are interleaved with products where reads are spread, each after its address computation.
 MEMORY = ("nvgpu.ldmatrix", *LOADS, "nvgpu.device_async_copy")

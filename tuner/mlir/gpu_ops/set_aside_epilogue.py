@@ -39,7 +39,8 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
         inputs = list(generic.operands)[1:]
         if any(_argument_of(each) is None for each in inputs):
             return "an operand is computed before the epilogue; operands must be arguments"
-        product, output = generic.operands[0], list(generic.operands)[-1]
+        product = generic.operands[0]
+        output = list(generic.operands)[-1]
         start = list(product.owner.operands)[-1].owner
         if isinstance(start, ir.Block) or start.name != "linalg.fill":
             return "the product does not start from a linalg.fill"

@@ -33,7 +33,8 @@ class BypassL1Op(InPlaceOp, name="bypass_l1"):
         return None
 
 
-COPY, READ = "nvgpu.device_async_copy", "nvgpu.ldmatrix"
+COPY = "nvgpu.device_async_copy"
+READ = "nvgpu.ldmatrix"
 SEGMENTS = "operandSegmentSizes"  # of a copy: target, its indices, source, its indices, elements
 
 
@@ -64,8 +65,10 @@ class FlatCopiesOp(InPlaceOp, name="flat_copies"):
         for copy in walk(function, COPY):
             _, to_rank, _, from_rank, _ = ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS])
             target, *rest = copy.operands
-            into, (source, *rest) = rest[:to_rank], rest[to_rank:]
-            at, elements = rest[:from_rank], rest[from_rank:]
+            into = rest[:to_rank]
+            (source, *rest) = rest[to_rank:]
+            at = rest[:from_rank]
+            elements = rest[from_rank:]
             with copy.location, ir.InsertionPoint(copy):
                 places = [
                     views.of(target, copy),

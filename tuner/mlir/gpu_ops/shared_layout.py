@@ -104,7 +104,8 @@ def _rows_of_banks(memref: ir.MemRefType) -> int:
 
 
 def _put_rows_together(alloc: Op, together: int, columns: int) -> None:
-    row, column = symbol(0), symbol(1)
+    row = symbol(0)
+    column = symbol(1)
     group = ir.AffineExpr.get_floor_div(row, together)
     within = ir.AffineExpr.get_mod(row, together)
     for op, number in _uses(alloc):

@@ -150,7 +150,8 @@ def with_line(vector: Value, number: int, line: Value) -> Value:
 def deinterleaved(vector: Value, size: int) -> list[Value]:
     """Creates p parts of ``size`` elements of a 1-D vector, part i with elements i, i + p, ...; p: 2**n."""
     kind = ir.VectorType(vector.type)
-    parts, count = [vector], kind.shape[0]
+    parts = [vector]
+    count = kind.shape[0]
     while count > size:
         count //= 2
         half = ir.VectorType.get([count], kind.element_type)
@@ -245,7 +246,8 @@ def reinterpreted(array: Value, kind: ir.MemRefType) -> Value:
 
 
 Body = Callable[..., Value]  # creates the scalar ops from one element of each operand; returns the result
-PARALLEL, REDUCTION = "parallel", "reduction"
+PARALLEL = "parallel"
+REDUCTION = "reduction"
 
 
 def dimensions(count: int) -> list[ir.AffineExpr]:
@@ -334,7 +336,8 @@ def add_to(target: Value, source: Value) -> None:
     """Creates the parallel loop that adds the elements of a memref of floats to another of the same shape."""
 
     def element(indices: list[Value]) -> None:
-        old, more = load(target, indices), load(source, indices)
+        old = load(target, indices)
+        more = load(source, indices)
         store(value("arith.addf", old.type, old, more), target, indices)
 
     for_each_element(target, element)

@@ -85,7 +85,9 @@ def zero_planes(op: Op) -> tuple[int, int]:
 
 
 SUFFIX = "_epilogue"
-ARGUMENT, DIMENSIONS = "tuner.argument", "tuner.dimensions"  # attributes of the scalar function's arguments
+# attributes of the scalar function's arguments
+ARGUMENT = "tuner.argument"
+DIMENSIONS = "tuner.dimensions"
 
 
 def find_epilogue(function: Op) -> Op | None:
@@ -144,7 +146,9 @@ def _load(epilogue: Op, number: int, function: Op, indices: list[Value], width: 
     return value("vector.broadcast", kind, value("memref.load", element, source, *at))
 
 
-CAST, UNSIGNED = "cast", "cast_unsigned"  # attribute of a matmul, and the name in its value
+# attribute of a matmul, and the name in its value
+CAST = "cast"
+UNSIGNED = "cast_unsigned"
 
 
 def is_unsigned(op: Op) -> bool:
@@ -152,7 +156,9 @@ def is_unsigned(op: Op) -> bool:
     return CAST in op.attributes and UNSIGNED in str(op.attributes[CAST])
 
 
-ROUND, COMPARE, SELECT = "arith.truncf", "arith.cmpf", "arith.select"
+ROUND = "arith.truncf"
+COMPARE = "arith.cmpf"
+SELECT = "arith.select"
 
 
 def round_late(function: Op) -> None:
@@ -177,7 +183,8 @@ def round_late(function: Op) -> None:
 
 
 def _swap(select: Op, compare: Op, rounding: Op) -> None:
-    rounded, wide = rounding.results[0], rounding.operands[0]
+    rounded = rounding.results[0]
+    wide = rounding.operands[0]
     limit = _constant_of(compare.operands[1])
     of_bf16 = isinstance(rounded.type, ir.BF16Type) and isinstance(wide.type, ir.F32Type)
     # one branch is the rounded number, the other the constant compared with

@@ -328,8 +328,11 @@ def ancestor_in_block(op: Op, block: Block) -> Op | None:
 
 
 # Operand segments in the order of GPUOps.td; segment 0 is the async dependencies.
-GRID, BLOCK, CLUSTER = slice(1, 4), slice(4, 7), slice(7, 10)
-SHARED_BYTES, ARGUMENTS = 10, 11
+GRID = slice(1, 4)
+BLOCK = slice(4, 7)
+CLUSTER = slice(7, 10)
+SHARED_BYTES = 10
+ARGUMENTS = 11
 SEGMENTS = "operandSegmentSizes"
 # Attributes of a gpu.launch and of its kernel.
 CLUSTER_SIZE = "nvvm.cluster_dim"  # blocks along x, y and z

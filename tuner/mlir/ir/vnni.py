@@ -10,7 +10,8 @@ from tuner.mlir.ir.reading import constant_of, function_type, name_of, private_f
 
 NAME = "vpdpbusd_"  # then the bits of a register
 INTRINSIC = "llvm.x86.avx512.vpdpbusd."
-LANE_BITS, PER_LANE = 32, 4
+LANE_BITS = 32
+PER_LANE = 4
 
 
 def declare_byte_dot(module: Op, lanes: int) -> None:
@@ -72,7 +73,8 @@ def _vector_code(call: Op) -> Value:
     sums, unsigned, signed = call.operands
     kind = ir.VectorType(sums.type)
     wide = ir.VectorType.get([PER_LANE * kind.shape[0]], kind.element_type)
-    left, right = value("arith.extui", wide, unsigned), value("arith.extsi", wide, signed)
+    left = value("arith.extui", wide, unsigned)
+    right = value("arith.extsi", wide, signed)
     products = value("arith.muli", wide, left, right)
     for part in deinterleaved(products, kind.shape[0]):
         sums = value("arith.addi", kind, sums, part)
@@ -80,7 +82,10 @@ def _vector_code(call: Op) -> Value:
 
 
 PACKING = "tuner.packing"  # attribute of an argument: the columns of a panel
-INTERLEAVE, DEPTH, UNSIGNED, RUN = "tuner.interleave", "tuner.depth", "tuner.unsigned", "tuner.run"
+INTERLEAVE = "tuner.interleave"
+DEPTH = "tuner.depth"
+UNSIGNED = "tuner.unsigned"
+RUN = "tuner.run"
 NIBBLES = "tuner.nibbles"
 ORDER = "tuner.order"  # attribute of an argument: the order of the weight's dimensions, where it is another
 WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers at each call

@@ -10,7 +10,10 @@ from tuner.mlir.ir.building import line_of, value
 
 PREDICATE_BITS = 64  # of the predicate attribute of arith.cmpf
 # arith's oeq, ogt, olt, ole: false where an operand is NaN
-EQUAL, GREATER, LESS, NOT_ABOVE = 1, 2, 4, 5
+EQUAL = 1
+GREATER = 2
+LESS = 4
+NOT_ABOVE = 5
 UNORDERED = 14  # arith's uno
 
 
@@ -77,7 +80,8 @@ class Term:
         """Creates the conjunction of the elements of a vector of i1; returns it as i1; of i1, this term."""
         if not self._is_vector:
             return self
-        kind, found = ir.VectorType(self.value.type), self.value
+        kind = ir.VectorType(self.value.type)
+        found = self.value
         if kind.rank == 1:
             attribute = ir.Attribute.parse("#vector.kind<and>")
             return Term(value("vector.reduction", kind.element_type, found, kind=attribute))

@@ -13,10 +13,13 @@ import math
 from tuner.mlir.bindings import ir
 from tuner.mlir.math.expressions import Term
 
-LOG2_E, LOG10_E = math.log2(math.e), math.log10(math.e)
+LOG2_E = math.log2(math.e)
+LOG10_E = math.log10(math.e)
 # Constants in two parts (Cody and Waite): the high part has 16 bits; its product with an exponent is exact.
-LN2_HIGH, LN2_LOW = 0.693145751953125, math.log(2) - 0.693145751953125
-LOG10_2_HIGH, LOG10_2_LOW = 0.301025390625, math.log10(2) - 0.301025390625
+LN2_HIGH = 0.693145751953125
+LN2_LOW = math.log(2) - 0.693145751953125
+LOG10_2_HIGH = 0.301025390625
+LOG10_2_LOW = math.log10(2) - 0.301025390625
 ROUNDER = 1.5 * 2**23  # x + ROUNDER, for |x| of at most 22 bits, has the nearest integer in its low bits
 ROUNDER_F64 = 1.5 * 2**52
 TINY = 2.0**-25  # below this, expm1(x) and log1p(x) are x
@@ -106,7 +109,8 @@ def log1p(x: Term) -> Term:
     exponent, fraction = _mantissa(whole)
     lost = (x - (whole - 1.0)) / whole  # relative rounding error of 1 + x
     is_near = exponent.equals(0.0)
-    fraction, lost = fraction.replaced(is_near, x), lost.replaced(is_near, 0.0)
+    fraction = fraction.replaced(is_near, x)
+    lost = lost.replaced(is_near, 0.0)
     result = exponent.fma(LN2_HIGH, exponent.fma(LN2_LOW, lost) + _log1p(fraction))
     return _at_the_edges(whole, result).replaced(_is_tiny(x), x)
 
@@ -183,7 +187,8 @@ def _is_tiny(x: Term) -> Term:
 
 def _log2_f64(x: Term) -> Term:
     """Returns log2 of a float64 >= 0 that is not subnormal: log(m) = 2 * atanh((m - 1) / (m + 1))."""
-    bits, wide = x.bits(), ir.F64Type.get()
+    bits = x.bits()
+    wide = ir.F64Type.get()
     exponent = (bits - x.constant(math.sqrt(0.5)).bits()) >> 52
     mantissa = (bits - (exponent << 52)).converted("bitcast", wide)
     ratio = (mantissa - 1.0) / (mantissa + 1.0)

@@ -15,13 +15,17 @@ from tuner.mlir.math.expressions import Term
 # Arguments are reduced as in ``tuner.mlir.math.float32``. Polynomials are Taylor's, of which the next term is
 # below 2**-54 of the result, except those of erf: tuner's, interpolated at Chebyshev nodes in 120 digits and
 # rounded to float64; the comment of each has the error that it causes.
-FRACTION_BITS, BIAS = 52, 1023
+FRACTION_BITS = 52
+BIAS = 1023
 ROUNDER = 1.5 * 2**FRACTION_BITS  # x + ROUNDER has the nearest integer to x in its low bits
 TINY = 2.0**-54  # below this, expm1(x) and log1p(x) are x
-LOG2_E, LOG10_E = math.log2(math.e), math.log10(math.e)
+LOG2_E = math.log2(math.e)
+LOG10_E = math.log10(math.e)
 # Constants in two parts (Cody and Waite): the high part has 32 bits; its product with an exponent is exact.
-LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-LOG10_2_HIGH, LOG10_2_LOW = 0.3010299955494702, 1.1451100898021838e-10
+LN2_HIGH = 0.6931471803691238
+LN2_LOW = 1.9082149292705877e-10
+LOG10_2_HIGH = 0.3010299955494702
+LOG10_2_LOW = 1.1451100898021838e-10
 # (exp(r) - 1 - r) / r**2 for |r| <= log(2) / 2
 EXPM1 = tuple(1 / math.factorial(power + 2) for power in range(13))
 # (log(1 + f) - 2 * s) / (2 * s**3) in s**2, where s = f / (2 + f), |s| <= 0.172
@@ -32,7 +36,9 @@ ERF = (
     *(0.005223977619633974, -0.0008548326637493861, 0.00012055316694467641, -1.4925196720023707e-05),
     *(1.6453650630829905e-06, -1.626078532748755e-07, 1.396821713365065e-08, -8.304169053509212e-10),
 )
-ERF_THRESHOLD, ERF_END = 0.92, 6.0  # erf is computed by erfc from the first on, and 1 from the second on
+# erf is computed by erfc from the first on, and 1 from the second on
+ERF_THRESHOLD = 0.92
+ERF_END = 6.0
 # erfc(x) * exp(x**2) * (1 + 2 * x) in (x - CENTER) / (x + CENTER), Shepherd and Laframboise 1981; 2**-54.8
 CENTER = 2.25
 ERFC = (
@@ -106,7 +112,8 @@ def log1p(x: Term) -> Term:
     exponent, fraction = _mantissa(whole)
     lost = (x - (whole - 1.0)) / whole  # relative rounding error of 1 + x
     is_near = exponent.equals(0.0)
-    fraction, lost = fraction.replaced(is_near, x), lost.replaced(is_near, 0.0)
+    fraction = fraction.replaced(is_near, x)
+    lost = lost.replaced(is_near, 0.0)
     result = _sum(exponent, fraction, exponent.fma(LN2_LOW, lost))
     return at_the_edges(whole, result).replaced(_is_tiny(x), x)
 
@@ -253,7 +260,8 @@ def power_of_size(x: Term, y: Term) -> Term:
 def _log2(x: Term) -> DoubleWord:
     """Returns log2 of a positive finite float64; relative error up to 2**-64."""
     exponent, mantissa = mantissa_of(x)
-    below, above = mantissa - 1.0, mantissa + 1.0
+    below = mantissa - 1.0
+    above = mantissa + 1.0
     lost = mantissa - (above - 1.0)  # rounding error of mantissa + 1
     ratio = below / above
     rest = ratio.fma(above * -1.0, below) - ratio * lost
@@ -332,7 +340,8 @@ HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  
 LARGE_ANGLE = 2.0**32  # below this, a product with 2 / pi is off by less than 2**-19
 WORD_BITS = 32
 WORDS_BIAS = 1023 + FRACTION_BITS  # of the exponent of a float64 read as an integer of 53 bits
-WORD, FRACTION = 2**WORD_BITS - 1, 2**FRACTION_BITS - 1
+WORD = 2**WORD_BITS - 1
+FRACTION = 2**FRACTION_BITS - 1
 # floor(2**1182 * 2 / pi): in 38 words of 32 bits, 34 zeros and the first bits of 2 / pi
 TWO_OVER_PI = int(
     "28be60db9391054a7f09d5f47d4d377036d8a5664f10e4107f9458eaf7aef1586dc91b8e909374b801924bba82746487"
@@ -341,7 +350,9 @@ TWO_OVER_PI = int(
     "1580cc11",
     16,
 )
-TABLE_WORDS, WINDOW_WORDS = 38, 6  # words of TWO_OVER_PI, and those of them that count for one exponent
+# words of TWO_OVER_PI, and those of them that count for one exponent
+TABLE_WORDS = 38
+WINDOW_WORDS = 6
 # (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4, both in r**2, for |r| <= pi / 4
 SINE = tuple((-1) ** (power + 1) / math.factorial(2 * power + 3) for power in range(8))
 COSINE = tuple((-1) ** power / math.factorial(2 * power + 4) for power in range(7))
@@ -384,7 +395,8 @@ def atan(x: Term) -> Term:
 
 def atan2(y: Term, x: Term) -> Term:
     """Creates the angle of the point (``x``, ``y``) of float64; error up to 3 ulp; zeros as C99, annex F."""
-    height, width = y.math("absf"), x.math("absf")
+    height = y.math("absf")
+    width = x.math("absf")
     ratio = height / width
     ratio = ratio.replaced(height.equals(0.0) & width.equals(0.0), 0.0)
     ratio = ratio.replaced(height.equals(math.inf) & width.equals(math.inf), 1.0)
@@ -456,18 +468,22 @@ def _reduced_large(x: Term) -> tuple[Term, Term, Term]:
     count. Of the others the first 192 suffice: r is never below 2**-62, so 64 bits or more of r are right.
     """
     bits = x.math("absf").bits()
-    exponent, fraction = (bits >> FRACTION_BITS) - WORDS_BIAS, (bits & FRACTION) | (FRACTION + 1)
-    low_half, high_half = fraction & WORD, fraction >> WORD_BITS
+    exponent = (bits >> FRACTION_BITS) - WORDS_BIAS
+    fraction = (bits & FRACTION) | (FRACTION + 1)
+    low_half = fraction & WORD
+    high_half = fraction >> WORD_BITS
     parts: list[Term] = []  # the product's words, from the lowest on; that above the last is a multiple of 4
     carry = before = zero = bits.constant(0)
     for word in reversed(_window(exponent + WORD_BITS)):
         first = low_half * word + carry
         second = high_half * before + (first & WORD)
         parts.append(second & WORD)
-        carry, before = ((first >> WORD_BITS) & WORD) + (second >> WORD_BITS), word
+        carry = ((first >> WORD_BITS) & WORD) + (second >> WORD_BITS)
+        before = word
     whole = (parts[-1] + (1 << WORD_BITS - 3)) >> WORD_BITS - 2
     parts[-1] = parts[-1] - (whole << WORD_BITS - 2)
-    rest, low = x.constant(0.0), x.constant(0.0)
+    rest = x.constant(0.0)
+    low = x.constant(0.0)
     for number, part in enumerate(reversed(parts[2:])):  # of 32 bits each: their sum and what it loses
         scaled = part.converted("sitofp", x.element) * 2.0 ** (2 - WORD_BITS * (number + 1))
         both = rest + scaled
@@ -495,7 +511,8 @@ def _window(start: Term) -> list[Term]:
 
 def _atan_of_size(size: Term) -> Term:
     """Returns atan of a float64 >= 0: reduced to |z| <= tan(pi / 8) by pi / 4 or pi / 2."""
-    is_large, is_middle = size > 1 / TANGENT, size > TANGENT
+    is_large = size > 1 / TANGENT
+    is_middle = size > TANGENT
     zero = size.constant(0.0)
     # atan(x) = pi / 4 + atan((x - 1) / (x + 1)) = pi / 2 + atan(-1 / x)
     top = size.replaced(is_middle, size - 1.0).replaced(is_large, -1.0)

@@ -207,7 +207,8 @@ def _computed(op: Op) -> Term:
 
 def _power(name: str, x: Term, y: Term) -> Term:
     """Returns x**y in the type of x; of float64 in double words, else in float64."""
-    narrow, wide = x.element, ir.F64Type.get()
+    narrow = x.element
+    wide = ir.F64Type.get()
     base = x if narrow == wide else _widened(x, ir.F32Type.get())
     power = float64.power if narrow == wide else float32.power
     if name == "math.powf":

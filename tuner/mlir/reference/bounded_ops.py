@@ -173,7 +173,8 @@ def product_of_matrices(a: Bounded, b: Bounded, element: str) -> Bounded:
     """Returns A B in float64, of matrices or batches, with the error of a kernel that sums in ``element``."""
     unit = number_type(element).epsilon / 2
     with np.errstate(all="ignore"):
-        size_a, size_b = np.abs(a.value), np.abs(b.value)
+        size_a = np.abs(a.value)
+        size_b = np.abs(b.value)
         error = (2 + np.sqrt(a.value.shape[-1])) * unit * (size_a @ size_b)
         if np.any(a.error):
             error = error + a.error @ (size_b + b.error)
@@ -358,12 +359,18 @@ FLOAT_COMPARISONS: dict[int, Callable[[Float64, Float64], Any]] = {
     4: np.less,
     5: np.less_equal,
 }
-ALL_TRUE, ALL_FALSE, ORDERED, NOT_EQUAL, UNORDERED_NOT_EQUAL, NAN = 15, 0, 7, 6, 13, 14
+ALL_TRUE = 15
+ALL_FALSE = 0
+ORDERED = 7
+NOT_EQUAL = 6
+UNORDERED_NOT_EQUAL = 13
+NAN = 14
 
 
 def apply(op: Op, operands: list[Number]) -> Number:
     """Returns the result of an op of a body, of arrays. Raises UsageError for an op unknown here."""
-    name, element = op.name, str(op.results[0].type)
+    name = op.name
+    element = str(op.results[0].type)
     if name in UNARY:
         return UNARY[name](_bounded(operands[0]))
     if name in BINARY:
@@ -371,7 +378,9 @@ def apply(op: Op, operands: list[Number]) -> Number:
     if name in CONVERSIONS or name in INTEGER_CONVERSIONS:
         return _converted(op, _bounded(operands[0]), element)
     if name in POWERS:
-        base, power = _bounded(operands[0]), _bounded(operands[1]).value  # the power is taken as exact
+        # the power is taken as exact
+        base = _bounded(operands[0])
+        power = _bounded(operands[1]).value
         return function(lambda x: np.power(x, power), lambda x, y: power * y / x)(base)
     if name == "math.fma":
         x, y, z = map(_bounded, operands)

@@ -167,7 +167,8 @@ class _Moves:
 
 def _where_equal_in_kind(expected: Expected, moved: Expected) -> Expected:
     """Returns what is expected; of any number where only one is NaN, or infinite with that sign."""
-    value, other = expected.value, moved.value
+    value = expected.value
+    other = moved.value
     is_equal = (value == other) | (np.isnan(value) & np.isnan(other))
     is_equal |= np.isfinite(value) & np.isfinite(other)
     return Expected(value, np.where(is_equal, expected.tolerance, np.inf))
@@ -462,7 +463,8 @@ def _position(expression: ir.AffineExpr, grids: Sequence[Any]) -> Any:
 
 
 def _constant(op: Op) -> Bounded:
-    found, element = op.attributes["value"], op.results[0].type
+    found = op.attributes["value"]
+    element = op.results[0].type
     if isinstance(found, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
         return Bounded.exact(float(found.value), str(element))
     if not found.is_splat:

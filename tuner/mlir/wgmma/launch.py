@@ -10,8 +10,11 @@ from tuner.mlir.wgmma.integers import as_count, as_i32, calculate, compare, i32,
 from tuner.mlir.wgmma.plan import WARPGROUP, PipelinePlan
 from tuner.mlir.wgmma.warpgroups import RingPosition
 
-GRID_Z, BLOCK_X = 2, 3  # numbers of operands of gpu.launch: blocks along z, threads along x
-ALL_LANES, LAST_LANE = -1, 31
+# numbers of operands of gpu.launch: blocks along z, threads along x
+GRID_Z = 2
+BLOCK_X = 3
+ALL_LANES = -1
+LAST_LANE = 31
 MAP = (
     "!nvgpu.tensormap.descriptor<tensor = memref<{0}x{1}x{2}, 3>, swizzle = swizzle_128b, "
     "l2promo = l2promo_256b, oob = zero, interleave = none>"
@@ -206,7 +209,8 @@ class BlockTiles:
         loop_i32(own, self.clusters, first.values, step, self.launched)
 
     def _block_ids(self, cluster: Value) -> dict[str, Value]:
-        number, columns = as_count(cluster), self.grid[0]
+        number = as_count(cluster)
+        columns = self.grid[0]
         places = ir.AffineExpr.get_mod(symbol(0), columns), ir.AffineExpr.get_floor_div(symbol(0), columns)
         return {
             dimension: affine(

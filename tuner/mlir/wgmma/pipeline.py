@@ -68,7 +68,8 @@ def create_stores(
     if plan.a.is_read_by_lanes:
         _create_stores_of_lanes(plan, sums, c, first, consumer, Lane.of(thread))
         return
-    warp, lane = calculate("shrui", thread, 5), calculate("andi", thread, 31)
+    warp = calculate("shrui", thread, 5)
+    lane = calculate("andi", thread, 31)
     above = calculate("addi", calculate("muli", consumer, plan.consumer_rows), calculate("muli", warp, 16))
     row = _sum(first[0], calculate("addi", above, calculate("shrui", lane, 2)))
     column = _sum(first[1], calculate("muli", calculate("andi", lane, 3), 2))
@@ -162,7 +163,8 @@ class StagedStores:
         ``sums``: one LLVM struct per 64 rows of C; ``corner``: row and column of the block's tile; ``warp``
         and ``thread``, i32 values: numbers in the block and in the warpgroup.
         """
-        plan, lane = self.plan, calculate("andi", thread, 31)
+        plan = self.plan
+        lane = calculate("andi", thread, 31)
         boxes = calculate("addi", self.shared, plan.boxes_offset_bytes)
         first_box = calculate("addi", boxes, calculate("muli", warp, BOXES * plan.box_bytes))
         above = calculate(
@@ -170,7 +172,8 @@ class StagedStores:
             calculate("muli", calculate("shrui", warp, 2), plan.consumer_rows),
             calculate("muli", calculate("andi", warp, 3), plan.box[0]),
         )
-        top, left = calculate("addi", as_i32(corner[0]), above), as_i32(corner[1])
+        top = calculate("addi", as_i32(corner[0]), above)
+        left = as_i32(corner[1])
         row = as_index(calculate("addi", top, calculate("shrui", lane, 2)))
         column = value(
             "arith.addi", row.type, corner[1], as_index(calculate("muli", calculate("andi", lane, 3), 2))
@@ -334,7 +337,8 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
 
 
 def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
-    launch, product = found.launch, found.product
+    launch = found.launch
+    product = found.product
     with launch.location, ir.InsertionPoint(launch):
         is_rounded = plan.kind == "tf32" and plan.products == 1  # of three products, low bits are in use
         maps = [

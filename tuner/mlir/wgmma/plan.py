@@ -138,7 +138,9 @@ FRAGMENT_WORDS = 4  # registers of a left operand per wgmma
 REGISTERS_BESIDES_SUMS = 48  # with fewer left, registers move from the producer to the consumers
 CLUSTERS = ((1, 1), (2, 1), (1, 2))
 STORES = ("direct", "tma")
-BOX_ROWS, BOX_COLUMNS = 16, 64  # 16-bit results that a warp stores at once: its rows, lines of 128 bytes
+# 16-bit results that a warp stores at once: its rows, lines of 128 bytes
+BOX_ROWS = 16
+BOX_COLUMNS = 64
 BOXES = 2  # per warp: one is filled while the other is stored
 WARPS_OF_CONSUMER = 4
 UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two consumers; CUTLASS's numbers
@@ -290,7 +292,9 @@ class PipelinePlan:
 
 # Element type -> wgmma's spelling; sums are f32, of integers i32
 KINDS = {row.mlir: row.ptx for row in map(number_type, TENSOR_DTYPES)}
-STAGED_RESULTS, STAGED_BYTES = ("f16", "bf16"), 2  # elements of C that are stored through shared memory
+# elements of C that are stored through shared memory
+STAGED_RESULTS = ("f16", "bf16")
+STAGED_BYTES = 2
 ROW_BYTES = 16  # a matrix row must be a multiple of this; cuTensorMapEncodeTiled, globalStrides
 
 
@@ -405,7 +409,8 @@ class BlockMatmul:
 
 def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
     """Returns the matmul and fill, of subviews, of a launch, or a message on why there is none."""
-    fills, products = walk(launch, "linalg.fill"), walk(launch, "linalg.matmul")
+    fills = walk(launch, "linalg.fill")
+    products = walk(launch, "linalg.matmul")
     if len(fills) != 1 or len(products) != 1:
         return (
             f"launch: found {len(products)} linalg.matmul and {len(fills)} linalg.fill, allowed one of each"

@@ -126,7 +126,8 @@ class RegisterConsumer:
         plan = self.ring.plan
         pairs = pair_addresses(self.ring, self.number, self.thread)
         sums = self._multiply(first.stage, read_fragments(self.ring, first, pairs), (None,) * plan.fragments)
-        before, after = first.stage, self.ring.next_position(first)
+        before = first.stage
+        after = self.ring.next_position(first)
         if plan.k_tiles > 1:
             wait_groups(1)  # of one group for none: without it ptxas serializes the products
             sums, before, after = self._create_loop(

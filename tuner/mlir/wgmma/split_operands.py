@@ -37,7 +37,9 @@ from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition
 # The high bits of the left operand are rounded to nearest, so its low bits have either sign, and so has what
 # is left out. If they were cut, all of it would have one sign in sums of positive numbers.
 
-HALF, HIGH = 0x1000, -0x2000  # of an f32's bits: half of the last bit of a tf32; the bits of a tf32
+# of an f32's bits: half of the last bit of a tf32; the bits of a tf32
+HALF = 0x1000
+HIGH = -0x2000
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class SplitConsumer:
 
         ``sums``: one LLVM struct of a thread's totals per 64 rows of the left operand.
         """
-        ring, plan = self.ring, self.ring.plan
+        ring = self.ring
+        plan = self.ring.plan
         pairs = pair_addresses(ring, self.number, self.thread)
         words = read_fragments(ring, first, pairs)
 
@@ -68,7 +71,8 @@ class SplitConsumer:
             position, words, totals = self._unpacked(carried)
             totals = tuple(map(_add, totals, self._multiplied(position, words)))
         else:
-            position, totals = first, self._multiplied(first, words)
+            position = first
+            totals = self._multiplied(first, words)
         structs = [_packed(totals[at : at + plan.sums]) for at in range(0, len(totals), plan.sums)]
         return structs, ring.next_position(position)
 

@@ -142,7 +142,8 @@ class Consumer:
 
         ``sums``: one LLVM struct of a thread's accumulators per 64 rows of C.
         """
-        ring, plan = self.ring, self.ring.plan
+        ring = self.ring
+        plan = self.ring.plan
         # a thread's accumulators for 64 rows of C: all f32, or all i32
         kind = ir.Type.parse(f"!llvm.struct<({', '.join([plan.accumulator_kinds[1]] * plan.sums)})>")
         nothing = [value("llvm.mlir.undef", kind) for _ in range(plan.fragments)]
@@ -164,7 +165,8 @@ class Consumer:
         return sums, RingPosition(stage, parity)
 
     def _multiply(self, position: RingPosition, sums: list[Value], *, is_first: bool) -> list[Value]:
-        ring, plan = self.ring, self.ring.plan
+        ring = self.ring
+        plan = self.ring.plan
         ring.wait(ring.full(position.stage), position)
         rows_before = calculate("muli", self.number, plan.a.offset_bytes(plan.consumer_rows, 0))
         a = _descriptor(plan.a, calculate("addi", ring.address(position.stage), rows_before))
@@ -269,8 +271,10 @@ def create_producer(
 
 
 def _copy(ring: Ring, position: RingPosition, source: Source, box: Box, k: Value, full: Value) -> None:
-    tile, at = source.tile, ring.address(position.stage, source.offset_bytes + box.offset_bytes)
-    row, depth = calculate("addi", source.first_row, box.row), calculate("addi", k, box.k)
+    tile = source.tile
+    at = ring.address(position.stage, source.offset_bytes + box.offset_bytes)
+    row = calculate("addi", source.first_row, box.row)
+    depth = calculate("addi", k, box.k)
     coordinates = [depth, row] if tile.is_k_major else [row, depth]  # innermost first
     ranks: list[Value] = []
     if source.rank is not None:

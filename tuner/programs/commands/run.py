@@ -193,7 +193,8 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
 
 def sample_lines(sample: "KernelSample") -> list[str]:
     """Returns a simulated kernel's blocks, their comparison, and how many blocks were not computed."""
-    share, one = f"{sample.kernel}: {sample.simulated} of {sample.blocks} blocks", sample.comparison
+    share = f"{sample.kernel}: {sample.simulated} of {sample.blocks} blocks"
+    one = sample.comparison
     if not sample.reference:
         return [f"whole   {share}"]
     if one is None:

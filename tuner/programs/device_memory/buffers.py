@@ -273,7 +273,8 @@ def allocate_like(host: Value) -> tuple[Value, Value]:
         elements = 0 if 0 in kind.shape else first + last + 1
     else:
         sizes, steps, span = _shape(host, kind, first)
-        elements, spans = ir.ShapedType.get_dynamic_size(), [span]
+        elements = ir.ShapedType.get_dynamic_size()
+        spans = [span]
     flat = ir.MemRefType.get([elements], kind.element_type, memory_space=kind.memory_space)
     memory = _allocate("gpu.alloc", flat, spans)
     offsets = [index(0)] if offset == any_stride else []
@@ -310,7 +311,8 @@ def _shape(host: Value, kind: Type, first: int) -> tuple[list[Value], list[Value
     metadata = create(
         "memref.extract_strided_metadata", [base, *[number] * (1 + 2 * kind.rank)], [host]
     ).results
-    sizes, strides = list(metadata)[2 : 2 + kind.rank], list(metadata)[2 + kind.rank :]
+    sizes = list(metadata)[2 : 2 + kind.rank]
+    strides = list(metadata)[2 + kind.rank :]
     span = index(first + 1)
     for size, stride in zip(sizes, strides, strict=True):
         last = value("arith.subi", number, size, index(1))

@@ -113,7 +113,9 @@ class CoherenceWalk:
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], effects: KernelEffects
     ) -> None:
         """Takes the buffers by their host memrefs; alias sets without a buffer here stay in host memory."""
-        self._alias_sets, self._buffers, self._effects = alias_sets, buffers, effects
+        self._alias_sets = alias_sets
+        self._buffers = buffers
+        self._effects = effects
         self._managed = {buffer.alias_set for buffer in buffers.values()}
         # (loop, state before the loop) -> state at the start of an iteration
         self._starts: dict[tuple[Op, Valid], Valid] = {}
@@ -311,7 +313,9 @@ class CopyInsertion(AbstractActions):
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], device_views: DeviceViews
     ) -> None:
         """Starts at the function's entry, where no buffer that the function allocates exists yet."""
-        self._alias_sets, self._buffers, self._device_views = alias_sets, buffers, device_views
+        self._alias_sets = alias_sets
+        self._buffers = buffers
+        self._device_views = device_views
         # buffers allocated and not yet freed at this point of the walk
         self._alive = [buffer for buffer in buffers.values() if buffer.kind is not BufferKind.ALLOCATION]
         self._dead: list[Op] = []
@@ -400,7 +404,8 @@ def pin(buffers: list[MirroredBuffer]) -> None:
         old = buffer.host.owner.operation
         if old.name != "memref.alloc" or not is_row_major(buffer.host.type):
             continue
-        sizes, shared = list(old.operands), {"hostShared": ir.UnitAttr.get()}
+        sizes = list(old.operands)
+        shared = {"hostShared": ir.UnitAttr.get()}
         segments = ir.DenseI32ArrayAttr.get([0, len(sizes), 0])
         with old.location, ir.InsertionPoint(old):
             memory = value("gpu.alloc", buffer.host.type, *sizes, operandSegmentSizes=segments, **shared)

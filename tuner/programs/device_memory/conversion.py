@@ -82,7 +82,9 @@ def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) 
 
 class _FunctionRewrite:
     def __init__(self, function: Op, options: DeviceOptions, constants: dict[str, bool]) -> None:
-        self._function, self._options, self._constants = function, options, constants
+        self._function = function
+        self._options = options
+        self._constants = constants
         self._block = function.regions[0].blocks[0]
         # host memory that replaces an argument -> the argument
         self._device_arguments: dict[Value, Value] = {}

@@ -60,7 +60,8 @@ def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Coll
         return _filling(copy)
     source, target = _without_unit_dimensions(places[copy.source], copy.target)
     mark = f" {{{WEIGHT_ATTRIBUTE}}}" if source.buffer in weights else ""
-    element, rank = source.type.element, len(source.type.shape)
+    element = source.type.element
+    rank = len(source.type.shape)
     tensor = _tensor(source)
     loops = ", ".join(f"d{number}" for number in range(rank))
     identity = f"affine_map<({loops}) -> ({loops})>"
@@ -83,7 +84,9 @@ def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Coll
 def _filling(copy: NeededCopy) -> Fusion:
     fill = defining(copy.source)
     assert fill is not None
-    kind, tensor, element = memref_type(copy.target), _tensor(copy.target), copy.target.type.element
+    kind = memref_type(copy.target)
+    tensor = _tensor(copy.target)
+    element = copy.target.type.element
     number = zero_attribute(copy.source.type.element_type)  # of an empty tensor, whose contents are any
     if fill.name == FILL and (constant := defining(fill.operands[0])) is not None:
         number = constant.attributes["value"]
@@ -287,7 +290,8 @@ def _joined(fusion: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _
     """Returns the fusion with a producer that only it reads; None where the producer stays out."""
     if kind.kind in (LOOPS, QUANTIZED) or len(producer.results) != 1:
         return None
-    ops, value = (*fusion.ops, producer), producer.results[0]
+    ops = (*fusion.ops, producer)
+    value = producer.results[0]
     is_read_in_place = all(_is_read_in_place(value, op) for op in fusion.ops)
     if kind.kind in WITH_EPILOGUE:
         is_fork = fusion.keeps_forks and joins_independent_products(producer, fusion.ops)

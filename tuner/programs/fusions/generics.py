@@ -60,7 +60,8 @@ def extended(tensor: Value) -> Value:
 
 
 def _elementwise(inputs: Sequence[Value], element: ir.Type, body: building.Body) -> Op:
-    shape, rank = inputs[0].type.shape, inputs[0].type.rank
+    shape = inputs[0].type.shape
+    rank = inputs[0].type.rank
     maps = [building.dimensions(rank)] * (len(inputs) + 1)
     return building.generic(inputs, empty(shape, element), maps, [building.PARALLEL] * rank, body)
 

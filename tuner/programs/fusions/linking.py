@@ -90,7 +90,10 @@ POINTER = "!llvm.ptr"
 PAUSES = 8192
 SYSTEM_CALLS = "syscall"  # of the C library
 # Linux, x86-64: SYS_futex, FUTEX_WAIT and FUTEX_WAKE of one process, as many threads as there are
-FUTEX, WAIT_PRIVATE, WAKE_PRIVATE, EVERYBODY = 202, 128, 129, 2**31 - 1
+FUTEX = 202
+WAIT_PRIVATE = 128
+WAKE_PRIVATE = 129
+EVERYBODY = 2**31 - 1
 SYSTEM_CALL = f"vararg(!llvm.func<i64 (i64, ...)>) : (i64, {POINTER}, i64, i64, i64) -> i64"
 # The last thread that arrives wakes the sleepers. A thread counts itself as a sleeper before it sleeps, and
 # futex then compares the arrivals again, so that no wake-up is lost.
@@ -169,7 +172,8 @@ def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
         ^after_1:
           llvm.return
     """
-    lines, barriers = [HEAD], 0
+    lines = [HEAD]
+    barriers = 0
     for number, (code, is_barrier) in enumerate(zip(codes, waits, strict=True)):
         if is_barrier:
             barriers += 1
@@ -204,7 +208,8 @@ def _wait(number: int, barriers: int) -> list[str]:
     ]
 
 
-FUNCTION, GLOBAL = "llvm.func", "llvm.mlir.global"
+FUNCTION = "llvm.func"
+GLOBAL = "llvm.mlir.global"
 INTERNAL = "#llvm.linkage<internal>"
 TEAM_ONCE = "team_once"  # what the exported functions of a team call
 
@@ -360,7 +365,8 @@ def _declarations(places: FusionPlaces, codes: Sequence[FusionCode], names: dict
     }
     asserting = {names[code.llvm_text] for code in codes if code.asserts}
     return [
-        f"llvm.func @{prefix}{FUSION_ENTRY}({', '.join(found)})" + f" -> {POINTER}" * (prefix in asserting)
+        f"llvm.func @{prefix}{FUSION_ENTRY}({', '.join(found)})"
+        + (f" -> {POINTER}" if prefix in asserting else "")
         for prefix, found in types.items()
     ]
 
@@ -369,7 +375,8 @@ def _call_text(
     number: int, places: FusionPlaces, code: FusionCode, prefix: str, *, may_have_failed: bool
 ) -> str:
     fusion = places.program.fusions[number]
-    lines, names = [], []
+    lines = []
+    names = []
     if may_have_failed:
         # Atomic: other threads may read this while the first one writes; it counts after the next barrier.
         lines += [
@@ -389,7 +396,8 @@ def _call_text(
         ]
         names.append(f"%at{at}")
     types = ", ".join([*[POINTER] * len(names), *_share_types(code)])
-    names += ["%thread", "%threads"] * code.is_divided
+    if code.is_divided:
+        names += ["%thread", "%threads"]
     called = f"llvm.call @{prefix}{FUSION_ENTRY}({', '.join(names)}) : ({types}) ->"
     if code.asserts:
         lines += [
@@ -406,7 +414,7 @@ def _call_text(
 
 
 def _share_types(code: FusionCode) -> list[str]:
-    return ["i64", "i64"] * code.is_divided
+    return ["i64", "i64"] if code.is_divided else []
 
 
 def _entries(codes: Sequence[FusionCode]) -> tuple[str, str]:

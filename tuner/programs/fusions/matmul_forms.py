@@ -37,7 +37,8 @@ from tuner.programs.fusions.operations import (
 from tuner.programs.fusions.payload import TensorPayload
 from tuner.programs.fusions.views import moved_loops, number_of, transposition_of
 
-BATCHED, UNBATCHED = "linalg.batch_matmul", "linalg.matmul"
+BATCHED = "linalg.batch_matmul"
+UNBATCHED = "linalg.matmul"
 Loops = tuple[int, ...]
 PLAIN: dict[str, tuple[Loops, Loops, Loops]] = {  # loops that A, B and C are indexed by
     UNBATCHED: ((0, 2), (2, 1), (0, 1)),
@@ -234,7 +235,8 @@ def begin_with_zeros(payload: TensorPayload) -> None:
     for op in payload.ops:
         if op.name not in CONTRACTIONS or number_of(inits_of(op)[0]) == 0.0:
             continue
-        result, init = op.results[0], inits_of(op)[0]
+        result = op.results[0]
+        init = inits_of(op)[0]
         with ir.InsertionPoint(op), ir.Location.unknown():
             op.operands[len(op.operands) - 1] = zeros(result.type)
         with ir.InsertionPoint.after(op), ir.Location.unknown():

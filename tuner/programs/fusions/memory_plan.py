@@ -102,7 +102,8 @@ def memory_plan(program: FusedProgram) -> MemoryPlan:
     offsets: dict[int, int] = {}
     top, fills = _place_padded(program, lives, offsets)
     whole = BufferLifetime(0, len(program.fusions))
-    stop, blocks = top, [_Block(0, top, whole)] if top else []
+    stop = top
+    blocks = [_Block(0, top, whole)] if top else []
     for number in sorted(lives, key=lambda each: lives[each].first):
         if number in offsets:
             continue
@@ -176,7 +177,8 @@ def _place_padded(
             shared.remove(free)
             offset = free[1]
         else:
-            offset, top = top, top + size
+            offset = top
+            top = top + size
             fills.append(Fill(offset, buffer.type, buffer.padding))
         offsets[number] = offset
         shared.append((key, offset, lives[number].last))
@@ -337,7 +339,8 @@ def _inverse(order: Sequence[int]) -> tuple[int, ...]:
 
 def _place_transposed(plan: BufferPlan, op: Op, order: tuple[int, ...]) -> None:
     """Lets the source be written as the result lies, or the result be read as the source lies."""
-    result, source = op.results[0], op.operands[0]
+    result = op.results[0]
+    source = op.operands[0]
     count = len(plan.buffers)
     target = temporary(plan, tensor_type(result.type))
     if _place(plan, source, views.permuted(target, _inverse(order)), op):
@@ -363,7 +366,8 @@ def _natural(plan: BufferPlan, value: Value) -> View | None:
 def _place_insertion(plan: BufferPlan, op: Op) -> None:
     """Places an insertion's result, target and part; the last two are copied if writes may overlap."""
     source, into = op.operands
-    result, place = op.results[0], slice_of(op)
+    result = op.results[0]
+    place = slice_of(op)
     assert place is not None
     padding = None if result in plan.views else number_of(into)
     if result not in plan.views:

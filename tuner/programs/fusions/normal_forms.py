@@ -127,7 +127,8 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
         pixels = [[0, 1], [2, 3]]
         with ir.InsertionPoint(op), op.location:
             start = collapse(operations.inits_of(op)[0], pixels)
-            left, right = collapse(weights, [[0], [1, 2, 3]]), collapse(x, pixels)
+            left = collapse(weights, [[0], [1, 2, 3]])
+            right = collapse(x, pixels)
             result = expand(matmul(left, right, start), pixels, op.results[0].type.shape)
         op.results[0].replace_all_uses_with(result)
         op.erase()
@@ -156,7 +157,8 @@ def single_pixels_as_matmuls(payload: TensorPayload) -> None:
 
 
 def _is_single_pixel(op: Op) -> bool:
-    form, (x, weights, start) = convolution_form(op), list(op.operands)
+    form = convolution_form(op)
+    (x, weights, start) = list(op.operands)
     if form.is_depthwise or "g" in form.weights or op_of(x, operations.PAD) is not None:
         return False
     types = tuple(str(each.type.element_type) for each in (x, weights, start))
@@ -168,7 +170,8 @@ def _is_single_pixel(op: Op) -> bool:
 
 
 def _as_matmul(op: Op) -> None:
-    form, (x, weights, start) = convolution_form(op), list(op.operands)
+    form = convolution_form(op)
+    (x, weights, start) = list(op.operands)
     rank = len(form.weights)
     rows = [[0], [*range(1, rank)]]  # an image or a filter each
     columns = [[*range(rank - 1)], [rank - 1]]
@@ -194,7 +197,8 @@ def drop_unused_results(payload: TensorPayload) -> None:
 
 def _can_keep(op: Op, kept: list[int]) -> bool:
     """Returns whether the kept results, and what has effects, are computed without the dropped ones."""
-    end, inputs = operations.body_of(op)[-1], len(op.operands) - len(op.results)
+    end = operations.body_of(op)[-1]
+    inputs = len(op.operands) - len(op.results)
     arguments = op.regions[0].blocks[0].arguments
     dropped = [arguments[inputs + number] for number in range(len(op.results)) if number not in kept]
     effects = [
@@ -226,7 +230,8 @@ def _rebuild(op: Op, kept: list[int]) -> None:
         op.results[number].replace_all_uses_with(result)
     op.regions[0].blocks[0].append_to(new.regions[0])
     op.erase()
-    block, end = new.regions[0].blocks[0], operations.body_of(new)[-1]
+    block = new.regions[0].blocks[0]
+    end = operations.body_of(new)[-1]
     values = [end.operands[number] for number in kept]
     end.erase()
     with ir.InsertionPoint(block), ir.Location.unknown():
@@ -275,7 +280,8 @@ def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> 
 
 
 def _has_pairs(op: Op) -> bool:
-    form, (given, weights) = convolution_form(op), list(op.operands)[:2]
+    form = convolution_form(op)
+    (given, weights) = list(op.operands)[:2]
     if form.is_depthwise or weights.type.shape[form.weights.index("c")] == 1:
         return False
     sources = [source_of(each, operations.VIEWS) for each in (given, weights)]

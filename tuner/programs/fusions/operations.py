@@ -21,11 +21,18 @@ from tuner.mlir.passes import run_passes
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 CONVOLUTIONS = tuple(LAYOUTS)
 CONTRACTIONS = (*MATMULS, *CONVOLUTIONS)
-FILL, EMPTY, CONSTANT, GENERIC = "linalg.fill", "tensor.empty", "arith.constant", "linalg.generic"
+FILL = "linalg.fill"
+EMPTY = "tensor.empty"
+CONSTANT = "arith.constant"
+GENERIC = "linalg.generic"
 FREE = (CONSTANT, EMPTY, FILL)  # each fusion that reads one gets a copy of it
-EXPAND, COLLAPSE, SLICE = "tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice"
+EXPAND = "tensor.expand_shape"
+COLLAPSE = "tensor.collapse_shape"
+SLICE = "tensor.extract_slice"
 VIEWS = (EXPAND, COLLAPSE, SLICE)  # the same memory in another shape
-PAD, CONCAT, INSERT = "tensor.pad", "tensor.concat", "tensor.insert_slice"
+PAD = "tensor.pad"
+CONCAT = "tensor.concat"
+INSERT = "tensor.insert_slice"
 PARALLEL = "#linalg.iterator_type<parallel>"
 
 
@@ -41,7 +48,8 @@ def defining(value: Value) -> Op | None:
 
 def is_free(value: Value) -> bool:
     """Returns whether a value is a constant, an empty or filled tensor, or a number computed from such."""
-    waiting, seen = [value], {value}
+    waiting = [value]
+    seen = {value}
     while waiting:
         op = defining(waiting.pop())
         if op is None or not (op.name in FREE or is_scalar_op(op)):
@@ -246,7 +254,8 @@ def _wrong_element(op: Op) -> str:
 
 
 def _wrong_loops(op: Op) -> str:
-    parallel, maps = is_parallel(op), maps_of(op)
+    parallel = is_parallel(op)
+    maps = maps_of(op)
     if any(dimensions(each) is None for each in maps):
         return "an operand is read at more than one loop's index along a dimension"
     outputs = maps[len(op.operands) - len(op.results) :]

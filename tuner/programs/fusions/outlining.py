@@ -62,7 +62,8 @@ def _quantized(members: Members, places: Mapping[Value, View]) -> Fusion:
     """Returns a matmul by quantized weights, all of whose tensors are contiguous."""
     product = members.ops[0]
     form = WeightFormat.of_text(ir.StringAttr(product.attributes[QUANTIZATION]).value)
-    inputs, result = operations.inputs_of(product), members.root.results[0]
+    inputs = operations.inputs_of(product)
+    result = members.root.results[0]
     (m, k), (n, _) = (each.type.shape for each in inputs[:2])
     dtype, output = (str(each.type.element_type) for each in (inputs[0], result))
     text = quantized_text((m, n, k), dtype, form, output)

@@ -159,8 +159,11 @@ def _fusions(
 
 def _quantized(members: Members, plan: BufferPlan, weights: Sequence[int]) -> list[Fusion]:
     """Returns the fusion of a quantized matmul; before and after it copies of what is not contiguous."""
-    a, result = members.ops[0].operands[0], members.root.results[0]
-    places, before, after = dict(plan.views), [], []
+    a = members.ops[0].operands[0]
+    result = members.root.results[0]
+    places = dict(plan.views)
+    before = []
+    after = []
     if not is_contiguous(places[a]):
         target = temporary(plan, tensor_type(a.type))
         before = [copying_fusion(NeededCopy(a, target), plan.views, weights)]
@@ -260,8 +263,10 @@ def _narrowed(fusion: Fusion, range_of: Callable[[View], tuple[int, int] | None]
     form = quantization_in(fusion.text)
     inputs = fusion.inputs
     if form.has_zero_points and range_of(inputs[3]) == (0, 0):
-        form, inputs = replace(form, has_zero_points=False), inputs[:3]
-    least, greatest = -(1 << NARROW_BITS - 1), (1 << NARROW_BITS - 1) - 1
+        form = replace(form, has_zero_points=False)
+        inputs = inputs[:3]
+    least = -(1 << NARROW_BITS - 1)
+    greatest = (1 << NARROW_BITS - 1) - 1
     ranges = [range_of(each) for each in (inputs[1], *inputs[3:])]
     if all(each is not None and least <= each[0] and each[1] <= greatest for each in ranges):
         form = replace(form, bits=NARROW_BITS)

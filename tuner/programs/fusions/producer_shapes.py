@@ -100,7 +100,8 @@ def _follow(op: Op) -> bool:
 
 
 def _takes_shape(op: Op, reshape: Op) -> bool:
-    groups, shape = groups_of(reshape), tuple(reshape.operands[0].type.shape)
+    groups = groups_of(reshape)
+    shape = tuple(reshape.operands[0].type.shape)
     if reshape.name == EXPAND:
         return _collapsed(op, groups)
     result = maps_of(op)[-1]
@@ -161,7 +162,8 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
             return False
     # loop of the old op -> loop of the new one
     numbers = {loop: number for number, group in enumerate(groups) for loop in group}
-    merged, maps = [], []
+    merged = []
+    maps = []
     with ir.InsertionPoint(op), op.location:
         for value, mapping, own_groups in zip(op.operands, maps_of(op), operand_groups, strict=True):
             assert own_groups is not None
@@ -173,7 +175,8 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
         kept = ir.ArrayAttr.get([iterators[group[0]] for group in groups])
         new = _changed(op, merged, maps, kept)
     with ir.InsertionPoint.after(new), op.location:
-        result, own_groups = op.results[0], operand_groups[-1]
+        result = op.results[0]
+        own_groups = operand_groups[-1]
         assert own_groups is not None
         is_same = all(len(each) == 1 for each in own_groups)
         shaped = new.results[0] if is_same else expand(new.results[0], own_groups, tuple(result.type.shape))
@@ -206,7 +209,9 @@ def _layout_of(value: Value) -> View:
 
 
 def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
-    operands, maps, operand_groups = [], [], []
+    operands = []
+    maps = []
+    operand_groups = []
     with ir.InsertionPoint(op), op.location:
         for value, mapping in zip(op.operands, maps_of(op), strict=True):
             parts = _split(mapping, groups, shape)

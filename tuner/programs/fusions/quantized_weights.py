@@ -41,7 +41,8 @@ TO_FLOAT, EXTEND, ROUND, SUBTRACT, SCALE = (
     *("arith.sitofp", "arith.extf", "arith.truncf"),
     *("arith.subf", "arith.mulf"),
 )
-WIDEN, SUBTRACT_INTEGERS = "arith.extsi", "arith.subi"
+WIDEN = "arith.extsi"
+SUBTRACT_INTEGERS = "arith.subi"
 FOLLOWED = (TO_FLOAT, EXTEND, ROUND, SUBTRACT, SCALE, WIDEN, SUBTRACT_INTEGERS)  # operations of a body
 ROUNDED = (ROUND, SCALE)  # whose results need not be exact in a narrow type
 
@@ -190,7 +191,8 @@ def _merged(digits: Sequence[Digit]) -> Digits:
 
 def _split(digits: Digits, sizes: Sequence[int]) -> list[Digits] | None:
     """Returns digits of dimensions of ``sizes`` that were one dimension; None where these cut a digit."""
-    left, parts = list(digits), list[Digits]()
+    left = list(digits)
+    parts = list[Digits]()
     for size in reversed(sizes):
         part: list[Digit] = []
         while size > 1:
@@ -210,7 +212,8 @@ def _split(digits: Digits, sizes: Sequence[int]) -> list[Digits] | None:
 
 def _quantized(term: Term) -> QuantizedWeight | None:
     """Returns the parts of a dequantized weight; None for a term of another form."""
-    numbers, scales = _without_casts(term), None
+    numbers = _without_casts(term)
+    scales = None
     if _is(numbers, SCALE):
         left, right = numbers.operands
         scales = _scale(right) or _scale(left)
@@ -329,9 +332,11 @@ def _unextended(tensor: Value) -> Value:
 
 
 def _replace(op: Op, a: Value, weight: QuantizedWeight, form: WeightFormat) -> None:
-    init, n = operations.inits_of(op)[0], op.results[0].type.shape[1]
+    init = operations.inits_of(op)[0]
+    n = op.results[0].type.shape[1]
     k = a.type.shape[1]
-    groups, group = form.groups(k), k // form.groups(k)
+    groups = form.groups(k)
+    group = k // form.groups(k)
     with ir.InsertionPoint(op), op.location:
         inputs = [a, _matrix(weight.integers, n, k), _table(weight.scales, n, groups)]
         if weight.zero_points is not None:

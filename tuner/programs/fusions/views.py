@@ -17,7 +17,8 @@ Reassociation = Sequence[Sequence[int]]  # groups of dimensions that become one
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """Returns the strides of a contiguous array of a shape."""
-    strides, step = [], 1
+    strides = []
+    step = 1
     for size in reversed(shape):
         strides.append(step)
         step *= size
@@ -53,11 +54,14 @@ def expanded(view: View, shape: Sequence[int], groups: Reassociation) -> View:
 
 def collapsed(view: View, groups: Reassociation) -> View | None:
     """Returns the view with each group of dimensions collapsed into one; None if a copy would be needed."""
-    shape, strides = [], []
+    shape = []
+    strides = []
     for group in groups:
-        size, stride = 1, 1
+        size = 1
+        stride = 1
         for dimension in reversed(group):
-            extent, step = view.type.shape[dimension], view.strides[dimension]
+            extent = view.type.shape[dimension]
+            step = view.strides[dimension]
             if extent == 1:
                 continue
             if size == 1:
@@ -134,7 +138,8 @@ def slice_of(op: Op) -> Slice | None:
     )
     part = op.results[0] if is_extracted else op.operands[0]
     shape = tuple(part.type.shape)
-    found, at = [], 0
+    found = []
+    at = 0
     for number, size in enumerate(sizes):
         if at < len(shape) and size == shape[at]:
             at += 1
@@ -250,7 +255,8 @@ def memref_type(view: View) -> str:
     shape = "".join(f"{size}x" for size in view.type.shape)
     if is_contiguous(view):
         return f"memref<{shape}{view.type.element}>"
-    strides, step = [], 1
+    strides = []
+    step = 1
     for size, stride in zip(reversed(view.type.shape), reversed(view.strides), strict=True):
         # the stride of a dimension of size 1 does not matter: it is as in contiguous memory
         strides.append(step if size == 1 else stride)

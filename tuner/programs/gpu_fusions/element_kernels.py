@@ -18,7 +18,8 @@ from tuner.programs.lowering.kernels import BLOCK_THREADS, BLOCKS_LIMIT, create_
 from tuner.programs.lowering.read_program import assert_indirect_indices
 
 Output = tuple[Value, Value]  # a tensor, and the memref that it is written to
-READ, WRITE = "bufferization.to_tensor", "bufferization.materialize_in_destination"
+READ = "bufferization.to_tensor"
+WRITE = "bufferization.materialize_in_destination"
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,13 @@ class PointValues:
     @contextmanager
     def region(self) -> Iterator[None]:
         """Context manager: forgets at the end what was created in it, values of an inner MLIR region."""
-        known, indices = dict(self._known), dict(self._indices)
+        known = dict(self._known)
+        indices = dict(self._indices)
         try:
             yield
         finally:
-            self._known, self._indices = known, indices
+            self._known = known
+            self._indices = indices
 
     def constant(self, number: int) -> Value:
         if number not in self._indices:

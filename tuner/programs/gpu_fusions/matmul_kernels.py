@@ -137,7 +137,8 @@ class ScriptKernels:
 
     def __init__(self, module: ir.Module, chip: Chip, script_of: ScriptOf) -> None:
         self.module = module
-        self._chip, self._script_of = chip, script_of
+        self._chip = chip
+        self._script_of = script_of
         self._known: dict[tuple[str, str], InsertedKernels] = {}
 
     def script(self, problem: Problem) -> Script:

@@ -221,7 +221,8 @@ def _memory(program: FusedProgram, arguments: Sequence[Value]) -> list[Value]:
 
 
 def _view(view: View, memory: Sequence[Value]) -> Value:
-    whole, kind = memory[view.buffer], _memref(view.type)
+    whole = memory[view.buffer]
+    kind = _memref(view.type)
     if view.offset or not is_contiguous(view):  # a contiguous view at offset 0 has no layout
         layout = ir.StridedLayoutAttr.get(view.offset, list(view.strides))
         kind = ir.MemRefType.get(kind.shape, kind.element_type, layout=layout)

@@ -61,7 +61,8 @@ def launch_rows(function: FusionFunction) -> None:
     """Creates the launch of a fusion of rows: one block for each row. Raises CandidateError(COMPILE)."""
     reductions = [op for op in function.generics if not all(operations.is_parallel(op))]
     domain = operations.loop_sizes(reductions[0])
-    rows, columns = domain[:-1], domain[-1]
+    rows = domain[:-1]
+    columns = domain[-1]
     for op in reductions:
         _combining(op)  # raises before anything is created
     warps = -(-max(1, columns) // WARP_THREADS)
@@ -139,7 +140,8 @@ class _Row:
 
 def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
     """Returns whether ``op`` goes over the rows of ``domain``, and reduces at most the last dimension."""
-    sizes, parallel = operations.loop_sizes(op), operations.is_parallel(op)
+    sizes = operations.loop_sizes(op)
+    parallel = operations.is_parallel(op)
     outputs = operations.maps_of(op)[len(operations.inputs_of(op)) :]
     if not all(parallel):
         return (

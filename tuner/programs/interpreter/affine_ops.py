@@ -67,8 +67,10 @@ def for_loop(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``affine.for``: from the largest lower bound, below the smallest upper bound."""
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     slots = scope.slots(op.operands)
-    of_lower, rest = slots[: sizes[0]], slots[sizes[0] :]
-    of_upper, starts = rest[: sizes[1]], rest[sizes[1] :]
+    of_lower = slots[: sizes[0]]
+    rest = slots[sizes[0] :]
+    of_upper = rest[: sizes[1]]
+    starts = rest[sizes[1] :]
     lower = results_of(map_of(op, "lowerBoundMap"))
     upper = results_of(map_of(op, "upperBoundMap"))
     by = uniform(ir.IntegerAttr(op.attributes["step"]).value)
@@ -87,7 +89,8 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``affine.parallel`` without reductions: runs the iterations in order."""
     if op.results:
         raise unsupported(op, "a reduction", "loops without one")
-    lower, upper = map_of(op, "lowerBoundsMap"), map_of(op, "upperBoundsMap")
+    lower = map_of(op, "lowerBoundsMap")
+    upper = map_of(op, "upperBoundsMap")
     groups = [
         list(ir.DenseIntElementsAttr(op.attributes[f"{name}BoundsGroups"])) for name in ("lower", "upper")
     ]
@@ -111,7 +114,8 @@ def branch(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``affine.if``: runs the region that the conditions of its set select."""
     mapping, are_equalities = set_constraints(op.attributes["condition"])
     computed = results_of(mapping)
-    sources, targets = scope.slots(op.operands), scope.slots(op.results)
+    sources = scope.slots(op.operands)
+    targets = scope.slots(op.results)
     then, other = (scope.body(region) if region.blocks else None for region in op.regions)
     assert then is not None
 
@@ -136,7 +140,8 @@ def access(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for a load or store of affine, of one element or a vector, at its map's results."""
     is_store = "store" in op.name
     buffer = op.operands[1 if is_store else 0]
-    kind, where = scope.element(op, buffer.type), where_of(op)
+    kind = scope.element(op, buffer.type)
+    where = where_of(op)
     sources = scope.slots(list(op.operands)[2 if is_store else 1 :])
     computed = results_of(map_of(op))
     held = scope.slot(buffer)
@@ -164,7 +169,8 @@ def access(op: Op, scope: FunctionScope) -> Step:
 
 def delinearize(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``affine.delinearize_index``; the outermost result is not wrapped."""
-    source, targets = scope.slot(op.operands[0]), scope.slots(op.results)
+    source = scope.slot(op.operands[0])
+    targets = scope.slots(op.results)
     basis = memory_ops.MixedNumbers(op, scope, "static_basis", list(op.operands)[1:])
 
     def step(frame: LaneFrame) -> None:
@@ -182,7 +188,8 @@ def delinearize(op: Op, scope: FunctionScope) -> Step:
 def linearize(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``affine.linearize_index``: the row-major position of several indices."""
     count, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
-    sources, target = scope.slots(list(op.operands)[:count]), scope.slot(op.results[0])
+    sources = scope.slots(list(op.operands)[:count])
+    target = scope.slot(op.results[0])
     basis = memory_ops.MixedNumbers(op, scope, "static_basis", list(op.operands)[count:])
 
     def step(frame: LaneFrame) -> None:

@@ -17,7 +17,8 @@ Compute: TypeAlias = Callable[..., Any]
 
 def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
     """Returns the step that stores ``compute(*operands)`` as the only result of ``op``."""
-    sources, (target,) = scope.slots(op.operands), scope.slots(op.results)
+    sources = scope.slots(op.operands)
+    (target,) = scope.slots(op.results)
     if len(sources) == 1:
         (only,) = sources
 
@@ -56,7 +57,8 @@ def aligned(scalar: Array, vector: Array) -> Array:
 
 # Floating-point arithmetic, each operation rounded to its type; fast-math flags only permit other results.
 
-F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+F32 = np.dtype(np.float32)
+F64 = np.dtype(np.float64)
 SPLIT = 2.0**27 + 1  # splits a float64 into two halves; Dekker, A floating-point technique, 1971
 
 
@@ -224,7 +226,8 @@ def division(function: Binary) -> Decode:
     """Returns the decoder of an integer division or remainder, which ``function`` computes on arrays."""
 
     def decode(op: Op, scope: FunctionScope) -> Step:
-        compute, where = step_of(op, scope, function), where_of(op)
+        compute = step_of(op, scope, function)
+        where = where_of(op)
         divisor = scope.slot(op.operands[1])
 
         def step(frame: LaneFrame) -> None:

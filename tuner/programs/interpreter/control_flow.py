@@ -26,7 +26,8 @@ from tuner.programs.interpreter.lanes import Array, merged
 
 def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[Any] | None:
     """Runs a region in the active lanes where ``condition`` holds; None if there is no such lane."""
-    outside, inside = frame.mask, frame.mask & condition
+    outside = frame.mask
+    inside = frame.mask & condition
     if not inside.any():
         return None
     frame.mask = outside if (inside == outside).all() else inside
@@ -38,7 +39,8 @@ def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[An
 
 def if_else(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.if``: each lane executes the region that its condition selects."""
-    condition, targets = scope.slot(op.operands[0]), scope.slots(op.results)
+    condition = scope.slot(op.operands[0])
+    targets = scope.slots(op.results)
     then, other = (scope.body(region) if region.blocks else None for region in op.regions)
     assert then is not None
 
@@ -57,7 +59,8 @@ def if_else(op: Op, scope: FunctionScope) -> Step:
 
 def switch(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.index_switch``: each lane executes its case's region, or the default's."""
-    chosen, targets = scope.slot(op.operands[0]), scope.slots(op.results)
+    chosen = scope.slot(op.operands[0])
+    targets = scope.slots(op.results)
     default, *cases = (scope.body(region) for region in op.regions)
     numbers = list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
 
@@ -76,7 +79,8 @@ def switch(op: Op, scope: FunctionScope) -> Step:
 
 def region(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.execute_region`` or ``memref.alloca_scope``: executes the only region."""
-    body, targets = scope.body(op.regions[0]), scope.slots(op.results)
+    body = scope.body(op.regions[0])
+    targets = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
         frame.put(targets, body.run(frame))
@@ -88,7 +92,8 @@ def call(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``func.call`` of a function in the kernel's module."""
     name = callee_of(op)
     function = scope.function(name, op)
-    sources, targets = scope.slots(op.operands), scope.slots(op.results)
+    sources = scope.slots(op.operands)
+    targets = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
         inner = frame.call(function.slots)
@@ -99,7 +104,8 @@ def call(op: Op, scope: FunctionScope) -> Step:
 
 def assertion(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``cf.assert``: raises CandidateError(RUN) where a lane's condition is false."""
-    condition, where = scope.slot(op.operands[0]), where_of(op)
+    condition = scope.slot(op.operands[0])
+    where = where_of(op)
     said = ir.StringAttr(op.attributes["msg"]).value
 
     def step(frame: LaneFrame) -> None:
@@ -142,7 +148,9 @@ BRANCHES: dict[str, Decode] = {
 def for_loop(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.for``, in which each lane has its own number of iterations."""
     lower, upper, stride, *starts = scope.slots(op.operands)
-    targets, body, where = scope.slots(op.results), scope.body(op.regions[0]), where_of(op)
+    targets = scope.slots(op.results)
+    body = scope.body(op.regions[0])
+    where = where_of(op)
     is_unsigned = "unsignedCmp" in op.attributes
 
     def step(frame: LaneFrame) -> None:
@@ -163,7 +171,8 @@ def run_loop(
 
     Returns the loop-carried variables, ``carried`` at first, after each lane's last iteration.
     """
-    outside, index = frame.mask, first
+    outside = frame.mask
+    index = first
     dtype = np.dtype(f"i{first.itemsize}")
     try:
         while True:
@@ -174,7 +183,8 @@ def run_loop(
             frame.mask = outside if is_same else goes_on
             new = body.run(frame, [index.view(dtype), *carried])
             carried = new if is_same else list(map(merged, itertools.repeat(goes_on), new, carried))
-            before, index = index, index + by
+            before = index
+            index = index + by
             end = np.where(index < before, index, end)  # after wrap-around: no more iterations
     finally:
         frame.mask = outside
@@ -182,12 +192,14 @@ def run_loop(
 
 def while_loop(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.while``, in which each lane leaves the loop when its condition is false."""
-    starts, targets = scope.slots(op.operands), scope.slots(op.results)
+    starts = scope.slots(op.operands)
+    targets = scope.slots(op.results)
     before, after = (scope.body(region) for region in op.regions)
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        outside, results = frame.mask, [None] * len(targets)
+        outside = frame.mask
+        results = [None] * len(targets)
         carried = frame.take(starts)
         try:
             limit = LoopLimit(where)
@@ -215,7 +227,8 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.parallel``: lanes run the iterations, and combine reductions, in order."""
     count = (len(op.operands) - len(op.results)) // 3
     slots = scope.slots(op.operands)
-    targets, where = scope.slots(op.results), where_of(op)
+    targets = scope.slots(op.results)
+    where = where_of(op)
     body = _Reducing(scope.body(op.regions[0]), _combinations(op, scope)) if op.results else None
     plain = scope.body(op.regions[0]) if body is None else body
 

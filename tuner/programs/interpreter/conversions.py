@@ -221,11 +221,14 @@ def trailing_zeros(values: Array) -> Array:
 
 def integer_power(base: Array, exponent: Array) -> Array:
     """Returns ``base ** exponent`` with wrap-around; of a negative exponent rounded towards zero."""
-    result, factor, left = np.ones_like(base), base, np.where(exponent < 0, 0, exponent)
+    result = np.ones_like(base)
+    factor = base
+    left = np.where(exponent < 0, 0, exponent)
     result, factor = np.broadcast_arrays(result, factor)
     while left.any():
         result = np.where(left & 1, result * factor, result)
-        factor, left = factor * factor, left >> 1
+        factor = factor * factor
+        left = left >> 1
     inverse = np.where(base == -1, np.where(exponent & 1, -1, 1), np.where(base == 1, 1, 0))
     return np.where(exponent < 0, inverse, result).astype(base.dtype)
 

@@ -219,7 +219,8 @@ class BranchingBody:
     is_kernel: bool  # lanes that leave the region have ended
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
-        outside, results = frame.mask, [None] * max(len(block.yields) for block in self.blocks)
+        outside = frame.mask
+        results = [None] * max(len(block.yields) for block in self.blocks)
         # per lane, the number of the block that it runs next
         at = np.where(np.broadcast_to(outside, frame.grid.shape), 0, DONE)
         for slot, value in zip(self.blocks[0].arguments, arguments, strict=True):
@@ -227,7 +228,8 @@ class BranchingBody:
         limit = LoopLimit("its blocks")
         while (first := int(at.min())) != DONE:
             limit.count()
-            block, here = self.blocks[first], at == first
+            block = self.blocks[first]
+            here = at == first
             frame.mask = here
             self._run_steps(block, frame)
             if block.jumps:
@@ -412,7 +414,8 @@ def successor_operands(op: Op) -> list[list[Value]]:
 def _reverse_post_order(entry: Block) -> list[Block]:
     # each block follows its predecessors, but for back edges
     done: list[Block] = []
-    seen, stack = {entry}, [(entry, iter(_successors(entry)))]
+    seen = {entry}
+    stack = [(entry, iter(_successors(entry)))]
     while stack:
         block, rest = stack[-1]
         following = next((each for each in rest if each not in seen), None)

@@ -68,7 +68,9 @@ DECODERS = decoding.Decoders(
     ends=ENDS,
 )
 
-WORD_BYTES, HEADER_WORDS = 8, 3  # of a memref descriptor: allocated pointer, aligned pointer, offset
+# of a memref descriptor: allocated pointer, aligned pointer, offset
+WORD_BYTES = 8
+HEADER_WORDS = 3
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ class LaneParameter:
         few bytes, and for a bare memref with a dynamic size, stride or offset.
         """
         if self.layout is None:
-            content, element = contents.pop(0), self.element
+            content = contents.pop(0)
+            element = self.element
             last = int(element.offsets_bytes.max(initial=0)) + element.dtype.itemsize  # then padding
             if len(content) < last:
                 raise ValueError(f"found {len(content)} bytes, allowed {element.size_bytes}")
@@ -162,7 +165,8 @@ def _layout(kind: Type) -> MemrefLayout:
 def _view(words: Sequence[int], element: ElementType) -> BufferView:
     rank = (len(words) - HEADER_WORDS) // 2
     _, aligned, offset = words[:HEADER_WORDS]
-    sizes, strides = words[HEADER_WORDS : HEADER_WORDS + rank], words[HEADER_WORDS + rank :]
+    sizes = words[HEADER_WORDS : HEADER_WORDS + rank]
+    strides = words[HEADER_WORDS + rank :]
     # memref descriptor: allocated, aligned, offset, sizes, strides
     last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     first = aligned + offset * element.size_bytes
@@ -253,7 +257,9 @@ class LaneKernel:
     def _run(self, launch: LaneLaunch, arguments: list[Any], write: Callable[[str], object]) -> None:
         if not math.prod(launch.block):
             return
-        numbers, at_once, given = np.array(launch.numbers, INDEX), launch.blocks_at_once, launch.shared_bytes
+        numbers = np.array(launch.numbers, INDEX)
+        at_once = launch.blocks_at_once
+        given = launch.shared_bytes
         for first in range(0, len(numbers), at_once):
             lanes = LaneGrid(launch.grid, launch.block, numbers[first : first + at_once])
             memory = decoding.BlockMemory(DEFAULT_SHARED_BYTES if given is None else given)
@@ -294,5 +300,6 @@ def decode_kernel(kernel: Op) -> LaneKernel:
 
 def attribution(kernel: Op, kind: Type) -> MakeAttribution:
     """Returns the function that makes the memory of an argument of a kernel that no launch passes."""
-    element, where = parameter_of(kernel, kind).element, f"attribution of {decoding.where_of(kernel)}"
+    element = parameter_of(kernel, kind).element
+    where = f"attribution of {decoding.where_of(kernel)}"
     return lambda frame: new_buffer(frame, where, kind, element, sizes_of(kind.shape, []))

@@ -194,7 +194,8 @@ class BufferView:
 
 def row_major(sizes: Sequence[Array]) -> tuple[Array, ...]:
     """Returns the strides, in elements, of a contiguous row-major memref; one array per dimension."""
-    strides, step = [], uniform(1)
+    strides = []
+    step = uniform(1)
     for size in reversed(sizes):
         strides.append(step)
         step = step * size

@@ -37,10 +37,12 @@ Sizes = tuple[tuple[int, ...], tuple[int, ...]]  # slots of the sizes of the gri
 
 def launch(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.launch``: runs all blocks, in batches whose threads run in lockstep."""
-    sizes, shared = _sizes(op, scope), scope.slots(operands(op, SHARED_BYTES))
+    sizes = _sizes(op, scope)
+    shared = scope.slots(operands(op, SHARED_BYTES))
     block = op.regions[0].blocks[0]
     makes = [kernels.attribution(op, each.type) for each in list(block.arguments)[INDICES:]]
-    body, where = scope.body(op.regions[0], is_kernel=True), where_of(op)
+    body = scope.body(op.regions[0], is_kernel=True)
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         require_one_thread(frame, where)
@@ -55,7 +57,8 @@ def launch(op: Op, scope: FunctionScope) -> Step:
 
 def launch_function(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.launch_func`` of a kernel in a gpu.module of the same text."""
-    sizes, shared = _sizes(op, scope), scope.slots(operands(op, SHARED_BYTES))
+    sizes = _sizes(op, scope)
+    shared = scope.slots(operands(op, SHARED_BYTES))
     module_name, name = (str(part) for part in ir.SymbolRefAttr(op.attributes["kernel"]).value)
     holder = scope.symbols.get(module_name)
     if holder is None or holder.name != "gpu.module":
@@ -64,7 +67,8 @@ def launch_function(op: Op, scope: FunctionScope) -> Step:
     symbols = {name_of(each): each for each in ops if "sym_name" in each.attributes}
     kernel = symbols[name]
     function = decode_function(kernel, kernels.DECODERS, symbols)
-    arguments, where = scope.slots(operands(op, ARGUMENTS)), where_of(op)
+    arguments = scope.slots(operands(op, ARGUMENTS))
+    where = where_of(op)
     own = list(kernel.regions[0].blocks[0].arguments)[len(arguments) :]
     makes = [kernels.attribution(kernel, each.type) for each in own]
     tokens = scope.slots(op.results)
@@ -120,7 +124,8 @@ def _set_tokens(frame: LaneFrame, tokens: Sequence[int]) -> None:
 def allocation(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.alloc``: memory of the host."""
     kind = op.results[0].type
-    element, where = scope.element(op, kind), where_of(op)
+    element = scope.element(op, kind)
+    where = where_of(op)
     dynamic = scope.slots(operands(op, 1))
     target, *tokens = scope.slots(op.results)
 
@@ -148,8 +153,11 @@ def copy(op: Op, scope: FunctionScope) -> Step:
 def fill(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.memset``: the same number in all elements."""
     to, value = (each for each in op.operands if str(each.type) != ASYNC_TYPE)
-    element, where = scope.element(op, to.type), where_of(op)
-    target, number, tokens = scope.slot(to), scope.slot(value), scope.slots(op.results)
+    element = scope.element(op, to.type)
+    where = where_of(op)
+    target = scope.slot(to)
+    number = scope.slot(value)
+    tokens = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
         view = frame.values[target]

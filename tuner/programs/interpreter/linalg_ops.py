@@ -207,7 +207,8 @@ class _Tiling:
     def packed(self, values: Array, tiles: Sequence[int]) -> Array:
         """Returns an array, whose sizes are multiples of ``tiles``, as (*outer, *tile)."""
         split: list[int] = []
-        outer, of_tile = [], [0] * len(self.inner)
+        outer = []
+        of_tile = [0] * len(self.inner)
         for axis, size in enumerate(values.shape):
             outer.append(len(split))
             if axis not in self.inner:
@@ -225,12 +226,15 @@ def pack(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``linalg.pack`` of tensors: tiles of a tensor, the last ones padded."""
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     source, into, *rest = scope.slots(op.operands)
-    tiling, target, where = _Tiling.of(op), scope.slot(op.results[0]), where_of(op)
+    tiling = _Tiling.of(op)
+    target = scope.slot(op.results[0])
+    where = where_of(op)
     tiles_of = MixedNumbers(op, scope, "static_inner_tiles", list(op.operands)[2 + sizes[2] :])
     padding = rest[0] if sizes[2] else None
 
     def step(frame: LaneFrame) -> None:
-        values, wanted = frame.values[source][0, 0], frame.values[into].shape[2:]
+        values = frame.values[source][0, 0]
+        wanted = frame.values[into].shape[2:]
         tiles = wholes(tiles_of(frame))
         rank = len(values.shape)
         outer = list(wanted[:rank])

@@ -17,7 +17,8 @@ Masked = Callable[[Op, FunctionScope, int], Step]  # takes the slot of the mask
 def mask(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.mask``, with a second operand where the mask is false."""
     *ops, end = [each.operation for each in op.regions[0].blocks[0].operations]
-    targets, yielded = scope.slots(op.results), scope.slots(end.operands)
+    targets = scope.slots(op.results)
+    yielded = scope.slots(end.operands)
     chosen, *other = scope.slots(op.operands)
     if len(ops) > 1:
         raise unsupported(op, "several operations", "one")
@@ -65,7 +66,8 @@ def reduction(op: Op, scope: FunctionScope, chosen: int) -> Step:
 def contraction(op: Op, scope: FunctionScope, chosen: int) -> Step:
     """Returns the step for a masked ``vector.contract``, in row-major order of the loops."""
     combine = combination(op, scope, str(op.attributes["kind"]))
-    sources, target = scope.slots(op.operands), scope.slot(op.results[0])
+    sources = scope.slots(op.operands)
+    target = scope.slot(op.results[0])
     maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
     axes = [[ir.AffineDimExpr(each).position for each in mapping.results] for mapping in maps]
     is_whole = scope.element(op, op.results[0].type).dtype.kind in "ib"

@@ -81,7 +81,8 @@ def outer_product(op: Op, scope: FunctionScope) -> Step:
 
     def compute(one: Array, other: Array, start: Array | None = None) -> Array:
         if other.ndim == one.ndim:
-            one, other = one[..., :, None], other[..., None, :]
+            one = one[..., :, None]
+            other = other[..., None, :]
         else:
             other = aligned(other, one)
         if start is None:
@@ -108,7 +109,8 @@ CONTRACTIONS: dict[str, Decode] = {
 
 Places: TypeAlias = tuple[Array, Array]  # row, column
 LANES = np.arange(SUBGROUP)[:, None, None]
-GROUP, NUMBER = LANES // 4, LANES % 4
+GROUP = LANES // 4
+NUMBER = LANES % 4
 REGISTER_BYTES = 4
 ROW_BYTES = 16  # of a tile of 8 rows that ldmatrix loads; PTX ISA, ldmatrix
 TILE_ROWS = 8
@@ -129,7 +131,8 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
     (of_a, of_b, of_c), shapes = kinds, ((m, k), (k, n), (m, n))
     halves = m // TILE_ROWS  # number of row halves per column block; the next registers hold the next columns
     register, item = _within(of_a)
-    row_of_a, block = GROUP + TILE_ROWS * (register % halves), register // halves
+    row_of_a = GROUP + TILE_ROWS * (register % halves)
+    block = register // halves
     places = [_spread(row_of_a, _along(item) + block * 4 * item.size)]
     register, item = _within(of_b)
     places.append(_spread(_along(item) + register * 4 * item.size, GROUP))
@@ -256,7 +259,8 @@ def load(op: Op, scope: FunctionScope) -> Step:
 def store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_store_matrix``: each lane stores the whole matrix."""
     value, to, *indices = scope.slots(op.operands)
-    kind, where = scope.element(op, op.operands[1].type), where_of(op)
+    kind = scope.element(op, op.operands[1].type)
+    where = where_of(op)
     places = _places(op, shape_of(op.operands[0].type)) * kind.size_bytes
     everything = np.ones((1, 1, *places.shape), bool)
 
@@ -280,7 +284,8 @@ def _places(op: Op, shape: tuple[int, int]) -> Array:
 
 def multiply_matrices(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_compute``: a @ b + c, as ``multiplied``."""
-    a_is_transposed, b_is_transposed = "a_transpose" in op.attributes, "b_transpose" in op.attributes
+    a_is_transposed = "a_transpose" in op.attributes
+    b_is_transposed = "b_transpose" in op.attributes
 
     def compute(a: Array, b: Array, c: Array) -> Array:
         a = a.swapaxes(-1, -2) if a_is_transposed else a

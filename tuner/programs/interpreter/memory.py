@@ -63,7 +63,8 @@ def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Seque
 
 def _check_index(frame: LaneFrame, where: str, axis: int, index: Array, size: Array, inside: Array) -> None:
     def message(lane: tuple[int, ...]) -> str:
-        found, sizes = np.broadcast_to(index, inside.shape), np.broadcast_to(size, inside.shape)
+        found = np.broadcast_to(index, inside.shape)
+        sizes = np.broadcast_to(size, inside.shape)
         return f"found index {found[lane]} of dimension {axis}, allowed 0 to {sizes[lane] - 1},"
 
     require(inside, frame, where, message)
@@ -78,7 +79,8 @@ def element_addresses(
     its address is outside the buffer or misaligned.
     """
     check_indices(frame, where, view, indices)
-    addresses, align_bytes = view.at(indices, kind.size_bytes), kind.dtype.itemsize
+    addresses = view.at(indices, kind.size_bytes)
+    align_bytes = kind.dtype.itemsize
     require(_is_inside(view, addresses, kind.size_bytes), frame, where, OUTSIDE)
     if align_bytes > 1:
         is_aligned = addresses % align_bytes == 0

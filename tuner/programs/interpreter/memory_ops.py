@@ -29,7 +29,9 @@ LIMIT_BYTES = 1 << 32  # of one allocation, over all lanes that run together
 def allocation(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.alloc`` or ``alloca``: per block in workgroup memory, else per thread."""
     kind = op.results[0].type
-    element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
+    element = scope.element(op, kind)
+    target = scope.slot(op.results[0])
+    where = where_of(op)
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     if segments[1]:
         raise unsupported(op, "symbols of a layout", "sizes")
@@ -95,8 +97,11 @@ def global_memory(op: Op, scope: FunctionScope) -> Step:
     name = str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if name not in scope.symbols:
         raise unsupported(op, f"@{name}, which is not there", "globals of the kernel's module")
-    kind, holder = op.results[0].type, scope.symbols[name]
-    element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
+    kind = op.results[0].type
+    holder = scope.symbols[name]
+    element = scope.element(op, kind)
+    target = scope.slot(op.results[0])
+    where = where_of(op)
     contents = None  # uninitialized
     if isinstance(holder.attributes.get("initial_value"), ir.DenseElementsAttr):
         contents = np.ascontiguousarray(constant_of(holder, scope)[0, 0])
@@ -121,7 +126,9 @@ def global_memory(op: Op, scope: FunctionScope) -> Step:
 def dynamic_shared(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.dynamic_shared_memory``: one buffer per block, of the launch's size."""
     kind = op.results[0].type
-    element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
+    element = scope.element(op, kind)
+    target = scope.slot(op.results[0])
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         known = frame.memory.made
@@ -144,10 +151,13 @@ def async_copy(op: Op, scope: FunctionScope) -> Step:
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     to, *rest = scope.slots(op.operands)
     # operands: destination, its indices, source, its indices, srcElements if given
-    there, (source, *rest) = rest[: sizes[1]], rest[sizes[1] :]
-    here, given = rest[: sizes[3]], rest[sizes[3] :]
+    there = rest[: sizes[1]]
+    (source, *rest) = rest[sizes[1] :]
+    here = rest[: sizes[3]]
+    given = rest[sizes[3] :]
     count = ir.IntegerAttr(op.attributes["dstElements"]).value
-    kind, where = scope.element(op, op.operands[0].type), where_of(op)
+    kind = scope.element(op, op.operands[0].type)
+    where = where_of(op)
     steps = np.arange(count)
     offsets = steps * kind.size_bytes
 
@@ -180,7 +190,9 @@ COPY_LIMIT = 1 << 26  # number of elements over all lanes
 def load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.load``: loads one element per lane."""
     source, *indices = scope.slots(op.operands)
-    target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
+    target = scope.slot(op.results[0])
+    kind = scope.element(op, op.results[0].type)
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         at = frame.take(indices)
@@ -192,10 +204,12 @@ def load(op: Op, scope: FunctionScope) -> Step:
 def store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.store``: stores one element per active lane."""
     value, to, *indices = scope.slots(op.operands)
-    kind, where = scope.element(op, op.operands[0].type), where_of(op)
+    kind = scope.element(op, op.operands[0].type)
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        view, values = frame.values[to], frame.values[value]
+        view = frame.values[to]
+        values = frame.values[value]
         flat_memory.store_element(frame, where, view, kind, frame.take(indices), values)
 
     return step
@@ -212,7 +226,8 @@ def copy_between(op: Op, kind: ElementType, source: int, to: int) -> Step:
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        one, other = frame.values[source], frame.values[to]
+        one = frame.values[source]
+        other = frame.values[to]
         sizes = extents(frame, where, one)
         places = np.indices(sizes, INDEX).reshape(len(sizes), -1)
         addresses = [view.at(tuple(places[:, None, None]), kind.size_bytes) for view in (one, other)]
@@ -243,7 +258,9 @@ def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
 def atomic(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.atomic_rmw``, whose result is the number before the update."""
     value, to, *indices = scope.slots(op.operands)
-    target, kind, where = scope.slot(op.results[0]), scope.element(op, op.operands[0].type), where_of(op)
+    target = scope.slot(op.results[0])
+    kind = scope.element(op, op.operands[0].type)
+    where = where_of(op)
     function = UPDATES[ATOMIC_KINDS[ir.IntegerAttr(op.attributes["kind"]).value]]
 
     def step(frame: LaneFrame) -> None:
@@ -257,11 +274,14 @@ def atomic(op: Op, scope: FunctionScope) -> Step:
 def atomic_region(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.generic_atomic_rmw``, an update whose new number a region computes."""
     to, *indices = scope.slots(op.operands)
-    target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
+    target = scope.slot(op.results[0])
+    kind = scope.element(op, op.results[0].type)
+    where = where_of(op)
     body = scope.body(op.regions[0])
 
     def step(frame: LaneFrame) -> None:
-        outside, values = frame.mask, frame.values
+        outside = frame.mask
+        values = frame.values
         addresses = flat_memory.element_addresses(frame, where, values[to], kind, frame.take(indices))
         addresses = np.broadcast_to(addresses, frame.grid.shape)
         lanes = np.flatnonzero(np.broadcast_to(outside, frame.grid.shape))
@@ -273,7 +293,8 @@ def atomic_region(op: Op, scope: FunctionScope) -> Step:
             (new,) = body.run(frame, [found.copy()])
             changed = np.broadcast_to(new, frame.grid.shape)[frame.mask]
             flat_memory.write(kind.dtype, addresses[frame.mask], changed)
-        frame.mask, values[target] = outside, found
+        frame.mask = outside
+        values[target] = found
 
     return step
 

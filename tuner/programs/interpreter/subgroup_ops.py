@@ -46,7 +46,8 @@ INDICES: dict[str, Callable[[LaneGrid, int], Array]] = {  # from the axis; 0 for
 def index(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for an operation of INDICES: an index or a size of the lane's block or subgroup."""
     axis = axis_of(op) if "dimension" in op.attributes else 0
-    make, (target,) = INDICES[op.name], scope.slots(op.results)
+    make = INDICES[op.name]
+    (target,) = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
         frame.values[target] = make(frame.grid, axis).astype(INDEX, copy=False)
@@ -55,7 +56,9 @@ def index(op: Op, scope: FunctionScope) -> Step:
 
 
 SPECIFIER = re.compile(r"%(?P<flags>[-+ #0]*[0-9]*(?:\.[0-9]+)?)(?:hh|h|ll|l|z|j|t|L)?(?P<kind>[a-zA-Z%])")
-INTEGERS, UNSIGNED, FLOATS = "dic", "uoxX", "fFeEgG"
+INTEGERS = "dic"
+UNSIGNED = "uoxX"
+FLOATS = "fFeEgG"
 
 
 def printf(op: Op, scope: FunctionScope) -> Step:
@@ -107,7 +110,8 @@ def active_by_subgroup(frame: LaneFrame) -> Array:
 def require_whole_blocks(frame: LaneFrame, where: str) -> None:
     """Raises CandidateError(RUN) if some but not all threads of a block that have not returned are active."""
     mask, live = (np.broadcast_to(each, frame.grid.shape) for each in (frame.mask, frame.live))
-    waits, away = np.any(mask, 1), np.any(live & ~mask, 1)
+    waits = np.any(mask, 1)
+    away = np.any(live & ~mask, 1)
     _require(frame, where, waits & away, live & ~mask, "the threads of a block")
 
 
@@ -141,7 +145,8 @@ def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array
         half = -(-values.shape[axis] // 2)
         (one, other), (is_one, is_other) = (_halves(each, axis, half) for each in (values, valid))
         extra = values.ndim - valid.ndim
-        both, first = with_trailing_axes(is_one & is_other, extra), with_trailing_axes(is_one, extra)
+        both = with_trailing_axes(is_one & is_other, extra)
+        first = with_trailing_axes(is_one, extra)
         values = np.where(both, combine(one, other), np.where(first, one, other))
         valid = is_one | is_other
     return values
@@ -163,7 +168,9 @@ def barrier(op: Op, _: FunctionScope) -> Step:
 
 def all_reduce(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.all_reduce`` over a block's threads, by a kind or a region."""
-    source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
+    where = where_of(op)
     body = scope.body(op.regions[0]) if op.regions[0].blocks else None
     combine = combination(op, scope, str(op.attributes["op"])) if body is None else None
 
@@ -181,7 +188,8 @@ def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
     assert body is not None
 
     def combine(one: Array, other: Array) -> Array:
-        outside, frame.mask = frame.mask, np.ones((1, 1), bool)
+        outside = frame.mask
+        frame.mask = np.ones((1, 1), bool)
         try:
             (found,) = body.run(frame, [one, other])
         finally:
@@ -193,7 +201,9 @@ def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
 
 def subgroup_reduce(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_reduce`` over active lanes of each subgroup, or each cluster."""
-    source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
+    where = where_of(op)
     combine = combination(op, scope, str(op.attributes["op"]))
     size, stride = (
         int(ir.IntegerAttr(op.attributes[name]).value) if name in op.attributes else default
@@ -220,7 +230,8 @@ def subgroup_reduce(op: Op, scope: FunctionScope) -> Step:
 
 def ballot(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.ballot``: bit i is 1 if lane i is active and its predicate is true."""
-    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
     dtype = scope.element(op, op.results[0].type).dtype
 
     def step(frame: LaneFrame) -> None:
@@ -281,7 +292,9 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 
     The lanes wrap around after ``width``; lanes from ``width`` on get poison, and False as second result.
     """
-    value, where, targets = scope.slot(op.operands[0]), where_of(op), scope.slots(op.results)
+    value = scope.slot(op.operands[0])
+    where = where_of(op)
+    targets = scope.slots(op.results)
     offset, width = (ir.IntegerAttr(op.attributes[name]).value for name in ("offset", "width"))
     source = ((LANES + offset) & (width - 1)) + (LANES & ~(width - 1))
 

@@ -76,7 +76,8 @@ def empty(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.empty`` or ``bufferization.alloc_tensor``, whose elements are poison."""
     kind = op.results[0].type
     dtype = scope.element(op, kind).dtype
-    slots, target = scope.slots(op.operands), scope.slot(op.results[0])
+    slots = scope.slots(op.operands)
+    target = scope.slot(op.results[0])
     is_copy = len(slots) > sum(kind.is_dynamic_dim(axis) for axis in range(kind.rank))
 
     def step(frame: LaneFrame) -> None:
@@ -89,7 +90,8 @@ def empty(op: Op, scope: FunctionScope) -> Step:
 def extract(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.extract``: an element per lane; an index outside is a fault."""
     source, *indices = scope.slots(op.operands)
-    target, where = scope.slot(op.results[0]), where_of(op)
+    target = scope.slot(op.results[0])
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         values = frame.values[source][0, 0]
@@ -121,7 +123,8 @@ def elements_at(frame: LaneFrame, where: str, values: Array, indices: Sequence[A
 def insert(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.insert``: a copy of a tensor with another element."""
     value, source, *indices = scope.slots(op.operands)
-    target, where = scope.slot(op.results[0]), where_of(op)
+    target = scope.slot(op.results[0])
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         require_one_thread(frame, where)
@@ -168,7 +171,8 @@ class TensorSlice:
 
 def extract_slice(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.extract_slice``, which may drop dimensions of size 1."""
-    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
     part = TensorSlice(op, scope, 1)
     shape = list(op.results[0].type.shape)
 
@@ -228,10 +232,13 @@ def forall(op: Op, scope: FunctionScope) -> Step:
     inserts = [each.operation for each in end.regions[0].blocks[0].operations]
     if any(each.name != "tensor.parallel_insert_slice" for each in inserts):
         raise unsupported(op, "another end of an iteration", "tensor.parallel_insert_slice")
-    steps, ends = scope.steps(ops), [insert_slice(each, scope) for each in inserts]
+    steps = scope.steps(ops)
+    ends = [insert_slice(each, scope) for each in inserts]
     indices = scope.slots(block.arguments)[: len(block.arguments) - len(rest)]
     shared = scope.slots(block.arguments)[len(indices) :]
-    starts, targets, where = scope.slots(rest), scope.slots(op.results), where_of(op)
+    starts = scope.slots(rest)
+    targets = scope.slots(op.results)
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         require_one_thread(frame, where)
@@ -257,7 +264,8 @@ def forall(op: Op, scope: FunctionScope) -> Step:
 
 def reshaped(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.expand_shape``, with sizes of its own, or ``tensor.reshape``."""
-    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
     is_expanding = op.name == "tensor.expand_shape"
     rest = list(op.operands)[1:]
     mixed = MixedNumbers(op, scope, "static_output_shape", rest) if is_expanding else None
@@ -287,17 +295,20 @@ def collapse(op: Op, scope: FunctionScope) -> Step:
 def pad(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.pad``: its region's value around a tensor; negative widths cut."""
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
     rest = list(op.operands)[1:]
     low = MixedNumbers(op, scope, "static_low", rest[: segments[1]])
     high = MixedNumbers(op, scope, "static_high", rest[segments[1] :])
-    body, where = scope.body(op.regions[0]), where_of(op)
+    body = scope.body(op.regions[0])
+    where = where_of(op)
     dtype = scope.element(op, op.results[0].type).dtype
 
     def step(frame: LaneFrame) -> None:
         require_one_thread(frame, where)
         values = frame.values[source][0, 0]
-        before, after = wholes(low(frame)), wholes(high(frame))
+        before = wholes(low(frame))
+        after = wholes(high(frame))
         extents = list(zip(values.shape, before, after, strict=True))
         shape = tuple(size + first + last for size, first, last in extents)
         if min(shape, default=1) < 0:
@@ -325,9 +336,12 @@ def fill(frame: LaneFrame, body: Any, result: Array) -> None:
 
 def generate(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.generate``: each element is what the region yields for its indices."""
-    kind, target = op.results[0].type, scope.slot(op.results[0])
-    dtype, dynamic = scope.element(op, kind).dtype, scope.slots(op.operands)
-    body, where = scope.body(op.regions[0]), where_of(op)
+    kind = op.results[0].type
+    target = scope.slot(op.results[0])
+    dtype = scope.element(op, kind).dtype
+    dynamic = scope.slots(op.operands)
+    body = scope.body(op.regions[0])
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         require_one_thread(frame, where)
@@ -365,7 +379,8 @@ def concatenate(op: Op, scope: FunctionScope) -> Step:
 
 def cast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``tensor.cast``: the same tensor; a size that differs from the type is a fault."""
-    kind, where = op.results[0].type, where_of(op)
+    kind = op.results[0].type
+    where = where_of(op)
     if not isinstance(kind, ir.RankedTensorType):
         raise unsupported(op, str(kind), "tensors of known rank")
     wanted = [None if kind.is_dynamic_dim(axis) else kind.shape[axis] for axis in range(kind.rank)]
@@ -418,7 +433,8 @@ def to_tensor(op: Op, scope: FunctionScope) -> Step:
 def to_buffer(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``bufferization.to_buffer`` or ``clone``: a new memref of the same elements."""
     element = scope.element(op, op.operands[0].type)
-    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
 
     def step(frame: LaneFrame) -> None:
         value = frame.values[source]

@@ -23,7 +23,8 @@ def load(op: Op, scope: FunctionScope) -> Step:
     if kind.shape:  # a memref of vectors
         return memory_ops.load(op, scope)
     source, *indices = scope.slots(op.operands)
-    target, where = scope.slot(op.results[0]), where_of(op)
+    target = scope.slot(op.results[0])
+    where = where_of(op)
     shape = shape_of(op.results[0].type)
 
     def step(frame: LaneFrame) -> None:
@@ -40,7 +41,8 @@ def store(op: Op, scope: FunctionScope) -> Step:
     if kind.shape:
         return memory_ops.store(op, scope)
     value, to, *indices = scope.slots(op.operands)
-    where, shape = where_of(op), shape_of(op.operands[0].type)
+    where = where_of(op)
+    shape = shape_of(op.operands[0].type)
 
     def step(frame: LaneFrame) -> None:
         places = along(frame.take(indices), last(len(indices), shape), shape)
@@ -57,7 +59,8 @@ def transfer_read(op: Op, scope: FunctionScope, masks: Sequence[int] = ()) -> St
     transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     source, *rest = scope.slots(op.operands)
-    indices, (padding, *mask) = rest[: sizes[1]], rest[sizes[1] :]
+    indices = rest[: sizes[1]]
+    (padding, *mask) = rest[sizes[1] :]
     mask = [*mask, *masks]
     (target,) = scope.slots(op.results)
 
@@ -79,7 +82,8 @@ def transfer_write(op: Op, scope: FunctionScope, masks: Sequence[int] = ()) -> S
     transfer = _Transfer(op, scope, op.operands[1], shape_of(op.operands[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     value, to, *rest = scope.slots(op.operands)
-    indices, mask = rest[: sizes[2]], [*rest[sizes[2] :], *masks]
+    indices = rest[: sizes[2]]
+    mask = [*rest[sizes[2] :], *masks]
     targets = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -96,7 +100,9 @@ class _Transfer:
     """The mapping between a vector and a memref in a transfer operation."""
 
     def __init__(self, op: Op, scope: FunctionScope, buffer: Any, shape: tuple[int, ...]) -> None:
-        self.kind, self.where, self.shape = scope.element(op, buffer.type), where_of(op), shape
+        self.kind = scope.element(op, buffer.type)
+        self.where = where_of(op)
+        self.shape = shape
         if self.kind.shape:
             raise unsupported(op, f"elements {buffer.type.element_type}", "numbers")
         results = ir.AffineMapAttr(op.attributes["permutation_map"]).value.results
@@ -135,7 +141,8 @@ def masked_load(op: Op, scope: FunctionScope) -> Step:
     kind = scope.element(op, op.operands[0].type)
     source, *indices, mask, passed = scope.slots(op.operands)
     places_of = _places_of(op, indices, shape_of(op.results[0].type))
-    target, where = scope.slot(op.results[0]), where_of(op)
+    target = scope.slot(op.results[0])
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         wanted = frame.values[mask]
@@ -153,7 +160,8 @@ def masked_store(op: Op, scope: FunctionScope) -> Step:
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        wanted, values = frame.values[mask], frame.values[value]
+        wanted = frame.values[mask]
+        values = frame.values[value]
         store_at(frame, where, frame.values[to], kind, places_of(frame), wanted, values)
 
     return step

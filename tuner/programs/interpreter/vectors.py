@@ -33,7 +33,8 @@ def broadcast(op: Op, scope: FunctionScope) -> Step:
 
 def extract(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.extract``: an element or subvector; an index outside is clamped."""
-    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
     indices = MixedNumbers(op, scope, "static_position", list(op.operands)[1:])
 
     def step(frame: LaneFrame) -> None:
@@ -60,7 +61,9 @@ def insert(op: Op, scope: FunctionScope) -> Step:
     indices = MixedNumbers(op, scope, "static_position", list(op.operands)[2:])
 
     def step(frame: LaneFrame) -> None:
-        new, old, at = frame.values[value], frame.values[whole], indices(frame)
+        new = frame.values[value]
+        old = frame.values[whole]
+        at = indices(frame)
         axes = old.ndim - 2
         chosen = np.ones((1, 1, *[1] * axes), bool)
         for axis, index in enumerate(at):
@@ -92,7 +95,8 @@ def extract_slice(op: Op, scope: FunctionScope) -> Step:
 
 def insert_slice(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.insert_strided_slice``: replaces a slice along the last dimensions."""
-    offsets, strides = integers_of(op, "offsets"), integers_of(op, "strides")
+    offsets = integers_of(op, "offsets")
+    strides = integers_of(op, "strides")
     sizes = shape_of(op.operands[0].type)
     outer = len(offsets) - len(sizes)
     slices = slices_of(offsets, [1] * outer + list(sizes), [1] * outer + strides)

@@ -26,7 +26,8 @@ def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, Mi
 
 def subview(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.subview``: offsets, sizes and strides; may drop dimensions of size 1."""
-    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
     shape = list(op.results[0].type.shape)
@@ -40,7 +41,8 @@ def subview(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         view: BufferView = frame.values[source]
         address = view.at(offsets(frame), item_bytes)
-        sizes, factors = extents(frame), strides(frame)
+        sizes = extents(frame)
+        factors = strides(frame)
         frame.values[target] = view.shifted(
             address, [sizes[axis] for axis in kept], [view.strides[axis] * factors[axis] for axis in kept]
         )
@@ -50,7 +52,8 @@ def subview(op: Op, scope: FunctionScope) -> Step:
 
 def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.reinterpret_cast``; the offset is relative to the start of the buffer."""
-    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
 
@@ -65,7 +68,8 @@ def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
 def byte_view(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.view``: a contiguous memref at a byte offset in a buffer of bytes."""
     source, shift, *dynamic = scope.slots(op.operands)
-    target, shape = scope.slot(op.results[0]), list(op.results[0].type.shape)
+    target = scope.slot(op.results[0])
+    shape = list(op.results[0].type.shape)
 
     def step(frame: LaneFrame) -> None:
         view: BufferView = frame.values[source]
@@ -104,7 +108,9 @@ def _innermost(pairs: list[tuple[Array, Array]]) -> Array:
 
 def expand(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.expand_shape``: splits dimensions of a memref into several."""
-    source, target, groups = scope.slot(op.operands[0]), scope.slot(op.results[0]), groups_of(op)
+    source = scope.slot(op.operands[0])
+    target = scope.slot(op.results[0])
+    groups = groups_of(op)
     extents = MixedNumbers(op, scope, "static_output_shape", list(op.operands)[1:])
 
     def step(frame: LaneFrame) -> None:
@@ -135,7 +141,8 @@ def transpose(op: Op, scope: FunctionScope) -> Step:
 
 def metadata(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.extract_strided_metadata``: base, offset, sizes, strides, in elements."""
-    source, (base, offset, *rest) = scope.slot(op.operands[0]), scope.slots(op.results)
+    source = scope.slot(op.operands[0])
+    (base, offset, *rest) = scope.slots(op.results)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
 
     def step(frame: LaneFrame) -> None:
@@ -158,7 +165,8 @@ def cast(op: Op, scope: FunctionScope) -> Step:
 
 def same(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.assume_alignment`` or ``memref.distinct_objects``: the operands."""
-    sources, targets = scope.slots(op.operands), scope.slots(op.results)
+    sources = scope.slots(op.operands)
+    targets = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
         for target, slot in zip(targets, sources, strict=False):

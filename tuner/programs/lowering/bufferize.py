@@ -31,7 +31,8 @@ def copy_shared_fills(function: Op) -> None:
         if not fill.results or not _is_of_empty(fill):
             continue
         for use in list(fill.results[0].uses)[1:]:
-            user, number = use.owner, use.operand_number
+            user = use.owner
+            number = use.operand_number
             with user.location, ir.InsertionPoint(user):
                 empty = create("tensor.empty", [fill.results[0].type])
                 copy = fill.clone()
@@ -44,7 +45,9 @@ def _is_of_empty(fill: Op) -> bool:
     return empty is not None and bool(ir.RankedTensorType(empty.results[0].type).has_static_shape)
 
 
-LOOP, WHILE, BRANCH = "scf.for", "scf.while", "scf.if"
+LOOP = "scf.for"
+WHILE = "scf.while"
+BRANCH = "scf.if"
 ALLOCATIONS = ("memref.alloc", "memref.alloca")
 
 
@@ -145,7 +148,8 @@ def _blocks(op: Op) -> list[Block]:
     return [block for region in op.regions for block in region.blocks]
 
 
-LOW, HIGH = "static_low", "static_high"
+LOW = "static_low"
+HIGH = "static_high"
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
@@ -167,7 +171,8 @@ def crop_negative_padding(function: Op) -> None:
         if not is_negative or not source.type.has_static_shape:
             continue
         cropped = [0 if width == DYNAMIC else max(-width, 0) for width in low + high]
-        offsets, ends = cropped[: len(low)], cropped[len(low) :]
+        offsets = cropped[: len(low)]
+        ends = cropped[len(low) :]
         widths = zip(source.type.shape, offsets, ends, strict=True)
         sizes = [size - begin - end for size, begin, end in widths]
         with pad.location, ir.InsertionPoint(pad):

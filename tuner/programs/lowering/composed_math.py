@@ -7,7 +7,9 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.reading import walk
 
-OGE, OLT = 3, 4  # predicates of arith.cmpf: ordered and at least, ordered and less
+# predicates of arith.cmpf: ordered and at least, ordered and less
+OGE = 3
+OLT = 4
 
 
 def expand_composed_math(module: ir.Module) -> None:
@@ -44,7 +46,8 @@ def _sine_and_cosine(op: Op) -> list[Value]:
 
 
 def _is_normal(op: Op) -> list[Value]:
-    kind, result = op.operands[0].type, op.results[0].type
+    kind = op.operands[0].type
+    result = op.results[0].type
     size = value("math.absf", kind, op.operands[0])
     format_ = number_type(str(_element(kind))).format
     assert format_ is not None  # math.isnormal takes floats
@@ -64,8 +67,10 @@ def _power(op: Op) -> list[Value]:
     base, exponent = op.operands
     kind = base.type
     bits = _element(kind).width
-    one, zero = _splat(kind, 1), _splat(kind, 0)
-    power, square = one, base
+    one = _splat(kind, 1)
+    zero = _splat(kind, 0)
+    power = one
+    square = base
     for bit in range(bits - 1):
         is_set = _differs(value("arith.andi", kind, exponent, _splat(kind, 1 << bit)), zero)
         power = value("arith.select", kind, is_set, value("arith.muli", kind, power, square), power)

@@ -188,7 +188,8 @@ def lower_device_program(
             )
     if names_streams and not drop_streams_if_mixed(function):
         take_stream_from_caller(function)
-        arguments, results = arguments_of(function), results_of(function)
+        arguments = arguments_of(function)
+        results = results_of(function)
         slots = lower_gpux(function)
         alignment_bytes = outline_kernels(module, chip)
         written = _written(module, function)[: len(arguments)]
@@ -202,7 +203,8 @@ def lower_device_program(
 
 
 def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: DeviceOptions) -> _HostFunction:
-    arguments, results = arguments_of(function), results_of(function)
+    arguments = arguments_of(function)
+    results = results_of(function)
     alignment_bytes = outline_kernels(module, chip)
     record_launch_order(module, function)
     drop_tokens(function)
@@ -244,7 +246,8 @@ def issue_device_work(module: ir.Module, function: Op, options: DeviceOptions) -
 
     Returns how many streams the function takes as its last arguments.
     """
-    effects, slots = KernelEffects(module), 0
+    effects = KernelEffects(module)
+    slots = 0
     if options.form == "streams":
         slots = use_streams(function, effects, options.max_streams)
     elif options.form == "tokens":
@@ -311,9 +314,11 @@ def _finish_binary(module: ir.Module, binary: Op, assemble: Assemble | None) -> 
     whole = bytes(compiled.object)
     ptx = without_debug_sections(whole.rstrip(b"\0").decode())
     if assemble is None:
-        code, format_ = ptx.encode() + b"\0" * whole.endswith(b"\0"), compiled.format
+        code = ptx.encode() + b"\0" * whole.endswith(b"\0")
+        format_ = compiled.format
     else:
-        code, format_ = assemble(ptx, tuple(sorted(set(map(kernel_of, launched))))), BINARY
+        code = assemble(ptx, tuple(sorted(set(map(kernel_of, launched)))))
+        format_ = BINARY
     kept = gpu.ObjectAttr.get(compiled.target, format_, code, kernels=compiled.kernels)
     binary.attributes["objects"] = ir.ArrayAttr.get([kept])
 
@@ -324,7 +329,8 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
     Raises CandidateError: BIND for ``device-memory`` of GPUX without host buffers in its kernels, COMPILE for
     ``ptx`` without kernels, and all errors of the lowering.
     """
-    module, function = payload.module, payload.function
+    module = payload.module
+    function = payload.function
     if step in ("llvm", "ptx"):
         program = lower_device_program(module, payload.entry, chip, options)
         return program.llvm if step == "llvm" else _ptx(module)

@@ -76,7 +76,8 @@ NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a function: PTX ISA, ident
 RESOURCE_ATTRIBUTES = (("arith.constant", "value"), ("memref.global", "initial_value"))  # op, attribute
 # Measured on one core of a Zen 5: 20,000 operations take 40 s (elementwise) to 90 s (products) to compile as
 # fusions. As a whole LLVM's time grows with their square: 1,000 take 35 s, 2,000 two minutes.
-OPERATIONS_LIMIT, WHOLE_LIMIT = 20_000, 2_000
+OPERATIONS_LIMIT = 20_000
+WHOLE_LIMIT = 2_000
 HOLDERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func", "gpu.return")
 RUNTIME = "mgpu"  # prefix of the runtime functions that host code calls
 
@@ -138,7 +139,8 @@ def _require_size(constant: Attribute, sizes: Mapping[str, int]) -> None:
     number = NUMBER_TYPES.get(str(kind.element_type))
     if number is None:
         return
-    count, found = math.prod(kind.shape), sizes[named[1]]
+    count = math.prod(kind.shape)
+    found = sizes[named[1]]
     allowed = count * number.bytes
     if found != allowed and (number.bits > 1 or found != -(-count // 8)):  # booleans are bytes or bits
         line = f"found {found} bytes, allowed {allowed} of {kind}"
@@ -190,7 +192,8 @@ def require_names(module: ir.Module) -> None:
 
 def _c_function(op: Op) -> str:
     """Returns the function of C that an operation on numbers calls: exp of f64, expf of others."""
-    name, is_double = str(op.name).partition(".")[2].removesuffix("f"), "f64" in str(op.results[0].type)
+    name = str(op.name).partition(".")[2].removesuffix("f")
+    is_double = "f64" in str(op.results[0].type)
     return name if is_double else f"{name}f"
 
 

@@ -224,7 +224,9 @@ def _replace_indices(function: Op, indices: list[Value]) -> None:
     for op in walk(function, "gpu.global_id"):
         number = axis_of(op)
         # block id, thread id, block dim
-        block, thread, size = indices[number], indices[3 + number], indices[9 + number]
+        block = indices[number]
+        thread = indices[3 + number]
+        size = indices[9 + number]
         kind = op.results[0].type
         with op.location, ir.InsertionPoint(op):
             start = create("arith.muli", [kind], [block, size]).results[0]
@@ -236,7 +238,8 @@ def _replace_indices(function: Op, indices: list[Value]) -> None:
 def _to_loops(launch: Op, names: dict[str, str]) -> None:
     sizes = _grid_and_block(launch)
     with launch.location, ir.InsertionPoint(launch):
-        zero, one = index(0), index(1)
+        zero = index(0)
+        one = index(1)
     variables: list[Value] = []
     point = ir.InsertionPoint(launch)
     for size in sizes:
@@ -287,7 +290,8 @@ def lower_host_program(
     """
     module = payload.module
     function = payload.function
-    arguments, results = arguments_of(function), results_of(function)
+    arguments = arguments_of(function)
+    results = results_of(function)
     kernels = call_kernels(payload, scripts)
     interpreted = _make_loops(payload)
     function.attributes[EXPORTED] = ir.UnitAttr.get()

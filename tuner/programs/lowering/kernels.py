@@ -46,7 +46,8 @@ def make_host_loops(function: Op) -> int:
     loops = [loop for loop in walk(function, "scf.parallel") if walk(loop, *LAUNCHES) and not loop.results]
     for loop in loops:
         old = loop.regions[0].blocks[0]
-        rank, bounds = len(old.arguments), list(loop.operands)
+        rank = len(old.arguments)
+        bounds = list(loop.operands)
         before = loop
         for number in range(rank):
             with loop.location, ir.InsertionPoint(before):
@@ -113,8 +114,11 @@ def create_launch(blocks: Value, threads: Value, one: Value, build: Callable[[Va
 
 def _launch(loop: Op) -> None:
     block = loop.regions[0].blocks[0]
-    rank, operands = len(block.arguments), list(loop.operands)
-    lows, highs, steps = operands[:rank], operands[rank : 2 * rank], operands[2 * rank : 3 * rank]
+    rank = len(block.arguments)
+    operands = list(loop.operands)
+    lows = operands[:rank]
+    highs = operands[rank : 2 * rank]
+    steps = operands[2 * rank : 3 * rank]
 
     def thread(block_number: Value, number_in_block: Value) -> None:
         number = total_of(_times(block_number, threads), number_in_block)
@@ -132,7 +136,8 @@ def _launch(loop: Op) -> None:
     with loop.location, ir.InsertionPoint(loop):
         counts = [_trip_count(*each) for each in zip(lows, highs, steps, strict=True)]
         total = _product(counts)
-        one, threads = index(1), index(BLOCK_THREADS)
+        one = index(1)
+        threads = index(BLOCK_THREADS)
         create_launch(_blocks(total), threads, one, thread)
     loop.erase()
 
@@ -247,7 +252,8 @@ def launch_loops(payload: ProgramPayload) -> None:
 # Copies and fills that the runtime has no call for: of strided views, with offsets, of 8 and 64 bits.
 
 STREAM_COPY = "gpux.memcpy"
-ANY_SIZE, ANY_OFFSET = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
+ANY_SIZE = ir.ShapedType.get_dynamic_size()
+ANY_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
 
 Copy = Callable[[Value, Value], object]  # builds the copy of a part; operands: target, source
 
@@ -318,7 +324,8 @@ def _copy_in_parts(target: Value, source: Value, copy: Copy, indices: Sequence[V
 
 
 def _part(buffer: Value, indices: Sequence[Value]) -> Value:
-    kind, outer = buffer.type, len(indices)
+    kind = buffer.type
+    outer = len(indices)
     inner = list(range(outer, kind.rank))
     strides = kind.get_strides_and_offset()[0]
     sizes = [size_of(buffer, number) for number in inner if kind.is_dynamic_dim(number)]
@@ -377,7 +384,8 @@ def move_pointers_of_copies(module: ir.Module) -> int:
 
 
 def _moved(buffer: Value) -> Value:
-    kind, number = buffer.type, ir.IndexType.get()
+    kind = buffer.type
+    number = ir.IndexType.get()
     base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
     results = [base, *[number] * (1 + 2 * kind.rank)]
     _, offset, *rest = create("memref.extract_strided_metadata", results, [buffer]).results

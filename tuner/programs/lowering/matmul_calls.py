@@ -93,7 +93,8 @@ def is_same_view(one: Value, other: Value) -> bool:
         return True
     if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block) or one.type != other.type:
         return False
-    first, second = one.owner, other.owner
+    first = one.owner
+    second = other.owner
     pairs = zip(first.operands, second.operands, strict=False)
     return (
         first.name == second.name
@@ -197,7 +198,8 @@ def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> 
     kernels: dict[Problem, LinkedKernel] = {}
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]
     for problem in dict.fromkeys(match.problem for match in matches):
-        script, suffix = scripts[problem], f"_{len(kernels)}"
+        script = scripts[problem]
+        suffix = f"_{len(kernels)}"
         with failing_at(Stage.BIND):
             partitions = partitions_in(script.text, problem)
         module = parse(payload_mlir(problem, partitions), "payload")

@@ -23,7 +23,8 @@ from tuner.programs.lowering.matmul_recognition import MatmulMatch
 
 # attribute of a launch; per argument: the type of the tensor map that the kernel takes, or unit
 MAP_TYPES = "tuner.maps"
-CAST, POINTER = "builtin.unrealized_conversion_cast", "!llvm.ptr"
+CAST = "builtin.unrealized_conversion_cast"
+POINTER = "!llvm.ptr"
 KIND = (
     "!nvgpu.tensormap.descriptor<tensor = memref<{box}x{element}, 3>, swizzle = {swizzle}, "
     "l2promo = {promotion}, oob = zero, interleave = none>"
@@ -39,7 +40,8 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
     for number, name in enumerate(launch.arguments):
         tensor_map = launch.tensor_map(name)
         if tensor_map is not None:
-            layout, element = tensor_map.layout, _element(tensor_map.layout)
+            layout = tensor_map.layout
+            element = _element(tensor_map.layout)
             strides = [each // element_bytes(element) for each in reversed(layout.strides_bytes)]
             order = ir.StridedLayoutAttr.get(0, [*strides, 1])
             tensor = ir.MemRefType.get(list(reversed(layout.sizes)), element, layout=order)
@@ -105,7 +107,8 @@ def _take_maps(launch: Op, kinds: list[Type | None]) -> None:
 def _retype(function: Op, number: int, kind: Type) -> None:
     block = function.regions[0].blocks[0]
     argument = block.arguments[number]
-    old, uses = argument.type, [(use.owner, use.operand_number) for use in argument.uses]
+    old = argument.type
+    uses = [(use.owner, use.operand_number) for use in argument.uses]
     argument.set_type(kind)
     with function.location, ir.InsertionPoint.at_block_begin(block):
         same = value(CAST, old, argument)
@@ -215,7 +218,8 @@ def add_kernels_of(
 
 def _whole(problem: Problem, kernels: InsertedKernels) -> tuple[MatmulKernel, ...]:
     """Returns a problem's only kernel if it takes just the matrices and overwrites C; else ()."""
-    launches, buffers = kernels.host.launches, kernels.host.buffers
+    launches = kernels.host.launches
+    buffers = kernels.host.buffers
     if len(launches) != 1 or any(buffer.is_zeroed for buffer in buffers):
         return ()
     if sorted(launches[0].arguments) != ["a", "b", "c"] or launches[0].grid[2] != 1:

@@ -323,7 +323,8 @@ def zero_fill_before(op: Op, c: Value) -> Op | None:
 def _is_zero_fill(op: Op) -> bool:
     if op.name != "linalg.generic" or len(op.operands) != 2 or isinstance(op.operands[0].type, ir.MemRefType):
         return False
-    block, constant = op.regions[0].blocks[0], op_of(op.operands[0], "arith.constant")
+    block = op.regions[0].blocks[0]
+    constant = op_of(op.operands[0], "arith.constant")
     if constant is None or last_of(block).operands[0] != block.arguments[0]:
         return False
     number = constant.attributes["value"]

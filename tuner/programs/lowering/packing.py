@@ -19,7 +19,8 @@ from tuner.mlir.ir.building import (
 )
 from tuner.mlir.ir.reading import unsupported, walk
 
-PACK, UNPACK = "linalg.pack", "linalg.unpack"
+PACK = "linalg.pack"
+UNPACK = "linalg.unpack"
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
@@ -44,7 +45,8 @@ class _Tiles:
         given = tuple(ir.DenseI64ArrayAttr(order)) if order is not None else ()
         inner = tuple(ir.DenseI64ArrayAttr(op.attributes["inner_dims_pos"]))
         segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-        padding, dynamic = list(op.operands)[2 : 2 + segments[2]], iter(list(op.operands)[2 + segments[2] :])
+        padding = list(op.operands)[2 : 2 + segments[2]]
+        dynamic = iter(list(op.operands)[2 + segments[2] :])
         static = ir.DenseI64ArrayAttr(op.attributes["static_inner_tiles"])
         sizes = tuple(next(dynamic) if size == DYNAMIC else size for size in static)
         order = given or tuple(range(rank))

@@ -68,7 +68,8 @@ def assert_indirect_indices(function: Op) -> None:
 
 def _is_data(number: Value) -> bool:
     """Returns whether an index depends on an argument or on elements of a tensor."""
-    waiting, seen = [number], set[Value]()
+    waiting = [number]
+    seen = set[Value]()
     while waiting:
         each = waiting.pop()
         if each in seen:

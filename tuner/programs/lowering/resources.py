@@ -70,7 +70,8 @@ def resource_sizes(text: str) -> dict[str, int]:
 def _places(section: str) -> Iterator[tuple[str, int, int]]:
     end = 0
     while (quote := section.find(VALUE, end)) >= 0:
-        name, start = NAME.search(section[end:quote]), quote + len(VALUE)
+        name = NAME.search(section[end:quote])
+        start = quote + len(VALUE)
         end = section.find('"', start)
         if name is None or end < 0:
             raise CandidateError(Stage.BIND, "payload: resources after the module: data without a name")
@@ -92,7 +93,8 @@ def array_of(data: bytes, shape: tuple[int, ...], element: str) -> np.ndarray:
     ``data`` is row by row; booleans are bytes, or bits from the lowest bit on. Raises CandidateError(BIND) if
     the number of bytes is not that of the shape.
     """
-    dtype, count = DTYPES[element], int(np.prod(shape, dtype=np.int64))
+    dtype = DTYPES[element]
+    count = int(np.prod(shape, dtype=np.int64))
     if element == "i1" and len(data) == -(-count // 8) != count:
         bits = np.unpackbits(np.frombuffer(data, np.uint8), count=count, bitorder="little")
         data = bits.tobytes()

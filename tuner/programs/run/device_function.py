@@ -130,7 +130,8 @@ class ResidentMemory:
         shared: tuple[PassedArgument | None, ...] = (),
     ) -> None:
         """Takes the buffers; ``shared``: per buffer an argument to use in place of new memory, else None."""
-        self._device, self._buffers = device, buffers
+        self._device = device
+        self._buffers = buffers
         self._shared = shared or (None,) * len(buffers)
         self._addresses: list[int] = []
         self.arguments: tuple[PassedArgument, ...] = ()
@@ -164,7 +165,8 @@ class ResidentMemory:
         return own
 
     def close(self) -> None:
-        addresses, self._addresses = self._addresses, []
+        addresses = self._addresses
+        self._addresses = []
         for address in addresses:
             self._device.free(address, 0)
 
@@ -348,7 +350,8 @@ class DeviceFunction(LoadedCode):
             >>> program.close()
         """
         with self._lock:
-            code, self._code = self._code, None
+            code = self._code
+            self._code = None
             if code is None:
                 return
             with contextlib.ExitStack() as last_first:  # runs every callback, even if one raises
@@ -390,7 +393,8 @@ class DeviceFunction(LoadedCode):
         return pass_arguments(self.program, arguments, slots[0] if slots else 0)
 
     def _run(self, passed: tuple[PassedArgument, ...], slots: tuple[int, ...]) -> tuple[Any, ...]:
-        first, watch = slots[0] if slots else None, self.device.watch
+        first = slots[0] if slots else None
+        watch = self.device.watch
         frame = CallFrame((*passed, *self._resident.arguments), slots, self.program.results)
         self._invoke(frame, first, passed)
         self._kept = passed

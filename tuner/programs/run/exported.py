@@ -27,7 +27,9 @@ from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, aligned_b
 from tuner.version import __version__
 
 FORMAT = 3  # of program.json; 3: parts of a program are named fusions
-DOCUMENT, CODE, WEIGHTS = "program.json", "code.o", "weights.npy"
+DOCUMENT = "program.json"
+CODE = "code.o"
+WEIGHTS = "weights.npy"
 HASH = "sha256"  # key of the hash of all other keys
 PARTIAL = ".part"  # ends the name of a file that is being written
 

@@ -22,12 +22,18 @@ from tuner.runtime.cpu.team_threads import process_team
 if TYPE_CHECKING:
     from tuner.runtime.cpu.object_files import LoadedObject
 
-PROGRAM_ENTRY, SINGLE_ENTRY = "program", "group_at"  # functions of the machine code
+# functions of the machine code
+PROGRAM_ENTRY = "program"
+SINGLE_ENTRY = "group_at"
 PART_ENTRY = "program_part"  # what each thread of a program for several threads runs
-MEMBER_ENTRY, REPEAT_ENTRY = "team_member", "team_repeat"  # of the threads' team
+# of the threads' team
+MEMBER_ENTRY = "team_member"
+REPEAT_ENTRY = "team_repeat"
 # A part takes a pointer to its call, the thread's number and the number of threads; the call has a pointer
 # to the frame, and the number of arrivals at barriers, 0 at first, on a line of the cache by itself.
-PART_WORDS, ARRIVALS_OFFSET, CALL_BYTES = 8, 64, 128
+PART_WORDS = 8
+ARRIVALS_OFFSET = 64
+CALL_BYTES = 128
 
 
 @dataclass(frozen=True)
@@ -213,7 +219,8 @@ def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPla
     offset_bytes = 0
     for fusion, code in zip(program.fusions, codes, strict=True):
         for view, packing in zip(fusion.inputs, code.packings, strict=True):
-            buffer, key = program.buffers[view.buffer], _key(view, packing)
+            buffer = program.buffers[view.buffer]
+            key = _key(view, packing)
             if buffer.owner != WEIGHT or key in places:
                 continue
             size = packed_bytes(view, packing) if packing else buffer.type.bytes
@@ -233,7 +240,8 @@ def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> No
     """Writes ``weights``, arrays by number, packed as in ``plan`` into ``block``, an array of bytes."""
     for place in plan.places:
         weight = np.ascontiguousarray(weights[place.weight])
-        flat, target = weight.reshape(-1), block[place.offset_bytes :][: place.bytes].view(weight.dtype)
+        flat = weight.reshape(-1)
+        target = block[place.offset_bytes :][: place.bytes].view(weight.dtype)
         if place.packing is None or place.view is None:
             target[...] = flat
         else:

@@ -71,7 +71,8 @@ class FusedFunction(AbstractHostProgram):
 
     def __repr__(self) -> str:
         """Returns one line: the function with its types, the number of fusions and of threads."""
-        count, threads = len(self.code.fusions), self.code.threads
+        count = len(self.code.fusions)
+        threads = self.code.threads
         return f"FusedFunction({self.program.signature}; fusions: {count}, threads: {threads})"
 
     def __call__(self, *arguments: Any, stream: object = None) -> Any:
@@ -221,7 +222,8 @@ class FusedFunction(AbstractHostProgram):
     def _checked(self, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
         from tuner.programs.run.marshalling import checked_host_array  # not at start-up
 
-        entry, expected = self.code.entry, self.code.arguments
+        entry = self.code.entry
+        expected = self.code.arguments
         if len(arguments) != len(expected):
             raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
         return tuple(

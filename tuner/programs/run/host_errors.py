@@ -24,7 +24,9 @@ from tuner.programs.run.host_program import failed_assertion
 # is called, which must not return. Such code runs in a separate thread: if an assertion fails, that thread
 # waits forever, and the caller gets the error. So there may be few such failures.
 
-ABORT, PUTS = f"{MATH_PREFIX}abort", f"{MATH_PREFIX}puts"  # names in the compiled code
+# names in the compiled code
+ABORT = f"{MATH_PREFIX}abort"
+PUTS = f"{MATH_PREFIX}puts"
 
 # Failures after which a program whose assertions keep a thread takes no more calls; a thread has a stack of
 # 8 MiB of address space
@@ -46,7 +48,8 @@ class HostAssertions:
 
     def __init__(self, *, aborts: bool, limit: int = THREADS_LIMIT) -> None:
         """``aborts``: whether some assertions call ``abort``; ``limit``: how often these may fail."""
-        self._aborts, self._limit = aborts, limit
+        self._aborts = aborts
+        self._limit = limit
         self._kept_threads = 0
         self._said: list[str] = []
         self._is_over = threading.Event()
@@ -138,7 +141,8 @@ class HostFaults:
     """
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
-        self._watch, self._note = watch, note
+        self._watch = watch
+        self._note = note
         self._scratch: Any = ctypes.create_string_buffer(LOAD_BYTES)
         type_ = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
         self._function = type_(self._fault)
@@ -215,6 +219,7 @@ class KeptError:
         self._error = self._error or error
 
     def raise_it(self) -> None:
-        error, self._error = self._error, None
+        error = self._error
+        self._error = None
         if error is not None:
             raise error

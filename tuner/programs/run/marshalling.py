@@ -110,7 +110,8 @@ def pass_arguments(
 
     Raises UsageError as ``pass_value``, and where an array that is written is read-only or overlaps another.
     """
-    entry, expected = program.entry, program.arguments
+    entry = program.entry
+    expected = program.arguments
     if len(arguments) != len(expected):
         raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
     passed: list[PassedArgument] = []

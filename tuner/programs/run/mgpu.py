@@ -129,12 +129,15 @@ class MgpuTable:
         return self.device.function(module, ctypes.string_at(name).decode())
 
     def _LaunchKernel(self, function: int, *values: int) -> None:  # noqa: N802
-        grid, block = Extent(*values[:3]), Extent(*values[3:6])
+        grid = Extent(*values[:3])
+        block = Extent(*values[3:6])
         shared_bytes, stream, parameters, _, count = values[6:]
         self.device.launch(KernelLaunch(function, grid, block, shared_bytes, parameters, count), stream)
 
     def _LaunchClusterKernel(self, function: int, *values: int) -> None:  # noqa: N802
-        cluster, grid, block = Extent(*values[:3]), Extent(*values[3:6]), Extent(*values[6:9])
+        cluster = Extent(*values[:3])
+        grid = Extent(*values[3:6])
+        block = Extent(*values[6:9])
         shared_bytes, stream, parameters, _, count = values[9:]
         launch = KernelLaunch(function, grid, block, shared_bytes, parameters, count, cluster)
         self.device.launch(launch, stream)
@@ -185,7 +188,8 @@ class MgpuTable:
         box: int,
     ) -> int:
         """Returns the address of a tensor map in device memory; equal tensor maps are copied once."""
-        view, item_bytes = MemRef.at(descriptor, rank), element_bytes_of_tensor_map(dtype)
+        view = MemRef.at(descriptor, rank)
+        item_bytes = element_bytes_of_tensor_map(dtype)
         strides = tuple(stride * item_bytes for stride in reversed(view.strides[:-1]))
         sides = tuple(reversed((c_int64 * rank).from_address(box)))
         sizes = tuple(reversed(view.sizes))

@@ -22,7 +22,9 @@ class RecordingDevice(AbstractDevice):
 
     def __init__(self, inner: AbstractDevice) -> None:
         self._inner = inner
-        self.name, self.chip, self.watch = inner.name, inner.chip, inner.watch
+        self.name = inner.name
+        self.chip = inner.chip
+        self.watch = inner.watch
         self.trace: list[str] = []
         self.work = DeviceWork()
         self._names: dict[tuple[str, int], str] = {}  # (kind, handle) -> name
@@ -117,7 +119,8 @@ class RecordingDevice(AbstractDevice):
 
     def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
         self._inner.copy(target, source, size_bytes, stream)
-        to, from_ = self._memory(target), self._memory(source)
+        to = self._memory(target)
+        from_ = self._memory(source)
         self.work = self.work.with_copy(
             size_bytes, to_device=to.startswith(DEVICE), from_device=from_.startswith(DEVICE)
         )

@@ -67,7 +67,8 @@ class HostHeap:
 
     def take_freed(self) -> tuple[int, ...]:
         """Returns the addresses of freed blocks and forgets them: the caller passes them to ``give_back``."""
-        freed, self._freed = tuple(self._freed), []
+        freed = tuple(self._freed)
+        self._freed = []
         return freed
 
     def give_back(self, addresses: tuple[int, ...]) -> None:
@@ -93,10 +94,12 @@ class HostHeap:
 
 def _libc() -> Any:
     library = ctypes.CDLL(None)
-    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    library.malloc.restype = ctypes.c_void_p
+    library.malloc.argtypes = [ctypes.c_size_t]
     library.aligned_alloc.restype = ctypes.c_void_p
     library.aligned_alloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
-    library.free.restype, library.free.argtypes = None, [ctypes.c_void_p]
+    library.free.restype = None
+    library.free.argtypes = [ctypes.c_void_p]
     return library
 
 

@@ -167,7 +167,8 @@ class InterpretedReference:
         self, element: str, before: MemoryRegion, again: MemoryRegion, sampled: PartialLaunch
     ) -> ComparedElements:
         """Returns the elements that the sampled blocks wrote, or that either implementation changed."""
-        copy, dtype = sampled.copies.of(before), dtype_of(element)
+        copy = sampled.copies.of(before)
+        dtype = dtype_of(element)
         size = before.bytes.size // dtype.itemsize * dtype.itemsize  # without an incomplete number at the end
         numbers = [each.bytes[:size].view(dtype) for each in (before, copy, again)]
         was, found, expected = (each.view(f"u{dtype.itemsize}") for each in numbers)  # bits
@@ -186,7 +187,9 @@ class MatmulReference:
         return len(launch.parameters) == len(self.kernel.buffers)
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
-        problem, launch, copies = self.kernel.problem, sampled.launch, sampled.copies
+        problem = self.kernel.problem
+        launch = sampled.launch
+        copies = sampled.copies
         a, b, c = (self._matrix(launch, sampled.near, name) for name in "abc")
         found = self._matrix(copies.launch, copies.near, "c")
         region = copies.near(found.ctypes.data)
@@ -207,7 +210,8 @@ class MatmulReference:
         region = near(address)
         assert region is not None
         element = problem.result_dtype if name == "c" else problem.stored_dtype
-        dtype, shape = dtype_of(element), shape_of(problem, name)
+        dtype = dtype_of(element)
+        shape = shape_of(problem, name)
         first = address - region.address
         size_bytes = int(np.prod(shape)) * dtype.itemsize
         return region.bytes[first : first + size_bytes].view(dtype).reshape(shape)
@@ -270,7 +274,8 @@ class SampledLaunches:
 
         ``seed`` None: a fixed schedule. Raises DeviceError of the simulator, CandidateError of the reference.
         """
-        count, reference = math.prod(launch.grid), self._references.get(launch.name)
+        count = math.prod(launch.grid)
+        reference = self._references.get(launch.name)
         blocks = self._blocks(launch)
         if reference is None or len(blocks) >= count or not reference.fits(launch):
             self._note(LaunchSample(launch.name, count, count))

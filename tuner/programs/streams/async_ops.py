@@ -67,7 +67,8 @@ def wait_on_host(tokens: Sequence[Value]) -> None:
     create("gpu.wait", [], tokens)
 
 
-EXECUTE, AWAIT = "async.execute", "async.await"
+EXECUTE = "async.execute"
+AWAIT = "async.await"
 ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
 
 
@@ -245,9 +246,11 @@ class StreamCalls:
         self._call("mgpuStreamSynchronize", self.pointer(stream))
 
     def _call(self, name: str, *operands: Value) -> Value | None:
-        pointer, (takes, returns) = ir.Type.parse(POINTER), SIGNATURES[name]
+        pointer = ir.Type.parse(POINTER)
+        (takes, returns) = SIGNATURES[name]
         results = [pointer] * returns
-        block, symbol = self._module.regions[0].blocks[0], ir.StringAttr.get(name)
+        block = self._module.regions[0].blocks[0]
+        symbol = ir.StringAttr.get(name)
         if not any(each.operation.attributes.get("sym_name") == symbol for each in block.operations):
             with self._module.location, ir.InsertionPoint.at_block_begin(block):
                 private_function(name, ir.FunctionType.get([pointer] * takes, results))

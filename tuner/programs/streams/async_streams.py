@@ -267,7 +267,8 @@ class _TokenBlock:
             stream = self._current.get(step.slot)
             if stream is None or step.waits:  # a step that waits for other nodes begins a new stream
                 dependency = wait_async([self._tokens[node] for node in step.waits])
-                stream, self._count = self._count, self._count + 1
+                stream = self._count
+                self._count = self._count + 1
             else:
                 dependency = self._tokens[self._ends[stream]]
         self._tokens[step.node] = make_async(op, dependency)

@@ -113,7 +113,8 @@ class _Builder:
     def _add_region(self, items: "_Items", op: Op) -> None:
         if op.name not in LOOPS | ONCE:
             raise unsupported(op, "device work inside", ", ".join(sorted(LOOPS | ONCE)))
-        on_device, on_host = device_accesses(op, self._effects), host_accesses(op)
+        on_device = device_accesses(op, self._effects)
+        on_host = host_accesses(op)
         unfinished = NONE
         if self._on_streams:
             blocks = [block for region in op.regions for block in region.blocks]
@@ -259,7 +260,8 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
 
 # a launch's number in its block, then the numbers of the launches that it is ordered after
 LAUNCH_ORDER = "tuner.launch"
-LAUNCH, WAIT = "gpu.launch_func", "gpu.wait"
+LAUNCH = "gpu.launch_func"
+WAIT = "gpu.wait"
 
 
 def record_launch_order(module: ir.Module, function: Op) -> None:

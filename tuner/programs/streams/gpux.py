@@ -89,7 +89,8 @@ class _TokenLowering:
 
     def _lower_work(self, op: Op) -> None:
         count = _token_count(op)
-        tokens, operands = list(op.operands)[:count], list(op.operands)[count:]
+        tokens = list(op.operands)[:count]
+        operands = list(op.operands)[count:]
         for source in [each for token in tokens for each in self._sources(token, op)]:
             self._order(operands[0], source)
         kinds = [each.type for each in op.results if not is_token(each)]

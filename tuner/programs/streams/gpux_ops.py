@@ -29,8 +29,12 @@ from tuner.programs.streams.async_ops import (
 from tuner.programs.streams.gpux_syntax import STREAM_TYPE, to_generic
 
 PREFIX = "gpux."
-CREATE, DESTROY, WAIT = "gpux.create_stream", "gpux.destroy_stream", "gpux.wait"
-ALLOC, GPUX_LAUNCH, MEMSET = "gpux.alloc", "gpux.launch_func", "gpux.memset"
+CREATE = "gpux.create_stream"
+DESTROY = "gpux.destroy_stream"
+WAIT = "gpux.wait"
+ALLOC = "gpux.alloc"
+GPUX_LAUNCH = "gpux.launch_func"
+MEMSET = "gpux.memset"
 # Device work -> number of operand segments without tokens and stream; None where operands have no segments.
 WORK: dict[str, int | None] = {
     ALLOC: 2,
@@ -45,8 +49,10 @@ IGNORED = frozenset(f"gpux.{verb}_{what}" for verb in ("create", "destroy") for 
 IGNORED_TYPES = ("!gpux.DeviceType", "!gpux.ContextType")
 # What tokens are lowered to: a value that is an event, a stream's wait for an event, a stream's wait for all
 # work of another stream.
-RECORD_EVENT, DESTROY_EVENT = "gpux.record_event", "gpux.destroy_event"
-WAIT_EVENT, WAIT_STREAM = "gpux.wait_event", "gpux.wait_stream"
+RECORD_EVENT = "gpux.record_event"
+DESTROY_EVENT = "gpux.destroy_event"
+WAIT_EVENT = "gpux.wait_event"
+WAIT_STREAM = "gpux.wait_stream"
 ORDERING = frozenset({RECORD_EVENT, DESTROY_EVENT, WAIT_EVENT, WAIT_STREAM})
 CALLERS = "tuner.caller"  # marks the stream that was an argument, or that represents such a stream
 KNOWN = frozenset({CREATE, DESTROY, WAIT, *WORK, *IGNORED})
@@ -122,7 +128,10 @@ def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([tokens, *segment_sizes(op)])
     elif op.name == GPUX_LAUNCH:
         sizes = segment_sizes(op)
-        grid_and_block, no_clusters, others = sizes[:6], [0, 0, 0], sizes[6:]  # GPUX has no clusters
+        # GPUX has no clusters
+        grid_and_block = sizes[:6]
+        no_clusters = [0, 0, 0]
+        others = sizes[6:]
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([tokens, *grid_and_block, *no_clusters, *others, 0])
     return attributes
 
@@ -170,7 +179,8 @@ def inline_stream_functions(module: ir.Module) -> None:
     functions = [op for op in walk(module, "func.func") if list(op.regions[0].blocks)]
     holders = {name_of(function): function for function in functions if uses_gpux(function)}
     while calls := [call for call in walk(module, "func.call") if callee_of(call) in holders]:
-        call, function = calls[0], holders[callee_of(calls[0])]
+        call = calls[0]
+        function = holders[callee_of(calls[0])]
         *_, caller = parents_of(call)
         if len(function.regions[0].blocks) != 1:
             raise unsupported(call, f"@{name_of(function)} with several blocks and streams", "one block")

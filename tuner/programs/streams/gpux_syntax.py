@@ -82,7 +82,8 @@ class TextCursor:
     def enclosed(self, opening: str) -> str:
         """Reads from the bracket ``opening`` to its closing bracket; returns the text between them."""
         self.require(opening)
-        start, waiting = self.at, [CLOSING[opening]]
+        start = self.at
+        waiting = [CLOSING[opening]]
         while waiting:
             if self.at >= len(self.text):
                 raise self.error(f"{waiting[-1]!r}")
@@ -153,7 +154,8 @@ def to_generic(text: str) -> str:
     Raises CandidateError(BIND), with line and column, for a known operation in a form that is not accepted.
     """
     text = FORMS.sub(_usual_form, text)
-    pieces, at = [], 0
+    pieces = []
+    at = 0
     while (match := _next_operation(text, at)) is not None:
         name = OLDER_NAMES.get(match[1], match[1])
         if name not in READERS:
@@ -268,7 +270,8 @@ def _read_plain(cursor: TextCursor) -> _Operation:
     elif signature.inputs is None:  # the stream's type may be omitted
         types = [*[STREAM_TYPE][: len(values) - len(signature.outputs)], *signature.outputs]
     else:
-        types, results = signature.inputs, signature.outputs
+        types = signature.inputs
+        results = signature.outputs
     if len(types) != len(values):
         raise cursor.error(f"{len(values)} types, one for each operand")
     results = [TOKEN_TYPE] if is_async and not results else results
@@ -313,7 +316,8 @@ def _read_launch(cursor: TextCursor) -> _Operation:
         shared = [(cursor.matched(VALUE, "a value"), "i32")]
     arguments = _arguments(cursor)
     if not stream:
-        stream, arguments = arguments[:1], arguments[1:]
+        stream = arguments[:1]
+        arguments = arguments[1:]
     attributes = [f"kernel = {kernel}", *_attributes(cursor)]
     segments = [tokens, stream, *[[(size, INDEX_TYPE)] for size in sizes], shared, arguments]
     return _Operation(segments, [TOKEN_TYPE] if is_async else [], attributes, has_sizes=True)

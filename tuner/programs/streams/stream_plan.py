@@ -32,7 +32,8 @@ def chain_cover(
         chains.sort(key=lambda chain: (-len(chain), chain))
         if len(chains) <= max(limit, 1):
             return tuple(chains)
-        last, second = chains.pop(), chains.pop()
+        last = chains.pop()
+        second = chains.pop()
         chains.append(tuple(sorted(last + second)))
 
 
@@ -177,7 +178,8 @@ def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[
 
     def preference(u: int, v: int) -> int:
         # direct dependences, and kernels after kernels, so that copies go to other streams
-        first, second = nodes[work[u]], nodes[work[v]]
+        first = nodes[work[u]]
+        second = nodes[work[v]]
         return 2 * (work[u] in second.before) + (first.is_kernel and second.is_kernel)
 
     chains = chain_cover(before, preference, limit)

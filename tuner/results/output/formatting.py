@@ -37,7 +37,8 @@ def table_lines(
     lines of its own below the row.
     """
     rows = [tuple(map(printable, row)) for row in rows]
-    kept, left_out = list(range(len(header))), list[str]()
+    kept = list(range(len(header)))
+    left_out = list[str]()
     cells = [header, *rows]
     for name in (each for each in spared if each in header):
         if columns is None or _total(_least(cells, TEXT_COLUMNS)) <= columns:
@@ -75,7 +76,8 @@ def varying_columns(
 
 def _widths(cells: Sequence[Row], columns: int | None) -> list[int]:
     widths = _least(cells, None)
-    texts, broken = _least(cells, TEXT_COLUMNS), _least(cells, WORD_COLUMNS)
+    texts = _least(cells, TEXT_COLUMNS)
+    broken = _least(cells, WORD_COLUMNS)
     words = [max(map(len, " ".join(column).split()), default=0) for column in zip(*cells, strict=True)]
     # wrap text at TEXT_COLUMNS, then down to its longest word, then within words
     for least in (texts, [*map(min, texts, words)], broken):
@@ -124,7 +126,9 @@ def _is_number_column(cells: Sequence[Row], column: int) -> bool:
 
 
 LINE_LIMIT = 2000  # characters of a message
-SUMMARY_COLUMNS, SUMMARY_INDENT = 80, 10  # width of a summary; indent of its text, right of the lines' names
+# width of a summary; indent of its text, right of the lines' names
+SUMMARY_COLUMNS = 80
+SUMMARY_INDENT = 10
 COMMAND = re.compile(r"\btuner [a-z]")  # a command to type, unlike the version text "tuner 0.1.0"
 
 
@@ -159,7 +163,8 @@ def speed_text(gflop_per_s: float | None) -> str:
 def problem_text(problem: Problem) -> str:
     """Returns a problem without default values: 'matmul 64x64x64 f16 -> f16 nt'; a fusion with its hash."""
     options = [problem.operation, problem.shape, problem.types]
-    options += [f"-> {problem.output}"] * bool(problem.output)
+    if problem.output:
+        options.append(f"-> {problem.output}")
     options += [given for given in (problem.layout, problem.epilogue) if given not in ("nn", "none")]
     if isinstance(problem, FusedProblem):
         options.append(f"fusion {text_hash(problem.text)}")

@@ -111,7 +111,8 @@ def baseline_document(run: Run, best: StoredTrial) -> Document | None:
 
     ``ratio`` above 1: the tuned kernel is faster. ``operands_offset_bytes``: past a cache line.
     """
-    baseline, compared = run.baseline, against_baseline(run, best)
+    baseline = run.baseline
+    compared = against_baseline(run, best)
     if baseline is None or compared is None:
         return None
     return {
@@ -272,7 +273,8 @@ def _csv_line(cells: Sequence[object]) -> str:
 
 def history_columns(trial: StoredTrial) -> dict[str, Any]:
     """Returns ``history_document`` with op, shape, dtype, ... as columns of their own."""
-    columns, problem = history_document(trial), trial.record.problem
+    columns = history_document(trial)
+    problem = trial.record.problem
     return columns | {
         "op": problem.operation,
         "output": problem.result_dtype,
@@ -286,7 +288,9 @@ def history_columns(trial: StoredTrial) -> dict[str, Any]:
 def _selected_documents(selected: SelectedResult | None, run: Run) -> Document:
     if selected is None:
         return {"best": None, "can_separate": None, "tied": [], "tied_set": []}
-    record, measurement, doubt = selected.best.record, selected.measurement, distrust(run, selected.best)
+    record = selected.best.record
+    measurement = selected.measurement
+    doubt = distrust(run, selected.best)
     best = {
         "trial": selected.best.id,
         **candidate_document(record.candidate),

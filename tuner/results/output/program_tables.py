@@ -31,7 +31,8 @@ def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_te
     total = "unknown: a problem has no time" if total_s is None else seconds_text(total_s)
     table = table_lines(CAMPAIGN_HEADER, rows)
     if columns is not None and max(map(len, table)) > columns:
-        facts, details = [row[:-1] for row in rows], [row[-1] for row in rows]
+        facts = [row[:-1] for row in rows]
+        details = [row[-1] for row in rows]
         table = table_lines(CAMPAIGN_HEADER[:-1], facts, columns, CAMPAIGN_SPARED, details)
     return [
         *table,
@@ -67,7 +68,8 @@ def campaign_document(tuned: TunedCampaign) -> Document:
 
 
 def _campaign_row(each: TunedRun, count: int, total_s: float | None) -> Row:
-    best, problem = each.best, each.run.settings.problem
+    best = each.best
+    problem = each.run.settings.problem
     name = "" if each.run.campaign is None else each.run.campaign.name
     start = (str(each.run.id), name, problem.key, str(count), str(each.counts.proposed))
     if best is None or best.best_s is None:

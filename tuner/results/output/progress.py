@@ -133,7 +133,8 @@ class LiveProgress:
             return
         assert self._settings is not None
         assert self._task is not None
-        done, columns = share_done(event, self._settings), self._console.width - LEAST_BAR
+        done = share_done(event, self._settings)
+        columns = self._console.width - LEAST_BAR
         line = one_line(trial_line(event, self._settings, columns))
         self._bar.update(self._task, completed=done, description=line)
 
@@ -242,20 +243,22 @@ def trial_line(event: events.TrialDone, settings: RunSettings, columns: int | No
 
     ``columns``: the width to fit into, by leaving out what matters less than the time left; None: any.
     """
-    counts, total, left_s = event.counts, settings.trials, time_left_s(event, settings)
+    counts = event.counts
+    total = settings.trials
+    left_s = time_left_s(event, settings)
     done = event.number + 1
     trials = count_text(done, "trial") if total is None else f"{done}/{total} trials"
     tally = f"{measured_text(counts)}, {counts.failed} failed"
-    reused = f", {counts.reused} reused" * bool(counts.reused)
+    reused = f", {counts.reused} reused" if counts.reused else ""
     best = speed = doubt = ""
     if event.best is not None:
         assert event.best.median_s is not None
         best = f"; best {seconds_text(event.best.median_s)}"
         speed = f" ({speed_text(gflop_per_s(event.best.problem, event.best.median_s))})"
         # the reason is long, and in the result
-        doubt = " (unreliable)" * bool(event.best_reliability.unreliable)
+        doubt = " (unreliable)" if event.best_reliability.unreliable else ""
     left = f"; {left_s:.0f} s left" if left_s else ""
-    same = " (same code)" * bool(reused)  # as that of a trial of this run or an earlier one
+    same = " (same code)" if reused else ""  # as that of a trial of this run or an earlier one
     forms = (
         f"{trials}: {tally}{reused}{same}{best}{speed}{doubt}{left}",
         f"{trials}: {tally}{reused}{best}{speed}{doubt}{left}",
@@ -304,7 +307,8 @@ class CampaignState:
         self.elapsed_s = campaign.seconds
 
     def take(self, event: events.RunEvent) -> None:
-        self.proposed, self.elapsed_s = event.proposed, event.elapsed_s
+        self.proposed = event.proposed
+        self.elapsed_s = event.elapsed_s
         if isinstance(event.event, events.TrialDone):
             self.trials[event.place] = event.event.counts.proposed
         if isinstance(event.event, events.TrialDone | events.TrialRefuted):
@@ -367,7 +371,9 @@ class PlainCompileProgress:
     """Prints one line on fusions that are compiled, once PLAIN_EVERY_S (5) seconds have passed."""
 
     def __init__(self, count: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._count, self._done, self._clock = count, 0, clock
+        self._count = count
+        self._done = 0
+        self._clock = clock
         self._due_s = clock() + PLAIN_EVERY_S
 
     def __call__(self, ops: str) -> None:
@@ -397,7 +403,8 @@ def campaign_progress() -> Iterator[events.CampaignObserver]:
 
 def started_line(event: events.CampaignStarted) -> str:
     """Returns the first line of a campaign: its problems, target, and what it begins with."""
-    campaign, run = event.campaign, event.campaign.runs[0]
+    campaign = event.campaign
+    run = event.campaign.runs[0]
     text = f"campaign {campaign.id}: {count_text(len(campaign.runs), 'problem')}, {run.settings.target}, "
     text += f"{count_text(run.settings.threads, 'thread')} on {run.machine.name}; "
     text += f"{count_text(len(campaign.settings.columns), 'configuration')} to try on each"
@@ -454,7 +461,8 @@ def progress_table(state: CampaignState, rows: int) -> "Table":
     for run, trials, best in zip(state.campaign.runs, state.trials, state.best, strict=True):
         problem = run.settings.problem
         name, count = ("", 1) if run.campaign is None else (run.campaign.name, run.campaign.count)
-        weight, times = float("inf"), ("-", "-")
+        weight = float("inf")
+        times = ("-", "-")
         if best is not None and best.median_s is not None:
             weight = best.median_s * count
             times = (seconds_text(best.median_s), speed_text(gflop_per_s(problem, best.median_s)))

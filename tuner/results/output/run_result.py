@@ -46,7 +46,7 @@ def slowdown_lines(measurement: Measurement) -> list[str]:
     """Returns a line on why the GPU throttled its clocks during a measurement; [] if it did not."""
     slowdowns = () if measurement.conditions is None else measurement.conditions.slowdowns
     text = "throttled by {}: the GPU can be faster than this time"
-    return [text.format(", ".join(slowdowns))] * bool(slowdowns)
+    return [text.format(", ".join(slowdowns))] if slowdowns else []
 
 
 def _state_text(state: GpuState) -> str:
@@ -71,7 +71,9 @@ USUAL_SOURCES = ("measured", "measured by FMA", SHIPPED)  # of a roofline's flop
 
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
     """Returns the result of a tuned run as lines: best trial, reliability of its time, next command."""
-    run, record, measurement = tuned.run, selected.best.record, selected.measurement
+    run = tuned.run
+    record = selected.best.record
+    measurement = selected.measurement
     interval = f"(95 % interval {interval_text(measurement.interval_s)}{noise_text(run.noise)})"
     speed = speed_text(gflop_per_s(record.problem, measurement.median_s))
     lines = [
@@ -90,7 +92,9 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
     lines += unreliable_lines(run, selected.best, database_text) + tied_lines(selected, run, database_text)
     lines += portable_lines(run, selected.best, database_text)
     lines.append(f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}")
-    best_id, has_script = selected.best.id, bool(selected.best.script)  # of recorded times there is none
+    # of recorded times there is none
+    best_id = selected.best.id
+    has_script = bool(selected.best.script)
     command = f"tuner export --trial {best_id} -o best.mlir" if has_script else f"tuner show {best_id}"
     return [*lines, f"next      {command}{database_text}"]
 
@@ -140,7 +144,8 @@ def portable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list
     """Returns whether stock mlir-opt runs the best script, else how to export another; [] of replays."""
     if not best.script:  # a replay has no script to export
         return []
-    ops, name = custom_ops(best.script_text), best.record.candidate.strategy
+    ops = custom_ops(best.script_text)
+    name = best.record.candidate.strategy
     if not ops:
         # a user's script may call upstream's ops that only a newer mlir-opt than the tested one has
         is_users = any(each.name == name and each.path is not None for each in run.settings.strategies)
@@ -178,7 +183,8 @@ def verified_lines(
     tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_text: str = "", facts: str = ""
 ) -> list[str]:
     """Returns the result of a run whose target times nothing: verified trials, next commands."""
-    run, counts = tuned.run, tuned.counts
+    run = tuned.run
+    counts = tuned.counts
     exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
     here = ": their code cannot run on this processor, nothing of them was verified"
     is_here = run.settings.target.is_on_cpu
@@ -187,14 +193,18 @@ def verified_lines(
     )
     return [
         f"verified  {counts.verified} of {count_text(counts.proposed, 'trial')} of run {run.id}",
-        *[f"compiled  {counts.compiled} only{here}"] * bool(counts.compiled),
+        *([f"compiled  {counts.compiled} only{here}"] if counts.compiled else []),
         f"problem   {run.settings.problem.key}, for {run.machine.name}",
         f"times     none: {why}, nothing is ranked",
         *order_lines(promising, facts),
         f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}",
         f"next      tuner history --run {run.id} --status verified{database_text}",
         f"          tuner export {exported}{database_text}",
-        *[f"          tuner bundle export --run {run.id} -o pending.bundle{database_text}"] * bool(promising),
+        *(
+            [f"          tuner bundle export --run {run.id} -o pending.bundle{database_text}"]
+            if promising
+            else []
+        ),
     ]
 
 
@@ -243,7 +253,8 @@ def measured_text(counts: Counts) -> str:
 
 def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     """Returns the best trial's share of the roofline, if its time is reliable, and the roofline's limits."""
-    problem, median_s = run.settings.problem, timed(best).median_s
+    problem = run.settings.problem
+    median_s = timed(best).median_s
     # weights that others evict are read from memory, though a cache would hold them; of small ones the copies
     # that are multiplied in turn may all lie in the last cache
     is_evicted = problem.cache == WEIGHTS_COLD and problem.bytes > run.machine.l2_bytes

@@ -106,9 +106,9 @@ def history_table(
         header, *rows = [(*row[:at], name, *row[at:]) for name, row in cells]
     table, shared = _fitted(header, rows, [_details(trial, same) for trial in trials], columns)
     below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
-    marks = [BEST_MARK] * (not why and any(trial.id in best for trial in trials))
+    marks = [BEST_MARK] if not why and any(trial.id in best for trial in trials) else []
     marks += [STOPPED_MARK] * any(trial.early_stopped is not None for trial in trials)
-    below += ["; ".join(marks)] * bool(marks) + [why] * bool(why)
+    below += (["; ".join(marks)] if marks else []) + ([why] if why else [])
     return [*table, *wrapped([*shared, *below], columns)]
 
 
@@ -126,14 +126,16 @@ def _fitted(
     header, rows, shared = varying_columns(header, rows, (*MAY_BE_SHARED, STRATEGY))
     if header[-1] == STRATEGY:
         details = [f"{row[-1]} {detail}".rstrip() for row, detail in zip(rows, details, strict=True)]
-        header, rows = header[:-1], [row[:-1] for row in rows]
+        header = header[:-1]
+        rows = [row[:-1] for row in rows]
     return table_lines(header, rows, columns, SPARED, details), shared
 
 
 def trial_lines(trial: StoredTrial) -> list[str]:
     """Returns the main facts about one trial, as lines for ``tuner show ID``."""
     require_unaltered(trial)
-    record, source = trial.record, trial.record.reused_from
+    record = trial.record
+    source = trial.record.reused_from
     reused = "" if source is None else f", reused from trial {source}: same script or same code"
     lines = [
         f"trial     {trial.id} of run {trial.run}, {utc_text(trial.created)}",
@@ -143,11 +145,13 @@ def trial_lines(trial: StoredTrial) -> list[str]:
         knobs_line(record.candidate.choices),
         f"status    {record.status}{reused}",
     ]
-    lines += [f"stale     {trial.stale}"] * bool(trial.stale)
+    if trial.stale:
+        lines.append(f"stale     {trial.stale}")
     lines += _outcome_lines(trial)
     lines += resources_lines(record.resources)
     stages = ", ".join(f"{name} {seconds_text(stage_s)}" for name, stage_s in record.stage_s)
-    lines += [f"stages    {stages}"] * bool(stages)
+    if stages:
+        lines.append(f"stages    {stages}")
     lines.append(f"script    sha256 {record.script_sha256 or '-'}")
     lines.append(f"code      sha256 {record.artifact_sha256 or '-'}")
     return lines
@@ -187,7 +191,8 @@ def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> l
 
 def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
     """Returns the main facts about one run, with its result, as lines for ``tuner show run:ID``."""
-    run, settings = tuned.run, tuned.run.settings
+    run = tuned.run
+    settings = tuned.run.settings
     budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []
     budget += [f"{settings.budget_s:g} s"] if settings.budget_s is not None else []
     workers = count_text(settings.workers, "worker")
@@ -210,7 +215,8 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
 def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
     lines = []
     for each in rounds if len(rounds) > 1 else ():
-        noise, why = each.quality.noise, each.quality.unreliable
+        noise = each.quality.noise
+        why = each.quality.unreliable
         quality = "noise not known" if noise is None else f"noise floor {noise:.1%}"
         if why:  # that of the selected round is in the line on reliability
             quality = "unreliable" if each.is_answering else f"unreliable: {why}"
@@ -226,18 +232,21 @@ def remote_text(elsewhere: RemoteMeasurement) -> str:
 
 
 def _history_row(trial: StoredTrial, best: Collection[int]) -> tuple[str, ...]:
-    record, time, speed = trial.record, "-", None
+    record = trial.record
+    time = "-"
+    speed = None
     if trial.early_stopped is not None:
         time = bound_text(trial.early_stopped)
     elif trial.best_s is not None:
-        time, speed = seconds_text(trial.best_s), gflop_per_s(record.problem, trial.best_s)
+        time = seconds_text(trial.best_s)
+        speed = gflop_per_s(record.problem, trial.best_s)
     return (
         str(trial.id),
         str(trial.run),
         problem_text(record.problem),
         record.target.text,
         str(trial.threads),
-        _status_text(trial) + ", best" * (trial.id in best),
+        _status_text(trial) + (", best" if trial.id in best else ""),
         time,
         "-" if trial.best_s is None or trial.early_stopped is not None else trial.reliability.word,
         "-" if speed is None else f"{speed:.1f}",
@@ -247,7 +256,8 @@ def _history_row(trial: StoredTrial, best: Collection[int]) -> tuple[str, ...]:
 
 def _details(trial: StoredTrial, same: Mapping[str, Choices]) -> str:
     """Returns the knobs of a trial that not all trials of its strategy share, or how it failed."""
-    outcome, known = trial.record.outcome, same.get(trial.strategy, ())
+    outcome = trial.record.outcome
+    known = same.get(trial.strategy, ())
     if not isinstance(outcome, Failure):
         return knobs_text(tuple(knob for knob in trial.record.candidate.choices if knob not in known))
     reason = one_line(outcome.reason)
@@ -274,7 +284,7 @@ def _outcome_lines(trial: StoredTrial) -> list[str]:
     if isinstance(outcome, Failure):
         lines.append(f"failure   stage {outcome.stage.value}: {outcome.reason}")
     if verdict is not None:
-        error = f", largest error {verdict.max_error:.3g} of the tolerance" * bool(verdict.elements)
+        error = f", largest error {verdict.max_error:.3g} of the tolerance" if verdict.elements else ""
         lines.append(f"verified  {verdict.elements} elements{error}")
         lines += [f"note      {note}" for note in verdict.notes]
     if isinstance(outcome, Measurement):

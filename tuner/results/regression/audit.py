@@ -160,11 +160,13 @@ def audit(
 
 
 def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: float, seed: int) -> Audited:
-    record, run = trial.record, store.run(trial.run)
+    record = trial.record
+    run = store.run(trial.run)
     target = backends.target(record.target)
     compiler = target.compiler(record.target)
     try:
-        script, strategy = Script.of(trial.script_text), strategy_of(run, trial)
+        script = Script.of(trial.script_text)
+        strategy = strategy_of(run, trial)
         if not compiles_recorded_script(strategy):
             machine = target.machine(record.target)
             bind = target.bind((strategy,), record.problem, trial.threads, machine)
@@ -184,7 +186,8 @@ def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: 
         return Audited(trial, AuditStatus.NOT_EVALUATED, str(error))
     if bound.record.reused_from is not None:
         changes = run.compiler.changes_to(compiler)
-        changes += ("the script",) * (script.sha256 != record.script_sha256)
+        if script.sha256 != record.script_sha256:
+            changes += ("the script",)
         same = Audited(trial, AuditStatus.SAME_CODE, f"although changed: {', '.join(changes)}")
         return _verified_again(backends, store, same, script, seed)
     return _with_outcome(backends, store, trial, bound, target, tolerated)
@@ -194,7 +197,8 @@ def _verified_again(
     backends: Backends, store: "Store", audited: Audited, script: Script, seed: int
 ) -> Audited:
     """Verifies code that has not changed; a trial that is found wrong becomes a failed one."""
-    trial, record = audited.trial, audited.trial.record
+    trial = audited.trial
+    record = audited.trial.record
     if not backends.target(record.target).status().is_available:
         return audited
     case = EvaluationCase(record.problem, record.target, trial.threads, seed)
@@ -248,7 +252,8 @@ def _stored(
     backends: Backends, store: "Store", trial: StoredTrial, bound: BoundRecord, target: Target
 ) -> int:
     """Stores today's outcome as a run of one trial, of today's compiler; returns the run's ID."""
-    record, settings = bound.record, store.run(trial.run).settings
+    record = bound.record
+    settings = store.run(trial.run).settings
     settings = replace(
         settings, trials=1, budget_s=None, workers=1, first=None, prior="", warm_start=False, warm_files=()
     )

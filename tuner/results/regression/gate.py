@@ -228,7 +228,8 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
     A user's strategy is recorded with the script that the database has, which needs the user's file no more.
     Raises UsageError for a replay, a trial of another machine, and a candidate that fails.
     """
-    record, run = trial.record, store.run(trial.run)
+    record = trial.record
+    run = store.run(trial.run)
     if not record.target.has_machine:
         raise UsageError(f"trial {trial.id}: is a replay: nothing was timed")
     source = backends.target(record.target)

@@ -179,7 +179,8 @@ def _sessions(
             wrong = next((each for each in timed.failures if each.shows_a_defect), None)
             yield _Session(None, None, BROKEN, wrong)
             continue
-        host, baseline = kernel.host, None if timed.baseline is None else timed.baseline.measurement
+        host = kernel.host
+        baseline = None if timed.baseline is None else timed.baseline.measurement
         quietest_s = quietest_s if host is None else min(quietest_s, host.reference_s)
         quality = session_quality(kernel, again, timed.baseline, quietest_s, spare_cores)
         evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)

@@ -226,7 +226,8 @@ def of_best_text(efficiency: float, reliability: Reliability) -> str:
 
 def time_map_of(matrix: TimeMatrix, reliability: Sequence[Reliability]) -> TimeMap:
     """Returns the map of a matrix that has a time; ``reliability``: of the times of each problem."""
-    timed, efficiency = matrix.is_timed(), matrix.efficiency()
+    timed = matrix.is_timed()
+    efficiency = matrix.efficiency()
     uses = timed.sum(axis=0)
     columns = tuple(sorted((c for c in range(len(uses)) if uses[c]), key=lambda c: (-uses[c], c)))
     shapes = [problem.shape for problem in matrix.problems]
@@ -269,7 +270,8 @@ class CampaignSection:
 
 def campaign_section_of(reported: ReportedCampaign) -> CampaignSection:
     """Returns the section of one campaign."""
-    matrix, trusts = reported.matrix, tuple(run.reliability for run in reported.campaign.runs)
+    matrix = reported.matrix
+    trusts = tuple(run.reliability for run in reported.campaign.runs)
     is_timed = bool(matrix.is_timed().any())
     choices = held_out_choices(matrix) if is_timed and len(matrix.problems) > 1 else ()
     timed = [each for each in choices if each.efficiency is not None]
@@ -294,7 +296,8 @@ def choice_rows(section: CampaignSection) -> tuple[tuple[str, ...], ...]:
     """Returns the table of the worst choices of dispatch, its head first."""
     rows = [("problem", "of the best", "reliability", "chosen by", "configuration")]
     for each in section.choices:
-        trust, candidate = section.reliability[each.problem], section.columns[each.column]
+        trust = section.reliability[each.problem]
+        candidate = section.columns[each.column]
         share = share_text(None if trust.unreliable else each.efficiency)
         configuration = f"{candidate.strategy} {knobs_text(candidate.choices)}"
         rows.append((each.problem.key, share, trust.word, each.source, configuration))

@@ -121,7 +121,8 @@ def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
     finished = sorted(reported.trials, key=lambda each: (each.best_s or float("inf"), each.number))
     if len(finished) <= limit:
         return tuple(finished)
-    head, tail = finished[: limit // 2], finished[limit // 2 :]
+    head = finished[: limit // 2]
+    tail = finished[limit // 2 :]
     places = limit - len(head)
     return (*head, *(tail[index * len(tail) // places] for index in range(places)))
 
@@ -144,7 +145,9 @@ def varying_knobs(trials: Iterable[StoredTrial]) -> dict[str, tuple[Value, ...]]
     return {name: tuple(of) for name, of in ordered.items() if len(of) > 1}
 
 
-WIDTH, HEIGHT = 720.0, 240.0  # of a plotting area, in SVG units
+# of a plotting area, in SVG units
+WIDTH = 720.0
+HEIGHT = 240.0
 TICKS = 5  # approximate number on an axis
 
 Ticks = tuple[tuple[float, str], ...]  # coordinates along an axis, with their labels

@@ -12,7 +12,9 @@ from tuner.results.output.formatting import gflop_per_s
 from tuner.results.report.content import HEIGHT, Ticks, choices_of, line, round_numbers, varying_knobs
 
 VALUES_SHOWN = 24  # per side, over all knobs: limited by the width of a screen
-CELL, GAP = 18.0, 6.0  # size of a cell, and the gap between two knobs, in units
+# size of a cell, and the gap between two knobs, in units
+CELL = 18.0
+GAP = 6.0
 LETTER = 7.0  # width of a letter of a name in units, at most
 SHADES = (0.5, 0.75, 0.9, 0.95, 0.99)  # shares of the best speed above which a cell is one shade darker
 
@@ -108,12 +110,20 @@ def pairs_of(
     return {pair: PairOutcome(len(found), least_s / min(found)) for pair, found in times.items()}
 
 
-STEP_MIN, STEP_MAX = 72.0, 120.0  # distance between axes
-RIGHT, WIDTH = 70.0, 885.0  # margin right of the last axis; width of the whole plot, as a page shows it
+# distance between axes
+STEP_MIN = 72.0
+STEP_MAX = 120.0
+# margin right of the last axis; width of the whole plot, as a page shows it
+RIGHT = 70.0
+WIDTH = 885.0
 INK = 25.0  # total opacity of a group: the more lines, the paler each
-NAME_LIMIT, VALUE_LIMIT = 12, 9  # letters of an axis's name, and of a label with an axis to its left
+# letters of an axis's name, and of a label with an axis to its left
+NAME_LIMIT = 12
+VALUE_LIMIT = 9
 FAILED = HEIGHT + 26  # y coordinate at which the lines of failed trials end
-SPREAD, LANES = 1.5, 7  # units between lines of one value, and how many lines lie side by side
+# units between lines of one value, and how many lines lie side by side
+SPREAD = 1.5
+LANES = 7
 LABELS = 12  # of an axis, about; more values are thinned out evenly
 STRATEGY = "strategy"
 ABSENT = "-"  # value of a knob that a trial's strategy does not have

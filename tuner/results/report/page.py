@@ -74,7 +74,8 @@ FILTERS = (
 def page_html(report: Report) -> str:
     """Returns a report as one self-contained HTML page. Texts from the database are escaped."""
     templates = _templates()
-    style, script = _source(templates, "style.css"), _source(templates, "script.js")
+    style = _source(templates, "style.css")
+    script = _source(templates, "script.js")
     page = templates.get_template("page.html").render(
         report=report,
         many=None if report.campaign is None else campaign_section_of(report.campaign),
@@ -147,11 +148,14 @@ def gathered(
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     if campaign is not None:
-        chosen, total = campaign.campaign.runs[:limit], len(campaign.campaign.runs)
+        chosen = campaign.campaign.runs[:limit]
+        total = len(campaign.campaign.runs)
     elif run is not None:
-        chosen, total = (store.run(run),), 1
+        chosen = (store.run(run),)
+        total = 1
     else:
-        chosen, total = store.runs(limit), store.info().runs
+        chosen = store.runs(limit)
+        total = store.info().runs
     runs = tuple(
         ReportedRun(each, store.counts(each.id), store.trials(TrialQuery(run=each.id, sort="number")))
         for each in chosen

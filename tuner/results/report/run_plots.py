@@ -93,7 +93,7 @@ class Convergence:
         bands = [
             Band(phase.name, x, end - x) for phase, x, end in zip(self.phases, starts, ends, strict=True)
         ]
-        return (*bands, *[Band("final re-measurement", WIDTH, FINALS)] * bool(self.final_times))
+        return (*bands, *([Band("final re-measurement", WIDTH, FINALS)] if self.final_times else []))
 
     @property
     def up(self) -> Ticks:
@@ -258,7 +258,8 @@ class RooflinePlot:
 
 def roofline_of(run: Run, roof: Roofline, best: StoredTrial) -> RooflinePlot:
     """Returns the plot of a roofline with the best trial and the baseline, raised to what both reached."""
-    problem, median_s = run.settings.problem, timed(best).median_s
+    problem = run.settings.problem
+    median_s = timed(best).median_s
     work = problem.flop, problem.bytes, run.machine.l3_bytes
     times = [median_s] if run.baseline is None else [median_s, run.baseline.measurement.median_s]
     roof = roof.raised(*work, min(times))

@@ -40,8 +40,10 @@ class Card:
 
 def card_of(best: BestKnown) -> Card:
     """Returns the headline card of a report for the best result of one problem."""
-    run, trial = best.run, best.selected.best
-    compared, doubt = against_baseline(run, trial), distrust(run, trial)
+    run = best.run
+    trial = best.selected.best
+    compared = against_baseline(run, trial)
+    doubt = distrust(run, trial)
     return Card(
         best=best,
         trust=reliability_of(run, trial),
@@ -67,7 +69,8 @@ def _speed_bars(run: Run, ours: Measurement) -> tuple[Bar, ...]:
     for name, measurement, colour in compared:
         low_s, high_s = measurement.interval_s
         figure = speed_text(gflop_per_s(run.settings.problem, measurement.median_s))
-        share, interval = least_s / measurement.median_s, (least_s / high_s, least_s / low_s)
+        share = least_s / measurement.median_s
+        interval = (least_s / high_s, least_s / low_s)
         bars.append(Bar(name, share, figure, colour, interval))
     return tuple(bars)
 
@@ -176,10 +179,14 @@ class Section:
 
 def section_of(reported: ReportedRun, runs: int) -> Section:
     """Returns the section of one run on a report's page that shows ``runs`` runs in all."""
-    run, trials, shown = reported.run, reported.trials, shown_trials(reported, runs)
-    selected, kinds = select_result(trials, run.noise), failure_kinds(run.id, trials)
+    run = reported.run
+    trials = reported.trials
+    shown = shown_trials(reported, runs)
+    selected = select_result(trials, run.noise)
+    kinds = failure_kinds(run.id, trials)
     best = None if selected is None else selected.best
-    ablation, heat_map = ablate(trials), None
+    ablation = ablate(trials)
+    heat_map = None
     if isinstance(ablation, Ablation):
         own = tuple(
             trial

@@ -158,7 +158,8 @@ def _field(cpuinfo: str, name: str) -> str:
 
 def _cache_bytes(level: int) -> int:
     for index in sorted((PROCESSORS / "cpu0" / "cache").glob("index*")):
-        type_, size = (index / "type").read_text().strip(), (index / "size").read_text().strip()
+        type_ = (index / "type").read_text().strip()
+        size = (index / "size").read_text().strip()
         if (index / "level").read_text().strip() == str(level) and type_ != "Instruction":
             return int(size.rstrip("KM")) * {"K": 2**10, "M": 2**20}.get(size[-1], 1)
     return 0

@@ -50,7 +50,8 @@ def module_for_host(llvm_text: str) -> Any:
     function into one that lacks some of its features. They call no memset, memcpy or other function in place
     of loops: for some of these the JIT of these wheels looks up another name ("oolPop") and finds nothing.
     """
-    features, (jit_ir, _) = host_features(), jit_bindings()
+    features = host_features()
+    (jit_ir, _) = jit_bindings()
     module = jit_ir.Module.parse(llvm_text)
     for operation in module.body.operations:
         op = operation.operation
@@ -58,8 +59,10 @@ def module_for_host(llvm_text: str) -> Any:
             continue
         words = str(op.attributes["passthrough"])[1:-1] if "passthrough" in op.attributes else ""
         added = [words] if words else []
-        added += ['"no-builtins"'] * ("no-builtins" not in words)
-        added += [f'["target-features", "{features}"]'] * (bool(features) and "target-features" not in words)
+        if "no-builtins" not in words:
+            added.append('"no-builtins"')
+        if bool(features) and "target-features" not in words:
+            added.append(f'["target-features", "{features}"]')
         op.attributes["passthrough"] = jit_ir.Attribute.parse(f"[{', '.join(added)}]")
     return module
 

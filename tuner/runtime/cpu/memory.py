@@ -14,11 +14,17 @@ from tuner.core.numpy_types import fill_with, fill_with_nan
 ALIGNMENT_BYTES = 64  # a cache line and an AVX-512 register
 GUARD_BYTES = 4096  # before and after C: an out-of-bounds vector or tile row falls inside
 GUARD_BYTE = 0xA5
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+# mallopt(3)
+M_TRIM_THRESHOLD = -1
+M_MMAP_THRESHOLD = -3
 # Address space before and after an operand, without memory behind it: what is read or written there faults.
 FAULTING_BYTES = 128 * 2**20
-PROT_NONE, PROT_READ, PROT_READ_WRITE = 0, mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE  # mmap(2)
-MAP_FIXED, MAP_NORESERVE = 0x10, 0x4000
+# mmap(2)
+PROT_NONE = 0
+PROT_READ = mmap.PROT_READ
+PROT_READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
+MAP_FIXED = 0x10
+MAP_NORESERVE = 0x4000
 MADV_HUGEPAGE = 14  # madvise(2)
 KEEP_BYTES = 32 * 2**20  # the largest mmap threshold that glibc accepts
 
@@ -60,9 +66,12 @@ class GuardedArray:
     """An array, filled with NaN at first, between guard bands that show writes out of bounds."""
 
     def __init__(self, memory: npt.NDArray[np.uint8], array: npt.NDArray[Any]) -> None:
-        self.memory, self.array = memory, array  # the bytes of the array with both guard bands
+        # the bytes of the array with both guard bands
+        self.memory = memory
+        self.array = array
         start = array.ctypes.data - memory.ctypes.data
-        self._before, self._after = memory[:start], memory[start + array.nbytes :]
+        self._before = memory[:start]
+        self._after = memory[start + array.nbytes :]
         self.poison()
 
     @classmethod
@@ -111,7 +120,8 @@ class FaultingMemory:
         finally:
             os.close(file)
         # both arrays hold the owner, with the last of which the pages are unmapped
-        owner, parts = _Owner(), [(reserved, size + 2 * FAULTING_BYTES), (written, size)]
+        owner = _Owner()
+        parts = [(reserved, size + 2 * FAULTING_BYTES), (written, size)]
         weakref.finalize(owner, _unmap, parts if is_read_only else parts[:1])
         self.seen = np.asarray(_Bytes(owner, seen, size, is_read_only=is_read_only))
         self.written = np.asarray(_Bytes(owner, written, size, is_read_only=False))

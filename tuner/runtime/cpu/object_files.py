@@ -16,13 +16,21 @@ from tuner.core.errors import CandidateError, Stage
 # x86-64. Of the tables only what a loader of one file needs is read.
 
 HEADER_MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian
-RELOCATABLE, X86_64 = 1, 62  # e_type, e_machine
+# e_type, e_machine
+RELOCATABLE = 1
+X86_64 = 62
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
 SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
 RELOCATION = struct.Struct("<QQq")  # Elf64_Rela
-SYMBOL_TABLE, RELOCATIONS, WITHOUT_CONTENT = 2, 4, 8  # SHT_SYMTAB, SHT_RELA, SHT_NOBITS
-WRITTEN, LOADED, EXECUTED = 1, 2, 4  # SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR
+# SHT_SYMTAB, SHT_RELA, SHT_NOBITS
+SYMBOL_TABLE = 2
+RELOCATIONS = 4
+WITHOUT_CONTENT = 8
+# SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR
+WRITTEN = 1
+LOADED = 2
+EXECUTED = 4
 UNWINDING = ".eh_frame"  # for exceptions, which no kernel has
 
 
@@ -89,7 +97,9 @@ def read_object(code: bytes) -> ElfObject:
         fields = HEADER.unpack_from(code)
         if not code.startswith(HEADER_MAGIC) or fields[1:3] != (RELOCATABLE, X86_64):
             raise ValueError("no object file of x86-64")
-        first, count, names = fields[6], fields[12], fields[13]
+        first = fields[6]
+        count = fields[12]
+        names = fields[13]
         headers = [
             _Header._make(SECTION.unpack_from(code, first + number * SECTION.size)) for number in range(count)
         ]

@@ -179,10 +179,14 @@ def _step(dtype: str, machine: Machine) -> tuple[str, int]:
 def _i8_step(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
     lanes = machine.vector_bytes // 4
     if is_in_fours:
-        dots, factors, step = 4, "i8", "dot_4_bytes"
+        dots = 4
+        factors = "i8"
+        step = "dot_4_bytes"
         intrinsic = f"llvm.x86.avx512.vpdpbusd.{8 * machine.vector_bytes}"
     else:
-        dots, factors, step = 2, "i16", "dot_2_words"
+        dots = 2
+        factors = "i16"
+        step = "dot_2_words"
         intrinsic = WORD_DOTS[machine.isa]
     types = f"!vector = vector<{lanes}xi32>\n!factors = vector<{dots * lanes}x{factors}>\n"
     return types + loop_text(step).replace("INTRINSIC", intrinsic), 2 * dots * lanes
@@ -198,7 +202,8 @@ class MemoryReads:
         # whole iterations of the loop per thread
         share = least_bytes // team.size // ITERATION_BYTES * ITERATION_BYTES
         self.bytes = share * team.size  # of one repeat
-        self._team, self._memory = team, memory
+        self._team = team
+        self._memory = memory
         self._code = JittedModule(loop_text("stream"), ("stream",))
         self._sinks = [placed_empty((64,), np.dtype(np.float32)) for _ in range(team.size)]
         self._arguments = [

@@ -13,7 +13,9 @@ from tuner.runtime.cpu.jit import CompiledFunction, PackedArguments, shipped_mod
 
 # Flags of sigaction(2): the handler takes three arguments, runs on the alternate stack, and only once. The
 # faulting instruction then faults again, which ends the process by SIGSEGV.
-SA_SIGINFO, SA_ONSTACK, SA_RESETHAND = 0x4, 0x08000000, 0x80000000
+SA_SIGINFO = 0x4
+SA_ONSTACK = 0x08000000
+SA_RESETHAND = 0x80000000
 
 _libc: Any = ctypes.CDLL(None, use_errno=True)
 

@@ -19,7 +19,9 @@ from tuner.runtime.process_state import thread_lock
 
 SLOT_BYTES = 512  # of a thread: each word that threads share is in a separate cache line
 LINE_BYTES = 64
-FUNCTION_OFFSET, ARGUMENTS_OFFSET = 8, 16  # next to the counter of posts, and written before it
+# next to the counter of posts, and written before it
+FUNCTION_OFFSET = 8
+ARGUMENTS_OFFSET = 16
 SEMAPHORE_OFFSET = 384
 CURRENT_PROCESSOR: Any = ctypes.PyDLL(None).sched_getcpu  # takes 60 ns; keeps the interpreter lock
 STACK_BYTES = 8 << 20  # as of the main thread by default; fusions have buffers on the stack

@@ -59,9 +59,11 @@ class ThreadTeam:
         """
         given = self._given(calls)
         if mark is None:
-            function, arguments = self._repeat, PackedArguments(*given, 1)
+            function = self._repeat
+            arguments = PackedArguments(*given, 1)
         else:
-            function, arguments = self._watch, PackedArguments(*given, 1, mark.ctypes.data, 1)
+            function = self._watch
+            arguments = PackedArguments(*given, 1, mark.ctypes.data, 1)
 
         def run() -> int:
             function(arguments)

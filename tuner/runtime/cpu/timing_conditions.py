@@ -33,7 +33,8 @@ from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 
 LINE_BYTES = 64
 # Reading so many bytes of other weights, in sizes of a cache, evicts a weight from that cache.
-EVICTING_L2S, EVICTING_L3S = 2, 3
+EVICTING_L2S = 2
+EVICTING_L3S = 3
 COPIES_LIMIT = 256  # of small weights that are read one after the other; a power of two
 WEIGHTS = slice(1, 2)  # of the operands A, B[, bias], C
 EVICTED = {WEIGHTS_COLD: WEIGHTS, COLD: slice(None)}  # Problem.cache -> operands
@@ -75,7 +76,9 @@ THROTTLING = (  # of control groups, versions 2 and 1: file, key, seconds per un
     (Path("/sys/fs/cgroup/cpu.stat"), "throttled_usec", 1e-6),
     (Path("/sys/fs/cgroup/cpu/cpu.stat"), "throttled_time", 1e-9),
 )
-USER_TICKS, SYSTEM_TICKS = 11, 12  # fields of /proc/PID/stat after the name, proc_pid_stat(5)
+# fields of /proc/PID/stat after the name, proc_pid_stat(5)
+USER_TICKS = 11
+SYSTEM_TICKS = 12
 
 
 @dataclass(frozen=True)
@@ -130,9 +133,13 @@ def thread_waited_s() -> float:
 # same in every version of the tuner.
 
 # Sizes, as in panel_product.mlir
-ROWS, VECTORS = 6, 2  # of C in registers: 12 sums, so that AVX2 has registers left for A and B
+# of C in registers: 12 sums, so that AVX2 has registers left for A and B
+ROWS = 6
+VECTORS = 2
 INNER = 256  # length of the panels
-PANELS_OF_A, PANELS_OF_B = 4, 4  # B has 128 KiB with AVX-512: more than an L1 cache
+# B has 128 KiB with AVX-512: more than an L1 cache
+PANELS_OF_A = 4
+PANELS_OF_B = 4
 ITERATIONS = 20  # of the whole product per repeat, some 0.25 ms
 VALUE = 0.5  # of each element of A and B
 
@@ -167,7 +174,9 @@ def product_text(lanes: int) -> str:
     return f"!vector = vector<{lanes}xf32>\n{text}"
 
 
-SURROUNDING_SAMPLES, SURROUNDING_REPEATS = 3, 8  # of the reference kernel, before and after; 8: some 1 ms
+# of the reference kernel, before and after; 8: some 1 ms
+SURROUNDING_SAMPLES = 3
+SURROUNDING_REPEATS = 8
 # Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the reference kernel 18 % slower for
 # 1 ms and 10 % slower for 4 ms more, then as after a pause.
 SETTLING_REPEATS = 50

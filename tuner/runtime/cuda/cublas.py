@@ -18,10 +18,14 @@ SYSTEM = (Path("/usr/local/cuda/lib64"), Path("/usr/lib/x86_64-linux-gnu"), Path
 PATTERN = "libcublas.so.*"
 
 # cublas_api.h and library_types.h
-OP_N, OP_T = 0, 1
+OP_N = 0
+OP_T = 1
 TYPES = {"f32": 0, "f64": 1, "f16": 2, "i8": 3, "i32": 10, "bf16": 14}  # cudaDataType
 INPUT_TYPES = ("f32", "f64", "f16", "bf16", "i8")
-COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_64F, COMPUTE_32I = 68, 77, 70, 72
+COMPUTE_32F = 68
+COMPUTE_32F_FAST_TF32 = 77
+COMPUTE_64F = 70
+COMPUTE_32I = 72
 COMPUTE_TYPES = {"f64": COMPUTE_64F, "tf32": COMPUTE_32F_FAST_TF32, "i8": COMPUTE_32I}
 # Rows of i8 begin at multiples of 4 bytes: https://docs.nvidia.com/cuda/cublas/#cublasgemmex
 I8_ALIGNED_SIZE = 4
@@ -30,7 +34,10 @@ SCALARS: dict[str, Any] = {
     "i8": ctypes.c_int,
 }  # C types of alpha and beta; of other dtypes float
 DEFAULT_ALGORITHM = -1  # cuBLAS chooses by its heuristics
-MAJOR, MINOR, PATCH = 0, 1, 2  # libraryPropertyType
+# libraryPropertyType
+MAJOR = 0
+MINOR = 1
+PATCH = 2
 # cuBLAS needs 32 MiB on Hopper and 4 MiB on other GPUs; without a workspace a captured call would allocate
 # https://docs.nvidia.com/cuda/cublas/#cublassetworkspace
 WORKSPACE_BYTES: Final = 32 << 20

@@ -13,12 +13,16 @@ from tuner.core.gpu import AbstractDevice
 from tuner.core.problem import Problem
 
 # cublasLt.h and library_types.h, https://docs.nvidia.com/cuda/cublas/#using-the-cublaslt-api
-OP_N, OP_T = 0, 1
+OP_N = 0
+OP_T = 1
 INPUT_TYPES: Final = {"f8E4M3FN": 28, "f8E5M2": 29}  # cudaDataType of A and B
 RESULT_TYPES: Final = {"f32": 0, "f16": 2, "bf16": 14}  # cudaDataType of C
 COMPUTE_32F = 68
 SCALE_32F = 0  # cudaDataType of alpha and beta
-TRANSA, TRANSB, FAST_ACCUM = 3, 4, 25  # cublasLtMatmulDescAttributes_t
+# cublasLtMatmulDescAttributes_t
+TRANSA = 3
+TRANSB = 4
+FAST_ACCUM = 25
 MAX_WORKSPACE_BYTES = 1  # cublasLtMatmulPreferenceAttributes_t
 WORKSPACE_BYTES: Final = 32 << 20  # what cuBLAS takes on Hopper
 # Sizes and leading dimensions of 8-bit floats; on Hopper the layout is "TN", A and B with K innermost:
@@ -206,7 +210,8 @@ class LtMatmul:
 
     def multiply(self, a: int, b: int, c: int, stream: int) -> None:
         """Enqueues C = A B of row-major device addresses. Raises TunerError."""
-        one, zero = c_float(1.0), c_float(0.0)
+        one = c_float(1.0)
+        zero = c_float(0.0)
         operation = self.operation
         self.library.call(
             "cublasLtMatmul",

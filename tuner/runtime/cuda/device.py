@@ -11,7 +11,9 @@ from tuner.runtime.cuda.driver import CheckedDriver, LaunchConfig, read_facts
 
 SHARED_DEFAULT_BYTES = 48 * 1024  # CUDA programming guide, "Shared Memory": more needs an opt-in
 PORTABLE_CLUSTER = 8  # blocks; CUDA programming guide, "Thread Block Clusters": more needs an opt-in
-MAX_DYNAMIC_SHARED_SIZE_BYTES, NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 8, 14  # CUfunction_attribute
+# CUfunction_attribute
+MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
 NO_MODULE = "the module is not loaded"
 
 
@@ -108,7 +110,8 @@ class Modules:
 
 # Flags and enumerations of cuda.h
 STREAM_NON_BLOCKING = 1
-EVENT_DEFAULT, EVENT_DISABLE_TIMING = 0, 2
+EVENT_DEFAULT = 0
+EVENT_DISABLE_TIMING = 2
 CAPTURE_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: calls of other threads and allocations are allowed
 AUTO_FREE_ON_LAUNCH = 1  # CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
 POOL_RELEASE_THRESHOLD = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
@@ -125,7 +128,8 @@ class CudaDevice(AbstractDevice):
         self._driver = driver
         self._device: int = driver("cuDeviceGet", ordinal)
         self.facts = read_facts(driver, self._device)
-        self.name, self.chip = self.facts.name, self.facts.chip
+        self.name = self.facts.name
+        self.chip = self.facts.chip
         self._context: int = driver("cuDevicePrimaryCtxRetain", self._device)
         self._thread = threading.local()  # whether the context is current in the thread
         self._modules = Modules(self._call, self.facts.max_shared_bytes)
@@ -146,7 +150,8 @@ class CudaDevice(AbstractDevice):
         return self._modules.function(module, name)
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        function, cluster = launch.function, launch.cluster
+        function = launch.function
+        cluster = launch.cluster
         self._modules.raise_shared_limit(function, launch.shared_bytes)
         doing = f"launch of {self._modules.name_of(function)}"
         if cluster is None:

@@ -182,9 +182,14 @@ CALLS: dict[str, DriverCall] = {
 
 
 # CUdevice_attribute of cuda.h
-CLOCK_RATE, MULTIPROCESSOR_COUNT, MEMORY_CLOCK_RATE, L2_CACHE_SIZE = 13, 16, 36, 38
-CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
-MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, MEMORY_POOLS_SUPPORTED = 97, 115
+CLOCK_RATE = 13
+MULTIPROCESSOR_COUNT = 16
+MEMORY_CLOCK_RATE = 36
+L2_CACHE_SIZE = 38
+CAPABILITY_MAJOR = 75
+CAPABILITY_MINOR = 76
+MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
+MEMORY_POOLS_SUPPORTED = 115
 HZ_PER_KHZ = 1e3
 
 
@@ -321,14 +326,17 @@ class BindingsDriver(AbstractDriver):
             return [number(each) for each in value]
         if kind is not LAUNCH:
             return getattr(self._driver, kind.enum)(value) if kind.enum else value
-        attribute, config = self._driver.CUlaunchAttribute(), self._driver.CUlaunchConfig()
+        attribute = self._driver.CUlaunchAttribute()
+        config = self._driver.CUlaunchConfig()
         attribute.id = self._driver.CUlaunchAttributeID(CLUSTER_DIMENSION)
         sizes = attribute.value.clusterDim
         sizes.x, sizes.y, sizes.z = value.cluster
         config.gridDimX, config.gridDimY, config.gridDimZ = value.grid
         config.blockDimX, config.blockDimY, config.blockDimZ = value.block
-        config.sharedMemBytes, config.hStream = value.shared_bytes, value.stream
-        config.attrs, config.numAttrs = [attribute], 1
+        config.sharedMemBytes = value.shared_bytes
+        config.hStream = value.stream
+        config.attrs = [attribute]
+        config.numAttrs = 1
         return config
 
 
@@ -356,7 +364,8 @@ class CtypesDriver(AbstractDriver):
     def call(self, name: str, *inputs: Any) -> Called:
         call = CALLS[name]
         function = self._functions.get(name) or self._function(name, call)
-        given, outputs = iter(inputs), []
+        given = iter(inputs)
+        outputs = []
         arguments: list[Any] = []
         for kind in call.kinds:
             if kind.is_output:

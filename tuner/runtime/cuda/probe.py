@@ -55,7 +55,8 @@ class GpuSensors:
 
     def read(self) -> GpuState:
         """Reads the sensors, in about a millisecond; a number that the GPU does not report is None."""
-        nvml, gpu = self._nvml, self._gpu
+        nvml = self._nvml
+        gpu = self._gpu
 
         def scaled(unit: float, query: Callable[..., int], *which: int) -> float | None:
             try:
@@ -116,7 +117,9 @@ def _by_ctypes(library: str) -> CtypesDriver:
 
 
 # CUdevice_attribute of cuda.h
-PCI_BUS_ID, PCI_DEVICE_ID, PCI_DOMAIN_ID = 33, 34, 50
+PCI_BUS_ID = 33
+PCI_DEVICE_ID = 34
+PCI_DOMAIN_ID = 50
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,9 @@ def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
 
 
 COPY_BYTES = 1 << 30  # many times any cache
-COPY_SHARE, COPY_MULTIPLE = 8, 256  # of the GPU's memory at most an eighth, a multiple of 256 bytes
+# of the GPU's memory at most an eighth, a multiple of 256 bytes
+COPY_SHARE = 8
+COPY_MULTIPLE = 256
 COPIES = 10
 
 

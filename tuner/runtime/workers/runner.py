@@ -156,7 +156,8 @@ class LocalRunner(AbstractRunner):
         if ticket.record is None:
             ticket.take_compiled(*_attempt(Stage.COMPILE, lambda: self._compile(ticket.script)))
         if ticket.record is None and (artifact := ticket.artifact) is not None:
-            problem, rng = self._order.problem, np.random.default_rng(work_seed(self._seed, number))
+            problem = self._order.problem
+            rng = np.random.default_rng(work_seed(self._seed, number))
             ticket.take_evaluation(
                 *_attempt(Stage.RUN, lambda: evaluate(self._evaluator, problem, artifact, effort, rng))
             )
@@ -268,7 +269,8 @@ class WorkerRunner(AbstractRunner):
             compiled = self._processes.compiled(queued)
             ticket.take_compiled(compiled.value, compiled.seconds)
         if ticket.record is None:
-            problem, effort = self._order.problem, job.effort
+            problem = self._order.problem
+            effort = job.effort
             within_s = self._processes.limits.evaluation_limit_s(problem, effort, effort.stop_above_s)
             seed = work_seed(self._seed, job.number)
             evaluated = self._processes.evaluate.ask(

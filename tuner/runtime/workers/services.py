@@ -26,7 +26,9 @@ from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline, LibraryTime
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
 
-LOADING, VERIFICATION = "loading of the code", "verification of the kernel"  # steps
+# steps
+LOADING = "loading of the code"
+VERIFICATION = "verification of the kernel"
 
 
 @dataclass(frozen=True)

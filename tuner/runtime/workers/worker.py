@@ -207,7 +207,10 @@ class Worker:
 
         Returns how the child ended: "killed by SIGKILL"; "" if there was no child.
         """
-        child, self._child, self._call, self._paused_s = self._child, None, None, None
+        child = self._child
+        self._child = None
+        self._call = None
+        self._paused_s = None
         self._stopped_s = None
         return "" if child is None else child.destroy()
 
@@ -271,7 +274,9 @@ class Worker:
         return f"{reason} in {step}" if step else reason
 
     def _fail(self, reason: str | None) -> Reply | None:
-        call, is_ready, is_doubtful = self._call, self._is_ready, self._served > 0
+        call = self._call
+        is_ready = self._is_ready
+        is_doubtful = self._served > 0
         seconds = self._clock() - self._began_s
         if not is_ready and reason is None:
             return self._again(None)
@@ -291,7 +296,8 @@ class Worker:
 
     def _again(self, reason: str | None) -> Reply | None:
         """Retries, 3 attempts in all, after a SIGKILL or SIGSTOP from outside; else Failure or TunerError."""
-        call, is_starting = self._call, not self._is_ready
+        call = self._call
+        is_starting = not self._is_ready
         seconds = self._clock() - self._began_s
         ending = self.kill()
         self._attempts += 1

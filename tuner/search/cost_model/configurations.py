@@ -133,13 +133,17 @@ class TensorCoreModel(AbstractModel):
 
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
         columns = KnobColumns(self.space, index)
-        block_m, block_n = columns.numbers("block_m"), columns.numbers("block_n")
-        warps_m, warps_n = columns.numbers("warps_m"), columns.numbers("warps_n")
+        block_m = columns.numbers("block_m")
+        block_n = columns.numbers("block_n")
+        warps_m = columns.numbers("warps_m")
+        warps_n = columns.numbers("warps_n")
         warps = warps_m * warps_n
-        rows, columns_of_warp = block_m / warps_m, block_n / warps_n
+        rows = block_m / warps_m
+        columns_of_warp = block_n / warps_n
         sums = rows * columns_of_warp / WARP_THREADS
         registers = sums + TENSOR_REGISTERS + (rows + columns_of_warp) / 2
-        input_bytes, capability = self.problem.input_bytes, chip_of(self.machine.chip).capability
+        input_bytes = self.problem.input_bytes
+        capability = chip_of(self.machine.chip).capability
         step = PRODUCT[2] / input_bytes  # of K
         products = rows / PRODUCT[0] * columns_of_warp / PRODUCT[1] / step
         reads = (rows + columns_of_warp) * input_bytes / MATRICES_BYTES
@@ -170,7 +174,8 @@ class CudaCoreModel(AbstractModel):
     def _path(self, columns: KnobColumns, wide: Counts, threads: Counts) -> "SharedPath":
         capability = chip_of(self.machine.chip).capability
         words = max(1.0, self.problem.input_bytes / 4)  # of an element; narrower elements count as one word
-        unroll, block_k = columns.numbers("unroll_k", 1.0), columns.numbers("block_k")
+        unroll = columns.numbers("unroll_k", 1.0)
+        block_k = columns.numbers("block_k")
         pad = columns.numbers("pad_bytes") / 4
         issued = columns.numbers("split_m") * columns.numbers("thread_m")
         issued = issued * columns.numbers("split_n") * columns.numbers("thread_n")
@@ -181,7 +186,8 @@ class CudaCoreModel(AbstractModel):
             ("m", True, self.problem.layout == "tn"),
             ("n", False, self.problem.layout != "nt"),
         ):
-            parts, own = columns.numbers(f"split_{axis}"), columns.numbers(f"thread_{axis}")
+            parts = columns.numbers(f"split_{axis}")
+            own = columns.numbers(f"thread_{axis}")
             vector = np.minimum(own if is_along else unroll, 4 / words)  # elements of one read
             stride = np.full(len(own), words) if is_along else block_k * words + pad
             read_cycles = by_kind(
@@ -322,7 +328,8 @@ def _chosen(model: AbstractModel, index: Indices, known: Mapping[int, Resources]
 def _cheapest(
     model: AbstractModel, index: Indices, known: Mapping[int, Resources]
 ) -> tuple[npt.NDArray[np.int64], Counts]:
-    kept_rows, kept_costs = [], []
+    kept_rows = []
+    kept_costs = []
     for first in range(0, len(index), BLOCK_ROWS):
         part = {row - first: each for row, each in known.items() if first <= row < first + BLOCK_ROWS}
         cost = model.costs(index[first : first + BLOCK_ROWS], part)
@@ -331,6 +338,7 @@ def _cheapest(
         rows = rows[np.isfinite(cost[rows])]
         kept_rows.append(rows + first)
         kept_costs.append(cost[rows])
-    rows, cost = np.concatenate(kept_rows), np.concatenate(kept_costs)
+    rows = np.concatenate(kept_rows)
+    cost = np.concatenate(kept_costs)
     order = np.lexsort((rows, cost))
     return rows[order], cost[order]

@@ -79,8 +79,12 @@ TILE_CYCLES = 10.0  # to fill and drain the pipelines of a register tile
 # to the next; a prefetch of the next panel avoids the loss. Calibrated on two Xeons, 74 shapes:
 # benchmarks/results/many_shapes.json. Checked on a Zen 4: many_shapes_zen4.json.
 JUMP_CYCLES = 25.0
-PAIR, PAIRED_BYTES = 2, 4  # adjacent elements of A that LLVM loads at once and separates by shuffles
-USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine reports no cache size
+# adjacent elements of A that LLVM loads at once and separates by shuffles
+PAIR = 2
+PAIRED_BYTES = 4
+# where the machine reports no cache size
+USUAL_L1_BYTES = 32 * 1024
+USUAL_L2_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,8 @@ def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
 
 
 def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
-    k, lanes = problem.sizes[2], machine.vector_bytes / problem.accumulator_bytes
+    k = problem.sizes[2]
+    lanes = machine.vector_bytes / problem.accumulator_bytes
     passes = np.ceil(k / tiles.block_k)
     is_paired = (tiles.unroll_k == PAIR) & (problem.input_bytes == PAIRED_BYTES) & (problem.layout != "tn")
     is_aligned = (
@@ -160,8 +165,10 @@ def _panel_cycles(tiles: CpuTiles, problem: Problem, l1: float, l2: float) -> Co
     b_panel, b_block = (_b_block(tiles, problem, columns) for columns in (tiles.tile_n, tiles.block_n))
     # held: the panel that consecutive register tiles share; stream: the other panel, a new one for each tile
     is_row = tiles.is_row_major
-    held, stream = _either(is_row, a_row, b_panel), _either(is_row, b_panel, a_row)
-    held_block, streamed = _either(is_row, a_block, b_block), _either(is_row, b_block, a_block)
+    held = _either(is_row, a_row, b_panel)
+    stream = _either(is_row, b_panel, a_row)
+    held_block = _either(is_row, a_block, b_block)
+    streamed = _either(is_row, b_block, a_block)
     along_m = _pieces(tiles.m, tiles.block_m, tiles.tile_m)
     along_n = _pieces(tiles.n, tiles.block_n, tiles.tile_n)
     visits = along_m * along_n * np.ceil(problem.sizes[2] / tiles.block_k)
@@ -184,17 +191,21 @@ class _Block:
 
 
 def _a_block(tiles: CpuTiles, problem: Problem, rows: Counts) -> _Block:
-    sides, stride = (rows, tiles.block_k), problem.sizes[2]
+    sides = (rows, tiles.block_k)
+    stride = problem.sizes[2]
     if problem.layout == "tn":
-        sides, stride = (tiles.block_k, rows), problem.sizes[0]
+        sides = (tiles.block_k, rows)
+        stride = problem.sizes[0]
     strides = np.where(tiles.packs_a, 1, stride)
     return _Block.of(sides[0], sides[1] * problem.input_bytes, strides * problem.input_bytes)
 
 
 def _b_block(tiles: CpuTiles, problem: Problem, columns: Counts) -> _Block:
-    sides, stride = (tiles.block_k, columns), problem.sizes[1]
+    sides = (tiles.block_k, columns)
+    stride = problem.sizes[1]
     if problem.layout == "nt":
-        sides, stride = (columns, tiles.block_k), problem.sizes[2]
+        sides = (columns, tiles.block_k)
+        stride = problem.sizes[2]
     strides = np.array(1 if tiles.is_packed else stride)
     return _Block.of(sides[0], sides[1] * problem.input_bytes, strides * problem.input_bytes)
 

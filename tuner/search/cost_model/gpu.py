@@ -143,7 +143,8 @@ def passes(words: Words, width: int) -> int:
     ``words``: first 4-byte word per lane. ``width`` (1, 2, 4) words split an access into parts of lanes;
     consecutive parts share a pass where each bank serves one word.
     """
-    taken, held = 0, np.zeros(0, np.int64)
+    taken = 0
+    held = np.zeros(0, np.int64)
     for part in np.split(words, width):
         lines = np.unique(part[:, None] + np.arange(width))
         joined = np.union1d(held, lines)

@@ -21,7 +21,8 @@ POINTER_BYTES = 8
 IMAGES_KEPT = 8  # parsed modules in the cache: a check runs a program on several devices in succession
 # Smallest number that a message treats as a host address: programs and heaps of x86-64 lie above.
 LOWEST_ADDRESS = 1 << 44
-ASSERT, LAUNCH_FAILED = "CUDA_ERROR_ASSERT", "CUDA_ERROR_LAUNCH_FAILED"
+ASSERT = "CUDA_ERROR_ASSERT"
+LAUNCH_FAILED = "CUDA_ERROR_LAUNCH_FAILED"
 Near = Callable[[int], MemoryRegion | None]  # address -> region that holds it, red zones included
 
 
@@ -178,7 +179,8 @@ class SimulatedKernels:
         """
         known = self._known(launch.function)
         kernel = known.entry
-        count, expected = launch.parameter_count, len(kernel.parameters)
+        count = launch.parameter_count
+        expected = len(kernel.parameters)
         if count != expected:
             raise refused(
                 "INVALID_VALUE", f"kernel {kernel.name}: found {count} parameters, allowed {expected}"
@@ -187,7 +189,8 @@ class SimulatedKernels:
             check_sizes(kernel, launch.grid, launch.block)
         except UsageError as error:
             raise refused("INVALID_VALUE", str(error)) from error
-        limit, shared_bytes = self._chip.max_shared_bytes, launch.shared_bytes
+        limit = self._chip.max_shared_bytes
+        shared_bytes = launch.shared_bytes
         if not 0 <= shared_bytes <= limit:
             found = (
                 f"found {shared_bytes} bytes of dynamic shared memory, allowed {limit} on {self._chip.name}"

@@ -216,7 +216,8 @@ class SimulatedMemory:
         return f"byte {address - region.address} of {region.name} ({region.bytes.size} bytes)"
 
     def _new(self, kind: MemoryKind, content: Bytes, slab: Bytes | None = None) -> MemoryRegion:
-        name, number = f"{kind.name[0].lower()}{self._count[kind]}", sum(self._count.values())
+        name = f"{kind.name[0].lower()}{self._count[kind]}"
+        number = sum(self._count.values())
         self._count[kind] += 1
         region = MemoryRegion(name, kind, content, number if number < DEVICE_BUFFERS else None, _slab=slab)
         if region.number is not None:
@@ -261,13 +262,16 @@ class EncodedMap:
     @classmethod
     def decode(cls, content: bytes) -> "EncodedMap":
         _, address, *fields, rank, dtype, swizzle, _ = LAYOUT.unpack_from(content)
-        sizes, strides, box = fields[:rank], fields[5 : 5 + rank - 1], fields[9 : 9 + rank]
+        sizes = fields[:rank]
+        strides = fields[5 : 5 + rank - 1]
+        box = fields[9 : 9 + rank]
         return cls(address, tuple(sizes), tuple(strides), tuple(box), dtype, swizzle)
 
     def tensor(self, near: Callable[[int], MemoryRegion | None]) -> TensorMap:
         """Returns the map with its tensor's memory. Raises DeviceError if that is not in one region."""
         layout = TensorMapLayout(self.sizes, self.strides_bytes, self.box, self.dtype, swizzle=self.swizzle)
-        extent, region = extent_bytes(layout), near(self.address)
+        extent = extent_bytes(layout)
+        region = near(self.address)
         if region is None or not region.holds(self.address, extent):
             raise DeviceError(
                 f"tensor map: found {extent} bytes at {self.address:#x}, which are in no buffer"

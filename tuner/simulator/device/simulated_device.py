@@ -87,7 +87,8 @@ class MemoryOperations:
 
     def copy(self, target: int, source: int, size_bytes: int) -> StreamOperation | None:
         """Returns the operation that copies bytes, or None for a copy out of bounds, which is reported."""
-        to, from_ = self._side(target), self._side(source)
+        to = self._side(target)
+        from_ = self._side(source)
         what = f"copy of {size_bytes} bytes to {to} from {from_}"
         if not all(self._is_inside(address, size_bytes, what) for address in (target, source)):
             return None
@@ -113,7 +114,8 @@ class MemoryOperations:
         """
         if item_bytes not in FILL_BYTES:
             raise refused("INVALID_VALUE", f"found items of {item_bytes} bytes, allowed {FILL_BYTES}")
-        region, size_bytes = self._memory.near(address), item_bytes * count
+        region = self._memory.near(address)
+        size_bytes = item_bytes * count
         if region is None:
             raise refused("INVALID_VALUE", f"found a fill at {address:#x}, allowed device memory")
         what = f"fill of {size_bytes} bytes of {region.name}"
@@ -353,7 +355,8 @@ class SimulatedDevice(AbstractDevice):
             self._log.add(HostDefect.DOUBLE_FREE, f"{region.name} is freed twice")
             return
         self._timeline.synchronize()
-        region.freed, region.is_kept = BEFORE_ALL, False
+        region.freed = BEFORE_ALL
+        region.is_kept = False
         self._operations.end(region)
 
     def register_host(self, address: int, size_bytes: int) -> None:

@@ -192,7 +192,8 @@ class LazyStreams:
         return "; ".join(f"{each.work.operation.what}: {each.pause.where}" for each in begun)
 
     def _end(self, work: Work) -> None:
-        work.is_done, work.after = True, ()
+        work.is_done = True
+        work.after = ()
         self._pending.pop(work.number, None)
         self._begun.pop(work.number, None)
 
@@ -245,14 +246,16 @@ class CallRules:
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
         """Returns a context manager: work that is submitted inside does not belong to the current call."""
-        call, self._call = self._call, None
+        call = self._call
+        self._call = None
         try:
             yield
         finally:
             self._call = call
 
     def abandon(self) -> tuple[Work, ...]:
-        call, self._call = self._call, None
+        call = self._call
+        self._call = None
         return tuple(call.works) if call else ()
 
     def end(self, end: Moment, live: tuple[MemoryRegion, ...]) -> tuple[Work, ...]:
@@ -263,7 +266,8 @@ class CallRules:
         """
         if self._call is None:
             return ()
-        call, self._call = self._call, None
+        call = self._call
+        self._call = None
         late = tuple(work for work in call.works if not work.moment.is_before(end))
         last = {work.moment.queue: work for work in late}
         for work in last.values():

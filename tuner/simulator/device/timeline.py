@@ -276,7 +276,8 @@ class Timeline:
         """
         self._require_stream(stream)
         _require("graph", graph, self._graphs)
-        operations, queues = self._graphs[graph].operations, self._graphs[graph].queues
+        operations = self._graphs[graph].operations
+        queues = self._graphs[graph].queues
         capture = self._captures.of(stream)
         if capture is not None:
             capture.add_graph(stream, self._graphs[graph])

@@ -25,7 +25,8 @@ def arrive_at_cluster(operands: Operands) -> Step:
     modifiers = operands.modifiers
     modifiers.need(("cluster",), "a cluster")
     modifiers.need(("arrive",), "an arrival")
-    is_relaxed, is_aligned = modifiers.has("relaxed"), modifiers.has("aligned")
+    is_relaxed = modifiers.has("relaxed")
+    is_aligned = modifiers.has("aligned")
     modifiers.has("release")
     operands.need(0)
 
@@ -65,7 +66,8 @@ def map_address(operands: Operands) -> Step:
     type_ = operands.modifiers.type("u32", "u64")
     operands.need(3)
     write = operands.destination(0, type_)
-    address, rank = operands.source(1, type_), operands.source(2, U32)
+    address = operands.source(1, type_)
+    rank = operands.source(2, U32)
 
     def step(resident: ResidentBlocks) -> None:
         above = rank(resident).astype(type_.dtype) + type_.dtype.type(1)
@@ -79,7 +81,8 @@ def rank_of(operands: Operands) -> Step:
     operands.modifiers.has("shared::cluster")
     type_ = operands.modifiers.type("u32", "u64")
     operands.need(2)
-    write, address = operands.destination(0, U32), operands.source(1, TYPES[type_.name])
+    write = operands.destination(0, U32)
+    address = operands.source(1, TYPES[type_.name])
 
     def step(resident: ResidentBlocks) -> None:
         above = (resident.full(address(resident)).astype(np.int64) >> RANK_BIT) & ABOVE_MASK
@@ -115,11 +118,13 @@ def mbarrier(operands: Operands) -> Step:
 
 def _init(operands: Operands, is_generic: bool) -> Step:
     operands.need(2)
-    address, count = shared_address(operands, 0, is_generic), operands.source(1, U32)
+    address = shared_address(operands, 0, is_generic)
+    count = operands.source(1, U32)
 
     def step(resident: ResidentBlocks) -> None:
         lanes = resident.active()
-        addresses, counts = address(resident, lanes), resident.chosen(count(resident)).astype(np.int64)
+        addresses = address(resident, lanes)
+        counts = resident.chosen(count(resident)).astype(np.int64)
         # raises for an unaligned or outside address
         resident.spaces.shared.starts(lanes, addresses, 8)
         resident.mbarriers.init(lanes, addresses, counts)
@@ -135,7 +140,8 @@ def _arrive_at_mbarrier(operands: Operands, is_generic: bool, operation: str, ex
     write = operands.destination(0, U64) if returns else None
     counts, bytes_ = (always(1), given) if expects else (given, always(0))
     if operation == "expect_tx":
-        counts, bytes_ = always(0), given
+        counts = always(0)
+        bytes_ = given
 
     def step(resident: ResidentBlocks) -> None:
         lanes = resident.active()
@@ -163,7 +169,8 @@ def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Thre
     is_parity = modifiers.take("parity") is not None
     is_generic = modifiers.space() == "generic"
     operands.need(3, 4)  # the 4th, the suspend-time hint, is ignored
-    result, address = operands.operand(0), shared_address(operands, 1, is_generic)
+    result = operands.operand(0)
+    address = shared_address(operands, 1, is_generic)
     state = operands.source(2, U32 if is_parity else U64)
     operands.writer(result, PREDICATE)  # raises unless a predicate
     assert isinstance(result, Register)

@@ -61,7 +61,8 @@ def set_predicate(operands: Operands) -> Step:
     compare = _comparison(operands, type_)
     start = flushing(operands, type_)
     combine, third = _combination(operands)
-    a, b = operands.source(1, type_), operands.source(2, type_)
+    a = operands.source(1, type_)
+    b = operands.source(2, type_)
     first, second = operands.pair(0)
     write = operands.writer(first, PREDICATE)
     write_second = None if second is None else operands.writer(second, PREDICATE)
@@ -88,11 +89,14 @@ def _combination(operands: Operands) -> tuple[Comparison, Reader]:
 
 def set_value(operands: Operands) -> Step:
     """Decodes PTX ``set``, which compares as ``setp``: all ones (u32, s32) or 1.0 (f32) if true, else 0."""
-    type_, result = operands.modifiers.type(), operands.modifiers.type("u32", "s32", "f32")
+    type_ = operands.modifiers.type()
+    result = operands.modifiers.type("u32", "s32", "f32")
     compare = _comparison(operands, type_)
     start = flushing(operands, type_)
     combine, third = _combination(operands)
-    a, b, write = operands.source(1, type_), operands.source(2, type_), operands.destination(0, result)
+    a = operands.source(1, type_)
+    b = operands.source(2, type_)
+    write = operands.destination(0, result)
     true = result.dtype.type(1) if result.is_float else np.array(-1).astype(result.dtype)
 
     def step(resident: ResidentBlocks) -> None:
@@ -106,18 +110,23 @@ def select(operands: Operands) -> Step:
     """Decodes PTX selp: returns a function that writes operand a where the predicate c is True, else b."""
     type_ = operands.modifiers.type()
     operands.need(4)
-    a, b = operands.source(1, type_), operands.source(2, type_)
-    chosen, write = operands.source(3, PREDICATE), operands.destination(0, type_)
+    a = operands.source(1, type_)
+    b = operands.source(2, type_)
+    chosen = operands.source(3, PREDICATE)
+    write = operands.destination(0, type_)
     return lambda resident: write(resident, np.where(chosen(resident), a(resident), b(resident)))
 
 
 def select_by_sign(operands: Operands) -> Step:
     """Decodes PTX ``slct``: returns a function that writes operand a where c >= 0, else b, also for NaN."""
-    condition, type_ = operands.modifiers.type("s32", "f32"), operands.modifiers.type()
+    condition = operands.modifiers.type("s32", "f32")
+    type_ = operands.modifiers.type()
     start = flushing(operands, condition)
     operands.need(4)
-    a, b = operands.source(1, type_), operands.source(2, type_)
-    sign, write = operands.source(3, condition), operands.destination(0, type_)
+    a = operands.source(1, type_)
+    b = operands.source(2, type_)
+    sign = operands.source(3, condition)
+    write = operands.destination(0, type_)
     return lambda resident: write(resident, np.where(start(sign(resident)) >= 0, a(resident), b(resident)))
 
 
@@ -126,7 +135,8 @@ def decode_testp(operands: Operands) -> Step:
     type_ = operands.modifiers.type("f32", "f64")
     test = TESTS[operands.modifiers.need(TESTS, "a property")]
     operands.need(2)
-    read, write = operands.source(1, type_), operands.destination(0, PREDICATE)
+    read = operands.source(1, type_)
+    write = operands.destination(0, PREDICATE)
     return lambda resident: write(resident, test(read(resident)))
 
 

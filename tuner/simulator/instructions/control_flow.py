@@ -21,7 +21,8 @@ from tuner.simulator.state.resident_blocks import ResidentBlocks, Threads
 # __assertfail are addresses and numbers: message, file, line, function, bytes of a character; it does not
 # return. CUDA C programming guide, "Assertion". Other calls are not simulated.
 
-PRINT, FAIL = "vprintf", "__assertfail"
+PRINT = "vprintf"
+FAIL = "__assertfail"
 FAIL_PARAMETERS = 5
 PLAIN_CALL = 2  # operands of a call without results
 CONVERSION = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(hh|h|ll|l|j|z|t)?([diouxXcspeEfFgGaA%])")
@@ -49,7 +50,8 @@ def _print(operands: Operands, parameters: Vector) -> Step:
     write = operands.writer(operands.items(0)[0], S32)
 
     def step(resident: ResidentBlocks) -> None:
-        formats, buffers = resident.full(format_address(resident)), resident.full(buffer_address(resident))
+        formats = resident.full(format_address(resident))
+        buffers = resident.full(buffer_address(resident))
         for lane in resident.active():
             text = _string(resident, lane, int(formats[lane]))
             resident.printed.append(_formatted(resident, lane, text, int(buffers[lane])))
@@ -109,7 +111,8 @@ def _string(resident: ResidentBlocks, lane: int, address: int) -> str:
 
 
 def _bytes(resident: ResidentBlocks, lane: int, address: int, size: int) -> bytes:
-    lanes, addresses = np.array([lane]), np.array([address], np.int64)
+    lanes = np.array([lane])
+    addresses = np.array([address], np.int64)
     return resident.spaces.load(lanes, addresses, "generic", size, 1).tobytes()
 
 
@@ -173,7 +176,8 @@ def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
         if is_aligned:
             threads.resident.require_whole_warps(lanes)
         resident = threads.resident
-        numbers, counts = resident.full(number(resident))[lanes], resident.full(count(resident))[lanes]
+        numbers = resident.full(number(resident))[lanes]
+        counts = resident.full(count(resident))[lanes]
         if action == "arrive":
             threads.arrive(lanes, numbers, counts)
         else:

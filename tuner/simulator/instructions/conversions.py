@@ -29,10 +29,12 @@ def convert(operands: Operands) -> Step:
     parts = operands.instruction.parts
     if len(parts) > 2 and parts[-2] in ("f16x2", "bf16x2"):
         return _convert_pair(operands)
-    source, target = operands.modifiers.type(), operands.modifiers.type()
+    source = operands.modifiers.type()
+    target = operands.modifiers.type()
     operands.need(2)
     function = _after(operands, source, target, _conversion(operands, source, target))
-    write, read = operands.destination(0, target), operands.source(1, source)
+    write = operands.destination(0, target)
+    read = operands.source(1, source)
     return lambda resident: write(resident, function(read(resident)))
 
 
@@ -51,8 +53,10 @@ def _conversion(operands: Operands, source: PtxType, target: PtxType) -> Functio
             raise operands.unsupported(f".{mode_name} of 64 bits")
         return lambda x: _from_integer(x, target, mode_name)
     if modifiers.take("sat"):
-        limits, range_ = np.iinfo(target.dtype), np.iinfo(source.dtype)
-        low, high = max(limits.min, range_.min), min(limits.max, range_.max)
+        limits = np.iinfo(target.dtype)
+        range_ = np.iinfo(source.dtype)
+        low = max(limits.min, range_.min)
+        high = min(limits.max, range_.max)
         return lambda x: np.clip(x, low, high).astype(target.dtype)
     return lambda x: x.astype(target.dtype)
 
@@ -98,7 +102,8 @@ def narrow(values: Array, target: PtxType, mode: str) -> Array:
 def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
     """Returns integral floats as integers, clamped to the type's range, NaN as the PTX ISA says, "cvt"."""
     limits = np.iinfo(target.dtype)
-    is_high, is_low = whole >= float(limits.max), whole <= float(limits.min)
+    is_high = whole >= float(limits.max)
+    is_low = whole <= float(limits.min)
     inside = np.where(is_high | is_low | np.isnan(original), 0, whole)
     if target.dtype == np.uint64:  # numpy converts large floats to uint64 correctly, but not negative floats
         inside = np.maximum(inside, 0)
@@ -116,7 +121,8 @@ def _from_integer(values: Array, target: PtxType, mode: str) -> Array:
         return _narrow_exact(values.astype(np.float64), target, mode)
     if target.name == "f32" and mode == "rn":
         return values.astype(np.float32)
-    high, low = values >> values.dtype.type(32), values & values.dtype.type(0xFFFFFFFF)
+    high = values >> values.dtype.type(32)
+    low = values & values.dtype.type(0xFFFFFFFF)
     total, lost = two_sum(high.astype(np.float64) * 2.0**32, low.astype(np.float64))
     return _narrow_exact(to_odd(total, lost), target, mode)
 
@@ -137,7 +143,8 @@ def _convert_pair(operands: Operands) -> Step:
     mode = modifiers.need(("rn", "rz"), "a rounding")
     is_relu = modifiers.take("relu") is not None
     operands.need(3)
-    high, low = operands.source(1, TYPES["f32"]), operands.source(2, TYPES["f32"])
+    high = operands.source(1, TYPES["f32"])
+    low = operands.source(2, TYPES["f32"])
     write = operands.destination(0, TYPES["b32"])
 
     def half(values: Array) -> Array:
@@ -158,7 +165,8 @@ def convert_address(operands: Operands) -> Step:
     is_to_space = modifiers.take("to") is not None
     window = WINDOWS.get(modifiers.space(), 0)
     operands.need(2)
-    read, write = operands.source(1, type_), operands.destination(0, type_)
+    read = operands.source(1, type_)
+    write = operands.destination(0, type_)
     offset = type_.dtype.type((-window if is_to_space else window) & ((1 << type_.bits) - 1))
     return lambda resident: write(resident, read(resident) + offset)
 
@@ -167,7 +175,8 @@ def is_in_space(operands: Operands) -> Step:
     """Decodes PTX ``isspacep``; constant memory is simulated as a part of global memory."""
     number = SPACES.index(operands.modifiers.space())
     operands.need(2)
-    read, write = operands.source(1, U64), operands.destination(0, PREDICATE)
+    read = operands.source(1, U64)
+    write = operands.destination(0, PREDICATE)
     return lambda resident: write(resident, read(resident) >> np.uint64(WINDOW_BITS) == number)
 
 
@@ -186,7 +195,8 @@ def move(operands: Operands) -> Step:
         return _unpack(operands, type_)
     if isinstance(operands.operand(1), Vector):
         return _pack(operands, type_)
-    read, write = operands.source(1, type_), operands.destination(0, type_)
+    read = operands.source(1, type_)
+    write = operands.destination(0, type_)
     return lambda resident: write(resident, read(resident))
 
 

@@ -75,9 +75,11 @@ def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
     ``symbols`` maps variables and parameters to addresses in their state spaces. Raises
     UnsupportedInstruction for an instruction that is not simulated, SimulationError for an unknown label.
     """
-    flow, decoded = flow_of(layout.kernel), []
+    flow = flow_of(layout.kernel)
+    decoded = []
     for block in flow.blocks:
-        instructions, ending = block.instructions, None
+        instructions = block.instructions
+        ending = None
         if instructions and is_one_of(instructions[-1], ENDS):
             operands = Operands(instructions[-1], layout, symbols)
             terminator = ENDINGS[operands.instruction.parts[0]](operands, flow.labels)
@@ -100,13 +102,15 @@ def _step(operands: Operands) -> Step:
         return step
 
     def guarded(resident: ResidentBlocks) -> None:
-        before, was_full = resident.mask, resident.is_full
+        before = resident.mask
+        was_full = resident.is_full
         holds = guard(resident)
         lanes = before & (~holds if is_negated else holds)
         if not lanes.any():
             return
         resident.set_mask(lanes)
         step(resident)
-        resident.mask, resident.is_full = before, was_full
+        resident.mask = before
+        resident.is_full = was_full
 
     return guarded

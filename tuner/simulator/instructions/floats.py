@@ -33,21 +33,24 @@ def float_binary(operands: Operands, type_: PtxType) -> Step:
     """Decodes PTX add, sub and mul of floats of ``type_``: returns a function that rounds to nearest."""
     name = operands.instruction.parts[0]
     function = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}[name]
-    finish, start = _rounding(operands, type_), flushing(operands, type_)
+    finish = _rounding(operands, type_)
+    start = flushing(operands, type_)
     return binary(operands, type_, lambda a, b: finish(function(start(a), start(b))))
 
 
 def float_divide(operands: Operands, type_: PtxType) -> Step:
     """Decodes PTX ``div`` of floats, rounded to nearest; a device may differ by 2 ulp for .approx, .full."""
     operands.modifiers.take("approx", "full")
-    finish, start = _rounding(operands, type_), flushing(operands, type_)
+    finish = _rounding(operands, type_)
+    start = flushing(operands, type_)
     return binary(operands, type_, lambda a, b: finish(start(a) / start(b)))
 
 
 def float_fma(operands: Operands) -> Step:
     """Decodes PTX fma, and mad of floats: returns a function for a * b + c, rounded once."""
     type_ = operands.modifiers.type(*FLOAT_TYPES)
-    start, finish = flushing(operands, type_), _rounding(operands, type_)
+    start = flushing(operands, type_)
+    finish = _rounding(operands, type_)
     return ternary(operands, type_, lambda a, b, c: finish(fma(start(a), start(b), start(c))))
 
 
@@ -60,7 +63,8 @@ def float_extreme(operands: Operands, type_: PtxType) -> Step:
     function = (np.maximum if keeps_nan else np.fmax) if is_max else (np.minimum if keeps_nan else np.fmin)
 
     def extreme(a: Array, b: Array) -> Array:
-        a, b = start(a), start(b)
+        a = start(a)
+        b = start(b)
         first = np.signbit(a) != is_max
         return np.where(a == b, np.where(first, a, b), function(a, b)).astype(type_.dtype)
 
@@ -98,7 +102,8 @@ def approximate(operands: Operands) -> Step:
     function = APPROXIMATE[operands.instruction.parts[0]]
     type_ = operands.modifiers.type(*FLOAT_TYPES)
     operands.modifiers.take("approx")
-    start, finish = flushing(operands, type_), _rounding(operands, type_)
+    start = flushing(operands, type_)
+    finish = _rounding(operands, type_)
     if type_.name == "f64":
         return unary(operands, type_, lambda a: finish(function(start(a))))
     return unary(operands, type_, lambda a: finish(function(start(a).astype(np.float64)).astype(np.float32)))

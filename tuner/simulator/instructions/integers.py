@@ -101,7 +101,8 @@ def extract(operands: Operands) -> Step:
     type_ = operands.modifiers.type("u32", "s32", "u64", "s64")
 
     def extracted(a: Array, position: Array, length: Array) -> Array:
-        position, length = position & np.uint32(255), length & np.uint32(255)
+        position = position & np.uint32(255)
+        length = length & np.uint32(255)
         bits = a.view(type_.raw)
         raw = PtxType(type_.name, type_.raw)  # unsigned, so that shifts to the right fill with zeros
         available = np.minimum(length, type_.bits - np.minimum(position, type_.bits)).astype(np.uint32)
@@ -121,11 +122,14 @@ def insert(operands: Operands) -> Step:
     type_ = operands.modifiers.type("b32", "b64")
     operands.need(5)
     write = operands.destination(0, type_)
-    a, b = operands.source(1, type_), operands.source(2, type_)
-    start, size = operands.source(3, U32), operands.source(4, U32)
+    a = operands.source(1, type_)
+    b = operands.source(2, type_)
+    start = operands.source(3, U32)
+    size = operands.source(4, U32)
 
     def inserted(field: Array, base: Array, position: Array, length: Array) -> Array:
-        position, length = position & np.uint32(255), length & np.uint32(255)
+        position = position & np.uint32(255)
+        length = length & np.uint32(255)
         mask = shift_left(_low_bits(length, type_), position, type_)
         return (base & ~mask) | (shift_left(field, position, type_) & mask)
 
@@ -212,7 +216,8 @@ def multiply_add(operands: Operands, type_: PtxType) -> Step:
     part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
     if part == "wide":
         wide = _twice(operands, type_)
-        dtype, types = wide.dtype, (type_, type_, wide)
+        dtype = wide.dtype
+        types = (type_, type_, wide)
         return ternary_of(operands, wide, types, lambda a, b, c: a.astype(dtype) * b.astype(dtype) + c)
     if part == "hi":
         return ternary(operands, type_, lambda a, b, c: high_product(a, b, type_) + c)
@@ -234,8 +239,14 @@ def high_product(a: Array, b: Array, type_: PtxType) -> Array:
         high = (a.astype(wide) * b.astype(wide)) >> type_.bits
         return high.astype(type_.dtype)
     # Knuth's algorithm M with 32-bit digits (TAOCP 4.3.1)
-    x, y, half, low = a.view(np.uint64), b.view(np.uint64), np.uint64(32), np.uint64(0xFFFFFFFF)
-    x_high, x_low, y_high, y_low = x >> half, x & low, y >> half, y & low
+    x = a.view(np.uint64)
+    y = b.view(np.uint64)
+    half = np.uint64(32)
+    low = np.uint64(0xFFFFFFFF)
+    x_high = x >> half
+    x_low = x & low
+    y_high = y >> half
+    y_low = y & low
     middle = x_high * y_low + (x_low * y_low >> half)
     middle_low = x_low * y_high + (middle & low)
     high = x_high * y_high + (middle >> half) + (middle_low >> half)
@@ -268,7 +279,8 @@ def bit_operations(operands: Operands) -> Step:
     bfind gives the position of the highest bit that differs from the sign, or, with .shiftamt, the left shift
     that moves this bit to the top; 0xFFFFFFFF where there is none.
     """
-    name, type_ = operands.instruction.parts[0], operands.modifiers.type()
+    name = operands.instruction.parts[0]
+    type_ = operands.modifiers.type()
     is_shift = name == "bfind" and operands.modifiers.take("shiftamt") is not None
     operands.need(2)
     write = operands.destination(0, type_ if name == "brev" else U32)

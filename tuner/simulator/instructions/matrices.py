@@ -82,7 +82,8 @@ def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) 
 def load_matrices(operands: Operands) -> Step:
     """Decodes PTX ldmatrix of 1, 2 or 4 8x8 b16 matrices; row addresses in lanes 0 to 8 * count - 1."""
     count, is_transposed, is_generic = _matrix_modifiers(operands)
-    address, targets = shared_address(operands, 1, is_generic), operands.names(0)
+    address = shared_address(operands, 1, is_generic)
+    targets = operands.names(0)
     if len(targets) != count:
         raise operands.unsupported(f"{len(targets)} registers for {count} matrices")
 
@@ -100,7 +101,8 @@ def load_matrices(operands: Operands) -> Step:
 def store_matrices(operands: Operands) -> Step:
     """Decodes PTX stmatrix, the inverse of ldmatrix: returns a function that stores matrices per warp."""
     count, is_transposed, is_generic = _matrix_modifiers(operands)
-    address, sources = shared_address(operands, 0, is_generic), fragment(operands, 1, count)
+    address = shared_address(operands, 0, is_generic)
+    sources = fragment(operands, 1, count)
 
     def step(resident: ResidentBlocks) -> None:
         warps, lanes, addresses = _rows(resident, address, count)
@@ -250,7 +252,8 @@ def _addresses(
             # a line of A or B per lane; of C, PART elements of a row of SIDE per lane
             elements = (lane % SIDE) * step + np.arange(SIDE)
         else:
-            row, column = lane // 2, PART * (lane % 2) + np.arange(PART)
+            row = lane // 2
+            column = PART * (lane % 2) + np.arange(PART)
             elements = row * step + column if layout == "row" else column * step + row
         return np.asarray(start + TYPES[kind].bytes * elements, np.int64)
 

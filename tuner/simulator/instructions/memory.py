@@ -16,7 +16,9 @@ from tuner.simulator.state.resident_blocks import ResidentBlocks
 def load(operands: Operands) -> Step:
     """Decodes PTX ``ld``: returns a function that loads memory into registers of the active lanes."""
     modifiers = operands.modifiers
-    type_, count, space = modifiers.type(), modifiers.vector(), modifiers.space()
+    type_ = modifiers.type()
+    count = modifiers.vector()
+    space = modifiers.space()
     is_strong = modifiers.take_memory_order()
     operands.need(2)
     address = operands.address(1)
@@ -24,7 +26,8 @@ def load(operands: Operands) -> Step:
     _check_count(operands, len(writers), count)
 
     def step(resident: ResidentBlocks) -> None:
-        lanes, addresses = resident.active(), resident.chosen(address(resident))
+        lanes = resident.active()
+        addresses = resident.chosen(address(resident))
         loaded = resident.spaces.load(lanes, addresses, space, type_.bytes, count, is_strong=is_strong)
         columns = np.ascontiguousarray(loaded.T).view(type_.dtype)
         for write, values in zip(writers, columns, strict=True):
@@ -41,13 +44,17 @@ def load(operands: Operands) -> Step:
 def store(operands: Operands) -> Step:
     """Decodes PTX ``st``: returns a function that stores registers of the active lanes to memory."""
     modifiers = operands.modifiers
-    type_, count, space = modifiers.type(), modifiers.vector(), modifiers.space()
+    type_ = modifiers.type()
+    count = modifiers.vector()
+    space = modifiers.space()
     is_strong = modifiers.take_memory_order()
     operands.need(2)
-    address, readers = operands.address(0), _sources(operands, 1, type_, count)
+    address = operands.address(0)
+    readers = _sources(operands, 1, type_, count)
 
     def step(resident: ResidentBlocks) -> None:
-        lanes, addresses = resident.active(), resident.chosen(address(resident))
+        lanes = resident.active()
+        addresses = resident.chosen(address(resident))
         resident.spaces.store(lanes, addresses, space, _columns(resident, readers), is_strong=is_strong)
 
     return step
@@ -108,7 +115,8 @@ def update(operands: Operands) -> Step:
     """Decodes PTX ``atom``, which writes old values to registers, and ``red``: atomics in lane order."""
     modifiers = operands.modifiers
     returns = operands.instruction.parts[0] == "atom"
-    type_, count = modifiers.type(), modifiers.vector()
+    type_ = modifiers.type()
+    count = modifiers.vector()
     if modifiers.take("noftz") is None and type_.name in ("f16", "f16x2", "bf16", "bf16x2"):
         raise operands.unsupported("it without .noftz")
     modifiers.has(*ORDERS)
@@ -123,8 +131,10 @@ def update(operands: Operands) -> Step:
     results = operands.names(0) if returns else ()
 
     def step(resident: ResidentBlocks) -> None:
-        lanes, addresses = resident.active(), resident.chosen(address(resident))
-        operand, second = _columns(resident, sources), _columns(resident, seconds)
+        lanes = resident.active()
+        addresses = resident.chosen(address(resident))
+        operand = _columns(resident, sources)
+        second = _columns(resident, seconds)
         old = np.empty((len(lanes), count), type_.raw)
         updates = resident.spaces.updates(lanes, addresses, space, type_.bytes, count)
         for numbers, which, starts in updates:
@@ -195,7 +205,8 @@ def bulk(operands: Operands) -> Step:
 def _tensor_load(operands: Operands, rank: int) -> Step:
     is_multicast = operands.modifiers.take("multicast::cluster") is not None
     operands.need(4 if is_multicast else 3)
-    target, mbarrier = operands.address(0), operands.address(2)
+    target = operands.address(0)
+    mbarrier = operands.address(2)
     mask = operands.source(3, U16) if is_multicast else always(0)
     map_address, coordinates = _tensor(operands, 1, rank)
 
@@ -206,7 +217,8 @@ def _tensor_load(operands: Operands, rank: int) -> Step:
             placed = _map_at(resident, at, rank)
             _require_aligned(start, TILE_ALIGN_BYTES)
             _note(resident, lane, placed, position, is_write=False)
-            addresses, content = placed.tensor.shared_addresses(start), placed.tensor.content(position)
+            addresses = placed.tensor.shared_addresses(start)
+            content = placed.tensor.content(position)
             if is_multicast:
                 resident.bulk.multicast(lane, addresses, content, barrier, ranks)
             else:
@@ -242,7 +254,9 @@ def _write_box(
 def _note(
     resident: ResidentBlocks, lane: int, placed: PlacedMap, position: list[int], is_write: bool
 ) -> None:
-    lanes, cells, races = np.array([lane]), placed.cells(position), placed.buffer.races
+    lanes = np.array([lane])
+    cells = placed.cells(position)
+    races = placed.buffer.races
     access = races.write if is_write else races.read
     found = access(resident.watch.clocks, lanes, cells, False)
     resident.watch.report(found, lanes, placed.buffer.name, races.cell_bytes)
@@ -250,7 +264,9 @@ def _note(
 
 def _plain_load(operands: Operands) -> Step:
     operands.need(4)
-    target, source, mbarrier = operands.address(0), operands.address(1), operands.address(3)
+    target = operands.address(0)
+    source = operands.address(1)
+    mbarrier = operands.address(3)
     size = operands.source(2, U32)
 
     def step(resident: ResidentBlocks) -> None:
@@ -259,7 +275,8 @@ def _plain_load(operands: Operands) -> Step:
             start, address, count, barrier = (int(values[lane]) for values in read)
             for each in (start, address, count):
                 _require_aligned(each, BULK_ALIGN_BYTES)
-            one, at = np.array([lane]), np.array([address])
+            one = np.array([lane])
+            at = np.array([address])
             content = resident.spaces.global_.load_bytes(resident.watch, one, at, count)[0]
             resident.bulk.load(lane, start + np.arange(count), content, barrier)
 
@@ -268,7 +285,8 @@ def _plain_load(operands: Operands) -> Step:
 
 def _plain_store(operands: Operands) -> Step:
     operands.need(3)
-    target, source = operands.address(0), operands.address(1)
+    target = operands.address(0)
+    source = operands.address(1)
     size = operands.source(2, U32)
 
     def step(resident: ResidentBlocks) -> None:
@@ -284,7 +302,8 @@ def _plain_store(operands: Operands) -> Step:
 
 
 def _write_bytes(resident: ResidentBlocks, lane: int, address: int, content: Array) -> None:
-    lanes, addresses = np.full(len(content), lane), address + np.arange(len(content))
+    lanes = np.full(len(content), lane)
+    addresses = address + np.arange(len(content))
     resident.spaces.global_.store(resident.watch, lanes, addresses, content[:, None], is_strong=False)
 
 
@@ -355,13 +374,15 @@ def _begin(operands: Operands) -> Step:
     size = operands.constant(2)
     if size not in SIZES_BYTES or (cache == "cg" and size != 16):
         raise operands.unsupported(f"a copy of {size} bytes with .{cache}")
-    target, source = operands.address(0), operands.address(1)
+    target = operands.address(0)
+    source = operands.address(1)
     source_bytes = operands.source(3, U32) if len(operands) == 4 else always(size)
 
     def step(resident: ResidentBlocks) -> None:
         lanes = resident.active()
         sizes = resident.chosen(source_bytes(resident)).astype(np.int64)
-        targets, sources = resident.chosen(target(resident)), resident.chosen(source(resident))
+        targets = resident.chosen(target(resident))
+        sources = resident.chosen(source(resident))
         resident.copies.begin(lanes, targets, sources, size, sizes)
 
     return step

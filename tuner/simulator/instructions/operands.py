@@ -113,7 +113,10 @@ Writer: TypeAlias = Callable[[ResidentBlocks, Array], None]
 
 PREDICATE = TYPES["pred"]
 SPECIAL_REGISTERS = frozenset(Geometry((1, 1, 1), (1, 1, 1), (0,)).special_registers())
-U16, U32, S32, U64 = TYPES["u16"], TYPES["u32"], TYPES["s32"], TYPES["u64"]
+U16 = TYPES["u16"]
+U32 = TYPES["u32"]
+S32 = TYPES["s32"]
+U64 = TYPES["u64"]
 
 
 class Operands:
@@ -242,7 +245,8 @@ class Operands:
         """Returns a function that writes ``type_`` to a register, at least as wide, in the active lanes."""
         if not isinstance(operand, Register):
             raise self.unsupported("a result that is not a register")
-        name, width = operand.name, self.width(operand.name)
+        name = operand.name
+        width = self.width(operand.name)
         if name == "_":
             return lambda _resident, _values: None
         if (width == np.bool_) != (type_.name == "pred") or width.itemsize < type_.bytes:
@@ -314,7 +318,8 @@ def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedR
 def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]) -> Step:
     """Returns the step for ``d = function(a)``, both of ``type_``: operands 0 and 1 of an instruction."""
     operands.need(2)
-    write, a = operands.destination(0, type_), operands.source(1, type_)
+    write = operands.destination(0, type_)
+    a = operands.source(1, type_)
 
     def step(resident: ResidentBlocks) -> None:
         write(resident, function(a(resident)))
@@ -336,7 +341,8 @@ def binary_of(
     """Returns the step for ``d = function(a, b)``; d is of type ``result``, a and b are of ``sources``."""
     operands.need(3)
     write = operands.destination(0, result)
-    a, b = operands.source(1, sources[0]), operands.source(2, sources[1])
+    a = operands.source(1, sources[0])
+    b = operands.source(2, sources[1])
 
     def step(resident: ResidentBlocks) -> None:
         write(resident, function(a(resident), b(resident)))

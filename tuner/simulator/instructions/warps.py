@@ -58,15 +58,18 @@ def shuffle(operands: Operands) -> Step:
     first, second = operands.pair(0)
     write = operands.writer(first, type_)
     write_in_range = None if second is None else operands.writer(second, PREDICATE)
-    value, mask = operands.source(1, type_), operands.source(4, U32)
-    amount, bound = operands.source(2, S32), operands.source(3, S32)
+    value = operands.source(1, type_)
+    mask = operands.source(4, U32)
+    amount = operands.source(2, S32)
+    bound = operands.source(3, S32)
 
     def step(resident: ResidentBlocks) -> None:
         here = members(resident, mask(resident))
         distance, limits = (_by_warp(resident, each).astype(np.int64) for each in (amount, bound))
         # PTX ISA, shfl.sync: c has the clamp in bits 0 to 4, the mask of a segment in bits 8 to 12, and
         # maxLane = (lane[4:0] & segmask) | (cval[4:0] & ~segmask)
-        distance, segment = distance & 31, limits >> 8 & 31
+        distance = distance & 31
+        segment = limits >> 8 & 31
         limit = (LANE & segment) | (limits & 31 & ~segment)
         source = {
             "up": LANE - distance,
@@ -97,12 +100,14 @@ def vote(operands: Operands) -> Step:
     result = modifiers.type("b32" if mode == "ballot" else "pred")
     operands.need(3)
     write = operands.destination(0, result)
-    predicate, mask = operands.source(1, PREDICATE), operands.source(2, U32)
+    predicate = operands.source(1, PREDICATE)
+    mask = operands.source(2, U32)
 
     def step(resident: ResidentBlocks) -> None:
         here = members(resident, mask(resident))
         holds = _by_warp(resident, predicate)
-        everyone, someone = (holds | ~here).min(axis=1), (holds & here).max(axis=1)
+        everyone = (holds | ~here).min(axis=1)
+        someone = (holds & here).max(axis=1)
         if mode == "ballot":
             _write_warps(resident, write, _ballot(holds & here))
         else:
@@ -134,11 +139,13 @@ def reduce_warp(operands: Operands) -> Step:
     modifiers.need(("sync",), "a member mask")
     function = REDUCTIONS[modifiers.need(REDUCTIONS, "an operation")]
     operands.need(3)
-    write, read = operands.destination(0, type_), operands.source(1, type_)
+    write = operands.destination(0, type_)
+    read = operands.source(1, type_)
     mask = operands.source(2, U32)
 
     def step(resident: ResidentBlocks) -> None:
-        here, values = members(resident, mask(resident)), _by_warp(resident, read)
+        here = members(resident, mask(resident))
+        values = _by_warp(resident, read)
         results = np.zeros(len(here), type_.dtype)
         for warp in np.flatnonzero(here.any(axis=1)):
             results[warp] = function.reduce(values[warp, here[warp]], dtype=type_.dtype)

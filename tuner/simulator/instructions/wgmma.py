@@ -75,7 +75,8 @@ def _multiply(operands: Operands) -> Step:
             # the race detector's cells of the elements that are read
             every = np.concatenate([each.elements.ravel() for each in watched])
             cells = np.unique(every * mma.item_bytes // shared.races.cell_bytes)
-            column, fenced = group.column, resident.bulk.fenced
+            column = group.column
+            fenced = resident.bulk.fenced
             clock, unordered = shared.races.async_read(group.lanes, cells, column, fenced)
             shared.report_agent(unordered, int(group.lanes[0]))
             operation = fragments.Operation(

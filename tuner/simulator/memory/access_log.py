@@ -167,7 +167,8 @@ class Watch:
         is_off = addresses % size_bytes != 0
         if is_off.any():
             worst = int(is_off.argmax())
-            who, address = self.geometry.who(int(lanes[worst])), int(addresses[worst])
+            who = self.geometry.who(int(lanes[worst]))
+            address = int(addresses[worst])
             raise Fault(
                 Defect.MISALIGNED,
                 f"{who}: found address {address:#x}, allowed multiples of {size_bytes} bytes",

@@ -62,7 +62,8 @@ class Copies:
             content[chosen, :size] = loaded
         done = np.zeros(len(lanes), bool)
         who = self._watch.geometry.who(int(lanes[0]))
-        groups, reads_global = self._groups[lanes], bool(source_bytes.any())
+        groups = self._groups[lanes]
+        reads_global = bool(source_bytes.any())
         self._flying.append(Copy(lanes, starts, content, groups, done, reads_global, who))
 
     def commit(self, lanes: Indices) -> None:
@@ -199,7 +200,8 @@ class BulkCopies:
         ``write`` is called with the bytes when the lane waits for the store, or in ``end`` where it waited
         only for the read. Raises Fault for addresses out of bounds.
         """
-        block, races = int(self.watch.geometry.block_index[lane]), self.shared.races
+        block = int(self.watch.geometry.block_index[lane])
+        races = self.shared.races
         whole = self._in_memory(lane, addresses, block)
         cells = np.unique(whole // races.cell_bytes)
         clock, found = races.async_read(np.array([lane]), cells, self._column(lane), self.fenced)
@@ -305,7 +307,8 @@ class TensorMap:
 
         ``coordinates`` are the box's first element, innermost first, as in PTX; they may be outside.
         """
-        index, inside = np.zeros(1, np.int64), np.ones(1, bool)
+        index = np.zeros(1, np.int64)
+        inside = np.ones(1, bool)
         for axis, start in enumerate(reversed(coordinates)):
             index_along = start + np.arange(self.box[axis])
             stride = self.array.strides[axis] // self.array.itemsize
@@ -343,7 +346,8 @@ class PlacedMap:
     def cells(self, coordinates: Sequence[int]) -> Indices:
         """Returns the race detector's cells of a box inside the array: ascending, (1, cells)."""
         index, inside = self.tensor.elements(coordinates)
-        item_bytes, races = self.tensor.array.itemsize, self.buffer.races
+        item_bytes = self.tensor.array.itemsize
+        races = self.buffer.races
         return np.unique(races.cells(index[inside] * item_bytes, item_bytes))[None]
 
 
@@ -375,7 +379,8 @@ def tensor_of(layout: TensorMapLayout, memory: Array, offset_bytes: int = 0) -> 
 
     Raises UsageError for a tensor not contiguous, and as ``TensorMap``; KeyError as ``extent_bytes``.
     """
-    dtype, shape = DTYPES[layout.dtype], tuple(reversed(layout.sizes))
+    dtype = DTYPES[layout.dtype]
+    shape = tuple(reversed(layout.sizes))
     strides = (*reversed(layout.strides_bytes), dtype.itemsize)
     array: Array = np.ndarray(shape, dtype, memory, offset_bytes, strides)
     if not array.flags.c_contiguous:

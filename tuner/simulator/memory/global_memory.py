@@ -45,7 +45,8 @@ class Touched:
 def runs(flags: Bools) -> Indices:
     """Returns the runs of True in ``flags``: [run, (first, end)], where end is exclusive."""
     changes = np.flatnonzero(flags[1:] != flags[:-1]) + 1
-    first, end = np.flatnonzero(flags[:1]), np.flatnonzero(flags[-1:]) + flags.size
+    first = np.flatnonzero(flags[:1])
+    end = np.flatnonzero(flags[-1:]) + flags.size
     return np.concatenate((first, changes, end)).reshape(-1, 2)
 
 
@@ -169,7 +170,8 @@ class GlobalMemory:
         """Adds the buffers that ``find`` knows for addresses in none; returns addresses in the buffers."""
         slots = addresses >> SLOT_BITS
         others = [slot for slot in np.unique(slots) if int(slot) not in self._buffers]
-        placed, unknown = addresses.copy(), np.isin(slots, others)
+        placed = addresses.copy()
+        unknown = np.isin(slots, others)
         while unknown.any():
             address = int(addresses[unknown.argmax()])
             pointer = self._find(address)
@@ -220,7 +222,8 @@ class GlobalMemory:
 
     def store(self, watch: Watch, lanes: Indices, addresses: Indices, values: Array, is_strong: bool) -> None:
         """Stores unsigned integers ``values`` [lane, element] at global addresses; reports races."""
-        item, count = values.itemsize, values.shape[1]
+        item = values.itemsize
+        count = values.shape[1]
         for buffer, which, starts in self.parts(watch, lanes, addresses, item * count):
             if buffer.is_read_only:
                 raise watch.out_of_bounds(int(lanes[0]), f"found a write to {buffer.name}, which is constant")

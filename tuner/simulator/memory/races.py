@@ -76,7 +76,8 @@ class GlobalRaces:
         if is_strong:
             self._note_strong(cells)
             return found
-        before, reader = self._read_block[cells], self._read_thread[cells]
+        before = self._read_block[cells]
+        reader = self._read_thread[cells]
         is_mine = (before == 0) | (before == block)
         self._read_block[cells] = np.where(is_mine, block, MANY)
         is_alone = (before == 0) | ((before == block) & (reader == thread))
@@ -237,7 +238,8 @@ class SharedRaces:
 
         Returns (time of the write in the agent's clock, unordered accesses).
         """
-        lanes, row = np.array([lane]), cells[None]
+        lanes = np.array([lane])
+        row = cells[None]
         found = self._against_writes(lanes, row) + self._against_reads(lanes, row)
         clock = self._clocks.tick_agent(lane, column)
         self.writer[cells] = column

@@ -34,7 +34,8 @@ class ClusterMemory:
         instruction that allows only addresses without one.
         """
         geometry = self.watch.geometry
-        own, ranks = geometry.block_index[lanes], (addresses >> RANK_BIT) - 1
+        own = geometry.block_index[lanes]
+        ranks = (addresses >> RANK_BIT) - 1
         is_away = (ranks >= 0) & (ranks < RANKS_LIMIT)
         if not is_away.any():
             return own, addresses
@@ -55,11 +56,13 @@ class ClusterMemory:
 
     def report_ended(self) -> None:
         """Reports, as hazards, blocks that end before another block's access to their memory is ordered."""
-        geometry, clocks = self.watch.geometry, self.watch.clocks
+        geometry = self.watch.geometry
+        clocks = self.watch.clocks
         for (block, lane), clock in self._touched.items():
             known = clocks.known[geometry.lanes_of(block), geometry.member[lane]]
             if known.max() < clock:
-                owner, who = geometry.who(geometry.lanes_of(block).start), geometry.who(lane)
+                owner = geometry.who(geometry.lanes_of(block).start)
+                who = geometry.who(lane)
                 example = f"{who}: the block of {owner} does not wait for it before it ends"
                 self.watch.log.report(Defect.ENDED_BLOCK, None, partial(str, example))
 
@@ -237,7 +240,8 @@ class SharedMemory:
 
         Counts bank conflicts and reports races.
         """
-        item, size = values.itemsize, values.itemsize * values.shape[1]
+        item = values.itemsize
+        size = values.itemsize * values.shape[1]
         starts = self.starts(lanes, addresses, size)
         self._watch.count_shared(lanes, addresses, size)
         cells = self.races.cells(starts, size)

@@ -171,7 +171,9 @@ def needs_odd_f32(total: Array) -> Array:
 
 
 SPLITTER = float(2**27 + 1)  # Veltkamp's constant: splits a float64 into two halves of 26 bits
-SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450  # products of factors in this range neither overflow nor lose bits
+# products of factors in this range neither overflow nor lose bits
+SAFE_LOW = 2.0**-450
+SAFE_HIGH = 2.0**450
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -236,7 +238,9 @@ def _fma_by_fractions(a: Array, b: Array, c: Array, result: Array, where: Array)
     """Returns ``result`` with the lanes ``where`` recomputed in rational arithmetic."""
     result = np.array(result)
     for lane in np.flatnonzero(where):
-        x, y, z = float(a[lane]), float(b[lane]), float(c[lane])
+        x = float(a[lane])
+        y = float(b[lane])
+        z = float(c[lane])
         exact = Fraction(x) * Fraction(y) + Fraction(z) if np.isfinite([x, y, z]).all() else None
         if not exact:  # 0, or an operand is not finite
             result[lane] = a[lane] * b[lane] + c[lane]

@@ -104,7 +104,8 @@ class Geometry:
             "%lanemask_gt": ~(2 * bit - np.uint64(1)),
             "%lanemask_ge": ~(bit - np.uint64(1)),
         }
-        threads_of, blocks_of = unravel(self.thread, self.block), unravel(number, self.grid)
+        threads_of = unravel(self.thread, self.block)
+        blocks_of = unravel(number, self.grid)
         columns = ("xyz", threads_of, self.block, blocks_of, self.grid, self.cluster)
         for axis, thread, threads, block, blocks, size in zip(*columns, strict=True):
             values |= {f"%tid.{axis}": thread, f"%ntid.{axis}": threads}

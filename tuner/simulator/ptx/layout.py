@@ -174,7 +174,8 @@ def layout_of(module: PtxModule, kernel: PtxKernel) -> Layout:
 
 
 def _slots(variables: list[Variable], space: str) -> tuple[dict[str, Slot], int]:
-    slots, end = {}, 0
+    slots = {}
+    end = 0
     for variable in variables:
         start = -(-end // variable.align_bytes) * variable.align_bytes
         slots[variable.name] = Slot(space, start)
@@ -185,7 +186,8 @@ def _slots(variables: list[Variable], space: str) -> tuple[dict[str, Slot], int]
 def _registers(
     module: PtxModule, kernel: PtxKernel
 ) -> tuple[dict[str, "np.dtype[np.generic]"], dict[str, tuple["np.dtype[np.generic]", int]]]:
-    widths, banks = {}, {}
+    widths = {}
+    banks = {}
     for bank in kernel.registers:
         if bank.type not in TYPES:
             line = f"{module.name}:{kernel.line}"

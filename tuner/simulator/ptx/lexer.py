@@ -33,7 +33,9 @@ class Token:
 
 def tokens_of(source: str, name: str) -> list[Token]:
     """Returns the tokens of PTX text, an "end" last; ``name`` is the file's. Raises SimulationError."""
-    tokens, position, line = [], 0, 1
+    tokens = []
+    position = 0
+    line = 1
     while position < len(source):
         match = TOKEN.match(source, position)
         if match is None or match.lastgroup is None:

@@ -53,7 +53,8 @@ def registers_of(cursor: Cursor) -> list[RegisterBank]:
     type_name = type_of(cursor)
     banks = []
     while True:
-        prefix, count = cursor.word("a register"), None
+        prefix = cursor.word("a register")
+        count = None
         if cursor.accept("<"):
             count = cursor.integer()
             cursor.expect(">")
@@ -76,7 +77,8 @@ def variables_of(cursor: Cursor) -> list[Variable]:
     item = BYTES[type_of(cursor)]
     variables = []
     while True:
-        name, size = cursor.word("a name"), _array_bytes(cursor, item)
+        name = cursor.word("a name")
+        size = _array_bytes(cursor, item)
         content = _content(cursor, item) if cursor.accept("=") else ()
         size = max(item if size is None else size, len(content))
         variables.append(Variable(name, space, align or item, size, is_extern, content))
@@ -175,7 +177,8 @@ class Body:
         """Returns the names that the scope at the cursor declares -> unique names; the cursor stays."""
         if not self._scopes:
             return {}
-        cursor, number = self._cursor, next(self._numbers)
+        cursor = self._cursor
+        number = next(self._numbers)
         names: list[str] = []
         position = cursor.position()
         while cursor.token.text != "}":
@@ -193,7 +196,8 @@ class Body:
         return {name: f"{name}#{number}" for name in names}
 
     def _statement(self) -> None:
-        cursor, text = self._cursor, self._cursor.token.text
+        cursor = self._cursor
+        text = self._cursor.token.text
         if text == "{":
             self.read()
         elif text == ".reg":
@@ -218,13 +222,15 @@ class Body:
         """Parses ``.loc 1 14 12``, without a semicolon: file, line and column; line 0 means no place."""
         directive = self._cursor.take()
         self._cursor.integer()
-        line, column = self._cursor.integer(), self._cursor.integer()
+        line = self._cursor.integer()
+        column = self._cursor.integer()
         self._place = f"{line}:{column}" if line else ""
         while self._cursor.token.line == directive.line and self._cursor.token.kind != "end":
             self._cursor.take()
 
     def _instruction(self) -> Instruction:
-        cursor, first = self._cursor, self._cursor.token
+        cursor = self._cursor
+        first = self._cursor.token
         guard = None
         if cursor.accept("@"):
             is_negated = cursor.accept("!")
@@ -356,7 +362,8 @@ def _kernel(cursor: Cursor) -> PtxKernel:
             continue
         if cursor.token.text not in SIZES:
             raise cursor.wrong(f"{{ or {', '.join(SIZES)}, {EXPLICIT}")
-        directive, numbers = cursor.take().text, [cursor.integer()]
+        directive = cursor.take().text
+        numbers = [cursor.integer()]
         while cursor.accept(","):
             numbers.append(cursor.integer())
         sizes[directive] = tuple(numbers)

@@ -20,7 +20,8 @@ from tuner.simulator.ptx.geometry import WARP_LANES
 # - B: register r holds rows 4 e r + t e + i, column g;
 # - C: register r of 32 bits holds row g + 8 (r / 2), column 2 t + r % 2; of f16 two columns of row g + 8 r.
 
-INTEGERS, FLOAT8S = ("s8", "u8"), ("e4m3", "e5m2")
+INTEGERS = ("s8", "u8")
+FLOAT8S = ("e4m3", "e5m2")
 # Elements of an operand per register.
 ELEMENTS = {"s8": 4, "u8": 4, "e4m3": 4, "e5m2": 4, "f16": 2, "bf16": 2, "tf32": 1}
 S32 = np.iinfo(np.int32)
@@ -170,7 +171,8 @@ def operand_addresses(
     if descriptor >> 49 & 7:
         raise Fault(Defect.ILLEGAL, "found a base offset in a matrix descriptor, which is not simulated")
     span = SPANS_BYTES[descriptor >> 62 & 3]
-    row, k = np.arange(rows)[:, None], np.arange(depth)[None, :]
+    row = np.arange(rows)[:, None]
+    k = np.arange(depth)[None, :]
     inner = k * item_bytes
     if not is_transposed and span:
         offsets = row // 8 * stride + row % 8 * span + inner

@@ -33,7 +33,8 @@ class ClusterBarriers:
 
     def arrive(self, lanes: Indices, *, releases: bool) -> None:
         """Counts an arrival of each of ``lanes``; ``releases`` their accesses: barrier.cluster.arrive."""
-        geometry, clocks = self.watch.geometry, self.watch.clocks
+        geometry = self.watch.geometry
+        clocks = self.watch.clocks
         is_twice = self._arrivals[lanes] > self._waits[lanes]
         if is_twice.any():
             who = geometry.who(int(lanes[is_twice.argmax()]))
@@ -57,7 +58,8 @@ class ClusterBarriers:
 
     def released(self, waiting: Bools, ended: Bools) -> Indices:
         """Returns the waiting lanes whose phase is complete; orders them after the arrivals of the phase."""
-        geometry, lanes_done = self.watch.geometry, [np.zeros(0, np.int64)]
+        geometry = self.watch.geometry
+        lanes_done = [np.zeros(0, np.int64)]
         for cluster in np.unique(geometry.cluster_index[waiting]).tolist():
             lanes = geometry.lanes_of_cluster(cluster)
             complete = self._arrivals[lanes][~ended[lanes]].min()
@@ -210,12 +212,14 @@ class LaunchState:
         shared-memory reads of wgmma per warpgroup, and those of bulk stores per block.
         """
         is_async = uses_async(self.layout.kernel)
-        warpgroups, blocks = -(-geometry.block_lanes // WARPGROUP_LANES), geometry.cluster_blocks
+        warpgroups = -(-geometry.block_lanes // WARPGROUP_LANES)
+        blocks = geometry.cluster_blocks
         readers = (warpgroups + 1) * blocks if is_async else 0
         clocks = Clocks(geometry, MBARRIERS_LIMIT * blocks + readers if is_async else 0)
         watch = Watch(clocks, self.log, self.conflicts, IDLE, self.sample)
         shared = SharedMemory(watch, self.shared_bytes, self.layout.cell_bytes, readers)
-        global_, mbarriers = self.placement.global_, MBarriers(watch, shared.cluster)
+        global_ = self.placement.global_
+        mbarriers = MBarriers(watch, shared.cluster)
         return ResidentBlocks(
             geometry=geometry,
             watch=watch,

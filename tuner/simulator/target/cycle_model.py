@@ -41,11 +41,13 @@ def multiply_adds(instruction: MachineInstruction) -> int:
     name = instruction.mnemonic
     if name in SCALAR_PRODUCTS:
         return SCALAR_PRODUCTS[name]
-    shape, lanes = None, WARP_THREADS
+    shape = None
+    lanes = WARP_THREADS
     if name in WARP_PRODUCTS:
         shape = WARP_SHAPE.search(instruction.name)
     elif name in GROUP_PRODUCTS:
-        shape, lanes = GROUP_SHAPE.search(instruction.name), WARPGROUP_LANES
+        shape = GROUP_SHAPE.search(instruction.name)
+        lanes = WARPGROUP_LANES
     return int(shape[1]) * int(shape[2]) * int(shape[3]) // lanes if shape else 0
 
 
@@ -264,7 +266,8 @@ def _asks_one_bank(instruction: MachineInstruction) -> bool:
 
 def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
     """Returns one warp's cycles alone: stall counts, exposed load latencies, 40 per barrier of a block."""
-    now, ready = 0.0, dict.fromkeys(range(6), 0.0)
+    now = 0.0
+    ready = dict.fromkeys(range(6), 0.0)
     start, end = main_loop(kernel) or (0, 0)
     spent: dict[int, float] = {}  # by index of the instruction
     # the second iteration of the main loop counts: prefetched loads are done
@@ -307,7 +310,8 @@ def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -
 
 
 def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float], capability: int) -> float:
-    name, width = instruction.mnemonic, instruction.words
+    name = instruction.mnemonic
+    width = instruction.words
     if name in SPILLS:
         return gpu.WARP_BYTES * width / gpu.L2_BYTES_PER_CYCLE
     if name in ("LDSM", "STSM"):
@@ -334,9 +338,12 @@ def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | Non
 
 
 def _predicted(problem: Problem, program: KernelProgram, kernels: Iterable[Kernel]) -> PredictedCycles:
-    chip, multiprocessors = chip_of(program.chip), USUAL_MULTIPROCESSORS.get(program.chip, 1)
+    chip = chip_of(program.chip)
+    multiprocessors = USUAL_MULTIPROCESSORS.get(program.chip, 1)
     kernel_of = {each.name: each for each in kernels}
-    cycles, most, parts = gpu.LAUNCH * (len(program.launches) - 1), 0.0, None
+    cycles = gpu.LAUNCH * (len(program.launches) - 1)
+    most = 0.0
+    parts = None
     for launch, accesses in zip(program.launches, program_accesses(program), strict=True):
         kernel = kernel_of[launch.kernel]
         work = _work(problem, program, launch, kernel)
@@ -353,7 +360,8 @@ def _predicted(problem: Problem, program: KernelProgram, kernels: Iterable[Kerne
         )
         cycles += counts.cycles(work, multiprocessors)
         if counts.multiply_adds > most:
-            most, parts = counts.multiply_adds, counts.parts(work, work.together(multiprocessors))
+            most = counts.multiply_adds
+            parts = counts.parts(work, work.together(multiprocessors))
     return PredictedCycles(cycles, parts)
 
 
@@ -366,7 +374,8 @@ def _sums(problem: Problem, launch: Launch, work: BlockWork) -> float:
 def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel) -> BlockWork:
     _, n, k = problem.sizes
     elements = problem.rows * n
-    blocks, tiles = math.prod(launch.grid), launch.tiles_of((0, 0, 0))
+    blocks = math.prod(launch.grid)
+    tiles = launch.tiles_of((0, 0, 0))
     copies_only = WARPGROUP_LANES if any(each.mnemonic == HANDED_OVER for each in kernel.code) else 0
     resident = [each.blocks_per_multiprocessor for each in program.resources if each.kernel == launch.kernel]
     return BlockWork(

@@ -271,7 +271,8 @@ def _tiles_of_batch(
     problem: Problem, written: Mask, launch: Launch, ran: tuple[Block, ...], cluster: Block
 ) -> tuple[Tile, ...]:
     x, y, z = launch.grid
-    m, slices = problem.sizes[0], z // problem.batch
+    m = problem.sizes[0]
+    slices = z // problem.batch
     tiles: list[Tile] = []
     for matrix, part in enumerate(written.reshape(problem.batch, m, -1)):
         # all slices of K compute the same tiles: those of the first slice are counted

@@ -364,7 +364,8 @@ def _require_known(strategy: str, entry: Any, shipped: dict[str, Any], name: str
             error = unknown_value(f"{name}: strategies", strategy, shipped)
             raise UsageError(f"{error.message}, or a new one with {NEEDED}", error.hint)
         return
-    known, own = shipped[strategy].get("knobs", {}), entry.get("knobs", {})
+    known = shipped[strategy].get("knobs", {})
+    own = entry.get("knobs", {})
     if TEMPLATE in entry or not isinstance(own, dict):
         return
     for knob in own:

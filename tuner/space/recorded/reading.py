@@ -145,7 +145,8 @@ def _time_s(one: Result, unit_s: float) -> float | None:
     name = TIME if TIME in measured else next(iter(one.get("objectives") or ()), TIME)
     if name not in measured:
         return None
-    value, unit = measured[name]["value"], measured[name].get("unit") or ""
+    value = measured[name]["value"]
+    unit = measured[name].get("unit") or ""
     if unit not in UNITS_S or (name != TIME and not unit):
         allowed = ", ".join(filter(None, UNITS_S))
         raise UsageError(f"objective {name!r}: found unit {quoted(unit)}, allowed a time: {allowed}")

@@ -186,7 +186,8 @@ class RecordedTime:
     def __post_init__(self) -> None:
         if not self.samples_s:
             return
-        least_s, most_s = min(self.samples_s), max(self.samples_s)
+        least_s = min(self.samples_s)
+        most_s = max(self.samples_s)
         if not least_s / UNLIKE < self.time_s < most_s * UNLIKE:
             raise UsageError(
                 f"time: {self.time_s:g} s does not fit samples of {least_s:g} to {most_s:g} s: "

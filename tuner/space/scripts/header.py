@@ -154,7 +154,7 @@ def script_with_header(
     ``mlir-opt`` does not have. ``script_file`` and ``source_file``: the names of the script and of the
     payload in the header's command.
     """
-    lines = [*_header_lines(provenance), *[f"Stock mlir-opt lacks {', '.join(ops)}."] * bool(ops)]
+    lines = [*_header_lines(provenance), *([f"Stock mlir-opt lacks {', '.join(ops)}."] if ops else [])]
     comments = [_comment(f"// {_one_line(line)}") for line in lines]
     command = _one_line(run_command(script_file, source_file, is_stock=not ops))
     return "\n".join([*comments, RUN, _comment(CONTINUED + command, " \\"), without_header(script)])
@@ -276,21 +276,22 @@ def without_header(text: str) -> str:
 
 def _header_lines(provenance: ScriptProvenance) -> tuple[str, ...]:
     """Returns the lines for people but for the command: the problem and its time, the origin, conditions."""
-    threads = f"{provenance.threads} thread{'s' * (provenance.threads != 1)}"
+    threads = "1 thread" if provenance.threads == 1 else f"{provenance.threads} threads"
     knobs = ", ".join(f"{name}={value}" for name, value in provenance.knobs)
     conditions = (
         *_operands(provenance),
-        *[f"Needs {', '.join(provenance.needs)}."] * bool(provenance.needs),
-        *[f"Reliable: {provenance.reliability.answer}."] * (provenance.median_s is not None),
+        *([f"Needs {', '.join(provenance.needs)}."] if provenance.needs else []),
+        *([f"Reliable: {provenance.reliability.answer}."] if provenance.median_s is not None else []),
     )
     where = f"{provenance.target}, {threads}, {provenance.machine}"
     by = f"by tuner {provenance.tuner} ({provenance.mlir}) on {provenance.date}:"
-    script, trial = f"{provenance.strategy}({knobs})", f"trial {provenance.trial} of run {provenance.run}"
+    script = f"{provenance.strategy}({knobs})"
+    trial = f"trial {provenance.trial} of run {provenance.run}"
     what = f"{_time_text(provenance)}; {_baseline_text(provenance)}"
     return (
         f"{provenance.problem.key} on {where}: {provenance.untuned or what}",
         f"Chosen {by} {script}" if provenance.untuned else f"Tuned {by} {trial}, {script}",
-        *[" ".join(conditions)] * bool(conditions),
+        *([" ".join(conditions)] if conditions else []),
     )
 
 
@@ -305,7 +306,7 @@ def _operands(provenance: ScriptProvenance) -> list[str]:
         text += where.get(align, "")
     if provenance.problem.cache != WARM:
         text += f"; caches {provenance.problem.cache}"
-    sensitive = [f"Sensitive to alignment: {provenance.sensitive}."] * bool(provenance.sensitive)
+    sensitive = [f"Sensitive to alignment: {provenance.sensitive}."] if provenance.sensitive else []
     return [f"Operands {text}.", *sensitive]
 
 

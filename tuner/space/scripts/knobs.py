@@ -89,7 +89,8 @@ def _integers(given: dict[str, int], where: str) -> list[int]:
     for key in ("step", "divisible_by", "divides"):
         if given.get(key, 1) < 1:
             raise UsageError(f"{where}: options.{key}: found {given[key]}, allowed 1 or more")
-    low, high = given.get("min", 1), given.get("max", given.get("divides"))
+    low = given.get("min", 1)
+    high = given.get("max", given.get("divides"))
     if high is None:
         raise UsageError(f"{where}: options: the key max is missing")
     factor = given.get("divisible_by", 1)
@@ -242,7 +243,8 @@ def _tunable_op(op: ir.Operation, name: str, place: str) -> TunableOp:
         chosen = None if region is None else int(region.value)
         return TunableOp(name, place, "selected_region_attr", regions, chosen, runs_where)
     what = f"{place}: knob {name!r}"
-    options, selected = op.attributes["options"], op.attributes.get("selected")
+    options = op.attributes["options"]
+    selected = op.attributes.get("selected")
     if selected is not None and isinstance(options, ir.DictAttr) and not len(options):
         options = ir.ArrayAttr.get([selected])  # an empty dictionary describes no options
     read = read_options(options, what)
@@ -275,4 +277,4 @@ def _check_types(op: ir.Operation, options: tuple[Option, ...], what: str) -> No
 
 def _short(tunable: TunableOp) -> str:
     values = [str(option.value) for option in tunable.options]
-    return ", ".join(values[:8] + ["..."] * (len(values) > 8))
+    return ", ".join(values[:8] + (["..."] if len(values) > 8 else []))

@@ -12,7 +12,9 @@ from tuner.core.interfaces import Partition
 from tuner.core.problem import BATCH_MATMUL, MATMUL, OF_BATCHES, Problem
 from tuner.payload.cpu import has_epilogue, maps_attribute, tensor_type
 
-ANY, PARAM, VALUE = "!transform.any_op", "!transform.param<i64>", "!transform.any_value"
+ANY = "!transform.any_op"
+PARAM = "!transform.param<i64>"
+VALUE = "!transform.any_value"
 LINALG = {MATMUL: "linalg.matmul", BATCH_MATMUL: "linalg.batch_matmul"}
 # Floats of equal width, which no matcher tells from one another: bf16 and f16.
 AMBIGUOUS = tuple(
@@ -64,9 +66,11 @@ def matcher(name: str, contraction: MatchedContraction) -> str:
     The op must be of the contraction's name and layout already.
     """
     inputs = number_type(contraction.dtype)
-    input_bits, output_bits = inputs.bits, number_type(inputs.sums).bits
+    input_bits = inputs.bits
+    output_bits = number_type(inputs.sums).bits
     ending = "f" if inputs.is_float else "i"
-    multiply, add = f"arith.mul{ending}", f"arith.add{ending}"
+    multiply = f"arith.mul{ending}"
+    add = f"arith.add{ending}"
     bitwidth = "transform.match.structured.elemental_bitwidth"
     lines = [f'      transform.match.structured.body %s {{contraction = ["{multiply}", "{add}"]}} : {ANY}']
     for axis, extent in enumerate(contraction.extents):
@@ -129,11 +133,14 @@ def guard(problem: Problem, partition: Partition, has_second_kernel: bool = Fals
     wanted_a = f"transposed {a}" if problem.layout == "tn" else a
     wanted_b = f"transposed {b}" if problem.layout == "nt" else b
     wanted = f"this schedule is for one linalg.matmul, {wanted_a} * {wanted_b} to {c}"
-    ops, expected, number = '["linalg.matmul"]', "", "%one"
+    ops = '["linalg.matmul"]'
+    expected = ""
+    number = "%one"
     alone = "this schedule is for a function with one linalg.matmul"
     if has_epilogue(problem) and not has_second_kernel:
         alone += f" and one linalg.generic ({problem.epilogue} to {problem.result_dtype})"
-        ops, number = '["linalg.matmul", "linalg.generic"]', "%two"
+        ops = '["linalg.matmul", "linalg.generic"]'
+        number = "%two"
         expected = "    %two = transform.param.constant 2 : i64 -> !size\n"
     return f"""  // Finds the matmul that the steps are for; where a payload has none, its line says so.
   transform.named_sequence @{guard_name(partition)}(%root: !op {{transform.readonly}}) -> !op {{

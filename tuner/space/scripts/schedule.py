@@ -184,7 +184,8 @@ class _Reader:
     def _literal(self, op: ir.Operation) -> str | None:
         if op.name == "smt.int.constant":  # the attribute is read as unsigned two's complement
             constant = op.attributes["value"]
-            number, bits = int(constant.value), int(constant.type.width)
+            number = int(constant.value)
+            bits = int(constant.type.width)
             return _literal(number - 2**bits if number >= 2 ** (bits - 1) else number)
         if op.name == "smt.constant":
             return "(1 == 1)" if op.attributes["value"].value else "(1 == 0)"

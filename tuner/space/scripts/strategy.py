@@ -167,7 +167,8 @@ class Binder:
 
 
 def _join(parts: Iterator[str]) -> str:
-    body, size = [], 0
+    body = []
+    size = 0
     for part in parts:
         body.append(part)
         size += len(part)
@@ -182,7 +183,8 @@ def _multiple(knobs: dict[str, Value]) -> int:
     Knobs of AMX strategies count accumulator tiles of 16 x 16, those of other strategies rows and columns.
     """
     axis = "n" if knobs.get("split") == "n" else "m"
-    knob, tiles = knobs.get(f"tile_{axis}"), knobs.get(f"tiles_{axis}")
+    knob = knobs.get(f"tile_{axis}")
+    tiles = knobs.get(f"tiles_{axis}")
     if isinstance(tiles, int):
         return AMX_TILE * tiles
     return knob if isinstance(knob, int) else 1

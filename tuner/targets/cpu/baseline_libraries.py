@@ -68,9 +68,16 @@ def imported_openvino() -> Any:
     return openvino
 
 
-OPENBLAS, MKL, BLIS, ONEDNN, ONEDNN_TORCH = ("openblas", "mkl", "blis", "onednn", "onednn-torch")
+OPENBLAS = "openblas"
+MKL = "mkl"
+BLIS = "blis"
+ONEDNN = "onednn"
+ONEDNN_TORCH = "onednn-torch"
 # of quantized matmuls
-ONNXRUNTIME, OPENVINO, ZENTORCH, TORCH_INT4PACK = ("onnxruntime", "openvino", "zentorch", "torch-int4pack")
+ONNXRUNTIME = "onnxruntime"
+OPENVINO = "openvino"
+ZENTORCH = "zentorch"
+TORCH_INT4PACK = "torch-int4pack"
 BEST = "best"  # the fastest of those that are installed and can compute the problem
 DEFAULT = ""  # the choice where the user makes none
 MKL_NAMES = ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so")

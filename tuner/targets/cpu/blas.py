@@ -28,7 +28,10 @@ from tuner.targets.cpu.baseline_libraries import BLIS, LIBRARIES, MKL, load_libr
 
 Argument = tuple[int | float | str, str]  # (constant, or the name of an SSA value; MLIR type)
 POINTER = "!llvm.ptr"
-A, B, C = ("%a", POINTER), ("%b", POINTER), ("%c", POINTER)  # operands of the function
+# operands of the function
+A = ("%a", POINTER)
+B = ("%b", POINTER)
+C = ("%c", POINTER)
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,10 @@ def calling_module(*calls: LibraryCall) -> str:
 """
 
 
-ROW_MAJOR, NO_TRANS, TRANS = 101, 111, 112  # cblas.h
+# cblas.h
+ROW_MAJOR = 101
+NO_TRANS = 111
+TRANS = 112
 GEMM = {"f32": "sgemm", "f64": "dgemm", "bf16": "gemm_bf16bf16f32"}  # without the prefix cblas_
 GEMV = {"f32": "sgemv", "f64": "dgemv"}
 # "sgemm" -> (address of the function, MLIR type of its integers); raises TunerError where there is none
@@ -79,7 +85,9 @@ Find = Callable[[str], tuple[int, str]]
 def cblas_call(problem: Problem, find: Find) -> LibraryCall:
     """Returns the call of a matmul of f32, f64 or bf16 by cblas; one row by gemv (not tn, bf16)."""
     scalar = "f64" if problem.dtype == "f64" else "f32"
-    one, zero, order = (1.0, scalar), (0.0, scalar), (ROW_MAJOR, "i32")
+    one = (1.0, scalar)
+    zero = (0.0, scalar)
+    order = (ROW_MAJOR, "i32")
     m, n, k = problem.sizes
     if is_vector(problem):  # a row vector times B is B^T times a column vector
         address, i = find(GEMV[problem.dtype])
@@ -249,7 +257,9 @@ def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCod
 
 # MKL, of the wheel ``mkl`` or of the system.
 
-INTEL, SEQUENTIAL = 0, 1  # mkl_service.h: threads by libiomp5, or none
+# mkl_service.h: threads by libiomp5, or none
+INTEL = 0
+SEQUENTIAL = 1
 MAPS = Path("/proc/self/maps")
 KERNELS = re.compile(r"/libmkl_(?!vml_|core|rt|intel|sequential|gnu)(\w+)\.so")
 Symbols = tuple[tuple[str, str], ...]  # name of a function, with {} for the operation; type of integers
@@ -280,7 +290,8 @@ def mkl_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode
     version = MklVersion()
     library.MKL_Get_Version(ctypes.byref(version))
     # the first call of a function loads MKL's library of kernels
-    zero, one = ctypes.c_float(0.0), ctypes.byref(ctypes.c_float(1.0))
+    zero = ctypes.c_float(0.0)
+    one = ctypes.byref(ctypes.c_float(1.0))
     library.cblas_sgemm(ROW_MAJOR, NO_TRANS, NO_TRANS, 1, 1, 1, zero, one, 1, one, 1, zero, one, 1)
     loaded = KERNELS.search(MAPS.read_text())
     kernels = loaded[1] if loaded else "unknown kernels"

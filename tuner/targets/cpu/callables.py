@@ -97,7 +97,8 @@ class CpuCallable(LoadedCode):
             True
         """
         require_inputs(self.problem, len(inputs))
-        expected, output = expected_inputs(self.problem), expected_output(self.problem)
+        expected = expected_inputs(self.problem)
+        output = expected_output(self.problem)
         for array, each in zip(inputs, expected, strict=True):
             require_array(each, array)
         result = placed_empty(output[1], output[2]) if out is None else out

@@ -49,7 +49,9 @@ from tuner.targets.cpu.timing_checks import (
 
 DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows; more where special numbers need them
 # The first, and those with special numbers, are drawn always; each second one has flipped signs.
-UNEVEN_DRAW, UNEVEN_EVERY = 2, 4  # draws in which no two operands lie at the same offset in a page
+# draws in which no two operands lie at the same offset in a page
+UNEVEN_DRAW = 2
+UNEVEN_EVERY = 4
 VERIFY_S = 0.03
 KEPT_ARRAYS = 16  # of fusions: a program's fusions are tuned in any order
 KEPT_BYTES = 2**28  # of their operands: above, all are dropped before others are allocated
@@ -74,7 +76,8 @@ class LoadedKernel:
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
         """Returns the calls, one per thread partition, that run the kernel on the arrays A, B[, bias], C."""
         operands, items = zip(*((array.ctypes.data, array.itemsize) for array in arrays), strict=True)
-        packed, calls = [], []
+        packed = []
+        calls = []
         for partition in self.partitions:
             offsets = element_offsets(problem, partition)
             starts = (
@@ -105,7 +108,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
         """Raises CandidateError(LOAD), also for too many partitions, and instructions missing here."""
-        code, partitions = artifact.host_code, artifact.partitions
+        code = artifact.host_code
+        partitions = artifact.partitions
         is_text = isinstance(problem, TextProblem)
         threads = threads_in(code) if is_text else len(partitions)
         if threads > self._threads:
@@ -123,14 +127,16 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Returns the worst verdict of several draws; an access outside of operands ends the process."""
         assert isinstance(loaded, LoadedKernel)
-        arrays, team = self._arrays_of(problem, rng), self._thread_team()
+        arrays = self._arrays_of(problem, rng)
+        team = self._thread_team()
         prepared: dict[bool, PartitionCalls] = {}  # by whether the arrays lie before pages that fault
         worst = Verdict(0.0, 0)
         give_up = time.perf_counter() + VERIFY_S
         for draw in range(max(DRAWS, arrays.special_draws + 1)):
             if draw > arrays.special_draws and time.perf_counter() > give_up:
                 break
-            is_new, is_uneven = draw % 2 == 0, draw % UNEVEN_EVERY == UNEVEN_DRAW
+            is_new = draw % 2 == 0
+            is_uneven = draw % UNEVEN_EVERY == UNEVEN_DRAW
             with arrays.unevenly_placed(rng) if is_uneven else arrays.guarded(at_end=is_new):
                 if is_new:
                     arrays.fill(rng)
@@ -158,7 +164,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         if effort.has_extremes:
             self.verify_on_extremes(problem, (loaded,), rng)
         watch = self._host_watch()
-        before, reference_kernel = watch.read(), watch.sample_reference()
+        before = watch.read()
+        reference_kernel = watch.sample_reference()
         measurement = timing.measure_by(self._stopwatch(problem, loaded, rng), effort, rng)
         host = watch.conditions(before, watch.read(), (*reference_kernel, *watch.sample_reference()))
         self._require_possible(problem, loaded, measurement, rng)
@@ -173,7 +180,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         baselines = [one for one in loaded if isinstance(one, InterleavedBaseline)]
         processes = [one.process for one in baselines]
         stopwatches = tuple(self._stopwatch(problem, one, rng, index) for index, one in enumerate(loaded))
-        before, waited_s = watch.read(*processes), sum(one.waited_s for one in baselines)
+        before = watch.read(*processes)
+        waited_s = sum(one.waited_s for one in baselines)
         surrounding_s = watch.sample_reference()
         # two kernels of fixed work, timed in each round: multiply-adds in registers, which drift with the
         # clock, and a product of small packed panels, which is slower when the host is (see
@@ -184,7 +192,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         )
         *times, reference_kernel, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
         surrounding_s += watch.sample_reference()
-        after, waited_s = watch.read(*processes), sum(one.waited_s for one in baselines) - waited_s
+        after = watch.read(*processes)
+        waited_s = sum(one.waited_s for one in baselines) - waited_s
         # a baseline's process sleeps between its samples on purpose
         after = replace(after, waited_s=after.waited_s - waited_s)
         host = watch.conditions(
@@ -213,7 +222,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         if not kernels or not timing_checks.fits(problem):
             return {}
         chosen = timing_checks.fastest({index: times[index] for index in kernels})
-        arrays, team = self._arrays_of(problem, rng), self._thread_team()
+        arrays = self._arrays_of(problem, rng)
+        team = self._thread_team()
         arrays.fill(rng)
         placed = timing_checks.PlacedOperands(problem, arrays.operands)
         return {
@@ -227,7 +237,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self, problem: Problem, loaded: tuple[object, ...], rng: np.random.Generator
     ) -> None:
         """Verifies kernels on numbers that ``verify`` does not draw; raises GroupMemberError."""
-        arrays, team = self._arrays_of(problem, rng), self._thread_team()
+        arrays = self._arrays_of(problem, rng)
+        team = self._thread_team()
         for _ in range(EXTREME_DRAWS):
             with arrays.unevenly_placed(rng):
                 arrays.fill_with_extremes(rng)
@@ -285,7 +296,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     ) -> None:
         """Refuses a time that no such processor reaches; above the known peak, verifies and times again."""
         if self._peak is None:
-            team, machine = self._thread_team(), self._described_machine()
+            team = self._thread_team()
+            machine = self._described_machine()
             self._peak = ProcessorPeak(
                 machine, self._threads, lambda dtype: flop_per_s(team, dtype, machine, PROBE_SAMPLES)
             )

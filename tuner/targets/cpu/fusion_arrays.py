@@ -54,7 +54,8 @@ class StridedArray:
         """Returns how many bytes outside of the view have changed since the array was filled."""
         stray = self.guard_bytes()
         if self._has_gaps:
-            was, now = self._before.view(np.uint8), self._without_view().view(np.uint8)
+            was = self._before.view(np.uint8)
+            now = self._without_view().view(np.uint8)
             stray += int(np.count_nonzero(was != now))
         return stray
 
@@ -85,7 +86,9 @@ MARKS = 256  # random places of marked elements, used cyclically; a power of two
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 SOME_ELEMENTS = 2**14  # compared by ``compare_some_rows``
 OTHER_BYTES = 64  # that a kernel never reads
-MARK, MARK_BYTES = 0x7FFF, 2  # what ``ThreadTeam.watch`` writes into an element: of floats a NaN
+# what ``ThreadTeam.watch`` writes into an element: of floats a NaN
+MARK = 0x7FFF
+MARK_BYTES = 2
 
 Packings = tuple[WeightPacking | None, ...]
 
@@ -117,7 +120,8 @@ class FusionArrays:
         """
         blocks = self._packed(packings)
         weights = tuple(array for block in blocks for array in block)
-        calls, keeps = [], []
+        calls = []
+        keeps = []
         for thread in range(threads):
             share = (thread, threads) if threads > 1 else ()
             arguments = tuple(PackedArguments(*self._addresses(block), *share) for block in blocks)
@@ -184,7 +188,8 @@ class FusionArrays:
         places = self._number_places
         chosen = rng.integers(len(places), size=MARKS)
         for number, (output, index) in enumerate(places):
-            array, marks = self._outputs[output], np.flatnonzero(chosen == number)
+            array = self._outputs[output]
+            marks = np.flatnonzero(chosen == number)
             view = np.atleast_1d(array.view)  # numpy finds no elements of a scalar by their indices
             elements = np.unravel_index(rng.choice(index, len(marks)), view.shape)
             offsets = sum(at * step for at, step in zip(elements, view.strides, strict=True))
@@ -204,7 +209,8 @@ class FusionArrays:
         stray = sum(each.stray_bytes() for each in self._outputs)
         if stray:
             raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of its outputs")
-        worst, elements = 0.0, 0
+        worst = 0.0
+        elements = 0
         for output, (array, expected) in enumerate(zip(self._outputs, self._draw_now.expected, strict=True)):
             worst = max(worst, _require_equal(f"output {output}", expected, array.view))
             elements += array.view.size
@@ -258,7 +264,8 @@ class FusionArrays:
     def _packed(self, packings: Packings) -> list[tuple[Array, ...]]:
         if packings not in self._blocks:
             first = self._laid_out(packings)
-            weight_bytes, copies = sum(each.nbytes for each in first), 1
+            weight_bytes = sum(each.nbytes for each in first)
+            copies = 1
             if 0 < weight_bytes < self._evicting_bytes:  # else one copy is evicted anyway, or caches are warm
                 others = -(-self._evicting_bytes // weight_bytes)
                 copies = min(COPIES_LIMIT, 1 << others.bit_length())  # a power of two
@@ -315,7 +322,8 @@ def _can_be_marked(expected: npt.NDArray[np.float64], view: Array) -> npt.NDArra
         return finite & is_other
     can = np.zeros(view.shape, np.bool_)
     if view.ndim and view.strides[-1] == 1:
-        first, second = numbers[..., :-1], numbers[..., 1:]
+        first = numbers[..., :-1]
+        second = numbers[..., 1:]
         # as bytes, the mark is -1 and the greatest number; a result may be off by one
         can[..., :-1] = (np.abs(first + 1) > 1) | (second < np.iinfo(np.int8).max - 1)
     return can

@@ -23,8 +23,14 @@ from tuner.targets.cpu.baseline_libraries import LIBRARIES, ONEDNN, load_library
 
 VERSION = 3  # of the interface; 2 passes structures by value
 # dnnl_types.h
-CPU, IN_ORDER, IMPLEMENTATION = 1, 1, 8  # dnnl_cpu, dnnl_stream_in_order, dnnl_query_impl_info_str
-SOURCE, WEIGHTS, DESTINATION = 1, 33, 17  # DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST
+# dnnl_cpu, dnnl_stream_in_order, dnnl_query_impl_info_str
+CPU = 1
+IN_ORDER = 1
+IMPLEMENTATION = 8
+# DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST
+SOURCE = 1
+WEIGHTS = 33
+DESTINATION = 17
 TYPES = ("", "f16", "bf16", "f32", "i32", "i8")  # by the numbers of dnnl_data_type_t
 SYCL = 0x200  # dnnl_config.h: DNNL_RUNTIME_SYCL
 STATUSES = {1: "out of memory", 2: "invalid arguments", 3: "unimplemented", 5: "runtime error"}
@@ -81,7 +87,8 @@ class _Matmul:
         b = self._descriptor(problem, (k, n), of_b, stored)
         c = self._descriptor(problem, (m, n), (n, 1), result)
         descriptor = self._created("dnnl_matmul_primitive_desc_create", self._engine, a, b, None, c, None)
-        name, query = ctypes.c_char_p(), library.dnnl_primitive_desc_query
+        name = ctypes.c_char_p()
+        query = library.dnnl_primitive_desc_query
         self._require(query.__name__, query(descriptor, IMPLEMENTATION, 0, ctypes.byref(name)))
         self.implementation = (name.value or b"").decode()  # with its instructions: "brg_matmul:avx512_core"
         self._primitive = self._created("dnnl_primitive_create", descriptor)
@@ -91,7 +98,8 @@ class _Matmul:
         ]
         self._arguments = (DnnlArgument * 3)(*map(DnnlArgument, (SOURCE, WEIGHTS, DESTINATION), memories))
         # once here, where errors are checked: the compiled calls ignore errors
-        run, wait = library.dnnl_primitive_execute, library.dnnl_stream_wait
+        run = library.dnnl_primitive_execute
+        wait = library.dnnl_stream_wait
         self._require(run.__name__, run(self._primitive, self._stream, len(memories), self._arguments))
         self._require(wait.__name__, wait(self._stream))
 
@@ -160,7 +168,8 @@ class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
         self._multiply: Callable[[], object] = partial(multiply, a, b, out=self._output)
         self._shape = (problem.rows, problem.sizes[1])
         result = f", {problem.dtype} result" if type_.is_float and not problem.output else ""
-        version, kernel = TORCH_VERSION.search(torch.__config__.show()), _kernel(torch, self._multiply)
+        version = TORCH_VERSION.search(torch.__config__.show())
+        kernel = _kernel(torch, self._multiply)
         onednn = f"oneDNN {version[1]} {kernel} through " if version and kernel else ""
         self.name = f"{onednn}torch {torch.__version__} (called from Python{result})"
 

@@ -63,7 +63,8 @@ class BaselineOperands:
     def rotated(self, rows: int) -> "BaselineOperands":
         """Returns the operands with the weights' rows, the columns of the result, rotated by ``rows``."""
         points = None if self.zero_points is None else np.roll(self.zero_points, rows, 0)
-        integers, scales = np.roll(self.integers, rows, 0), np.roll(self.scales, rows, 0)
+        integers = np.roll(self.integers, rows, 0)
+        scales = np.roll(self.scales, rows, 0)
         return replace(self, integers=integers, scales=scales, zero_points=points)
 
     @property
@@ -88,7 +89,8 @@ class BaselineOperands:
 def drawn_operands(problem: Problem, rng: np.random.Generator) -> BaselineOperands:
     """Returns random operands of a problem with ``Problem.weights``: Gaussian A, integers of all values."""
     (m, n, k), weights = problem.sizes, WeightFormat.of_text(problem.weights)
-    groups, half = weights.groups(k), 1 << (weights.bits - 1)
+    groups = weights.groups(k)
+    half = 1 << (weights.bits - 1)
     points = rng.integers(-half, half, (n, groups), np.int8) if weights.has_zero_points else None
     return BaselineOperands(
         weights,
@@ -143,7 +145,8 @@ class QuantizedMatmul:
     def require_right(self) -> float:
         """Returns the relative Frobenius error of the worst copy. Raises TunerError where it is too large."""
         expected = self._operands.product(self._built.scales)
-        size, worst = float(np.linalg.norm(expected)), 0.0
+        size = float(np.linalg.norm(expected))
+        worst = 0.0
         for number, result in enumerate(self._built.results()):
             error = float(np.linalg.norm(result - np.roll(expected, number, axis=1))) / size
             allowed = ALLOWED[self._built.rounding]
@@ -176,8 +179,12 @@ Copies = tuple[BaselineOperands, ...]
 # ONNX Runtime: the operator com.microsoft.MatMulNBits, a node for each copy.
 # https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits
 
-F32_PRODUCTS, I8_PRODUCTS = 0, 4  # accuracy_level
-ONNX_OPSET, ONNX_IR, QUIET = 17, 8, 3
+# accuracy_level
+F32_PRODUCTS = 0
+I8_PRODUCTS = 4
+ONNX_OPSET = 17
+ONNX_IR = 8
+QUIET = 3
 
 
 def _onnxruntime(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
@@ -185,12 +192,14 @@ def _onnxruntime(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
 
     level = I8_PRODUCTS if copies[0].weights.activations else F32_PRODUCTS
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
     options.log_severity_level = QUIET
     model = _onnx_model(problem, copies, level)
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     binding = session.io_binding()
-    a, shape = placed_copy(copies[0].a.astype(np.float32)), problem.c_shape
+    a = placed_copy(copies[0].a.astype(np.float32))
+    shape = problem.c_shape
     binding.bind_cpu_input("a", a)
     results = tuple(np.zeros(shape, np.float32) for _ in copies)
     for number, result in enumerate(results):
@@ -210,7 +219,9 @@ def _onnx_model(problem: Problem, copies: Copies, level: int) -> bytes:
 
     (m, n, k), weights = problem.sizes, copies[0].weights
     of_floats = onnx.TensorProto.FLOAT
-    nodes, constants, outputs = [], [], []
+    nodes = []
+    constants = []
+    outputs = []
     for number, each in enumerate(copies):
         integers, points = each.unsigned
         blocks = integers.reshape(n, -1, weights.group)
@@ -331,7 +342,8 @@ def _torch_int4pack(problem: Problem, copies: Copies, threads: int) -> BuiltMatm
         of_rows = [(_tensor(each.integers), _bf16(each.scales.reshape(-1))) for each in copies]
         multiply = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - the only name it has
         return _by_torch(problem, copies, name.format("int8pack"), multiply, of_rows)
-    group, packed = copies[0].weights.group, []
+    group = copies[0].weights.group
+    packed = []
     for each in copies:
         integers = _tensor(each.unsigned[0].astype(np.int32))
         scales = _bf16(each.scales)
@@ -348,7 +360,8 @@ def _zentorch(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
 
     import_module(ZENTORCH)  # adds operators; in no extra, as each release needs one release of torch
     torch.set_num_threads(threads)
-    operators, weights = torch.ops.zentorch, copies[0].weights
+    operators = torch.ops.zentorch
+    weights = copies[0].weights
     number = version(ZENTORCH)
     if weights.bits == 8:
         # not by its prepack, whose results of k = 4096 and more are wrong in 2.13.0.2
@@ -400,7 +413,11 @@ def _by_torch(
     is_rounded = not is_scale_exact and weights.scale_dtype != "bf16"
     rounded = copies[0].scales.astype(BFLOAT16) if is_rounded else None
     return BuiltMatmul(
-        name + ", bf16 scales" * is_rounded, "i8" if weights.activations else "bf16", run, results, rounded
+        name + (", bf16 scales" if is_rounded else ""),
+        "i8" if weights.activations else "bf16",
+        run,
+        results,
+        rounded,
     )
 
 

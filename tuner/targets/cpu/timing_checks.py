@@ -42,7 +42,8 @@ KERNELS = 4  # of the fastest ones
 NEAR = 1.05  # times the fastest: one of these is selected
 BYTES_LIMIT = 1 << 30  # of all copies of the operands
 SHARE = 1 / 6  # of a kernel's time budget, for each offset
-MIN_SAMPLES, MAX_SAMPLES = 9, 30
+MIN_SAMPLES = 9
+MAX_SAMPLES = 30
 
 
 def fastest(times: Mapping[int, Measurement]) -> tuple[int, ...]:
@@ -151,13 +152,20 @@ LIBC = ctypes.CDLL(None)
 DEFAULT = ctypes.c_void_p(-1)  # FE_DFL_ENV of <fenv.h>
 HAS_CONTROL_WORDS = platform.machine() == "x86_64"
 # fenv_t of glibc on x86-64: 28 bytes of fnstenv, which begin with the control word, then MXCSR
-FENV_BYTES, X87_BYTES, MXCSR_AT, MXCSR_FLAGS = 32, 2, 28, 0x3F
+FENV_BYTES = 32
+X87_BYTES = 2
+MXCSR_AT = 28
+MXCSR_FLAGS = 0x3F
 FEGETENV = LIBC.fegetenv
 FEGETENV.argtypes = (ctypes.c_void_p,)
 ENVIRONMENT = ctypes.create_string_buffer(FENV_BYTES)
 ENVIRONMENT_ADDRESS = ctypes.addressof(ENVIRONMENT)
-ONE, LEAST = 1.0, 2.0**-1074  # names, so that the products are not computed when the file is compiled
-A_QUARTER, THREE_QUARTERS = 2.0**-54, 3 * 2.0**-54  # of the step from 1.0 to the next number
+# names, so that the products are not computed when the file is compiled
+ONE = 1.0
+LEAST = 2.0**-1074
+# of the step from 1.0 to the next number
+A_QUARTER = 2.0**-54
+THREE_QUARTERS = 3 * 2.0**-54
 
 
 @contextlib.contextmanager
@@ -267,7 +275,8 @@ class TimingChecks:
             skipped = self._team.watch(self._prepared.calls, times, marks)
             self._last_s = self._clock() - start
             return skipped
-        skipped, self._last_s = 0, 0.0
+        skipped = 0
+        self._last_s = 0.0
         for call in range(times):
             run = self._team.once(self._prepared.calls, marks[call % len(marks)][None])
             self._evict()

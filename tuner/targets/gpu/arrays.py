@@ -41,7 +41,9 @@ def allocating(what: str, size_bytes: int, stage: Stage) -> Iterator[None]:
         raise CandidateError(stage, f"{needed}: {OUT_OF_MEMORY}") from error
 
 
-NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type; all bytes are equal
+# in every floating-point type; all bytes are equal
+NAN = 0xFFFFFFFF
+NUMBER = 0x3F3F3F3F
 SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 bytes
 
 

@@ -19,7 +19,8 @@ BASELINE_TIMEOUT_S = 180.0
 def time_cublas_in_child(problem: Problem, effort: Effort, seed: int) -> Baseline:
     """Times cuBLAS on a problem in a separate process, as ``time_cublas_here`` does. Raises TunerError."""
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
-    work, memory_bytes = partial(time_cublas_here, problem, effort, seed), child_memory_bytes(problem)
+    work = partial(time_cublas_here, problem, effort, seed)
+    memory_bytes = child_memory_bytes(problem)
     environment = gpu_library_environment()
     return call_in_child("baseline", work, timeout_s, memory_bytes, environment, is_named=False)
 

@@ -22,9 +22,12 @@ def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
     if x_count * y_count <= limit:
         columns = list(itertools.product(range(x_count), range(y_count)))
     else:
-        x_ends, y_ends = (0, x_count - 1), (0, y_count - 1)
-        x_middle, y_middle = x_count // 2, y_count // 2
-        x_next, y_next = min(x_middle + 1, x_count - 1), min(y_middle + 1, y_count - 1)
+        x_ends = (0, x_count - 1)
+        y_ends = (0, y_count - 1)
+        x_middle = x_count // 2
+        y_middle = y_count // 2
+        x_next = min(x_middle + 1, x_count - 1)
+        y_next = min(y_middle + 1, y_count - 1)
         by_priority = [
             *itertools.product(x_ends, y_ends),  # corners
             (x_middle, y_middle),
@@ -103,7 +106,8 @@ def _extent(written: Mask, count: int, cluster: int) -> int:
     # The tile height: of the heights at which ``count`` tiles cover the rows (up to ``cluster - 1`` tiles are
     # beyond C), the one that divides most borders of written rows; the largest of equals.
     size = written.shape[0]
-    least, fewest = -(-size // count), count - cluster + 1
+    least = -(-size // count)
+    fewest = count - cluster + 1
     most = size if fewest <= 1 else -(-size // (fewest - 1)) - 1
     cuts = np.flatnonzero((written[1:] != written[:-1]).any(axis=1)) + 1
     # largest first: max() returns the first of equal extents

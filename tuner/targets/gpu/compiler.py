@@ -237,7 +237,8 @@ class Ptxas:
 
     def _run(self, ptx: str, chip: Chip, timeout_s: float) -> tuple[bytes, tuple[KernelReport, ...]]:
         with tempfile.TemporaryDirectory() as folder:
-            source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+            source = Path(folder, "kernel.ptx")
+            result = Path(folder, "kernel.cubin")
             source.write_text(ptx)
             result.touch()  # raises on a full disk: ptxas would report it as the candidate's error
             arguments = ["-v", "-O3", f"-arch={chip.name}", str(source), "-o", str(result)]

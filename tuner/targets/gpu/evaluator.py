@@ -220,10 +220,12 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
-            arrays, gpu = self._arrays_of(problem, rng), self._opened()
+            arrays = self._arrays_of(problem, rng)
+            gpu = self._opened()
             arrays.poison()
             before = gpu.read_sensors()
-            work, watch = loaded.work(arrays.addresses), _watch(loaded, arrays, rng)
+            work = loaded.work(arrays.addresses)
+            watch = _watch(loaded, arrays, rng)
             measurement = self._timer_of(gpu).measure(work, effort, rng, watch)
             conditions = gpu.conditions_since(before)
             arrays.verify_run(work, rng)
@@ -239,7 +241,8 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         """Times the loaded programs interleaved; reads the GPU's sensors between rounds of samples."""
         programs = [one for one in loaded if isinstance(one, LoadedKernels | LoadedCublas)]
         with failing_as(Stage.MEASURE):
-            arrays, gpu = self._arrays_of(problem, rng), self._opened()
+            arrays = self._arrays_of(problem, rng)
+            gpu = self._opened()
             arrays.fill(rng)  # in a new process, which has verified nothing, the arrays are still empty
             works = tuple(program.work(arrays.addresses) for program in programs)
             between: list[GpuState] = []

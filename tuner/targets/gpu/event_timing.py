@@ -160,12 +160,14 @@ class GraphStopwatch:
         if self._runs:
             with contextlib.suppress(DeviceError):  # of a context that is lost
                 self._timer.device.destroy_graph(self._graph)
-        self._runs, self._sample_s = 0, None
+        self._runs = 0
+        self._sample_s = None
 
     def _build(self, runs: int) -> None:
         """Captures ``runs`` runs as a graph; launches the graph once, which uploads it to the GPU."""
         self.close()
-        device, stream = self._timer.device, self._timer.stream
+        device = self._timer.device
+        stream = self._timer.stream
         device.begin_capture(stream)
         try:
             for _ in range(runs):
@@ -174,14 +176,16 @@ class GraphStopwatch:
             with contextlib.suppress(DeviceError):  # a stream that goes on capturing cannot be used otherwise
                 device.destroy_graph(device.end_capture(stream))
             raise
-        self._graph, self._runs = device.end_capture(stream), runs
+        self._graph = device.end_capture(stream)
+        self._runs = runs
         device.launch_graph(self._graph, stream)
         device.synchronize_stream(stream)
 
 
 def warm_up(take: timing.Stopwatch) -> None:
     """Runs a stopwatch's work, run by run, for 0.01 s (WARM_UP_S), at most 1000 times; drops the times."""
-    spent_s, calls = 0.0, 0
+    spent_s = 0.0
+    calls = 0
     while spent_s < WARM_UP_S and calls < 1000:
         spent_s += take(1)
         calls += 1

@@ -49,7 +49,9 @@ def _counted(names: list[str]) -> Mix:
 # Microbenchmarking", 2018.
 
 # Bits of the high word of an instruction.
-STALL_BIT, WRITE_BARRIER_BIT, WAITS_BIT = 41, 46, 52
+STALL_BIT = 41
+WRITE_BARRIER_BIT = 46
+WAITS_BIT = 52
 NO_BARRIER = 7
 LABEL = re.compile(r"^(\.L_x_\d+):")
 FUNCTION = re.compile(r"^\.text\.(\w+):")
