@@ -25,7 +25,6 @@ MAKES_NO_CODE = {
     # outcomes and interfaces
     *("core/errors.py", "core/machine.py", "core/records.py", "core/interfaces.py"),
     "core/progress.py",  # says what a process works on
-    "core/serialization.py",  # keys under which a problem is stored
     "core/typed_arguments.py",  # checks arguments of the Python API
     "mlir/fingerprint.py",
     "runtime/workers/processes.py",  # ends a ptxas that hangs

@@ -12,6 +12,7 @@ import pytest
 from tests.source_files import ROOT
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.processors import AMX_BF16
 from tuner.runtime.cpu import host as tile_permission
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments, loop_text
@@ -71,7 +72,7 @@ def test_a_call_lets_other_threads_run() -> None:
 
 
 # The permission to use AMX tiles is requested where code with tiles is loaded, in whatever process.
-LOOP = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS["bf16"])
+LOOP = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS[AMX_BF16])
 # Prints whether this process may use tiles (ARCH_GET_XCOMP_PERM) before and after it loads a loop of tiles.
 LOADING = f"""
 import ctypes

@@ -88,6 +88,7 @@ USUAL_MULTIPROCESSORS = {
 CLOCK_FLOP = {
     "sm_80": {"f16": 2048, "bf16": 2048, "tf32": 1024, "f32": 128, "f64": 128, "i8": 4096},
     "sm_90": {"f16": 4096, "bf16": 4096, "tf32": 2048, "f32": 256, "f64": 256}
+    | {"tf32x3": 2048 // 3}  # three products for each
     | dict.fromkeys(("i8", "e4m3", "e5m2"), 8192),
 }
 

@@ -45,7 +45,7 @@ def test_all_problems_of_a_file_are_tuned_under_one_budget(tuner: Tuner, shapes:
 
 def test_json_has_the_document_of_each_run(tuner: Tuner, shapes: str) -> None:
     document = tuner.done("tune --shapes", shapes, "--trials", "11", "--json", "--seed", "3").json
-    require_fields(document, group=1, status="done", trials=11, source="shapes.yaml")
+    require_fields(document, campaign=1, status="done", trials=11, source="shapes.yaml")
     first, second = document["problems"]
     require_fields(first, run=1, name="first, again", count=4)
     require_fields(second, run=2, name="", count=1)
