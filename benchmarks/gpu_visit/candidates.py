@@ -28,18 +28,15 @@ DECODE_CANDIDATES = 4
 RANKED_POINTS = 20
 RANKING_SEED = 1  # the GPU check's points are of seed 0
 # f32, the most promising first: products in rows, and where A has k innermost its transposition. 16 rows and
-# 8 columns of a thread read the fewest registers; blocks of 224, 112 and 96 rows fill the last wave of 5376.
+# 8 columns of a thread read the fewest registers; blocks of 96 rows fill the last wave of 5376.
 ROWS: dict[str, Value] = {"order_products": 1, "group": 8}
 TRANSPOSED: dict[str, Value] = {"transpose": 1, "vector_a": 1, "pad_bytes": 16}
 F32_TILES: tuple[dict[str, Value], ...] = (
     {"block_m": 128, "block_n": 256, "split_m": 4},
-    {"block_m": 224, "block_n": 128, "thread_m": 2, "split_m": 7},
     {"block_m": 256, "block_n": 128, "split_m": 4},
-    {"block_m": 112, "block_n": 128, "thread_m": 2, "split_m": 7},
     {"block_m": 96, "block_n": 128, "split_m": 3},
     {"block_m": 64, "block_n": 256, "split_m": 4},
     {"block_m": 128, "block_n": 256, "split_m": 4, "depth": 1},
-    {"block_m": 224, "block_n": 128, "thread_m": 2, "split_m": 7, "depth": 3},
     {"block_m": 128, "block_n": 128, "split_m": 4},
     {"block_m": 128, "block_n": 256, "split_m": 4, "depth": 3},
     {"block_m": 128, "block_n": 128},
@@ -52,7 +49,7 @@ F32_TILES: tuple[dict[str, Value], ...] = (
     {"block_m": 128, "block_n": 256, "split_m": 4, "group": 1},
 )
 F32_PAIRED = 3  # after so many of these: one tile with either knob alone, and without both
-F32_TN = 12  # as many of these for tn, where they are allowed
+F32_TN = 9  # as many of these for tn, where they are allowed
 # Few rows: small blocks with several parts of K, so that every multiprocessor reads weights
 DECODE_WGMMA: tuple[dict[str, Value], ...] = (
     {"block_m": 64, "block_n": 64, "stages": 6, "consumers": 1, "group": 1, "splits": 4},

@@ -102,9 +102,9 @@ def test_the_plan_has_candidates_for_each_section_and_names_none_twice() -> None
     wanted = planned(CHIP)
     counts = Counter(each.section for each in wanted)
     assert counts == {
-        "f32": 62,
+        "f32": 56,
         "tf32": 33,
-        "f32_by_tensor_cores": 26,
+        "f32_by_tensor_cores": 24,
         "eight_bits": 24,
         "decode": 68,
         "regression": 6,
@@ -115,8 +115,6 @@ def test_the_plan_has_candidates_for_each_section_and_names_none_twice() -> None
     shapes = [each.point.problem for each in wanted if each.section == "f32"]
     assert {problem.layout for problem in shapes} == {"nn", "nt", "tn"}
     assert len({problem.sizes for problem in shapes[:2]}) == 2  # the most promising first, on both shapes
-    sevenths = [each for each in wanted if dict(each.point.candidate.choices).get("block_m") == 224]
-    assert {each.point.problem.layout for each in sevenths} == {"nn"}
 
 
 @pytest.mark.slow

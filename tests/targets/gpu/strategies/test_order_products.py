@@ -91,7 +91,7 @@ WIDE = {"block_m": 256, "split_m": 4}
         ("tn", WIDE, 1.18),
         ("nn", OF_TRANSPOSED, 1.25),
         ("nn", OF_TRANSPOSED | WIDE, 1.18),
-        ("nn", OF_TRANSPOSED | {"block_m": 224, "split_m": 7, "thread_m": 2}, 1.18),
+        ("nn", OF_TRANSPOSED | {"block_m": 96, "split_m": 3}, 1.25),
         ("nt", OF_TRANSPOSED | WIDE | {"vector_b": 1}, 1.18),
     ],
     ids=str,
