@@ -163,4 +163,4 @@ def test_the_command_explains_the_model_of_the_page_on_pytorch(tmp_path: Path) -
     (tmp_path / "model.py").write_text(PYTHON[-1])
     done = ran(tmp_path, "-m", "tuner", *shlex.split(COMMAND)[1:])
     assert done.returncode == 0, done.stderr
-    require(done.stdout, "equal   result 0", "g0     contraction")
+    require(done.stdout, "equal   result 0", "g0      contraction")

@@ -47,7 +47,7 @@ SHIFTED = "%s = arith.addf %x1, %x0 : f32"
         (  # as torch-mlir writes x * sigmoid(x)
             (
                 *(SHIFTED, "%c1 = arith.constant 1.0 : f32", "%n = arith.negf %s : f32"),
-                *("%e = math.exp %n : f32", "%d = arith.addf %e, %c1 : f32"),
+                *("%power = math.exp %n : f32", "%d = arith.addf %power, %c1 : f32"),
                 *("%q = arith.divf %c1, %d : f32", "%r = arith.mulf %q, %s : f32"),
             ),
             "bias_silu",

@@ -139,7 +139,7 @@ POINTS = (
     # f32 by three products of tf32
     case(wgmma, Matmul(128, 96, 192, "tf32x3"), block_k=32, block_n=128, consumers=2, stages=3),
     case(wgmma, Matmul(100, 72, 200, "tf32x3", "nn", "bias_relu"), 1, block_k=32, block_m=128),
-    case(wgmma, Matmul(136, 72, 32, "tf32x3"), 2, block_k=32, tiles=3, stages=3),
+    case(wgmma, Matmul(136, 72, 96, "tf32x3"), 2, block_k=32, tiles=3, stages=3),
     case(wgmma, Matmul(136, 132, 68, "tf32x3"), 3, block_k=32, cluster="1x2", tiles=2),
     case(wgmma, Matmul(136, 132, 100, "tf32x3"), 4, block_k=32, cluster="2x1"),
     case(wgmma, BatchMatmul(2, 60, 68, 72, "tf32x3"), 5, block_k=32),
