@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.source_files import ROOT
+import tuner
 from tuner.core.errors import TunerError, UsageError
 from tuner.runtime import extensions
 from tuner.runtime.extensions import DISTRIBUTION, GROUPS, load
 from tuner.search.samplers import SAMPLERS, require_sampler, sampler_names
 
+SOURCES = Path(tuner.__file__).parents[1]  # of the repository, or where the wheel is installed
 SAMPLER = "import tuner.search.simple_methods as methods\nclass Mine(methods.RandomRows): pass\n"
 
 
@@ -140,13 +141,13 @@ main(sys.argv[1:])
 def test_a_checkout_that_is_not_installed_gives_one_error(
     command: str, is_of_base: bool, tmp_path: Path
 ) -> None:
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path)}
+    variables = {**os.environ, "PYTHONPATH": str(SOURCES), "XDG_DATA_HOME": str(tmp_path)}
     words = [sys.executable, "-c", UNINSTALLED, *command.split()]
     done = subprocess.run(words, env=variables, capture_output=True, text=True, check=False)
     if is_of_base:
         assert "not installed" not in done.stderr
         assert "Traceback" not in done.stderr
         return
-    line = f"error: mlir-tuner is not installed: {ROOT} is on the path, and its entry points are not"
-    assert " ".join(done.stderr.split()) == f"{line} hint: pip install -e {ROOT}"
+    line = f"error: mlir-tuner is not installed: {SOURCES} is on the path, and its entry points are not"
+    assert " ".join(done.stderr.split()) == f"{line} hint: pip install -e {SOURCES}"
     assert done.returncode == 2
