@@ -246,6 +246,22 @@ def test_a_run_does_not_resume_as_another(store: Store, changes: dict[str, Any],
 EDITED = dataclasses.replace(FakeTarget().compiler(), pipeline_sha256="2" * 64)
 
 
+def edited_lowering(is_changed: Callable[[Candidate], bool]) -> dict[str, Any]:
+    """Returns changes of a target: other sources, which make other code of some candidates."""
+
+    def lowered(finish: Callable[[], BoundRecord]) -> Callable[[], BoundRecord]:
+        def other() -> BoundRecord:
+            bound = finish()
+            if not is_changed(bound.record.candidate):
+                return bound
+            record = dataclasses.replace(bound.record, artifact_sha256="0" * 64)
+            return dataclasses.replace(bound, record=record)
+
+        return other
+
+    return {"compiler": lambda _: EDITED, "runner": runner_with(finish=lowered)}
+
+
 def test_a_run_goes_on_under_other_sources_where_they_make_the_same_code(store: Store) -> None:
     interrupted(store, after=4)
     before = len(trials_of(store))
@@ -261,21 +277,24 @@ def test_a_run_goes_on_under_other_sources_where_they_make_the_same_code(store: 
 def test_a_run_does_not_go_on_where_a_lowering_changed(store: Store) -> None:
     interrupted(store, after=4)
 
-    def lowered(finish: Callable[[], BoundRecord]) -> Callable[[], BoundRecord]:
-        def other() -> BoundRecord:
-            bound = finish()
-            return dataclasses.replace(
-                bound, record=dataclasses.replace(bound.record, artifact_sha256="0" * 64)
-            )
-
-        return other
-
-    changes: dict[str, Any] = {"compiler": lambda _: EDITED, "runner": runner_with(finish=lowered)}
+    changes = edited_lowering(lambda _candidate: True)
     with pytest.raises(
         UsageError, match=r"run 1: tuner's passes were changed since, and fake\(.* other code"
     ):
         resume(1, fakes.backends(**changes), store, Interruption())
     assert (store.run(1).compiler, store.run(1).status) != (EDITED, "running")
+
+
+def test_each_script_is_compiled_again_also_one_whose_code_another_script_had(store: Store) -> None:
+    fakes.tune(store, trials=20, sampler="exhaustive")
+    by_code: dict[str, list[Candidate]] = {}
+    for trial in trials_of(store):
+        by_code.setdefault(trial.record.artifact_sha256, []).append(trial.record.candidate)
+    changed_alone = next(alike[0] for alike in by_code.values() if len(alike) > 1)
+
+    changes = edited_lowering(lambda candidate: candidate == changed_alone)
+    with pytest.raises(UsageError, match="has other code"):
+        resume(1, fakes.backends(**changes), store, Interruption(), retime=True)
 
 
 @pytest.mark.parametrize(

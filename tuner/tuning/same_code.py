@@ -46,7 +46,8 @@ def require_same_code(
     has_same_sources = source.compiler(run.settings.target).fingerprint == run.compiler.fingerprint
     if has_same_sources and _has_same_scripts(bind, records):
         return
-    compiled = {record.artifact_sha256: record for record in records if record.artifact_sha256}
+    # each script once: scripts that gave equal code may give different code now
+    compiled = {record.script_sha256: record for record in records if record.artifact_sha256}
     if not compiled:
         return
     observe(CompilesAgain(run.id, len(compiled)))
