@@ -276,7 +276,7 @@ def _range(means: list[float]) -> str:
 
 
 GPU_SQUARE = "4096x4096x4096"
-GPU_LAYOUTS = {"f16": "nn", "bf16": "nn", "tf32": "nn", "f32": "nn"}
+GPU_DTYPES = ("f16", "bf16", "tf32", "f32")
 
 
 def gpu_sentences() -> str:
@@ -286,8 +286,7 @@ def gpu_sentences() -> str:
         if "ratio" in row:
             ratios[row["problem"]] = max(row["ratio"], ratios.get(row["problem"], 0.0))
     reached = ", ".join(
-        f"{dtype} {ratios[f'matmul {GPU_SQUARE} {dtype} {layout} none']:.2f}"
-        for dtype, layout in GPU_LAYOUTS.items()
+        f"{dtype} {ratios[f'matmul {GPU_SQUARE} {dtype} nn none']:.2f}" for dtype in GPU_DTYPES
     )
     three = ratios[f"matmul {GPU_SQUARE} tf32x3 nn none"]
     return (

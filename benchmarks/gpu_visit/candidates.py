@@ -122,7 +122,7 @@ def _on_both_shapes(layout: str, knobs: dict[str, Value], chip: str) -> Iterator
 
 
 def _tf32(chip: str) -> Iterator[GpuPoint]:
-    """Yields nn and nt on wgmma, the winner of f16 or its twin first; nn on mma.sync, as before."""
+    """Yields nn and nt on wgmma, f16's winner first, its sides exchanged for nn; nn on mma.sync too."""
     for layout, configurations in (("nn", _tf32_nn()), ("nt", _tf32_nt())):
         problem = Matmul(*SQUARE, "tf32", layout)
         near = (Candidate.of(HOPPER, USUAL[HOPPER] | {"block_k": 32} | knobs) for knobs in configurations)
@@ -133,14 +133,14 @@ def _tf32(chip: str) -> Iterator[GpuPoint]:
 
 def _tf32_nn() -> Iterator[dict[str, Value]]:
     """Yields blocks whose operands change places, so the columns are divided between the consumers."""
-    twin: dict[str, Value] = {"block_m": 256, "block_n": 128, "group": 16, "bands": "columns"}
+    exchanged: dict[str, Value] = {"block_m": 256, "block_n": 128, "group": 16, "bands": "columns"}
     for cluster, tiles in itertools.product(("1x2", "2x1"), (4, 2, 1)):
-        yield twin | {"cluster": cluster, "tiles": tiles}
-    yield twin | {"cluster": "1x2", "tiles": 4, "group": 8}
-    yield twin | {"cluster": "1x2", "tiles": 4, "bands": "rows"}
-    yield twin | {"cluster": "1x2", "tiles": 4, "stages": 3}
-    yield twin | {"cluster": "1x2", "tiles": 4, "block_m": 192, "stages": 5}
-    yield twin | {"cluster": "2x1", "tiles": 4, "block_m": 128, "block_n": 256}  # two tiles of 64 rows
+        yield exchanged | {"cluster": cluster, "tiles": tiles}
+    yield exchanged | {"cluster": "1x2", "tiles": 4, "group": 8}
+    yield exchanged | {"cluster": "1x2", "tiles": 4, "bands": "rows"}
+    yield exchanged | {"cluster": "1x2", "tiles": 4, "stages": 3}
+    yield exchanged | {"cluster": "1x2", "tiles": 4, "block_m": 192, "stages": 5}
+    yield exchanged | {"cluster": "2x1", "tiles": 4, "block_m": 128, "block_n": 256}  # two tiles of 64 rows
 
 
 def _tf32_nt() -> Iterator[dict[str, Value]]:

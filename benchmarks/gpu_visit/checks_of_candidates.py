@@ -70,12 +70,21 @@ def _verified(bench: Workbench, entry: CodeEntry) -> Verified | CheckOutcome:
 
 def time_candidate(bench: Workbench, entry: CodeEntry) -> CheckOutcome:
     """Verifies and times a candidate, interleaved with the library where there is one. Raises TunerError."""
+    return _timed(bench, entry, has_library=True)
+
+
+def time_point(bench: Workbench, entry: CodeEntry) -> CheckOutcome:
+    """Verifies and times a random point; its knobs and both predictions stand next to its time."""
+    return _timed(bench, entry, has_library=False)
+
+
+def _timed(bench: Workbench, entry: CodeEntry, *, has_library: bool) -> CheckOutcome:
     assert entry.problem is not None
     verified = _verified(bench, entry)
     if isinstance(verified, CheckOutcome):
         return verified
     work, facts = verified
-    baseline = bench.baseline(entry.problem)
+    baseline = bench.baseline(entry.problem) if has_library else None
     library: dict[str, Any] = {}
     if isinstance(baseline, LoadedBaseline):
         own, theirs, clocks = bench.measure_with(work, baseline)
@@ -86,20 +95,6 @@ def time_candidate(bench: Workbench, entry: CodeEntry) -> CheckOutcome:
     if not bench.bed.is_hardware:
         return CheckOutcome("skipped", f"nothing is computed on the {bench.bed.device}", entry_facts(entry))
     facts |= time_facts(entry.problem, own) | clocks | library
-    return passed(text_of(facts), **facts)
-
-
-def time_point(bench: Workbench, entry: CodeEntry) -> CheckOutcome:
-    """Verifies and times a random point; its knobs and both predictions stand next to its time."""
-    assert entry.problem is not None
-    verified = _verified(bench, entry)
-    if isinstance(verified, CheckOutcome):
-        return verified
-    work, facts = verified
-    own, clocks = bench.measure(work)
-    if not bench.bed.is_hardware:
-        return CheckOutcome("skipped", f"nothing is computed on the {bench.bed.device}", entry_facts(entry))
-    facts |= time_facts(entry.problem, own) | clocks
     return passed(text_of(facts), **facts)
 
 
