@@ -16,13 +16,31 @@ import pytest
 from tuner.mlir.fingerprint import (
     PACKAGE,
     SIMULATOR_VERIFIER,
-    SIMULATOR_VERIFIER_SOURCES,
     VERIFIER,
-    VERIFIER_SOURCES,
     Sources,
     files_of,
 )
 
+VERIFIER_SOURCES: Sources = (
+    "mlir/reference",
+    "payload/epilogue_values.py",
+    "payload/inputs.py",
+    "payload/reference.py",
+    "payload/special_numbers.py",
+    "runtime/cpu/memory.py",  # guards around arrays
+    "targets/arrays.py",
+    "targets/cpu/evaluator.py",
+    "targets/cpu/fusion_arrays.py",
+    "targets/cpu/fusion_draws.py",
+    "targets/gpu/arrays.py",
+    "targets/gpu/evaluator.py",
+)
+SIMULATOR_VERIFIER_SOURCES: Sources = (
+    *VERIFIER_SOURCES,
+    "simulator",
+    "targets/gpu/block_sample.py",
+    "simulator/target/evaluator.py",
+)
 RECORD = Path(__file__).with_name("verifier.json")
 VERIFIERS = {
     "hardware": (VERIFIER, VERIFIER_SOURCES),
