@@ -14,7 +14,7 @@ from tests.fakes import BEST_X, TOO_MUCH_MEMORY, FakeTarget, bind, fake_factory
 from tests.results.regression.test_gate import audited
 from tests.tuning import fakes
 from tests.tuning.fakes import candidates_of, present, trials_of
-from tuner.core.candidate import Candidate, TargetName
+from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Effort, Script
 from tuner.core.machine import Machine, Roofline, processor_class
@@ -283,6 +283,17 @@ def test_a_run_does_not_go_on_where_a_lowering_changed(store: Store) -> None:
     ):
         resume(1, fakes.backends(**changes), store, Interruption())
     assert (store.run(1).compiler, store.run(1).status) != (EDITED, "running")
+
+
+def test_a_run_without_any_code_does_not_go_on_with_other_scripts(store: Store) -> None:
+    def failing(candidate: Candidate) -> Script:
+        deed: dict[str, Value] = {"deed": "wrong", "at": "compile"}
+        return bind(Candidate.of(candidate.strategy, dict(candidate.choices) | deed))
+
+    fakes.tune(store, fakes.backends(bind=lambda *_: failing), trials=2)
+    assert {trial.record.artifact_sha256 for trial in trials_of(store)} == {""}
+    with pytest.raises(UsageError, match="strategy 'fake' was changed since; start a new run"):
+        resume(1, fakes.backends(), store, Interruption(), retime=True)
 
 
 def test_each_script_is_compiled_again_also_one_whose_code_another_script_had(store: Store) -> None:

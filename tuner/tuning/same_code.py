@@ -44,10 +44,13 @@ def require_same_code(
     """
     records = [each.trial.record for each in stored if each.trial is not None]
     has_same_sources = source.compiler(run.settings.target).fingerprint == run.compiler.fingerprint
-    if has_same_sources and _has_same_scripts(bind, records):
+    other_script = _with_other_script(bind, records)
+    if has_same_sources and other_script is None:
         return
     # each script once: scripts that gave equal code may give different code now
     compiled = {record.script_sha256: record for record in records if record.artifact_sha256}
+    if other_script is not None and not compiled:
+        raise UsageError(f"run {run.id}: {_change(bind, other_script)}", HINT)
     if not compiled:
         return
     observe(CompilesAgain(run.id, len(compiled)))
@@ -57,11 +60,12 @@ def require_same_code(
             raise UsageError(f"run {run.id}: {changed}, and {record.candidate.text} has other code", HINT)
 
 
-def _has_same_scripts(bind: Bind, records: list[Record]) -> bool:
-    """Returns whether each strategy still binds its first trial to the same script."""
+def _with_other_script(bind: Bind, records: list[Record]) -> Record | None:
+    """Returns the first trial of a strategy that binds it to another script now; None: there is none."""
     with_script = [record for record in records if record.script_sha256]
     first = {record.candidate.strategy: record for record in reversed(with_script)}
-    return all(_script_sha256(bind, record.candidate) == record.script_sha256 for record in first.values())
+    others = (each for each in first.values() if _script_sha256(bind, each.candidate) != each.script_sha256)
+    return next(others, None)
 
 
 def _script_sha256(bind: Bind, candidate: Candidate) -> str:
