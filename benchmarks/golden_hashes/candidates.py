@@ -35,7 +35,7 @@ from benchmarks.golden_hashes.tuner_names import (
 )
 
 FILE = Path(__file__).with_name("candidates.json")
-FUSIONS = FILE.with_name("groups")  # the text of a fusion each
+FUSIONS = FILE.with_name("fusions")  # the text of a fusion each
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def build(golden: GoldenCandidate) -> BuiltCandidate:
 def _candidate(number: int, row: dict[str, Any]) -> GoldenCandidate:
     operation, shape, *options = row["problem"]
     dtype, layout, epilogue, output = options
-    fusion = (FUSIONS / row["group"]).read_text() if "group" in row else ""
+    fusion = (FUSIONS / row["fusion"]).read_text() if "fusion" in row else ""
     batch, sizes = _sizes_of_fusion(shape) if fusion else parse_sizes(operation, shape)
     options = (sizes, dtype, layout, epilogue, output, batch)
     problem: Problem

@@ -22,7 +22,7 @@ from tests.default_suite import ALL
 from tests.fakes import bind
 from tests.results.report.test_campaign_section import PROGRAM, stored
 from tests.tuning import fakes
-from tests.tuning.test_group_run import limits, members
+from tests.tuning.test_fake_campaign import limits, members
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
 from tuner.core.programs import ProgramBaseline, ProgramResult, ProgramTimes

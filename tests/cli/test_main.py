@@ -25,7 +25,7 @@ from tests.cli import command_lines
 from tests.cli.conftest import Tuner, require_fields
 from tests.core.test_serialization import ENCODED, FORMS, SECRET
 from tests.db.conftest import empty_schema
-from tests.db.test_groups import RESULT, begin_campaign
+from tests.db.test_campaigns import RESULT, begin_campaign
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.commands.report import HOST, listening, report, serve

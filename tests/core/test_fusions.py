@@ -5,7 +5,7 @@ import pytest
 from tuner.core import fusions
 from tuner.core.fusions import FusionFacts, WeightPacking, packings_comment, packings_in
 
-TEXT = "func.func @group() {"
+TEXT = "func.func @fusion() {"
 
 
 def test_a_fusion_without_facts_has_no_loops_and_variables_name_the_others() -> None:

@@ -176,7 +176,9 @@ def test_a_compiler_of_another_package_version_is_another_row() -> None:
 
 def test_a_fusion_keeps_its_text_and_facts_and_packed_weights_their_format() -> None:
     facts = FusionFacts((4, 8), visible=(-3, 0), elements=("bf16", "f32"))
-    fusion = FusedProblem("contraction", (4, 8, 2), "f32", batch=3, text="func.func @group() {}", facts=facts)
+    fusion = FusedProblem(
+        "contraction", (4, 8, 2), "f32", batch=3, text="func.func @fusion() {}", facts=facts
+    )
     packed = Matmul(4, 8, 64, weights="i4", group_size=32), Matmul(4, 8, 64, "bf16", "nt", weights="constant")
     for problem in (fusion, *packed):
         assert rows.problem_of(rows.problem_row(problem)) == problem

@@ -13,8 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 from tests.cli.conftest import Tuner
+from tests.db.test_campaigns import begin_campaign
 from tests.db.test_database import connected, execute
-from tests.db.test_groups import begin_campaign
 from tests.db.test_stored_database import commands_on
 from tests.db.values import begin
 from tests.db.writer import start

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.db.test_groups import begin_campaign
+from tests.db.test_campaigns import begin_campaign
 from tests.db.values import CANDIDATE, add, begin, outcome, timed
 from tuner.core.errors import UsageError
 from tuner.core.runs import TrialQuery

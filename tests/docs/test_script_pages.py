@@ -83,7 +83,7 @@ def seen(machine: Machine, problem: Problem) -> frozenset[str]:
 def test_the_page_lists_what_templates_see_of_a_panel_too() -> None:
     assert seen(PROCESSOR, Matmul(64, 64, 64)) == EVERYWHERE | PROCESSORS
     assert seen(GPU, Matmul(64, 64, 64)) == EVERYWHERE | GPUS
-    fusion = FusedProblem("rows", (4, 8, 1), "f32", text="func.func @group() {}")
+    fusion = FusedProblem("rows", (4, 8, 1), "f32", text="func.func @fusion() {}")
     assert seen(PROCESSOR, fusion) == EVERYWHERE | PROCESSORS | FUSIONS
     problem = Matmul(64, 64, 64)
     binder = Binder((), problem, variables_of(problem, PROCESSOR, threads=1), threads=1)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tests.group_texts import PARALLEL, REDUCTION, Argument, fusion, tensor
+from tests.fusion_texts import PARALLEL, REDUCTION, Argument, fusion, tensor
 from tests.texts import filled, text_beside
 
 INFINITIES = {"f32": "0xFF800000", "f64": "0xFFF0000000000000"}  # negative
@@ -49,7 +49,7 @@ class Attention:
         return Argument("mask", shape, "i1" if self.mask == "seen" else self.element) if shape else None
 
     def text(self) -> str:
-        """Returns the module with the function ``group``."""
+        """Returns the module with the function ``fusion``."""
         q, k, v, _, row, out = self.shapes
         named = (("q", q), ("k", k), ("v", v), *((("r", out),) if self.has_epilogue else ()))
         inputs = [Argument(name, shape, self.element) for name, shape in named]

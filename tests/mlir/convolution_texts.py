@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tests.group_texts import PARALLEL, Argument, fusion, generic, tensor
+from tests.fusion_texts import PARALLEL, Argument, fusion, generic, tensor
 from tests.texts import filled
 from tuner.mlir.ir.linalg import LAYOUTS
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import group_texts as texts
+from tests import fusion_texts as texts
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests import byte_group_texts as byte_texts
-from tests import group_texts as texts
+from tests import byte_fusion_texts as byte_texts
+from tests import fusion_texts as texts
 from tests.default_suite import ALL
-from tests.group_runs import as_problem
+from tests.fusion_runs import as_problem
 from tests.mlir.attention_texts import Attention
 from tests.mlir.kernels import changed
 from tests.targets.evaluation import fails
@@ -48,14 +48,14 @@ def test_facts_of_a_fusion(text: str, expected: tuple[Any, ...]) -> None:
 
 
 READ = """
-func.func @group(%m: memref<4x5xf32> {tuner.visible = array<i64: -3, 0>}, %c: memref<4xbf16>)
+func.func @fusion(%m: memref<4x5xf32> {tuner.visible = array<i64: -3, 0>}, %c: memref<4xbf16>)
     attributes {tuner.bytes = 128 : i64, tuner.contractions = 2 : i64, tuner.loops = array<i64: 4, 16, 8>,
                 tuner.reduced = 1 : i64, tuner.rows = array<i64: 16, 64, 8>, tuner.strided = 1 : i64} {
   return
 }
 """
 CONVOLVED = """
-func.func @group(%x: tensor<1x9x9x3xf32>, %w: tensor<2x2x3x4xf32>, %c: tensor<1x4x4x4xf32>)
+func.func @fusion(%x: tensor<1x9x9x3xf32>, %w: tensor<2x2x3x4xf32>, %c: tensor<1x4x4x4xf32>)
     -> tensor<1x4x4x4xf32> attributes {tuner.dimensions = "nHWf"} {
   %y = linalg.conv_2d_nhwc_hwcf {contraction, dilations = dense<1> : tensor<2xi64>,
       strides = dense<STRIDES> : tensor<2xi64>}
@@ -69,7 +69,7 @@ func.func @group(%x: tensor<1x9x9x3xf32>, %w: tensor<2x2x3x4xf32>, %c: tensor<1x
 def test_facts_are_read_from_attributes_and_types_and_are_zeros_without_attributes() -> None:
     read = FusionFacts((4, 16, 8), 2, bytes=128, strided=1, reduced=1, rows=(16, 64, 8), visible=(-3, 0))
     assert facts_of(READ) == replace(read, elements=("bf16", "f32"))
-    assert facts_of("func.func @group() { return }") == FusionFacts()
+    assert facts_of("func.func @fusion() { return }") == FusionFacts()
 
 
 @pytest.mark.parametrize(("strides", "stride"), [("[2, 2]", 2), ("2", 2), ("[1, 2]", 2)])
@@ -111,9 +111,9 @@ def test_an_epilogue_becomes_one_operation_and_a_copy_where_there_is_none() -> N
     assert text.count("attrs =  {root}") == 1
 
 
-@pytest.mark.parametrize("text", ["func.func @other() { return }", "func.func @group("])
+@pytest.mark.parametrize("text", ["func.func @other() { return }", "func.func @fusion("])
 def test_what_is_no_fusion_is_refused(text: str) -> None:
-    message = "^fusion: found no function @group" if "other" in text else "^fusion:1:"
+    message = "^fusion: found no function @fusion" if "other" in text else "^fusion:1:"
     with ir.Context(), ir.Location.unknown(), fails(Stage.BIND, message):
         parse_fusion(text)
 
@@ -151,7 +151,7 @@ def test_the_first_configuration_compiles_and_says_how_weights_are_packed() -> N
     assert script is not None
     once, again = (CpuCompiler().compile(problem, script) for _ in range(2))
     assert once.code.startswith("// packings: - ")
-    assert "llvm.func @group(" in once.code
+    assert "llvm.func @fusion(" in once.code
     assert again.sha256 == once.sha256
 
 
@@ -187,11 +187,11 @@ def test_what_is_no_problem_is_refused_with_its_reason() -> None:
     fusion = Fusion(LOOPS, texts.elementwise((4,)), (), (), (), reason="a gather")
     with pytest.raises(UsageError, match=r"found kind loops, allowed contraction, .*: a gather"):
         fusion_problem(fusion)
-    with pytest.raises(UsageError, match="fusion: found no function @group"):
+    with pytest.raises(UsageError, match="fusion: found no function @fusion"):
         as_problem("rows", "func.func @f() { return }")
     with pytest.raises(UsageError, match="operation: found"):
-        FusedProblem("matmul", (4, 4, 1), "f32", text="func.func @group() {}")
+        FusedProblem("matmul", (4, 4, 1), "f32", text="func.func @fusion() {}")
     with pytest.raises(UsageError, match=r"^fusion: is missing$"):
         FusedProblem("rows", (4, 4, 1), "f32")
     with pytest.raises(UsageError, match=r"^facts of a fusion: are missing$"):
-        problem_of_values("rows", (4, 4, 1), {"dtype": "f32"}, text="func.func @group() {}")
+        problem_of_values("rows", (4, 4, 1), {"dtype": "f32"}, text="func.func @fusion() {}")

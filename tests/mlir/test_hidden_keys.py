@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.group_runs import as_problem
+from tests.fusion_runs import as_problem
 from tests.mlir.attention_texts import Attention
 from tuner.mlir.fusions import facts_of
 from tuner.mlir.hidden_keys import AttentionMask, attention_mask, visible_band, with_visible_band

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.gpu_check.stub_driver import StubDriver
 from benchmarks.program_compiler import compiler_of
-from tests import group_texts as texts
-from tests.group_runs import as_problem, compiled, error_of
+from tests import fusion_texts as texts
+from tests.fusion_runs import as_problem, compiled, error_of
 from tests.programs.fusions.payload_text import PayloadText
 from tuner.core.candidate import TargetName
 from tuner.core.gpu import DeviceError

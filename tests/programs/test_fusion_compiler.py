@@ -16,8 +16,8 @@ import pytest
 
 import tuner
 from tests.cli.conftest import Tuner
-from tests.db.test_groups import SUMMARY
-from tests.op_group_problems import first_script, program_text
+from tests.db.test_campaigns import SUMMARY
+from tests.fusion_problems import first_script, program_text
 from tests.programs.fusions.payload_text import with_weights
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate

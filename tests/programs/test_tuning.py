@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.op_group_problems import program_text
+from tests.fusion_problems import program_text
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError

@@ -133,7 +133,7 @@ def test_tables_are_joined_up_to_a_limit_and_evaluated_where_needed(monkeypatch:
 SHIPPED = load_space_file(default_space_file())
 CPU = replace(MACHINE, isa="avx512", has_bf16=True, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
 GPU = gpu_machine("cuda", CHIPS["sm_90a"], "H200")
-# Of matmuls: what fusions allow depends on their texts (tests/results/test_group_schedules.py).
+# Of matmuls: what fusions allow depends on their texts (tests/results/test_fusion_schedules.py).
 ENTRIES = [
     (each.name, GPU if each.isas == ("ptx",) else CPU)
     for each in SHIPPED.strategies

@@ -1,6 +1,6 @@
 // ----- forever
 module {{
-  llvm.func @group({arguments}) attributes {{llvm.emit_c_interface}} {{
+  llvm.func @fusion({arguments}) attributes {{llvm.emit_c_interface}} {{
     llvm.br ^again
   ^again:
     %seen = llvm.load volatile %p0 : !llvm.ptr -> i8

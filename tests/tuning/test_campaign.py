@@ -17,10 +17,10 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.fakes import FakeTarget
-from tests.op_group_problems import fusion_problems, program_text
+from tests.fusion_problems import fusion_problems, program_text
 from tests.texts import text_beside
 from tests.tuning import fakes
-from tests.tuning.test_group_run import limits, members
+from tests.tuning.test_fake_campaign import limits, members
 from tests.tuning.test_resume import KilledError, Life, MortalStore
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
@@ -109,7 +109,7 @@ def proposed(store: Store, campaign: int = 1) -> Proposed:
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Proposed, list[Any], int]:
     life = Life()
-    with Store.open(str(tmp_path_factory.mktemp("group") / "whole.db")) as store:
+    with Store.open(str(tmp_path_factory.mktemp("campaign") / "whole.db")) as store:
         lived(store, life, begun)
         assert store.campaign(1).status == "done"
         return proposed(store), trials(store), life.moments

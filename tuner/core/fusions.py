@@ -4,7 +4,7 @@ A fusion is a contraction with its elementwise consumers, rows (reductions and e
 same rows), an attention (rows between two contractions), a convolution, an elementwise operation, a
 transpose, or loops. Each is a function of memrefs, of one kind; a transform script schedules all but loops:
 
-    func.func @group(%0: memref<128x512xf32>, %1: memref<512x1024xf32> {tuner.weight}, %2: memref<1024xf32>,
+    func.func @fusion(%0: memref<128x512xf32>, %1: memref<512x1024xf32> {tuner.weight}, %2: memref<1024xf32>,
                      %3: memref<128x1024xf32>) {
       %a = bufferization.to_tensor %0 restrict : memref<128x512xf32> to tensor<128x512xf32>
       ...
@@ -27,7 +27,7 @@ from tuner.core.quantization import CONSTANT, WeightFormat
 # it makes a fusion's canonical text, and returns it as FusionFacts, which constraints of the search space and
 # templates use without MLIR:
 #
-#   func.func @group(...) attributes {tuner.bytes = 790528 : i64, tuner.contractions = 1 : i64,
+#   func.func @fusion(...) attributes {tuner.bytes = 790528 : i64, tuner.contractions = 1 : i64,
 #                                     tuner.copy = 0 : i64, tuner.loops = array<i64: 128, 1024>,
 #                                     tuner.transposed = 0 : i64, tuner.weights = 1 : i64}
 #
@@ -129,7 +129,7 @@ CONTRACTION, CONVOLUTION, ATTENTION, QUANTIZED, ROWS, ELEMENTWISE, LOOPS = KINDS
     "loops",  # what no schedule is for: scalar loops
 )
 ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", "temporary")
-FUSION_ENTRY = "group"  # name of a fusion's function; stored texts have it
+FUSION_ENTRY = "fusion"  # name of a fusion's function, in its text and in its code
 WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the same numbers at each call
 # VISIBLE, an array<i64: first, last>, marks the mask of an attention: row i sees at least one key, and none
 # but keys i + first to i + last. GUARDED marks its queries, keys and values: hidden keys add 0 to the result
@@ -187,7 +187,7 @@ class Fusion:
     """Operations that become one function: its text, what it reads and what it writes."""
 
     kind: str  # one of KINDS
-    text: str  # a module with the function ``group``; arguments are the inputs, then the outputs
+    text: str  # a module with the function ``fusion``; arguments are the inputs, then the outputs
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
     ops: tuple[str, ...]  # names of the payload's operations, in order: ("linalg.matmul", "arith.addf")

@@ -1,7 +1,7 @@
 """Weights of a matmul as small integers with a scale for each group of K, and the payload that uses them.
 
     >>> quantized_text((1, 4096, 4096), "f32", WeightFormat(4, 128))     # C = A W^T, W of n x k
-    func.func @group(%a: memref<1x4096xf32>, %b: memref<4096x4096xi8> {tuner.bits = 4 : i64, tuner.weight},
+    func.func @fusion(%a: memref<1x4096xf32>, %b: memref<4096x4096xi8> {tuner.bits = 4 : i64, tuner.weight},
                      %s: memref<4096x32xf16> {tuner.weight}, %c: memref<1x4096xf32>) ...
 
 A weight is ``(q - zero_point) * scale``; without zero points ``q * scale``. q is an i8 of which the lowest
@@ -153,7 +153,7 @@ class _Tensors:
 def quantized_text(
     sizes: tuple[int, int, int], dtype: str, weights: WeightFormat, output: str = "f32"
 ) -> str:
-    """Returns the payload of C = A W^T with quantized W: a module with the function ``group``.
+    """Returns the payload of C = A W^T with quantized W: a module with the function ``fusion``.
 
     Args:
         sizes: (m, n, k); A is m x k, the integers of W are n x k, scales and zero points n x groups.
@@ -174,7 +174,7 @@ def quantized_text(
     moved = weights.moved_bytes(sizes, 2 if dtype == "bf16" else 4, 2 if output == "bf16" else 4)
     product = _product_of_integers(types, weights) if weights.activations else _product(types, dtype)
     return f"""module {{
-  func.func @group(%a: memref<{m}x{k}x{dtype}>, %b: memref<{n}x{k}xi8> {{{bits}}}, %s: \
+  func.func @fusion(%a: memref<{m}x{k}x{dtype}>, %b: memref<{n}x{k}xi8> {{{bits}}}, %s: \
 memref<{n}x{types.groups}x{weights.scale_dtype}> {{tuner.weight}}{of_zeros}, %c: memref<{m}x{n}x{output}>) \
 attributes {{tuner.bytes = {moved} : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, \
 tuner.loops = array<i64: {m}, {n}>, {QUANTIZATION} = "{weights}", tuner.transposed = 0 : i64, \
@@ -419,7 +419,7 @@ def constant_text(
     maps = [f"affine_map<(m, n) -> {results}>" for _, _, results in inputs]
     ins = f"{', '.join(value for value, _, _ in inputs)} : {', '.join(kind for _, kind, _ in inputs)}"
     return f"""module {{
-  func.func @group(%a: memref<{a}>, %b: memref<{b}> {{tuner.weight}}{parameters}, %c: memref<{c}>) \
+  func.func @fusion(%a: memref<{a}>, %b: memref<{b}> {{tuner.weight}}{parameters}, %c: memref<{c}>) \
 attributes {{tuner.bytes = {moved_bytes} : i64, {CONSTANT_ATTRIBUTE} = "b", tuner.contractions = 1 : i64, \
 tuner.copy = 0 : i64, tuner.loops = array<i64: {m}, {n}>, tuner.transposed = 0 : i64, \
 tuner.weights = 1 : i64}} {{

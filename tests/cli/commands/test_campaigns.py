@@ -8,7 +8,7 @@ from tests.cli.real import brief_remeasurement, real_campaign, real_candidates
 from tests.default_suite import ALL
 from tests.texts import text_beside
 from tests.tuning import fakes
-from tests.tuning.test_group_run import limits, members
+from tests.tuning.test_fake_campaign import limits, members
 from tuner.analysis.portfolio import SAME_WEIGHTS, TUNED
 from tuner.core.matmul import Matmul
 from tuner.db.store import Store

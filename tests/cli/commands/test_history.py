@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Done, Tuner, counts, require, require_fields
-from tests.db.test_groups import CAMPAIGN, MEMBERS, RESULT
+from tests.db.test_campaigns import CAMPAIGN, MEMBERS, RESULT
 from tests.db.values import COMPILER, MACHINE
 from tests.fakes import bind
 from tests.tuning import fakes

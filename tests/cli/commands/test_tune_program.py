@@ -7,7 +7,7 @@ import pytest
 from tests.analysis.matrices import instance
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import BRIEF, brief_remeasurement, real_candidates
-from tests.op_group_problems import program_text
+from tests.fusion_problems import program_text
 from tests.texts import text_beside
 from tests.tuning import fakes
 from tuner.core.runs import TrialQuery

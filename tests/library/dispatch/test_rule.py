@@ -9,8 +9,8 @@ from tests.fakes import bind
 from tests.library.dispatch.rules import configurations, machine, rule_of, space
 from tests.results.report.test_campaign_section import sometimes_failing
 from tests.tuning import fakes
-from tests.tuning.test_group_run import PROBLEMS as OF_CAMPAIGN
-from tests.tuning.test_group_run import limits, members
+from tests.tuning.test_fake_campaign import PROBLEMS as OF_CAMPAIGN
+from tests.tuning.test_fake_campaign import limits, members
 from tuner.analysis.portfolio import (
     NewProblem,
     choose_portfolio,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.fuzzing.cpu_points import emulated_machine
-from tests.group_runs import as_problem, compiled, run
+from tests.fusion_runs import as_problem, compiled, run
 from tests.mlir.convolution_texts import Convolution
 from tuner.core.candidate import Candidate
 from tuner.core.fusions import CONVOLUTION, WeightPacking

@@ -61,7 +61,7 @@ llvm.func @second(%x: bf16, %y: bf16) -> bf16 {
 }
 // ----- WITH_MEMORY
 
-func.func @group(%number: i64) {
+func.func @fusion(%number: i64) {
   %zero = arith.constant 0 : i64
   %limit = arith.constant 9 : i64
   %memory = memref.alloc() : memref<512xi8>
@@ -74,7 +74,7 @@ func.func @group(%number: i64) {
 }
 // ----- IN_LOOP
 
-func.func @group(%is_right: i1) {
+func.func @fusion(%is_right: i1) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %nine = arith.constant 9 : index
@@ -91,7 +91,7 @@ func.func @called(%is_right: i1) {
   cf.assert %is_right, "wrong"
   return
 }
-func.func @group(%is_right: i1) {
+func.func @fusion(%is_right: i1) {
   func.call @called(%is_right) : (i1) -> ()
   return
 }

@@ -181,30 +181,30 @@ WITH_MEMORY, IN_LOOP, IN_ANOTHER = (text_beside(__file__, name) for name in NAME
 
 
 def rewritten(text: str) -> str:
-    """Returns LLVM dialect of a module whose function ``group`` returns what failed."""
+    """Returns LLVM dialect of a module whose function ``fusion`` returns what failed."""
     with parsed(text) as module:
         run_passes(module, TO_LLVM)
-        assert return_failed_assertions(module, "group")
+        assert return_failed_assertions(module, "fusion")
         return str(module)
 
 
 def test_the_first_text_is_returned_and_memory_is_freed() -> None:
     text = rewritten(WITH_MEMORY)
     assert counts(text, "abort", "puts", "call @free(", "llvm.return") == [0, 0, 3, 3]
-    head = "llvm.func @group(%arg0: i64) -> !llvm.ptr"
+    head = "llvm.func @fusion(%arg0: i64) -> !llvm.ptr"
     exported = text.replace(f"{head} {{", f"{head} attributes {{llvm.emit_c_interface}} {{")
-    code = JittedModule(exported, ("group",))
+    code = JittedModule(exported, ("fusion",))
     found = {}
     for number in (-1, 0, 8, 9):
         arguments = PackedArguments(number % 2**64)
-        CompiledFunction(code.addresses["group"])(arguments)
+        CompiledFunction(code.addresses["fusion"])(arguments)
         found[number] = ctypes.string_at(arguments.result) if arguments.result else b""
     assert found == {-1: b"too small", 0: b"", 8: b"", 9: b"too large"}
 
 
 def test_code_without_assertions_stays_as_it_is() -> None:
-    text = "llvm.func @group() {\n  llvm.return\n}"
-    before, after, is_changed = changed(return_failed_assertions, text, "group")
+    text = "llvm.func @fusion() {\n  llvm.return\n}"
+    before, after, is_changed = changed(return_failed_assertions, text, "fusion")
     assert (after, is_changed) == (before, False)
 
 
@@ -224,7 +224,7 @@ def test_what_cannot_return_is_refused(text: str, message: str) -> None:
 def test_a_whole_program_leaves_at_the_assertions_of_its_entry(text: str, *, aborts: bool) -> None:
     with parsed(text) as module:
         run_passes(module, TO_LLVM)
-        leave_at_failed_assertions(module, "group")
+        leave_at_failed_assertions(module, "fusion")
         assert module.operation.verify()
         assert ("@abort" in str(module)) is aborts
         assert "@puts" in str(module)

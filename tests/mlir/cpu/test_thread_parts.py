@@ -18,7 +18,7 @@ HEAD = text_beside(__file__, "HEAD")
 
 
 def function(body: str) -> str:
-    return f"func.func @group(%x: memref<8x4xf32>, %y: memref<8x4xf32>) {{{HEAD}\n{body}\n  return\n}}"
+    return f"func.func @fusion(%x: memref<8x4xf32>, %y: memref<8x4xf32>) {{{HEAD}\n{body}\n  return\n}}"
 
 
 def divided(body: str, threads: int = 2) -> str | None:
@@ -33,8 +33,8 @@ def results(body: str, threads: int) -> list[np.ndarray]:
     with parsed(text) as module:
         fusion_function(module).attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
         run_passes(module, FUSION_LOOPS_TO_LLVM)
-        code = JittedModule(jit_text(module), ("group",))
-    call = CompiledFunction(code.addresses["group"])
+        code = JittedModule(jit_text(module), ("fusion",))
+    call = CompiledFunction(code.addresses["fusion"])
     found = []
     for order in (range(threads), reversed(range(threads))):
         x, y = np.arange(32, dtype=np.float32), np.full(32, np.nan, np.float32)

@@ -135,7 +135,7 @@ def _line(**knobs: int | str) -> str:
 
 def _payload(activations: str = "", dtype: str = "f32") -> str:
     weights = WeightFormat(4, 32, activations=activations)
-    return quantized_text((2, 16, 64), dtype, weights).replace("@group(", "@f(")
+    return quantized_text((2, 16, 64), dtype, weights).replace("@fusion(", "@f(")
 
 
 BECOMES = {"quantized_matmul": (_line(scheme="dots"), _payload(BY_GROUP))}

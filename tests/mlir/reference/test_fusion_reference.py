@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tests import byte_group_texts as byte_texts
-from tests import group_texts as texts
+from tests import byte_fusion_texts as byte_texts
+from tests import fusion_texts as texts
 from tests.mlir.convolution_texts import Convolution
 from tuner.core.errors import UsageError
 from tuner.mlir.ir.linalg import LAYOUTS

@@ -2,7 +2,7 @@
 module {
   llvm.mlir.global private constant @factors(dense<[2.0, 3.0]> : tensor<2xf32>) : !llvm.array<2 x f32>
   llvm.func @expf(f32) -> f32
-  llvm.func @group(ARGUMENTS) attributes {llvm.emit_c_interface} {
+  llvm.func @fusion(ARGUMENTS) attributes {llvm.emit_c_interface} {
     %zero = llvm.mlir.constant(0 : i64) : i64
     %one = llvm.mlir.constant(1 : i64) : i64
     %size = llvm.mlir.constant(SIZE : i64) : i64

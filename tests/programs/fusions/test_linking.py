@@ -100,15 +100,15 @@ def text_of(program: FusedProgram, codes: tuple[FusionCode, ...]) -> str:
 @pytest.mark.mlir
 def test_equal_fusions_are_one_function_and_other_code_or_none_is_refused() -> None:
     text = text_of(*exp_of_weighted_sum())
-    assert [f"@g{number}_group(" in text for number in range(5)] == [True, True, True, True, False]
-    assert text.count("llvm.call @g2_group(") == 2
+    assert [f"@g{number}_fusion(" in text for number in range(5)] == [True, True, True, True, False]
+    assert text.count("llvm.call @g2_fusion(") == 2
     assert text.count("@expf(f32)") == 1
     assert "llvm.mlir.addressof @g3_factors" in text
     assert "emit_c_interface" not in text
     assert text.count('["target-cpu", "x86-64"]') == text.count("llvm.func") - 1  # all but the declaration
     program, codes = exp_of_weighted_sum()
-    wrong = replace(codes[0], llvm_text=codes[0].llvm_text.replace("@group", "@other"))
-    with pytest.raises(CandidateError, match="a fusion's code has no function 'group'"):
+    wrong = replace(codes[0], llvm_text=codes[0].llvm_text.replace("@fusion", "@other"))
+    with pytest.raises(CandidateError, match="a fusion's code has no function 'fusion'"):
         text_of(program, (wrong, *codes[1:]))
     with pytest.raises(CandidateError, match=r"^fusion:1:"):
         text_of(program, (FusionCode("module {", (None, None)), *codes[1:]))

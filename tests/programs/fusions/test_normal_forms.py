@@ -8,7 +8,7 @@ import pytest
 
 import tuner
 from tests.programs.file_check import filled
-from tests.programs.fusions.grouped_execution import FusedFunction, formed
+from tests.programs.fusions.host_execution import FusedFunction, formed
 from tests.programs.lowering.compiled import cpu_function
 from tests.texts import text_beside
 from tuner.core.fusions import ARGUMENT, CONTRACTION, CONVOLUTION, ELEMENTWISE, TEMPORARY, WEIGHT, Fusion

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.program_compiler import compiler_of
 from tests.default_suite import ALL
 from tests.programs.file_check import cases
-from tests.programs.fusions.grouped_execution import FusedFunction, formed
+from tests.programs.fusions.host_execution import FusedFunction, formed
 from tests.programs.fusions.payload_text import PayloadText, Tensor, with_weights
 from tests.programs.lowering.compiled import cpu_function
 from tests.programs.payload_runs import listed

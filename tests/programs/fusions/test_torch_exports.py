@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.default_suite import ALL
-from tests.programs.fusions.grouped_execution import FusedFunction, formed
+from tests.programs.fusions.host_execution import FusedFunction, formed
 from tests.programs.lowering.compiled import cpu_function
 from tests.programs.payload_runs import listed
 from tuner.core.fusions import ATTENTION

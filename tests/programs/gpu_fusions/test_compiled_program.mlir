@@ -7,7 +7,7 @@ func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 #all = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
-func.func @group(%0: memref<4x8xf32>, %1: memref<4x8xf32>) {
+func.func @fusion(%0: memref<4x8xf32>, %1: memref<4x8xf32>) {
   %x = bufferization.to_tensor %0 restrict : memref<4x8xf32> to tensor<4x8xf32>
   %out = bufferization.to_tensor %1 restrict writable : memref<4x8xf32> to tensor<4x8xf32>
   %zero = arith.constant 0.0 : f32

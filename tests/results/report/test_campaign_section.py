@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.db.test_groups import CAMPAIGN, MEMBERS, RESULT
+from tests.db.test_campaigns import CAMPAIGN, MEMBERS, RESULT
 from tests.db.values import COMPILER, MACHINE
 from tests.fakes import bind
 from tests.results.report.values import parsed
 from tests.tuning import fakes
 from tests.tuning.test_campaign import plan
-from tests.tuning.test_group_run import COUNTS, PROBLEMS, limits, members
+from tests.tuning.test_fake_campaign import COUNTS, PROBLEMS, limits, members
 from tuner.analysis.portfolio import held_out_choices
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from tests import byte_group_texts as byte_texts
-from tests import group_texts as texts
-from tests.group_runs import as_problem
-from tests.group_texts import PARALLEL, affine_map, generic
+from tests import byte_fusion_texts as byte_texts
+from tests import fusion_texts as texts
+from tests.fusion_runs import as_problem
+from tests.fusion_texts import PARALLEL, affine_map, generic
 from tests.mlir.attention_texts import Attention
 from tests.mlir.convolution_texts import Convolution
 from tuner.core.problem import TextProblem

@@ -1,7 +1,7 @@
 // ----- STRIDED
 #id = affine_map<(d0, d1) -> (d0, d1)>
 #column = affine_map<(d0, d1) -> (d1)>
-func.func @group(%0: memref<4x8xf32, strided<[16, 1]>>, %1: memref<8xf32> {tuner.weight},
+func.func @fusion(%0: memref<4x8xf32, strided<[16, 1]>>, %1: memref<8xf32> {tuner.weight},
                  %2: memref<4x8xf32, strided<[16, 1]>>) {
   %x = bufferization.to_tensor %0 restrict : memref<4x8xf32, strided<[16, 1]>> to tensor<4x8xf32>
   %w = bufferization.to_tensor %1 restrict : memref<8xf32> to tensor<8xf32>

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests import byte_group_texts as byte_texts
-from tests.group_runs import as_problem
-from tests.op_group_problems import first_script, fusion_problems, program_text
+from tests import byte_fusion_texts as byte_texts
+from tests.fusion_problems import first_script, fusion_problems, program_text
+from tests.fusion_runs import as_problem
 from tests.targets.cpu.test_evaluator import COMPILER, CPU, POINTS, QUICK, point_of
 from tests.targets.evaluation import fails, rng
 from tests.texts import text_beside

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tests import byte_group_texts as byte_texts
-from tests import group_texts as texts
-from tests.group_runs import as_problem
+from tests import byte_fusion_texts as byte_texts
+from tests import fusion_texts as texts
+from tests.fusion_runs import as_problem
 from tests.mlir.attention_texts import Attention
 from tests.mlir.convolution_texts import Convolution
 from tests.targets.evaluation import rng

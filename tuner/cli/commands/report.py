@@ -70,9 +70,7 @@ def _installed() -> "Callable[[object], Application]":
 @click.command()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.option("--run", "run_id", type=int, help="Only this run and its problem.")
-@click.option(
-    "--campaign", "--group", "campaign_id", type=int, help="Only this campaign: one budget, many problems."
-)
+@click.option("--campaign", "campaign_id", type=int, help="Only this campaign: one budget, many problems.")
 @click.option(
     "--limit", type=int, default=RUNS_SHOWN, show_default=True, help="At most so many runs, the latest."
 )

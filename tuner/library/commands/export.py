@@ -74,9 +74,7 @@ EXPORT_FORMATS = (*TRIAL_FORMATS, *library_formats())
     multiple=True,
     help="Of several problems, and of t4: only results of this run; repeatable.",
 )
-@click.option(
-    "--campaign", "--group", type=int, help="Of several problems, and of t4: only results of this campaign."
-)
+@click.option("--campaign", type=int, help="Of several problems, and of t4: only results of this campaign.")
 @click.option("--target", help="Only results of this target.")
 @click.option("--machine", help="Only results of this class of machine. Default: this one.")
 @click.option("--threads", type=int, help="Only results with so many threads.")

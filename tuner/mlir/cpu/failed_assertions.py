@@ -3,7 +3,7 @@
 Upstream lowers ``cf.assert`` to calls of ``puts`` and of ``abort``. In a program that somebody's process has
 loaded, a wrong index of a gather would end that process.
 
-    llvm.func @group(%a: !llvm.ptr) {
+    llvm.func @fusion(%a: !llvm.ptr) {
       llvm.cond_br %is_inside, ^fine, ^failed
     ^failed:
       llvm.call @puts(%text) : (!llvm.ptr) -> ()
@@ -12,7 +12,7 @@ loaded, a wrong index of a gather would end that process.
     ^fine:
       llvm.return
   becomes
-    llvm.func @group(%a: !llvm.ptr) -> !llvm.ptr {
+    llvm.func @fusion(%a: !llvm.ptr) -> !llvm.ptr {
       llvm.cond_br %is_inside, ^fine, ^failed
     ^failed:
       llvm.return %text : !llvm.ptr

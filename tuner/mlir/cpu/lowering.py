@@ -213,13 +213,13 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
 
     Math ops become the formulas of ``tuner.mlir.math``, on vectors too, or stay for LLVM; others fail.
 
-        func.func @group(%a: memref<8x64xf32>, %w: memref<2x64x48xf32> {tuner.packing = 48 : i64}, ...)
+        func.func @fusion(%a: memref<8x64xf32>, %w: memref<2x64x48xf32> {tuner.packing = 48 : i64}, ...)
       becomes
-        llvm.func @group(%a: !llvm.ptr, %w: !llvm.ptr, ...) attributes {passthrough = ["no-builtins"]}
+        llvm.func @fusion(%a: !llvm.ptr, %w: !llvm.ptr, ...) attributes {passthrough = ["no-builtins"]}
       and the packings (None, WeightPacking(48), ...)
 
     Args:
-        text: a module with the function ``group``, as ``Fusion.text`` has it.
+        text: a module with the function ``fusion``, as ``Fusion.text`` has it.
         script: a transform script; None: scalar loops.
         threads: how many threads the loops are divided for, where they can be divided; 1: they are not.
         emulates: AMX tiles and dot products of bytes become vector code, which every processor runs.

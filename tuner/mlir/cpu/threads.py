@@ -1,10 +1,10 @@
 """Gives a function two more arguments, a thread and the number of threads, and divides its loops among them.
 
-    func.func @group(%a: memref<128x64xf32>, %c: memref<128x64xf32>) {
+    func.func @fusion(%a: memref<128x64xf32>, %c: memref<128x64xf32>) {
       scf.for %i = %c0 to %c128 step %c1 {...}
       <stores>
   becomes
-    func.func @group(%a: memref<128x64xf32>, %c: memref<128x64xf32>, %thread: index, %threads: index) {
+    func.func @fusion(%a: memref<128x64xf32>, %c: memref<128x64xf32>, %thread: index, %threads: index) {
       %first = 128 * %thread / %threads
       %end = 128 * (%thread + 1) / %threads
       scf.for %i = %first to %end step %c1 {...}

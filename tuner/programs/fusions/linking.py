@@ -260,7 +260,7 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
     """Returns the module of a program in LLVM dialect, whose ``@program`` calls its fusions in order.
 
     The frame is an array of pointers: to arguments, results, packed weights, the arena, and the text of an
-    assertion that failed, after which no fusion runs. ``@group_at`` runs one fusion alone, to time it.
+    assertion that failed, after which no fusion runs. ``@fusion_at`` runs one fusion alone, to time it.
     Fusions of equal code are one function. Divided fusions add ``@program_part`` (``part_texts``).
 
         llvm.func @program(%frame: !llvm.ptr) {
@@ -271,9 +271,9 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
           %1 = llvm.load %0 : !llvm.ptr -> !llvm.ptr
           %2 = llvm.getelementptr %1[4096] : (!llvm.ptr) -> !llvm.ptr, i8
           ...
-          llvm.call @g0_group(%2, ...) : (!llvm.ptr, ...) -> ()
+          llvm.call @g0_fusion(%2, ...) : (!llvm.ptr, ...) -> ()
 
-    Raises CandidateError for code that does not parse or has no function ``group``.
+    Raises CandidateError for code that does not parse or has no function ``fusion``.
     """
     names = {
         text: f"g{number}_" for number, text in enumerate(dict.fromkeys(each.llvm_text for each in codes))
@@ -424,8 +424,8 @@ def _entries(codes: Sequence[FusionCode]) -> tuple[str, str]:
         if code.is_divided
     ][:1]
     each = [f"{call_of(number, code, '%first', '%one')}\n" for number, code in enumerate(codes)]
-    cases = ", ".join(f"{number}: ^group{number}" for number in range(len(codes)))
-    blocks = "".join(f"^group{number}:\n{call}  llvm.return\n" for number, call in enumerate(each))
+    cases = ", ".join(f"{number}: ^fusion{number}" for number in range(len(codes)))
+    blocks = "".join(f"^fusion{number}:\n{call}  llvm.return\n" for number, call in enumerate(each))
     head = "".join(only)
     program = f"llvm.func @{PROGRAM_ENTRY}(%frame: {POINTER}) {{\n{head}{''.join(each)}  llvm.return\n}}"
     single = (

@@ -9,8 +9,8 @@ Else the matmul's sums go to memory, and a kernel of one thread per element foll
     %y = linalg.generic ... ins(%gate, %up : ...) ...     // silu(gate) * up
   becomes
     %sums = memref.alloc() : memref<64x1376xf32>
-    gpu.launch_func @kernels_group3_0...::@matmul_kernel_group3_0... ... args(%x, %g, %sums)
-    gpu.launch_func @kernels_group3_1...::@matmul_kernel_group3_1... ... args(%x, %u, %sums, %y)
+    gpu.launch_func @kernels_fusion3_0...::@matmul_kernel_fusion3_0... ... args(%x, %g, %sums)
+    gpu.launch_func @kernels_fusion3_1...::@matmul_kernel_fusion3_1... ... args(%x, %u, %sums, %y)
 """
 
 from collections.abc import Callable

@@ -168,7 +168,7 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
                 views = [_view(each, memory) for each in (*fusion.inputs, *fusion.outputs)]
                 key = (fusion.text, tuple(str(each.type) for each in views))
                 if key not in known:
-                    place = KernelPlace(scripts, f"group{number}")
+                    place = KernelPlace(scripts, f"fusion{number}")
                     launches = add_fusion(fusion, [each.type for each in views], place)
                     known[key] = (place.name, launches.reason)
                 name, reason = known[key]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # functions of the machine code
 PROGRAM_ENTRY = "program"
-SINGLE_ENTRY = "group_at"
+SINGLE_ENTRY = "fusion_at"
 PART_ENTRY = "program_part"  # what each thread of a program for several threads runs
 # of the threads' team
 MEMBER_ENTRY = "team_member"

@@ -38,10 +38,10 @@ def tensor(shape: Shape, element: str = "f32") -> str:
 
 
 def fusion(inputs: list[Argument], output: Argument, body: str, result: str = "%r") -> str:
-    """Returns a module with a function ``group`` whose body computes ``result``; inputs are %a_t for %a."""
+    """Returns a module with a function ``fusion`` whose body computes ``result``; inputs are %a_t for %a."""
     every = [*inputs, output]
     listed = [f"%{each.name}: {each.memref}{each.attributes}" for each in every]
-    lines = [f"func.func @group({', '.join(listed)}) {{"]
+    lines = [f"func.func @fusion({', '.join(listed)}) {{"]
     for each in every:
         writable = " writable" * (each is output)
         kind = tensor(each.shape, each.element)
@@ -149,7 +149,7 @@ def product(
 
 
 def of_rows(part: str, rows: int, columns: int, output: Shape, element: str = "f32") -> str:
-    """Returns a fusion of one matrix, whose body is a part of group_texts.mlir."""
+    """Returns a fusion of one matrix, whose body is a part of fusion_texts.mlir."""
     shape = (rows, columns)
     body = filled(__file__, part, whole=tensor(shape, element), each=tensor((rows,)))
     return fusion([Argument("a", shape, element)], Argument("out", output, element), body)

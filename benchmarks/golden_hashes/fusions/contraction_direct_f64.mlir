@@ -1,6 +1,6 @@
 #map = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
 module {
-  func.func @group(%arg0: memref<3x24x64xf64>, %arg1: memref<3x64x48xf64>, %arg2: memref<3x24x48xf64>) attributes {tuner.bytes = 138240 : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 3, 24, 48>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
+  func.func @fusion(%arg0: memref<3x24x64xf64>, %arg1: memref<3x64x48xf64>, %arg2: memref<3x24x48xf64>) attributes {tuner.bytes = 138240 : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 3, 24, 48>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
     %0 = bufferization.to_tensor %arg0 restrict : memref<3x24x64xf64> to tensor<3x24x64xf64>
     %1 = bufferization.to_tensor %arg1 restrict : memref<3x64x48xf64> to tensor<3x64x48xf64>
     %2 = bufferization.to_tensor %arg2 restrict writable : memref<3x24x48xf64> to tensor<3x24x48xf64>

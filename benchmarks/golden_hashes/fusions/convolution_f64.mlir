@@ -1,7 +1,7 @@
 #map = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
 #map1 = affine_map<(d0, d1, d2, d3) -> (d1)>
 module {
-  func.func @group(%arg0: memref<2x8x19x16xf64>, %arg1: memref<32x8x3x3xf64> {tuner.weight}, %arg2: memref<32xf64> {tuner.weight}, %arg3: memref<2x32x9x14xf64>) attributes {tuner.bytes = 122112 : i64, tuner.channels = 8 : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, tuner.dimensions = "nfHW", tuner.loops = array<i64: 2, 32, 9, 14>, tuner.transposed = 0 : i64, tuner.weights = 1 : i64} {
+  func.func @fusion(%arg0: memref<2x8x19x16xf64>, %arg1: memref<32x8x3x3xf64> {tuner.weight}, %arg2: memref<32xf64> {tuner.weight}, %arg3: memref<2x32x9x14xf64>) attributes {tuner.bytes = 122112 : i64, tuner.channels = 8 : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, tuner.dimensions = "nfHW", tuner.loops = array<i64: 2, 32, 9, 14>, tuner.transposed = 0 : i64, tuner.weights = 1 : i64} {
     %0 = bufferization.to_tensor %arg0 restrict : memref<2x8x19x16xf64> to tensor<2x8x19x16xf64>
     %1 = bufferization.to_tensor %arg1 restrict : memref<32x8x3x3xf64> to tensor<32x8x3x3xf64>
     %2 = bufferization.to_tensor %arg2 restrict : memref<32xf64> to tensor<32xf64>

@@ -52,8 +52,8 @@ def run(code: FusionCode, inputs: Sequence[Array], outputs: Sequence[Expected], 
     pointers = ctypes.c_void_p * len(arrays)
     addresses = pointers(*[part.ctypes.data for _, part in arrays])
     slots = pointers(*[ctypes.addressof(addresses) + 8 * number for number in range(len(arrays))])
-    jitted = JittedModule(code.llvm_text, ("group",))
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(jitted.addresses["group"])(ctypes.addressof(slots))
+    jitted = JittedModule(code.llvm_text, ("fusion",))
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(jitted.addresses["fusion"])(ctypes.addressof(slots))
     for number, ((whole, part), old) in enumerate(zip(arrays, before, strict=True)):
         if number >= len(given):
             old[GUARD : GUARD + part.size] = part.reshape(-1)

@@ -1,7 +1,7 @@
 #map = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
 #map1 = affine_map<(d0, d1, d2, d3) -> (d1)>
 module {
-  func.func @group(%arg0: memref<2x33x15x20xbf16>, %arg1: memref<40x33x3x3xbf16> {tuner.weight}, %arg2: memref<40xbf16> {tuner.weight}, %arg3: memref<2x40x7x18xbf16>) attributes {tuner.bytes = 83600 : i64, tuner.channels = 33 : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, tuner.dimensions = "nfHW", tuner.loops = array<i64: 2, 40, 7, 18>, tuner.transposed = 0 : i64, tuner.weights = 1 : i64} {
+  func.func @fusion(%arg0: memref<2x33x15x20xbf16>, %arg1: memref<40x33x3x3xbf16> {tuner.weight}, %arg2: memref<40xbf16> {tuner.weight}, %arg3: memref<2x40x7x18xbf16>) attributes {tuner.bytes = 83600 : i64, tuner.channels = 33 : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, tuner.dimensions = "nfHW", tuner.loops = array<i64: 2, 40, 7, 18>, tuner.transposed = 0 : i64, tuner.weights = 1 : i64} {
     %0 = bufferization.to_tensor %arg0 restrict : memref<2x33x15x20xbf16> to tensor<2x33x15x20xbf16>
     %1 = bufferization.to_tensor %arg1 restrict : memref<40x33x3x3xbf16> to tensor<40x33x3x3xbf16>
     %2 = bufferization.to_tensor %arg2 restrict : memref<40xbf16> to tensor<40xbf16>

@@ -14,7 +14,7 @@ from tuner.mlir.transform import new_context
 from tuner.programs.fusions.pipeline import FormedProgram, fuse_program
 
 Array = Any
-ENTRY = "run_groups"
+ENTRY = "run_fusions"
 NOISE = 1e30  # in temporary buffers before the first call, so that a read of what nobody wrote shows
 
 
@@ -73,13 +73,13 @@ def _module(program: FusedProgram) -> str:
         for at, fusion in enumerate(program.fusions):
             operands = (*fusion.inputs, *fusion.outputs)
             types = [_strided(view) for view in operands]
-            functions.append(_with_types(fusion, f"group{at}", types))
+            functions.append(_with_types(fusion, f"fusion{at}", types))
             for number, (view, kind) in enumerate(zip(operands, types, strict=True)):
                 place = f"[{view.offset}], sizes: {list(view.type.shape)}, strides: {list(view.strides)}"
                 cast = f"memref.reinterpret_cast %b{view.buffer} to offset: {place}"
                 body.append(f"%v{at}_{number} = {cast} : {kinds[view.buffer]} to {kind}")
             names = ", ".join(f"%v{at}_{number}" for number in range(len(types)))
-            body.append(f"func.call @group{at}({names}) : ({', '.join(types)}) -> ()")
+            body.append(f"func.call @fusion{at}({names}) : ({', '.join(types)}) -> ()")
     lines = "\n".join(body)
     return "\n".join(functions) + f"\nfunc.func @{ENTRY}({arguments}) {{\n{lines}\nreturn\n}}\n"
 

@@ -1,7 +1,7 @@
 #map = affine_map<(d0, d1) -> (d0, d1)>
 #map1 = affine_map<(d0, d1) -> (d1)>
 module {
-  func.func @group(%arg0: memref<37x64xf64>, %arg1: memref<64x100xf64> {tuner.weight}, %arg2: memref<100xf64> {tuner.weight}, %arg3: memref<37x100xf64>) attributes {tuner.bytes = 100544 : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 37, 100>, tuner.transposed = 0 : i64, tuner.weights = 1 : i64} {
+  func.func @fusion(%arg0: memref<37x64xf64>, %arg1: memref<64x100xf64> {tuner.weight}, %arg2: memref<100xf64> {tuner.weight}, %arg3: memref<37x100xf64>) attributes {tuner.bytes = 100544 : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 37, 100>, tuner.transposed = 0 : i64, tuner.weights = 1 : i64} {
     %0 = bufferization.to_tensor %arg0 restrict : memref<37x64xf64> to tensor<37x64xf64>
     %1 = bufferization.to_tensor %arg1 restrict : memref<64x100xf64> to tensor<64x100xf64>
     %2 = bufferization.to_tensor %arg2 restrict : memref<100xf64> to tensor<100xf64>

@@ -1,7 +1,7 @@
 #map = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
 #map1 = affine_map<(d0, d1, d2) -> (d0, d1)>
 module {
-  func.func @group(%arg0: memref<2x61x20xf32>, %arg1: memref<2x20x144xf32>, %arg2: memref<2x144x33xf32>, %arg3: memref<2x61x33xf32>, %arg4: memref<2x61x33xf32>) attributes {tuner.bytes = 103024 : i64, tuner.contractions = 2 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 2, 61, 33>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
+  func.func @fusion(%arg0: memref<2x61x20xf32>, %arg1: memref<2x20x144xf32>, %arg2: memref<2x144x33xf32>, %arg3: memref<2x61x33xf32>, %arg4: memref<2x61x33xf32>) attributes {tuner.bytes = 103024 : i64, tuner.contractions = 2 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 2, 61, 33>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
     %0 = bufferization.to_tensor %arg0 restrict : memref<2x61x20xf32> to tensor<2x61x20xf32>
     %1 = bufferization.to_tensor %arg1 restrict : memref<2x20x144xf32> to tensor<2x20x144xf32>
     %2 = bufferization.to_tensor %arg2 restrict : memref<2x144x33xf32> to tensor<2x144x33xf32>

@@ -1,7 +1,7 @@
 #map = affine_map<(d0, d1) -> (d0, d1)>
 #map1 = affine_map<(d0, d1) -> (d1)>
 module {
-  func.func @group(%arg0: memref<37x66xi8>, %arg1: memref<66x100xi8> {tuner.weight}, %arg2: memref<100xf32> {tuner.weight}, %arg3: memref<100xf32> {tuner.weight}, %arg4: memref<37x100xf32>) attributes {tuner.bytes = 24642 : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 37, 100>, tuner.transposed = 0 : i64, tuner.weights = 1 : i64} {
+  func.func @fusion(%arg0: memref<37x66xi8>, %arg1: memref<66x100xi8> {tuner.weight}, %arg2: memref<100xf32> {tuner.weight}, %arg3: memref<100xf32> {tuner.weight}, %arg4: memref<37x100xf32>) attributes {tuner.bytes = 24642 : i64, tuner.contractions = 1 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 37, 100>, tuner.transposed = 0 : i64, tuner.weights = 1 : i64} {
     %0 = bufferization.to_tensor %arg0 restrict : memref<37x66xi8> to tensor<37x66xi8>
     %1 = bufferization.to_tensor %arg1 restrict : memref<66x100xi8> to tensor<66x100xi8>
     %2 = bufferization.to_tensor %arg2 restrict : memref<100xf32> to tensor<100xf32>

@@ -18,7 +18,7 @@ from tests.fleet.values import under_way, work
 from tests.tuning import fakes
 from tests.tuning.test_campaign import SHAPES as REAL_SHAPES
 from tests.tuning.test_campaign import WRITES, backends, proposed, trials
-from tests.tuning.test_group_run import limits, members
+from tests.tuning.test_fake_campaign import limits, members
 from tests.tuning.test_resume import KilledError, Life, MortalStore
 from tuner.core.requests import FleetRequest
 from tuner.core.runs import TrialQuery

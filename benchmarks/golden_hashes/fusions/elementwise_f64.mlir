@@ -1,6 +1,6 @@
 #map = affine_map<(d0, d1) -> (d0, d1)>
 module {
-  func.func @group(%arg0: memref<6x50xf64>, %arg1: memref<6x50xf64>) attributes {tuner.bytes = 4800 : i64, tuner.contractions = 0 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 6, 50>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
+  func.func @fusion(%arg0: memref<6x50xf64>, %arg1: memref<6x50xf64>) attributes {tuner.bytes = 4800 : i64, tuner.contractions = 0 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 6, 50>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
     %0 = bufferization.to_tensor %arg0 restrict : memref<6x50xf64> to tensor<6x50xf64>
     %1 = bufferization.to_tensor %arg1 restrict writable : memref<6x50xf64> to tensor<6x50xf64>
     %2 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<6x50xf64>) outs(%1 : tensor<6x50xf64>) attrs =  {root} {

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from tests.group_texts import PARALLEL, Argument, affine_map, contraction, fusion, generic, tensor
+from tests.fusion_texts import PARALLEL, Argument, affine_map, contraction, fusion, generic, tensor
 from tests.texts import text_beside
 
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What follows the sums %x0: operands and result; the body is a part of byte_group_texts.mlir."""
+    """What follows the sums %x0: operands and result; the body is a part of byte_fusion_texts.mlir."""
 
     output: str  # element type of the result
     columns: tuple[str, ...] = ()  # element types of operands with one number per column, weights

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.fuzzing.cpu_points import emulated_machine
-from tests import byte_group_texts as byte_texts
-from tests import group_texts as texts
+from tests import byte_fusion_texts as byte_texts
+from tests import fusion_texts as texts
 from tests.default_suite import ALL
-from tests.group_runs import as_problem, compiled, error_of, run
+from tests.fusion_runs import as_problem, compiled, error_of, run
 from tests.tuning.fakes import present
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine, variables_of

@@ -1,7 +1,7 @@
 #map = affine_map<(d0, d1) -> (d0, d1)>
 #map1 = affine_map<(d0, d1) -> (d0)>
 module {
-  func.func @group(%arg0: memref<9x100xf32>, %arg1: memref<9x100xf32>) attributes {tuner.bytes = 7200 : i64, tuner.contractions = 0 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 9, 100>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
+  func.func @fusion(%arg0: memref<9x100xf32>, %arg1: memref<9x100xf32>) attributes {tuner.bytes = 7200 : i64, tuner.contractions = 0 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 9, 100>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
     %0 = bufferization.to_tensor %arg0 restrict : memref<9x100xf32> to tensor<9x100xf32>
     %1 = bufferization.to_tensor %arg1 restrict writable : memref<9x100xf32> to tensor<9x100xf32>
     %cst = arith.constant 0xFF800000 : f32

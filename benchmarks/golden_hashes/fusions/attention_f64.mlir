@@ -1,7 +1,7 @@
 #map = affine_map<(d0, d1) -> (d0, d1)>
 #map1 = affine_map<(d0, d1) -> (d0)>
 module {
-  func.func @group(%arg0: memref<29x12xf64>, %arg1: memref<12x70xf64>, %arg2: memref<29x70xf64>, %arg3: memref<70x20xf64>, %arg4: memref<29x20xf64>) attributes {tuner.bytes = 41584 : i64, tuner.contractions = 2 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 29, 20>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
+  func.func @fusion(%arg0: memref<29x12xf64>, %arg1: memref<12x70xf64>, %arg2: memref<29x70xf64>, %arg3: memref<70x20xf64>, %arg4: memref<29x20xf64>) attributes {tuner.bytes = 41584 : i64, tuner.contractions = 2 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 29, 20>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
     %0 = bufferization.to_tensor %arg0 restrict : memref<29x12xf64> to tensor<29x12xf64>
     %1 = bufferization.to_tensor %arg1 restrict : memref<12x70xf64> to tensor<12x70xf64>
     %2 = bufferization.to_tensor %arg2 restrict : memref<29x70xf64> to tensor<29x70xf64>

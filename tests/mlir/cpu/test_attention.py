@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.group_runs import as_problem, compiled, error_of, run
+from tests.fusion_runs import as_problem, compiled, error_of, run
 from tests.mlir.attention_texts import MASKS, Attention
 from tests.mlir.cpu.test_convolutions import AVX2, HERE, feasible, script_of
 from tuner.core.machine import Machine

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.db.values import MACHINE, SETTINGS, add, begin, outcome, timed
-from tests.op_group_problems import fusion_problems, program_text
+from tests.fusion_problems import fusion_problems, program_text
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.matmul import Matmul
