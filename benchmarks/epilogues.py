@@ -3,9 +3,8 @@
     python -m benchmarks.epilogues --json --output benchmarks/results/epilogues.json
 
 Both multiply by weights of n x k (layout nt) on one thread, each in a process of its own. With --constant
-the kernel's weights are packed ahead, where the epilogue has no argument of C's shape. PyTorch runs
-``linear`` and the operation after it in eager mode, without gradients, called from Python. A ratio above 1
-means that the tuned kernel is faster.
+the kernel's weights are packed ahead. PyTorch runs ``linear`` and the operation after it in eager mode,
+without gradients, called from Python. A ratio above 1 means that the tuned kernel is faster.
 """
 
 import argparse
@@ -42,8 +41,7 @@ def main() -> None:
     for dtype in options.dtypes:
         for epilogue in options.epilogues:
             for shape in options.shapes:
-                is_constant = options.constant and epilogue != "residual"
-                rows.append(_row(_problem(shape, dtype, epilogue, is_constant), options))
+                rows.append(_row(_problem(shape, dtype, epilogue, options.constant), options))
                 print(_line(rows[-1]), file=sys.stderr, flush=True)
     settings = {name: value for name, value in vars(options).items() if name not in ("json", "output")}
     summary = _summary(rows)

@@ -72,7 +72,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
             "weights-cold": all but B, as in a model with more weights than the caches hold; "cold": nothing.
         weights: "", or "i4" or "i8": B is quantized, n x k integers of 4 or 8 bits (layout nt), and packed
             ahead; ``dtype``, f32 or bf16, is that of A. Also a whole format, "i4-g128-f16-zp-a8row".
-            "constant": B and the bias are as they are, but packed ahead (dtypes f32, f64, bf16, i8).
+            "constant": B and the bias are as they are, but packed ahead (dtypes f32, f64, f16, bf16, i8); an
+            addend and a factor come at each call.
         group_size: of quantized weights: elements of K that share a scale, a multiple of 32, or "channel".
         scale_dtype: of quantized weights: type of the scales, n x (k / group_size): "f16", "bf16" or "f32".
         zero_points: of quantized weights: whether each group has a number that its integers are less by.

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import final
 
 from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, STORED, narrow_output, number_type
-from tuner.core.epilogues import EPILOGUES, NONE
+from tuner.core.epilogues import NONE
 from tuner.core.errors import UsageError
 from tuner.core.fusions import (
     ATTENTION,
@@ -35,13 +35,6 @@ from tuner.core.quantization import (
     WeightFormat,
     constant_text,
     quantized_text,
-)
-
-# Epilogues whose arguments, if any, are rows, and so as constant as B.
-OF_ROWS = tuple(
-    name
-    for name, epilogue in EPILOGUES.items()
-    if all(argument.axes == "n" for argument in epilogue.arguments)
 )
 
 
@@ -230,7 +223,6 @@ class PackedProblem(TextProblem):
         if self.weights == CONSTANT:
             require_choice("dtype with constant weights", self.dtype, CPU_DTYPES)
             require_choice("layout with constant weights", self.layout, ("nn", "nt"))
-            require_choice("epilogue with constant weights", self.epilogue, OF_ROWS)
             return
         require_choice("dtype with quantized weights", self.dtype, ACTIVATION_DTYPES)
         require_choice("epilogue with quantized weights", self.epilogue, (NONE,))

@@ -9,9 +9,11 @@ import numpy.typing as npt
 import pytest
 
 from tests.tuning.fakes import present
+from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import UsageError
 from tuner.core.fusions import threads_comment
 from tuner.core.matmul import Matmul
+from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import quantized_problem
 from tuner.core.quantization import WeightFormat
@@ -64,6 +66,58 @@ def test_constant_weights_are_taken_in_the_layout_of_the_problem_with_their_bias
     found = loaded(CONSTANT)(a, b, bias)
     wide = [each.astype(np.float64) for each in (a, b, bias)]
     np.testing.assert_allclose(found, np.maximum(wide[0] @ wide[1].T + wide[2], 0), rtol=1e-4, atol=1e-4)
+
+
+AT_EACH_CALL = [(epilogue, dtype) for epilogue in ("residual", "scale") for dtype in CPU_DTYPES]
+AT_EACH_CALL.remove(("scale", "i8"))
+
+
+@pytest.mark.parametrize(("epilogue", "dtype"), [*AT_EACH_CALL, ("bias_relu_residual", "f32")])
+def test_what_is_not_a_row_comes_at_each_call(epilogue: str, dtype: str) -> None:
+    problem = Matmul(3, 40, 64, dtype, "nt", epilogue, weights="constant")
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for argument in problem.arguments[:-1]:
+        arrays[argument.name] = rng.integers(-9, 10, argument.shape).astype(DTYPES[argument.dtype])
+    weights = tuple(arrays[name] for name in ("b", "bias") if name in arrays)
+    at_each_call = tuple(arrays[name] for name in ("a", "addend", "factor") if name in arrays)
+    layer = loaded(problem).pack(*weights)
+    for _ in range(2):
+        at_each_call[-1][...] += 1
+        expected = expected_of(epilogue, arrays)
+        out = np.empty((3, 40), DTYPES[problem.result_dtype])
+        assert layer(*at_each_call, out=out) is out
+        np.testing.assert_array_equal(out, expected)
+        np.testing.assert_array_equal(layer(*at_each_call), expected)
+    with pytest.raises(
+        UsageError, match=f"found 1 arrays, allowed a, {'factor' if epilogue == 'scale' else 'addend'}$"
+    ):
+        layer(arrays["a"])
+    with pytest.raises(UsageError, match="found float64 of shape"):
+        layer(arrays["a"], np.zeros(5))
+
+
+def expected_of(epilogue: str, arrays: dict[str, Array]) -> Array:
+    """Returns C of small integers, which are exact in every type."""
+    wide = {name: array.astype(np.float64) for name, array in arrays.items()}
+    product = wide["a"] @ wide["b"].T
+    if epilogue == "scale":
+        return product * wide["factor"]
+    shifted = product + wide.get("bias", 0.0)
+    return (np.maximum(shifted, 0) if "relu" in epilogue else shifted) + wide["addend"]
+
+
+def test_packing_and_multiplying_at_once_takes_all_arrays_in_their_order() -> None:
+    problem = Matmul(3, 40, 64, epilogue="bias_residual", weights="constant")
+    rng = np.random.default_rng(1)
+    arrays = [rng.integers(-9, 10, argument.shape).astype(np.float32) for argument in problem.arguments[:-1]]
+    a, b, bias, addend = arrays
+    kernel = loaded(problem)
+    np.testing.assert_array_equal(kernel(*arrays), a @ b + bias + addend)
+    with pytest.raises(UsageError, match="residual: found 3 arrays, allowed a, b, bias, addend"):
+        kernel(a, b, bias)
+    with pytest.raises(UsageError, match="out: shares memory with addend"):
+        kernel(*arrays, out=addend)
 
 
 REFUSED: dict[str, tuple[Callable[[PackingKernel, tuple[Array, ...]], object], str]] = {

@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import UsageError
-from tuner.core.fusions import FUSION_ENTRY, WeightPacking
+from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.interfaces import Script
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem_classes import PackedProblem
@@ -47,10 +47,16 @@ class PackingKernel(LoadedCode):
         self.problem = problem
         self.origin = origin
         self._kernel = kernel
-        self._a, *self._weights, self._c = fusion_arguments(problem.text)
+        *self._inputs, self._c = fusion_arguments(problem.text)
+        self._names = _input_names(problem, len(self._inputs))
         self._address = kernel.code.addresses[FUSION_ENTRY]
         self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)
         self._team = ThreadTeam(kernel.threads) if kernel.threads > 1 else None
+
+    @property
+    def inputs(self) -> int:
+        """Returns the number of the kernel's arguments before C."""
+        return len(self._inputs)
 
     def __repr__(self) -> str:
         return kernel_text(self, self._kernel.threads)
@@ -65,27 +71,25 @@ class PackingKernel(LoadedCode):
                 The arrays are copied.
 
         Returns:
-            The function ``layer(a, out=None)``, which returns C.
+            The function ``layer(a, out=None)``, which returns C; ``layer(a, addend, out=None)`` where the
+            epilogue has an argument that is not a row.
 
         Raises:
             UsageError: a wrong number, shape, dtype or memory order, or integers that 4 bits do not hold.
         """
-        if len(weights) != len(self._weights):
-            listed = ", ".join(self._names)
-            raise UsageError(f"pack: found {len(weights)} arrays, allowed {len(self._weights)}: {listed}")
-        quadruples = zip(self._names, self._weights, weights, self._kernel.packings[1:], strict=True)
-        return PackedMatmul(self, tuple(self._packed(*each) for each in quadruples))
+        positions = [position for position, each in enumerate(self._inputs) if each.is_weight]
+        if len(weights) != len(positions):
+            listed = ", ".join(self._names[position] for position in positions)
+            raise UsageError(f"pack: found {len(weights)} arrays, allowed {len(positions)}: {listed}")
+        packed: dict[int, Array] = {}
+        for position, weight in zip(positions, weights, strict=True):
+            packed[position] = self._packed(position, weight)
+        return PackedMatmul(self, packed)
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        names: tuple[str, ...] = QUANTIZED_NAMES
-        if self.problem.format is None:
-            names = ("b", *(argument.name for argument in self.problem.extra_arguments))
-        return names[: len(self._weights)]
-
-    def _packed(
-        self, name: str, argument: FusionArgument, array: Array, packing: WeightPacking | None
-    ) -> Array:
+    def _packed(self, position: int, array: Array) -> Array:
+        name = self._names[position]
+        argument = self._inputs[position]
+        packing = self._kernel.packings[position]
         is_transposed = name == "b" and self.problem.format is None and self.problem.layout == "nt"
         _, shape, dtype = _expected(name, argument)
         require_array((name, shape[::-1] if is_transposed else shape, dtype), array)
@@ -101,21 +105,39 @@ class PackingKernel(LoadedCode):
             pack(weight, packing, target)
         return target
 
-    def __call__(self, a: Array, *weights: Array, out: Array | None = None) -> Array:
-        """Packs weights and multiplies once: ``pack(*weights)(a, out=out)``, which takes long."""
-        return self.pack(*weights)(a, out=out)
+    def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
+        """Packs weights and multiplies once, which takes long; ``inputs``: A, B and those of the epilogue."""
+        if len(inputs) != len(self._inputs):
+            listed = ", ".join(self._names)
+            raise UsageError(f"{self.problem.key}: found {len(inputs)} arrays, allowed {listed}")
+        weights: list[Array] = []
+        others: list[Array] = []
+        for array, argument in zip(inputs, self._inputs, strict=True):
+            if argument.is_weight:
+                weights.append(array)
+            else:
+                others.append(array)
+        return self.pack(*weights)(*others, out=out)
 
-    def result(self, a: Array, out: Array | None) -> Array:
-        """Returns the array for C; raises UsageError for an ``a`` or ``out`` that a kernel cannot take."""
-        if not self._fits(a, self._a):
-            require_array(_expected("a", self._a), a)
+    def result(self, positions: tuple[int, ...], inputs: tuple[Array, ...], out: Array | None) -> Array:
+        """Returns the array for C; raises UsageError for arrays that a kernel cannot take.
+
+        ``inputs``: those that are not packed, at ``positions`` among the kernel's arguments.
+        """
+        if len(inputs) != len(positions):
+            listed = ", ".join(self._names[position] for position in positions)
+            raise UsageError(f"{self.problem.key}: found {len(inputs)} arrays, allowed {listed}")
+        for position, array in zip(positions, inputs, strict=True):
+            if not self._fits(array, self._inputs[position]):
+                require_array(_expected(self._names[position], self._inputs[position]), array)
         if out is None:
             return np.empty(self._c.shape, DTYPES[self._c.element])
         require_array(_expected("out", self._c), out)
         if not out.flags.writeable:
             raise UsageError("out: is read-only, but is written to")
-        if np.may_share_memory(out, a):
-            raise UsageError("out: shares memory with a")
+        for position, array in zip(positions, inputs, strict=True):
+            if np.may_share_memory(out, array):
+                raise UsageError(f"out: shares memory with {self._names[position]}")
         return out
 
     def call(self, addresses: PackedArguments) -> None:
@@ -142,10 +164,12 @@ class PackingKernel(LoadedCode):
 class PackedMatmul:
     """A kernel with its packed weights: ``layer(a, out=None)`` returns C. Threads may call it at once."""
 
-    def __init__(self, kernel: PackingKernel, weights: tuple[Array, ...]) -> None:
+    def __init__(self, kernel: PackingKernel, weights: dict[int, Array]) -> None:
+        """Takes the packed ``weights`` by their position among the kernel's arguments."""
         self.problem = kernel.problem
         self._kernel = kernel
         self._weights = weights
+        self._others = tuple(position for position in range(kernel.inputs) if position not in weights)
         self._free: list[PackedArguments] = []
 
     def __repr__(self) -> str:
@@ -154,30 +178,39 @@ class PackedMatmul:
     @property
     def nbytes(self) -> int:
         """Returns the bytes of the packed weights."""
-        return sum(each.nbytes for each in self._weights)
+        return sum(weight.nbytes for weight in self._weights.values())
 
-    def __call__(self, a: Array, out: Array | None = None) -> Array:
+    def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
         """Multiplies: returns C of the problem.
 
         Args:
-            a: a C-contiguous numpy array (m, k) of the problem's dtype.
-            out: array for the result, which shares no memory with ``a``; None: a new array.
+            inputs: C-contiguous numpy arrays: A of (m, k), of the problem's dtype, and the arguments of the
+                epilogue that are not rows, of C's type: an addend of (m, n), a factor of shape ().
+            out: array for the result, which shares no memory with an input; None: a new array.
 
         Returns:
             ``out``, or a new array.
 
         Raises:
-            UsageError: a wrong shape, dtype or memory order, or an ``out`` that cannot be written.
+            UsageError: a wrong number, shape, dtype or memory order, or an ``out`` that cannot be written.
         """
-        result = self._kernel.result(a, out)
+        result = self._kernel.result(self._others, inputs, out)
         try:
             addresses = self._free.pop()
         except IndexError:
-            addresses = PackedArguments(0, *(each.ctypes.data for each in self._weights), 0)
-        addresses.values[0], addresses.values[len(self._weights) + 1] = address_of(a), address_of(result)
+            addresses = self._addresses()
+        for position, array in zip(self._others, inputs, strict=True):
+            addresses.values[position] = address_of(array)
+        addresses.values[self._kernel.inputs] = address_of(result)
         self._kernel.call(addresses)
         self._free.append(addresses)
         return result
+
+    def _addresses(self) -> PackedArguments:
+        values = [0] * (self._kernel.inputs + 1)
+        for position, weight in self._weights.items():
+            values[position] = weight.ctypes.data
+        return PackedArguments(*values)
 
 
 def load_packing_kernel(
@@ -187,6 +220,13 @@ def load_packing_kernel(
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
     return PackingKernel(problem, CpuEvaluator(threads).load(problem, artifact), origin)
+
+
+def _input_names(problem: PackedProblem, count: int) -> tuple[str, ...]:
+    """Returns the names of A and of the ``count`` - 1 inputs after it."""
+    if problem.format is not None:
+        return ("a", *QUANTIZED_NAMES)[:count]
+    return ("a", "b", *(argument.name for argument in problem.extra_arguments))
 
 
 def _expected(name: str, argument: FusionArgument) -> Expected:
