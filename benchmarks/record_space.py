@@ -1,12 +1,13 @@
 """``python -m benchmarks record-space``: measures all preferred configurations of a problem, or a sample."""
 
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import click
 
+from tuner.cli.forms import CommandForm, ProblemOptions, ResultOptions, RunOptions, TypedOption, read_options
 from tuner.cli.main import INTERRUPTED
 from tuner.cli.options import (
     backends_of,
@@ -14,14 +15,13 @@ from tuner.cli.options import (
     json_option,
     open_known_store,
     open_store,
-    popped_problem,
     print_found,
     problem_options,
-    run_request,
     space_option,
     target_options,
 )
-from tuner.cli.session import exit_code, print_interrupted, require_no_arguments, run_session
+from tuner.cli.session import exit_code, print_interrupted, run_session
+from tuner.cli.tune_forms import resumed_refusal
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.requests import tune_command
@@ -75,7 +75,7 @@ def record_space(
     output: Path,
     database: str | None,
     as_json: bool,
-    **arguments: Any,
+    **_options: Any,
 ) -> None:
     """Measures every preferred configuration of a problem, and writes the results as T4 for replays.
 
@@ -92,9 +92,9 @@ def record_space(
         raise UsageError(f"{output}: is a folder, not a file to write")
     settings, opened = None, open_known_store
     if resume is None:
-        settings, opened = _settings(context, **arguments), open_store
+        settings, opened = _settings(context), open_store
     else:
-        require_no_arguments(context, arguments)
+        ResumedRecording.of(context)  # refuses options of a new one
     with opened(database) as store:
         if resume is not None:
             _require_recording(store, resume)
@@ -129,16 +129,32 @@ def record_space(
     context.exit(exit_code(tuned))
 
 
-def _settings(context: click.Context, limit: int | None, **arguments: Any) -> RunSettings:
+@final
+@dataclass(frozen=True)
+class ResumedRecording(CommandForm):
+    """``record-space --resume RUN -o FILE``: a recording goes on by its stored settings."""
+
+    resume: int
+    output: Path
+    result: ResultOptions
+
+    @classmethod
+    def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
+        return resumed_refusal(others)
+
+
+def _settings(context: click.Context) -> RunSettings:
     backends = backends_of(context)
-    problem = popped_problem(context, arguments, EXAMPLE_SIZES)
+    problem = read_options(ProblemOptions, context).required_problem(context, EXAMPLE_SIZES)
+    run = read_options(RunOptions, context)
+    limit = context.params["limit"]
     if limit is not None and limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
-    if not TargetName.parse(arguments["target"]).has_machine:
-        raise UsageError(f"target {arguments['target']!r} measures nothing: it is a recording already")
+    if not TargetName.parse(run.target_text).has_machine:
+        raise UsageError(f"target {run.target_text!r} measures nothing: it is a recording already")
     sampler, trials = (ALL, 1) if limit is None else (DRAWN, limit)  # 1: replaced below by the number of all
     # fresh: times of other sessions are not comparable
-    request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **arguments)
+    request = replace(run, sampler=sampler, trials=trials, fresh=True).request(problem)
     settings = run_settings(request, backends)
     source = backends.target(settings.target)
     feasible = source.plan(settings, source.machine(settings.target)).feasible

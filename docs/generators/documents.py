@@ -50,7 +50,7 @@ PRINTED: Final = (  # command -> the function that makes its document
     ("tune", "tuner.results.output.json_documents:tune_document"),
     ("tune FILE", "tuner.programs.documents:program_document"),
     ("tune --shapes FILE", "tuner.results.output.program_tables:campaign_document"),
-    ("tune --on CLASSES", "tuner.cli.commands.tune:several_document"),
+    ("tune --on CLASSES", "tuner.cli.tuned:several_document"),
     ("history", "tuner.results.output.json_documents:listed_document"),
     ("show", "tuner.results.output.json_documents:trial_document"),
     ("show run:ID", "tuner.results.output.json_documents:run_document"),

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from tuner.core.problem import OPERATIONS, NamedProblem
 from tuner.runtime.extensions import extensions, load
 
 if TYPE_CHECKING:
-    import click
-
+    from tuner.cli.forms import ResultOptions
+    from tuner.cli.tune_forms import OperationForm, ProgramForm
     from tuner.core.programs import ProgramSource
     from tuner.db.store import Store
     from tuner.targets.backends import Backends
@@ -22,22 +22,18 @@ PROGRAM: Final = "program"  # name of the entry point for files of MLIR and mode
 class TunedOperation(Protocol):
     """An object that a distribution adds to the group ``tuner.operations``, with the operation's name."""
 
-    def tune(
-        self,
-        context: "click.Context",
-        backends: "Backends",
-        database: str | None,
-        as_json: bool,
-        **options: Any,
-    ) -> int:
+    def tune(self, form: "OperationForm", backends: "Backends") -> int:
         """Tunes what ``tuner tune NAME SHAPE`` asks for, prints the result, returns the exit code.
 
-        ``options``: the values of the command's other options, by parameter name. Raises UsageError.
+        Raises UsageError.
         """
 
 
-class ProgramOperation(TunedOperation, Protocol):
+class ProgramOperation(Protocol):
     """The object that tunes whole programs: the entry point PROGRAM."""
+
+    def tune(self, form: "ProgramForm", backends: "Backends") -> int:
+        """Tunes a program, prints the result, returns the exit code. Raises UsageError."""
 
     def contractions(self, file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
         """Returns the contractions of a file, and a line for each that was left out. Raises UsageError."""
@@ -48,8 +44,7 @@ class ProgramOperation(TunedOperation, Protocol):
         source: "ProgramSource",
         backends: "Backends",
         store: "Store",
-        database: str | None,
-        as_json: bool,
+        result: "ResultOptions",
     ) -> int | str:
         """Compiles, times and prints the program of a resumed campaign.
 

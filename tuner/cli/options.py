@@ -12,26 +12,19 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 import click
 from click.core import ParameterSource
 
-from tuner.core.candidate import CPU, Candidate, TargetName
-from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, dtype_name, narrow_output
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES
 from tuner.core.epilogues import EPILOGUES
-from tuner.core.errors import UsageError, unknown_value
-from tuner.core.matmul import PACKABLE, Matmul, example_of, parse_shape, parse_sizes
+from tuner.core.errors import UsageError
 from tuner.core.problem import (
     LAYOUTS,
-    MATMUL,
     NUMPY_ALIGNMENT,
-    OPERATIONS,
     WARM,
-    Problem,
-    require_choice,
 )
-from tuner.core.problem_classes import MatmulProblem
-from tuner.core.quantization import CONSTANT
-from tuner.core.requests import ASKING, FleetRequest, RunRequest
+from tuner.core.requests import ASKING, FleetRequest
 from tuner.core.serialization import parse_seconds
 from tuner.runtime.extensions import load
-from tuner.targets.backends import AUTO, Backends
+from tuner.targets.backends import Backends
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -41,7 +34,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-FLAGS = {"fleet_machine": "--machine", "on": "--on", "devices": "--devices", "priority": "--priority"}
 
 
 def shown_choices(values: Collection[str]) -> str:
@@ -98,36 +90,6 @@ def remote_runners() -> RemoteRunners:
     """Imports and returns the runners of a fleet."""
     runners: RemoteRunners = load("runners", "fleet")
     return runners
-
-
-def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest | None":
-    """Removes the fleet's options from ``options`` and returns the request; None without --fleet.
-
-    Sets "workers", unless given: 2 for one device, else twice the devices plus 1. Raises
-    UsageError for a database that is not on a server, and options that do not go together.
-    """
-    given = {flag: options.pop(name) for name, flag in FLAGS.items()}
-    if not options.pop("has_fleet"):
-        for flag, found in given.items():
-            if found is not None:
-                raise UsageError(f"{flag} needs --fleet")
-        return None
-    from tuner.results.database_name import which_database  # not at start-up
-
-    url = which_database(database)
-    runners = remote_runners()
-    runners.require_server(url)
-    devices = 1 if given["--devices"] is None else given["--devices"]
-    on = tuple(dict.fromkeys(text.strip() for text in (given["--on"] or "").split(",") if text.strip()))
-    if given["--on"] is not None and len(on) < 2:
-        raise UsageError(f"--on: found {given['--on']!r}, allowed two or more classes of machines: h200,a100")
-    if on and given["--machine"] is not None:
-        raise UsageError("--machine and --on cannot be combined")
-    machine = on[0] if on else given["--machine"] or ""
-    request = FleetRequest(url, devices, given["--priority"] or 0, on, machine)
-    if options["workers"] is None:
-        options["workers"] = runners.pending_limit(request.devices) - 1
-    return request
 
 
 OF_WEIGHTS = ("weights", "constant", "group_size", "scale_dtype", "zero_points", "activations")
@@ -272,76 +234,21 @@ def open_existing_store(database: str | None) -> "Store":
     return open_existing(database)
 
 
-def target_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --target, --chip and --cpu to a click command; it gets --cpu NAME as ``target``: cpu:NAME."""
-
-    @functools.wraps(function)
-    def command(*arguments: P.args, **options: P.kwargs) -> R:
-        cpu = str(options.pop("cpu"))
-        target = str(options["target"])
-        if cpu:
-            named = TargetName(CPU, cpu)
-            given = TargetName.parse(target)
-            if target != AUTO and not (given.is_on_cpu and given.detail in ("", cpu)):
-                line = f"--cpu {cpu} cannot be combined with --target {target}"
-                raise UsageError(line, f"--target {named}")
-            options["target"] = named.text
-        return function(*arguments, **options)
-
-    add = combined(
-        click.option(
-            "--target",
-            default="auto",
-            show_default=True,
-            help="auto, one of 'tuner targets', or replay:FILE.",
-        ),
-        click.option(
-            "--chip", default="", metavar="CHIP", help="Of a GPU target: sm_90 (default), sm_80, ..."
-        ),
-        click.option(
-            "--cpu",
-            default="",
-            metavar="NAME",
-            help="Another x86 processor, as --target cpu:NAME: sapphirerapids, znver4, ...",
-        ),
-    )
-    return add(command)
-
-
-def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) -> Problem:
-    """Removes the options that describe the problem from ``options`` and returns the problem."""
-    if options["operation"] is None or options["shape"] is None:
-        example = f"{context.command_path} {example_of(options['operation'], sizes)}"
-        missing = "the shape is"
-        if options["operation"] is None:
-            missing = "the operation and the shape are"
-        elif re.fullmatch(r"\d+(?:x\d+)+", options["operation"]):
-            missing = "the operation is"
-            example = f"{context.command_path} {MATMUL} {options['operation']}"
-        elif options["operation"] not in OPERATIONS:
-            if Path(options["operation"]).is_file():
-                raise _not_a_program(context, options["operation"])
-            raise unknown_value("operation", options["operation"], OPERATIONS)
-        line = f"{context.info_name}: {missing} missing"
-        raise UsageError(line, f"{example}{typed_options(context)}")
-    return taken_problem(options)
-
-
-def _not_a_program(context: click.Context, file: str) -> UsageError:
-    """Returns the UsageError for a file in place of an operation whose name is not that of a program."""
-    command = context.command_path
-    suffix = Path(file).suffix
-    hint = f"a program: {command} FILE.mlir" if context.info_name == "tune" else ""
-    if hint and suffix == ".py":
-        hint = f"name the function of a PyTorch model: {command} {file}:FUNCTION"
-    elif hint and suffix in (".yaml", ".yml"):
-        hint = f"{command} --shapes {file}"
-    return UsageError(f"operation: found the file {file}, allowed {', '.join(OPERATIONS)}", hint)
-
-
-def taken_problem(options: dict[str, Any]) -> Problem:
-    """Removes the options that describe the problem from ``options``, which has all; returns the problem."""
-    return problem_of(*(options.pop(name) for name in PROBLEM_OPTIONS))
+target_options = combined(
+    click.option(
+        "--target",
+        default="auto",
+        show_default=True,
+        help="auto, one of 'tuner targets', or replay:FILE.",
+    ),
+    click.option("--chip", default="", metavar="CHIP", help="Of a GPU target: sm_90 (default), sm_80, ..."),
+    click.option(
+        "--cpu",
+        default="",
+        metavar="NAME",
+        help="Another x86 processor, as --target cpu:NAME: sapphirerapids, znver4, ...",
+    ),
+)
 
 
 def is_typed(context: click.Context, name: str) -> bool:
@@ -360,49 +267,6 @@ def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
             values = value if option.multiple else [value]
             typed += [[option.opts[0], *([] if option.is_flag else [str(each)])] for each in values]
     return "".join(f" {shlex.join(options)}" for options in typed)
-
-
-def problem_of(
-    operation: str,
-    shape: str,
-    dtype: str,
-    layout: str,
-    epilogue: str,
-    output_dtype: str = "",
-    align: str = NUMPY_ALIGNMENT,
-    cache: str = WARM,
-    weights: str = "",
-    constant: str = "",
-    group_size: str = "128",
-    scale_dtype: str = "f16",
-    zero_points: bool = False,
-    activations: str = "",
-) -> Problem:
-    """Returns the problem that command-line arguments describe. Raises UsageError for an invalid one."""
-    name = dtype_name(dtype)
-    if constant:
-        require_choice("constant", constant, ("b",))
-        if weights:
-            raise UsageError("--constant cannot be combined with --weights, which are constant")
-        weights = CONSTANT
-    if weights or activations or zero_points:
-        if operation not in PACKABLE:
-            raise UsageError(f"--weights cannot be combined with {operation}", f"allowed is {MATMUL}")
-        m, n, k = parse_shape(shape)
-        of_weights = (weights, group_size, scale_dtype, zero_points, activations)
-        return Matmul(m, n, k, name, layout, epilogue, output_dtype, align, cache, *of_weights)
-    if operation not in OPERATIONS:
-        error = unknown_value("operation", operation, OPERATIONS)
-        others = "other operations are tuned in a program: tuner tune PROGRAM.mlir"
-        raise UsageError(error.message, error.hint or others)
-    output = narrow_output(name, dtype_name(output_dtype))
-    batch, sizes = parse_sizes(operation, shape)
-    return MatmulProblem(operation, sizes, name, layout, epilogue, output, batch, align, cache)
-
-
-def run_request(problem: Problem, budget: str | None = None, **options: Any) -> "RunRequest":
-    """Returns the request of a new run; ``budget``: such as "60s"; ``options``: fields of ``RunRequest``."""
-    return RunRequest(problem, budget_s=None if budget is None else parse_seconds(budget), **options)
 
 
 def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":

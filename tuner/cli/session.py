@@ -5,15 +5,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
 from tuner.cli.main import BEGAN_S, DONE, FAILED, INTERRUPTED
 from tuner.cli.options import is_typed
-from tuner.core.errors import UsageError
 from tuner.core.serialization import printable
 from tuner.results.database_name import shown_database
 from tuner.tuning.events import Interruption
@@ -45,13 +44,6 @@ def run_session(
             return begin(settings, backends, store, interruption, observe, began_s=began_s)
         assert resumed is not None
         return resume(resumed, backends, store, interruption, observe, retime=retime, limit=limit)
-
-
-def require_no_arguments(context: click.Context, arguments: Mapping[str, Any]) -> None:
-    """Raises UsageError if any of ``arguments`` was given on the command line together with --resume."""
-    given = ", ".join(settings_given(context, arguments)) or arguments["operation"]
-    if given is not None:
-        raise UsageError(f"--resume cannot be combined with {given}: the run has its stored settings")
 
 
 def settings_given(context: click.Context, names: Collection[str]) -> list[str]:

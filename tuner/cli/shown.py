@@ -1,5 +1,6 @@
 """What ``tuner show``, ``diff`` and ``explain`` print of stored trials, runs and campaigns."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -7,6 +8,7 @@ import click
 from tuner.analysis.importance import TooFew, ablate
 from tuner.analysis.ratios import distrust
 from tuner.cli.commands.catalogue import plan_of
+from tuner.cli.forms import ProblemOptions, RunOptions, read_options
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     CAMPAIGN_PREFIX,
@@ -16,8 +18,6 @@ from tuner.cli.options import (
     parse_number,
     print_found,
     print_json,
-    run_request,
-    taken_problem,
 )
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.runs import TrialQuery
@@ -150,7 +150,12 @@ def _show_trial(backends: "Backends", store: "Store", trial: "StoredTrial", as_j
 
 
 def show_explanation(
-    context: click.Context, /, arguments: tuple[str, ...], database: str | None, as_json: bool, **options: Any
+    context: click.Context,
+    /,
+    arguments: tuple[str, ...],
+    database: str | None,
+    as_json: bool,
+    **_options: Any,
 ) -> None:
     """Prints why a trial failed, or what rejects a configuration: ``tuner explain``."""
     if len(arguments) == 1:
@@ -166,9 +171,10 @@ def show_explanation(
             "give a trial's ID, or an operation, a shape and 'STRATEGY(KNOB=VALUE, ...)'",
         )
     candidate = parse_candidate(arguments[2])
-    options.update(operation=arguments[0], shape=arguments[1])
-    problem = taken_problem(options)
-    feasible = plan_of(backends_of(context), run_request(problem, **options)).feasible
+    options = replace(read_options(ProblemOptions, context), operation=arguments[0], shape=arguments[1])
+    problem = options.problem
+    request = read_options(RunOptions, context).request(problem)
+    feasible = plan_of(backends_of(context), request).feasible
     missing = feasible.missing(candidate)
     if missing:
         count = feasible.having(candidate)

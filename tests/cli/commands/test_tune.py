@@ -9,7 +9,8 @@ from tests.cli.conftest import Tuner, require, require_fields
 from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.test_rounds import CUT, cut_parts
-from tuner.cli.commands.tune import HEADINGS, compromise_lines, fleet_of_run, several_document, tune
+from tuner.cli.commands.tune import HEADINGS, tune
+from tuner.cli.tuned import compromise_lines, fleet_of_run, several_document
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine, Roofline
 from tuner.core.requests import FleetRequest

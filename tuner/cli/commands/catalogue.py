@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli.forms import ProblemOptions, RunOptions, read_options
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     backends_of,
@@ -21,9 +22,7 @@ from tuner.cli.options import (
     open_known_store,
     print_found,
     problem_options,
-    run_request,
     space_option,
-    taken_problem,
     target_options,
 )
 from tuner.core.candidate import TargetName
@@ -123,7 +122,7 @@ def space(
     since: str | None,
     database: str | None,
     as_json: bool,
-    **arguments: Any,
+    **_options: Any,
 ) -> None:
     """Prints how many configurations of a problem are feasible, and what rejects the others.
 
@@ -134,10 +133,11 @@ def space(
     for name in ("min_support", "since"):
         if not suggest and is_typed(context, name):
             raise UsageError(f"space: --{name.replace('_', '-')} needs --suggest")
-    if suggest and not TargetName.parse(arguments["target"]).has_machine:
-        raise UsageError(f"space --suggest: target {arguments['target']} runs no candidates")
-    problem = taken_problem(arguments)
-    request = run_request(problem, **arguments)
+    run = read_options(RunOptions, context)
+    if suggest and not TargetName.parse(run.target_text).has_machine:
+        raise UsageError(f"space --suggest: target {run.target_text} runs no candidates")
+    problem = read_options(ProblemOptions, context).problem
+    request = run.request(problem)
     feasible = plan_of(backends_of(context), request).feasible
     if suggest:
         resolved = resolve_target(request.target, backends_of(context), request.chip)

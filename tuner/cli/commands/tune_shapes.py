@@ -10,27 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli.forms import COLD_START
 from tuner.cli.main import BEGAN_S, screen_columns
 from tuner.cli.operations import programs
-from tuner.cli.options import (
-    OF_ONE_PROBLEM,
-    PROBLEM_OPTIONS,
-    SUFFIX,
-    is_typed,
-    open_known_store,
-    open_store,
-    print_found,
-    run_limit,
-    run_request,
-)
-from tuner.cli.session import (
-    ended_by_signals,
-    exit_code,
-    print_interrupted,
-    print_stored,
-    require_no_arguments,
-    settings_given,
-)
+from tuner.cli.options import SUFFIX, open_known_store, open_store, print_found, run_limit
+from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, print_stored
+from tuner.cli.tune_forms import ResumedCampaign, ShapesForm
 from tuner.core.dtypes import narrow_output
 from tuner.core.epilogues import NONE
 from tuner.core.errors import UsageError
@@ -179,73 +164,38 @@ if TYPE_CHECKING:
     from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedCampaign
 
-NOT_OF_CAMPAIGNS = ("warm_files", "entry", "arguments")  # parameters of ``tuner tune`` that --shapes excludes
 
-
-def tune_shapes(
-    context: click.Context,
-    backends: "Backends",
-    database: str | None,
-    as_json: bool,
-    is_on_fleet: bool,
-    file: Path,
-    **options: Any,
-) -> int:
+def tune_shapes(form: ShapesForm, backends: "Backends") -> int:
     """Tunes the problems of a file under one budget, prints the result, returns the exit code."""
-    _require_campaign_options(context, options)
-    of_others = (*PROBLEM_OPTIONS, *NOT_OF_CAMPAIGNS)
-    run_options = {name: typed for name, typed in options.items() if name not in of_others}
-    run_options["warm_start"] = False  # problems of the campaign are each other's warm start
+    file = form.shapes
     is_model = file.suffix.lower() == SUFFIX
     problems, left_out = programs().contractions(file) if is_model else (read_shapes(file), ())
     for line in left_out:
         print(f"note: left out: {line}", file=sys.stderr)
     settings, members = campaign_settings(
-        problems, lambda problem: run_request(problem, **run_options), backends, file.name
+        problems, lambda problem: form.run.request(problem, COLD_START), backends, file.name
     )
-    with open_store(database) as store:
-        begin = partial(begin_campaign, settings, members, backends, store, began_s=context.meta[BEGAN_S])
+    began_s = click.get_current_context().meta[BEGAN_S]
+    with open_store(form.result.database) as store:
+        begin = partial(begin_campaign, settings, members, backends, store, began_s=began_s)
         tuned = _session(begin)
-    return _print(tuned, as_json, database, is_on_fleet=is_on_fleet)
+    return _print(tuned, form)
 
 
-def resume_shapes(
-    context: click.Context,
-    backends: "Backends",
-    database: str | None,
-    as_json: bool,
-    is_on_fleet: bool,
-    campaign: int,
-    **options: Any,
-) -> int:
-    """Resumes a campaign as ``tune_shapes`` tunes one; of ``options``, --trials and --budget are allowed."""
-    limit = run_limit(options.pop("trials"), options.pop("budget"))
-    require_no_arguments(context, options)
+def resume_shapes(form: ResumedCampaign, backends: "Backends") -> int:
+    """Resumes a campaign, prints the result, returns the exit code."""
+    limit = run_limit(form.trials, form.budget)
     printed: int | str = ""
-    with open_known_store(database) as store:
-        tuned = _session(lambda *parts: resume_campaign(campaign, backends, store, *parts, limit=limit))
+    with open_known_store(form.result.database) as store:
+        tuned = _session(lambda *parts: resume_campaign(form.resume, backends, store, *parts, limit=limit))
         source = tuned.campaign.settings.program
-        if source is not None and not is_on_fleet and not tuned.is_interrupted:
-            printed = programs().resume(tuned, source, backends, store, database, as_json)
+        if source is not None and not form.fleet.has_fleet and not tuned.is_interrupted:
+            printed = programs().resume(tuned, source, backends, store, form.result)
     if isinstance(printed, int):
         return printed
     if printed:
         print(f"note: the program is not timed: {printed}", file=sys.stderr)
-    return _print(tuned, as_json, database, is_on_fleet=is_on_fleet)
-
-
-def _require_campaign_options(context: click.Context, options: dict[str, Any]) -> None:
-    if options["operation"] is not None:
-        raise UsageError(
-            f"--shapes cannot be combined with {options['operation']}: the file has the problems"
-        )
-    given = settings_given(context, (*OF_ONE_PROBLEM, *NOT_OF_CAMPAIGNS))
-    given += ["--no-warm-start"] * is_typed(context, "warm_start")
-    if given:
-        # flag to parameter: --output-dtype is output_dtype
-        is_of_problem = given[0][2:].replace("-", "_") in OF_ONE_PROBLEM
-        why = ": each problem of the file has its own" if is_of_problem else ""
-        raise UsageError(f"--shapes cannot be combined with {', '.join(given)}{why}")
+    return _print(tuned, form)
 
 
 def _session(work: Any) -> "TunedCampaign":
@@ -255,12 +205,12 @@ def _session(work: Any) -> "TunedCampaign":
     return tuned
 
 
-def _print(tuned: "TunedCampaign", as_json: bool, database: str | None, *, is_on_fleet: bool) -> int:
-    named = database_text(database)
+def _print(tuned: "TunedCampaign", form: ShapesForm | ResumedCampaign) -> int:
+    named = database_text(form.result.database)
     lines = wrapped(campaign_lines(tuned, screen_columns(), named), screen_columns())
-    print_found(as_json, campaign_document(tuned), *lines)
-    print_stored(database)
+    print_found(form.result.as_json, campaign_document(tuned), *lines)
+    print_stored(form.result.database)
     if tuned.is_interrupted:
-        on_fleet = " --fleet" if is_on_fleet else ""
+        on_fleet = " --fleet" if form.fleet.has_fleet else ""
         print_interrupted(f"tuner tune --resume campaign:{tuned.campaign.id}{on_fleet}{named}")
     return exit_code(tuned)

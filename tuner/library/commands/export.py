@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.analysis.ratios import ratio_document
+from tuner.cli.forms import ProblemOptions, read_options
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
@@ -22,12 +23,11 @@ from tuner.cli.options import (
     open_known_store,
     print_json,
     problem_options,
-    run_request,
-    taken_problem,
 )
 from tuner.cli.session import settings_given
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
+from tuner.core.requests import RunRequest
 from tuner.core.runs import Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.serialization import encode, read_text
 from tuner.library.entries import gpu_entries, library_entries
@@ -148,7 +148,8 @@ def export(
     output: Path | None,
     database: str | None,
     as_json: bool,
-    **arguments: Any,
+    operation: str | None,
+    **_options: Any,
 ) -> None:
     """Writes the best transform script of a problem, or that of a trial, or what --format names.
 
@@ -168,7 +169,7 @@ def export(
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
     if merge or untuned:
-        _export_unstored(context, merge, output, arguments, as_json=as_json)
+        _export_unstored(context, merge, output, as_json=as_json)
         return
     form = form or ("json" if as_json else "script")
     if constants and form != "script":
@@ -187,15 +188,16 @@ def export(
         export_runs_as_t4(context, runs, campaign, output, database, as_json=as_json)
         return
     _refuse_options_of_libraries(runs, campaign, version, prefix)
-    if trial is not None and arguments["operation"] is not None:
-        both = f"--trial {trial} cannot be combined with {arguments['operation']}"
+    if trial is not None and operation is not None:
+        both = f"--trial {trial} cannot be combined with {operation}"
         raise UsageError(f"export: {both}: give one of them")
     if output is not None and not output.name:
         raise UsageError(f"{output}: is a folder, not a file to write")
     backends = backends_of(context)
     with open_known_store(database) as store:
+        problem = read_options(ProblemOptions, context)
         query = (target or AUTO, threads, machine)
-        stored = store.trial(trial) if trial is not None else _best(store, backends, arguments, *query)
+        stored = store.trial(trial) if trial is not None else _best(store, backends, problem, *query)
         stock = _stock(store, stored, form, output, is_asked=is_stock)
         if stock is not None and is_stock:
             stored = stock.trial
@@ -211,13 +213,12 @@ def _export_unstored(
     context: click.Context,
     merge: tuple[Path, ...],
     output: Path | None,
-    arguments: dict[str, Any],
     *,
     as_json: bool,
 ) -> None:
     """Writes what no database is read for: merged libraries, or the script of a problem without a search."""
     if not merge:
-        _export_untuned(context, output, as_json=as_json, **arguments)
+        _export_untuned(context, output, as_json=as_json)
         return
     _refuse_options_with_merge(context)
     export_merged(merge, output, as_json=as_json)
@@ -226,7 +227,7 @@ def _export_unstored(
 OF_UNTUNED = (*OF_ONE_PROBLEM, "target", "threads", "is_stock", "untuned", "output", "as_json", "debug")
 
 
-def _export_untuned(context: click.Context, output: Path | None, *, as_json: bool, **arguments: Any) -> None:
+def _export_untuned(context: click.Context, output: Path | None, *, as_json: bool) -> None:
     """Writes or prints the script that a problem has without a search; nothing is timed or stored."""
     from tuner.tuning.request import run_settings  # not at start-up
     from tuner.tuning.untuned import untuned_choice  # loads the strategies
@@ -234,12 +235,11 @@ def _export_untuned(context: click.Context, output: Path | None, *, as_json: boo
     others = settings_given(context, context.params.keys() - {*OF_UNTUNED, "operation", "shape"})
     if others:
         raise UsageError(f"--untuned cannot be combined with {others[0]}")
-    if arguments["shape"] is None:
+    options = read_options(ProblemOptions, context)
+    if options.shape is None:
         raise UsageError("export: the problem is missing", "give matmul 512x512x512")
     params = context.params
-    request = run_request(
-        taken_problem(arguments), target=params["target"] or AUTO, threads=params["threads"] or 1
-    )
+    request = RunRequest(options.problem, target=params["target"] or AUTO, threads=params["threads"] or 1)
     backends = backends_of(context)
     choice = untuned_choice(run_settings(request, backends), backends, is_stock=params["is_stock"])
     script = choice.script.text
@@ -306,14 +306,14 @@ def _note(text: str) -> None:
 def _best(
     store: "Store",
     backends: "Backends",
-    arguments: dict[str, Any],
+    options: ProblemOptions,
     target: str,
     threads: int | None,
     machine: str | None,
 ) -> StoredTrial:
-    if arguments["shape"] is None:
+    if options.shape is None:
         raise UsageError("export: the problem is missing", "give matmul 512x512x512, or --trial ID")
-    return best_known(store, backends, taken_problem(arguments), target, threads, machine).best
+    return best_known(store, backends, options.problem, target, threads, machine).best
 
 
 def _stock(
@@ -569,7 +569,7 @@ def _task_of_weights(context: click.Context, typed: dict[str, Any]) -> TaskQuery
         line = "options of weights need the operation and the shape with a format of several problems"
         raise UsageError(line, f"matmul 1x4096x4096 --weights {params['weights'] or 'i4'}, or --run N")
     narrower = {name: typed[name] for name in ("target", "machine", "threads") if name in typed}
-    return TaskQuery.of(taken_problem(dict(params)), **narrower)
+    return TaskQuery.of(read_options(ProblemOptions, context).problem, **narrower)
 
 
 def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """``tuner lower``: the IR of a program after one step of its lowering, or of an operation after each."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli.forms import ProblemOptions, RunOptions, read_options
 from tuner.cli.options import (
     PROBLEM_OPTIONS,
     backends_of,
@@ -13,10 +15,8 @@ from tuner.cli.options import (
     json_option,
     open_known_store,
     parse_number,
-    popped_problem,
     print_json,
     problem_options,
-    run_request,
     shown_choices,
     space_option,
     target_options,
@@ -113,13 +113,10 @@ def lower(
         return
     _refuse(context, OF_PROGRAM, f"a trial, {trial}" if trial else f"an operation, {operation}")
     last = _checked(step, SCRIPT_STAGES, ASSEMBLY)
-    for name in OF_PROGRAM:
-        options.pop(name)
-    database = options.pop("database")
     if trial is None:
-        target, problem, script = _untuned(context, operation, shape, options)
+        target, problem, script = _untuned(context)
     elif operation is None:
-        target, problem, script = _of_trial(trial, database)
+        target, problem, script = _of_trial(trial, options["database"])
     else:
         raise UsageError(f"--trial cannot be combined with {operation}: a trial has its operation")
     found = script_stages(backends_of(context), target, problem, script, last)
@@ -203,13 +200,11 @@ def _of_trial(trial: str, database: str | None) -> "tuple[TargetName, Problem, S
     return record.target, record.problem, Script(found.script_text, record.script_sha256)
 
 
-def _untuned(
-    context: click.Context, operation: str | None, shape: str | None, options: dict[str, Any]
-) -> "tuple[TargetName, Problem, Script]":
+def _untuned(context: click.Context) -> "tuple[TargetName, Problem, Script]":
     """Returns the script that an operation has without a search, and says on stderr which it is."""
-    options.update(operation=operation, shape=shape)
-    problem = popped_problem(context, options, EXAMPLE_SIZES)
+    problem = read_options(ProblemOptions, context).required_problem(context, EXAMPLE_SIZES)
+    run = replace(read_options(RunOptions, context), trials=1)
     backends = backends_of(context)
-    choice = untuned_choice(run_settings(run_request(problem, trials=1, **options), backends), backends)
+    choice = untuned_choice(run_settings(run.request(problem), backends), backends)
     print(f"{problem.key}: {choice.candidate.text}; {choice.text}", file=sys.stderr)
     return choice.settings.target, problem, choice.script

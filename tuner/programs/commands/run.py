@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli.forms import named_target
 from tuner.cli.main import DONE, FAILED, screen_columns
 from tuner.cli.options import (
     backends_of,
@@ -225,6 +226,7 @@ def _request(
     context: click.Context,
     text: str,
     target: str,
+    cpu: str,
     chip: str,
     entry: str | None,
     arguments: tuple[str, ...],
@@ -236,7 +238,7 @@ def _request(
     **program_options: Any,
 ) -> "ProgramRequest":
     options = ProgramOptions(DeviceOptions(form, pinned=pinned), **program_options)
-    resolved = resolve_target(target, backends_of(context), chip)
+    resolved = resolve_target(named_target(target, cpu), backends_of(context), chip)
     options.require_suiting(resolved, backends_of(context))
     if compare and options.sample:
         raise UsageError("--compare cannot be combined with --sample: sampled blocks are compared already")

@@ -7,24 +7,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tuner.analysis.ratios import NotComparable
 from tuner.analysis.selected_result import timed
+from tuner.cli.forms import COLD_START, ResultOptions
 from tuner.cli.main import BEGAN_S, screen_columns
-from tuner.cli.options import (
-    OF_ONE_PROBLEM,
-    PROBLEM_OPTIONS,
-    SUFFIX,
-    is_model,
-    is_typed,
-    open_store,
-    print_found,
-    run_request,
-)
-from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, print_stored, settings_given
+from tuner.cli.options import SUFFIX, is_model, open_store, print_found
+from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, print_stored
+from tuner.cli.tune_forms import ProgramForm
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
@@ -56,44 +49,46 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedCampaign
 
 
-OF_PROGRAMS = ("entry", "arguments")
-OF_MATMULS = ("strategies", "space", "baseline")  # options that choose how matmuls of a program are tuned
-OF_ONE_RUN = ("warm_start", "warm_files")  # fusions of a program are each other's warm start
+OF_MATMULS = ("strategies", "space")  # options that choose how matmuls of a program are tuned
 
 
-def tune(
-    context: click.Context, backends: "Backends", database: str | None, as_json: bool, **options: Any
-) -> int:
+def tune(form: ProgramForm, backends: "Backends") -> int:
     """Tunes each matmul of an MLIR program, runs the program, prints the result, returns the exit code."""
-    _require_program_options(context, options)
-    of_runs = {name: typed for name, typed in options.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
-    resolved = resolve_target(options["target"], backends, options["chip"])
-    request_options = ProgramOptions(seed=options["seed"], threads=options["threads"])
+    resolved = resolve_target(form.run.target_text, backends, form.run.chip)
+    request_options = ProgramOptions(seed=form.run.seed, threads=form.run.threads)
     request_options.require_suiting(resolved, backends)
-    require_runs_here(resolved, backends, f"tuner tune {shlex.quote(options['operation'])}")
-    request = _request(
-        options["operation"], resolved, request_options, options["entry"], options["arguments"]
-    )
-    tuned = _tuned_fusions(context, backends, database, request, of_runs)
-    if tuned is not None:
-        return print_program(tuned, as_json, database)
-    _require_types_of_payload(context, OF_ONE_PROBLEM)
-    if request.model and of_runs["baseline"] in BASELINE_SETS:
-        of_runs["baseline"] = ""  # nothing is timed next to a model without fusions
-    if request_options.threads > 1:
+    require_runs_here(resolved, backends, f"tuner tune {shlex.quote(form.operation)}")
+    request = _request(form.operation, resolved, request_options, form.entry, form.arguments)
+    tuned = _tuned_fusions(form, backends, request)
+    if tuned is None:
+        tuned = _tuned_matmuls(form, backends, request)
+    return print_program(tuned, form.result)
+
+
+def _tuned_matmuls(form: ProgramForm, backends: "Backends", request: ProgramRequest) -> "TunedProgram":
+    _require_cache_of_program(form)
+    run = form.run
+    if request.model and run.baseline in BASELINE_SETS:
+        run = replace(run, baseline="")  # nothing is timed next to a model without fusions
+    if run.threads > 1:
         limit = "allowed 1: a program without fusions runs on one thread"
-        raise UsageError(f"threads: found {request_options.threads}, {limit}")
+        raise UsageError(f"threads: found {run.threads}, {limit}")
     interruption = Interruption()
     steps = child_process_steps()
-    steps = replace(steps, problems=partial(_hinted_problems, steps.problems, Path(options["operation"])))
+    steps = replace(steps, problems=partial(_hinted_problems, steps.problems, Path(form.operation)))
 
     def settings_of(problem: "Problem") -> "RunSettings":
-        return run_settings(run_request(problem, **of_runs), backends)
+        return run_settings(run.request(problem, form.warm), backends)
 
+    database = form.result.database
     with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
         tuning = ProgramTuning(backends, steps, store, interruption, observe)
-        tuned = tuning.tune(request, settings_of, options["operation"])
-    return print_program(tuned, as_json, database)
+        return tuning.tune(request, settings_of, form.operation)
+
+
+def _require_cache_of_program(form: ProgramForm) -> None:
+    if form.flag("cache"):
+        raise form.of_types(form.flag("cache"))
 
 
 def _request(
@@ -112,52 +107,51 @@ def _request(
     )
 
 
-def _tuned_fusions(
-    context: click.Context,
-    backends: "Backends",
-    database: str | None,
-    request: "ProgramRequest",
-    options: dict[str, Any],
-) -> "TunedProgram | None":
+def _tuned_fusions(form: ProgramForm, backends: "Backends", request: ProgramRequest) -> "TunedProgram | None":
     # None, so that matmuls are tuned one by one: the target has a device; strategies, a search space or a
     # baseline library were named; or the program has no fusion that can be tuned
     if program_support(request.target, backends).has_device:
         return None
-    baselines = BASELINE_SETS.get(options["baseline"] or ALL, ()) if request.model else ()
-    request = replace(request, baselines=baselines)
     # --baseline names what a model is timed next to (all, eager, ...), or a library for its matmuls
-    names_models_baselines = bool(request.model) and options["baseline"] in BASELINE_SETS
-    if any(options.get(name) for name in OF_MATMULS if name != "baseline" or not names_models_baselines):
+    names_library = bool(form.run.baseline) and not (request.model and form.run.baseline in BASELINE_SETS)
+    if names_library or any(getattr(form.run, name) for name in OF_MATMULS):
         return None
-    name = str(context.params["operation"])
-    cache = str(context.params["cache"]) if is_typed(context, "cache") else WEIGHTS_COLD
-    of_runs = {key: given for key, given in options.items() if key not in (*OF_ONE_RUN, "baseline")}
-    of_runs.pop("threads")  # of each fusion: one, or as many as the program has
+    baselines = BASELINE_SETS.get(form.run.baseline or ALL, ()) if request.model else ()
+    request = replace(request, baselines=baselines)
+    cache = form.cache if form.flag("cache") else WEIGHTS_COLD
+    database = form.result.database
     interruption = Interruption()
     with open_store(database) as store, ended_by_signals(interruption), campaign_progress() as observe:
         tuning = FusionTuning(
             backends, program_steps(), store, which_database(database), interruption, observe
         )
-        found = tuning.find(request, name, cache)
-        if not found.problems:
-            _require_types_of_payload(context, OF_ONE_PROBLEM)
-            if found.why_none:
-                print(f"note: not tuned as fusions: {found.why_none}", file=sys.stderr)
-            for line in found.left_out:
-                print(f"note: not tuned: {line}", file=sys.stderr)
+        fusions = tuning.find(request, form.operation, cache)
+        if not fusions.problems:
+            _require_cache_of_program(form)
+            _note_untuned(fusions)
             return None
-        given = settings_given(context, OF_ONE_RUN)
-        if given:
-            raise UsageError(f"{given[0]} cannot be combined with a program, whose fusions share one budget")
-        payload = str(Path(name).absolute())
+        warm = form.flag("warm_start") or form.flag("warm_files")
+        if warm:  # fusions of a program are each other's warm start
+            raise UsageError(f"{warm} cannot be combined with a program, whose fusions share one budget")
+        payload = str(Path(form.operation).absolute())
         source = ProgramSource(
             payload, request.entry, request.arguments, cache, baselines, request.options.threads
         )
 
         def request_of(problem: "Problem", threads: int) -> "RunRequest":
-            return run_request(problem, **of_runs, threads=threads, warm_start=False)
+            run = replace(form.run, threads=threads, baseline="")  # of each fusion: one, or as the program
+            return run.request(problem, COLD_START)
 
-        return tuning.tune(request, found, request_of, Path(name).name, source, context.meta[BEGAN_S])
+        name = Path(form.operation).name
+        began_s = click.get_current_context().meta[BEGAN_S]
+        return tuning.tune(request, fusions, request_of, name, source, began_s)
+
+
+def _note_untuned(fusions: "TunableFusions") -> None:
+    if fusions.why_none:
+        print(f"note: not tuned as fusions: {fusions.why_none}", file=sys.stderr)
+    for line in fusions.left_out:
+        print(f"note: not tuned: {line}", file=sys.stderr)
 
 
 def program_steps() -> "FusionSteps":
@@ -232,24 +226,10 @@ def _problem_lines(each: "TunedProblem") -> list[str]:
     return [*lines, f"        trial {each.trial.id}: {time}{trust}, {script}"]
 
 
-def _require_program_options(context: click.Context, options: dict[str, Any]) -> None:
-    if options["shape"] is not None:
-        raise UsageError(
-            f"tune: {options['shape']} cannot be combined with a program: its types come from the file"
-        )
-    _require_types_of_payload(context, tuple(name for name in OF_ONE_PROBLEM if name != "cache"))
-
-
-def _require_types_of_payload(context: click.Context, names: tuple[str, ...]) -> None:
-    given = [name for name in names if is_typed(context, name)]
-    if given:
-        option = f"--{given[0].replace('_', '-')}"
-        raise UsageError(f"tune: {option} cannot be combined with a program: its types come from the file")
-
-
-def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) -> int:
+def print_program(tuned: "TunedProgram", result: ResultOptions) -> int:
     """Prints the result of a tuned program; returns the exit code."""
-    print_found(as_json, program_document(tuned), *wrapped(program_lines(tuned), screen_columns()))
+    database = result.database
+    print_found(result.as_json, program_document(tuned), *wrapped(program_lines(tuned), screen_columns()))
     print_stored(database)
     if tuned.is_interrupted and tuned.campaign is not None:
         campaign = tuned.campaign.campaign.id
@@ -270,15 +250,16 @@ def resume(
     source: "ProgramSource",
     backends: "Backends",
     store: "Store",
-    database: str | None,
-    as_json: bool,
+    result: ResultOptions,
 ) -> int | str:
     """Compiles, compares, times and prints the program of a resumed campaign.
 
     Returns the exit code, or why the program cannot be compiled as it was.
     """
-    program = resumed_program(tuned, source, backends, store, database)
-    return program if isinstance(program, str) else print_program(program, as_json, database)
+    program = resumed_program(tuned, source, backends, store, result.database)
+    if isinstance(program, str):
+        return program
+    return print_program(program, result)
 
 
 def resumed_program(

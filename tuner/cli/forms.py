@@ -1,0 +1,300 @@
+"""Options of a command as frozen values: of a problem, a run, a fleet; a form of them refuses all others."""
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar, final
+
+import click
+
+from tuner.cli.options import is_typed, remote_runners, typed_options
+from tuner.core.candidate import CPU, TargetName
+from tuner.core.dtypes import dtype_name, narrow_output
+from tuner.core.errors import UsageError, unknown_value
+from tuner.core.matmul import PACKABLE, Matmul, example_of, parse_shape, parse_sizes
+from tuner.core.problem import MATMUL, NUMPY_ALIGNMENT, OPERATIONS, WARM, Problem, require_choice
+from tuner.core.problem_classes import MatmulProblem
+from tuner.core.quantization import CONSTANT
+from tuner.core.requests import FleetRequest, RunRequest
+from tuner.core.serialization import parse_seconds
+from tuner.targets.backends import AUTO
+
+T = TypeVar("T")
+OF_ALL = ("debug",)  # parameters that every command takes and no form has
+
+
+@final
+@dataclass(frozen=True)
+class TypedOption:
+    """An option or an argument that the user gave on the command line."""
+
+    name: str  # of click's parameter: output_dtype
+    text: str  # --output-dtype; of an argument its value
+
+
+@dataclass(frozen=True)
+class CommandForm(ABC):
+    """One way to call a command; its fields, and those of values in it, are the options that belong to it."""
+
+    typed: tuple[TypedOption, ...]  # all options of the command line, in the order of the help
+
+    @classmethod
+    def of(cls, context: click.Context) -> Self:
+        """Reads the options of a command line. Raises UsageError for one that does not belong to the form."""
+        typed = typed_parameters(context)
+        own = option_names(cls)
+        others = tuple(option for option in typed if option.name not in own)
+        if others:
+            raise cls.refusal(others)
+        return read_options(cls, context, typed=typed)
+
+    @classmethod
+    @abstractmethod
+    def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
+        """Returns the error for options that do not belong to the form, one or more."""
+
+    def flag(self, name: str) -> str:
+        """Returns the flag that was typed for a parameter, such as "--no-warm-start"; "" without one."""
+        return next((option.text for option in self.typed if option.name == name), "")
+
+
+def typed_parameters(context: click.Context) -> tuple[TypedOption, ...]:
+    """Returns what the user gave on the command line, in the order of the command's parameters."""
+    typed = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in OF_ALL and is_typed(context, name):
+            is_option = isinstance(parameter, click.Option)
+            text = parameter.opts[0] if is_option else str(context.params[name])
+            typed.append(TypedOption(name, text))
+    return tuple(typed)
+
+
+def option_names(form: type) -> frozenset[str]:
+    """Returns the names of the parameters that a dataclass, or one in a field of it, has a field for."""
+    names: set[str] = set()
+    for field in fields(form):
+        if isinstance(field.type, type) and is_dataclass(field.type):
+            names |= option_names(field.type)
+        else:
+            names.add(field.name)
+    return frozenset(names)
+
+
+def read_options(form: type[T], context: click.Context, **values: Any) -> T:
+    """Returns a dataclass whose fields are a command's parameters, or dataclasses of some of them.
+
+    A parameter that the command does not have gets the default of its field. ``values``: fields that are
+    no parameters.
+    """
+    for field in fields(form):  # type: ignore[arg-type]  # a dataclass
+        if isinstance(field.type, type) and is_dataclass(field.type):
+            values[field.name] = read_options(field.type, context)
+        elif field.name in context.params:
+            values[field.name] = context.params[field.name]
+    return form(**values)
+
+
+@final
+@dataclass(frozen=True)
+class ProblemOptions:
+    """The arguments OPERATION and SHAPE, and the options that describe a problem."""
+
+    operation: str | None = None
+    shape: str | None = None
+    dtype: str = "f32"
+    layout: str = "nn"
+    epilogue: str = "none"
+    output_dtype: str = ""
+    align: str = NUMPY_ALIGNMENT
+    cache: str = WARM
+    weights: str = ""
+    constant: str = ""
+    group_size: str = "128"
+    scale_dtype: str = "f16"
+    zero_points: bool = False
+    activations: str = ""
+
+    @property
+    def problem(self) -> Problem:
+        """Returns the problem that is described. Raises UsageError for an invalid one."""
+        assert self.operation is not None
+        assert self.shape is not None
+        name = dtype_name(self.dtype)
+        weights = self._weights()
+        if weights or self.activations or self.zero_points:
+            if self.operation not in PACKABLE:
+                line = f"--weights cannot be combined with {self.operation}"
+                raise UsageError(line, f"allowed is {MATMUL}")
+            m, n, k = parse_shape(self.shape)
+            of_product = (name, self.layout, self.epilogue, self.output_dtype, self.align, self.cache)
+            of_weights = (weights, self.group_size, self.scale_dtype, self.zero_points, self.activations)
+            return Matmul(m, n, k, *of_product, *of_weights)
+        if self.operation not in OPERATIONS:
+            error = unknown_value("operation", self.operation, OPERATIONS)
+            others = "other operations are tuned in a program: tuner tune PROGRAM.mlir"
+            raise UsageError(error.message, error.hint or others)
+        output = narrow_output(name, dtype_name(self.output_dtype))
+        batch, sizes = parse_sizes(self.operation, self.shape)
+        return MatmulProblem(
+            self.operation, sizes, name, self.layout, self.epilogue, output, batch, self.align, self.cache
+        )
+
+    def _weights(self) -> str:
+        if not self.constant:
+            return self.weights
+        require_choice("constant", self.constant, ("b",))
+        if self.weights:
+            raise UsageError("--constant cannot be combined with --weights, which are constant")
+        return CONSTANT
+
+    def required_problem(self, context: click.Context, sizes: str) -> Problem:
+        """Returns the problem; UsageError where operation or shape is missing. ``sizes``: of an example."""
+        if self.operation is not None and self.shape is not None:
+            return self.problem
+        example = f"{context.command_path} {example_of(self.operation, sizes)}"
+        missing = "the shape is"
+        if self.operation is None:
+            missing = "the operation and the shape are"
+        elif re.fullmatch(r"\d+(?:x\d+)+", self.operation):
+            missing = "the operation is"
+            example = f"{context.command_path} {MATMUL} {self.operation}"
+        elif self.operation not in OPERATIONS:
+            if Path(self.operation).is_file():
+                raise _not_a_program(context, self.operation)
+            raise unknown_value("operation", self.operation, OPERATIONS)
+        raise UsageError(f"{context.info_name}: {missing} missing", f"{example}{typed_options(context)}")
+
+
+def _not_a_program(context: click.Context, file: str) -> UsageError:
+    """Returns the UsageError for a file in place of an operation whose name is not that of a program."""
+    command = context.command_path
+    suffix = Path(file).suffix
+    hint = f"a program: {command} FILE.mlir" if context.info_name == "tune" else ""
+    if hint and suffix == ".py":
+        hint = f"name the function of a PyTorch model: {command} {file}:FUNCTION"
+    elif hint and suffix in (".yaml", ".yml"):
+        hint = f"{command} --shapes {file}"
+    return UsageError(f"operation: found the file {file}, allowed {', '.join(OPERATIONS)}", hint)
+
+
+@final
+@dataclass(frozen=True)
+class WarmOptions:
+    """What a run begins with of what is known."""
+
+    warm_start: bool = True
+    warm_files: tuple[Path, ...] = ()
+
+
+COLD_START = WarmOptions(warm_start=False)
+
+
+@final
+@dataclass(frozen=True)
+class RunOptions:
+    """Where and how a problem is searched: the options of a run, without the problem."""
+
+    target: str = AUTO
+    chip: str = ""
+    cpu: str = ""
+    threads: int = 1
+    strategies: tuple[str, ...] = ()
+    reopen: bool = False
+    libraries: tuple[Path, ...] = ()
+    space: Path | None = None
+    sampler: str | None = None
+    seed: int = 0
+    trials: int | None = None
+    budget: str | None = None  # "60s"
+    workers: int | None = None
+    fresh: bool = False
+    baseline: str = ""
+
+    def __post_init__(self) -> None:
+        named_target(self.target, self.cpu)
+
+    @property
+    def target_text(self) -> str:
+        """Returns the target, with that of --cpu NAME: cpu:NAME."""
+        return named_target(self.target, self.cpu)
+
+    def request(self, problem: Problem, warm: WarmOptions = WarmOptions()) -> RunRequest:
+        """Returns the request of a new run. Raises UsageError for values that are not allowed."""
+        same = {name: getattr(self, name) for name in option_names(RunOptions) - {"target", "cpu", "budget"}}
+        budget_s = None if self.budget is None else parse_seconds(self.budget)
+        return RunRequest(
+            problem,
+            target=self.target_text,
+            budget_s=budget_s,
+            warm_start=warm.warm_start,
+            warm_files=warm.warm_files,
+            **same,
+        )
+
+
+def named_target(target: str, cpu: str) -> str:
+    """Returns the target of --target and --cpu. Raises UsageError where they name different ones."""
+    if not cpu:
+        return target
+    named = TargetName(CPU, cpu)
+    parsed = TargetName.parse(target)
+    if target != AUTO and not (parsed.is_on_cpu and parsed.detail in ("", cpu)):
+        line = f"--cpu {cpu} cannot be combined with --target {target}"
+        raise UsageError(line, f"--target {named}")
+    return named.text
+
+
+@final
+@dataclass(frozen=True)
+class FleetOptions:
+    """The options of a fleet, which --fleet asks for. Raises UsageError for others without it."""
+
+    has_fleet: bool = False
+    on: str | None = None  # classes of machines: "h200,a100"
+    fleet_machine: str | None = None
+    devices: int | None = None
+    priority: int | None = None
+
+    def __post_init__(self) -> None:
+        flags = {"fleet_machine": "--machine", "on": "--on", "devices": "--devices", "priority": "--priority"}
+        for name, flag in flags.items():
+            if getattr(self, name) is not None and not self.has_fleet:
+                raise UsageError(f"{flag} needs --fleet")
+        if self.on is not None and len(self.classes) < 2:
+            raise UsageError(f"--on: found {self.on!r}, allowed two or more classes of machines: h200,a100")
+        if self.on is not None and self.fleet_machine is not None:
+            raise UsageError("--machine and --on cannot be combined")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Returns the classes of machines of --on, each once; () without it."""
+        named = (text.strip() for text in (self.on or "").split(","))
+        return tuple(dict.fromkeys(filter(None, named)))
+
+    def request(self, database: str | None) -> FleetRequest | None:
+        """Returns what is asked of a fleet, None without --fleet.
+
+        Raises UsageError for a database that is not on a server, and where a package is missing.
+        """
+        if not self.has_fleet:
+            return None
+        from tuner.results.database_name import which_database  # not at start-up
+
+        url = which_database(database)
+        remote_runners().require_server(url)
+        devices = 1 if self.devices is None else self.devices
+        machine = self.fleet_machine or ""
+        if self.classes:
+            machine = self.classes[0]
+        return FleetRequest(url, devices, self.priority or 0, self.classes, machine)
+
+
+@final
+@dataclass(frozen=True)
+class ResultOptions:
+    """Where results are stored, and how they are printed."""
+
+    database: str | None = None
+    as_json: bool = False

@@ -1,0 +1,180 @@
+"""The forms of ``tuner tune``: an operation, a program, a file of problems, and what is resumed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import click
+
+from tuner.cli.forms import (
+    CommandForm,
+    FleetOptions,
+    ProblemOptions,
+    ResultOptions,
+    RunOptions,
+    TypedOption,
+    WarmOptions,
+)
+from tuner.cli.options import OF_ONE_PROBLEM, CampaignNumber, is_payload, typed_options
+from tuner.core.errors import UsageError
+
+
+def form_of(
+    context: click.Context,
+) -> "OperationForm | ProgramForm | ShapesForm | ResumedRun | ResumedCampaign":
+    """Returns the form that a command line has. Raises UsageError for an option of another one."""
+    params = context.params
+    if params["shapes"] is not None:
+        return ShapesForm.of(context)
+    if isinstance(params["resume"], CampaignNumber):
+        return ResumedCampaign.of(context)
+    if params["resume"] is not None:
+        return ResumedRun.of(context)
+    if is_payload(params["operation"]):
+        return ProgramForm.of(context)
+    return OperationForm.of(context)
+
+
+@final
+@dataclass(frozen=True)
+class OperationForm(CommandForm):
+    """``tuner tune matmul 512x512x512``; a script of the user is a value of --strategy."""
+
+    problem: ProblemOptions
+    run: RunOptions
+    warm: WarmOptions
+    fleet: FleetOptions
+    result: ResultOptions
+
+    @classmethod
+    def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
+        for option in others:
+            if option.name == "retime":
+                return _needs_run()
+        line = f"{others[0].text} needs a program: a file of MLIR in place of an operation and a shape"
+        options = typed_options(click.get_current_context(), (*OF_ONE_PROBLEM, "threads"))
+        return UsageError(line, f"tuner tune payload.mlir{options}")
+
+
+@final
+@dataclass(frozen=True)
+class ProgramForm(CommandForm):
+    """``tuner tune program.mlir``: the types of its problems come from the file."""
+
+    operation: str  # path of the file, or model.py:function
+    cache: str
+    entry: str | None
+    arguments: tuple[str, ...]
+    run: RunOptions
+    warm: WarmOptions
+    fleet: FleetOptions
+    result: ResultOptions
+
+    def __post_init__(self) -> None:
+        if self.fleet.has_fleet:
+            raise UsageError(
+                f"--fleet cannot be combined with {self.operation}: programs run on this machine"
+            )
+
+    @classmethod
+    def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
+        for option in others:
+            if option.name == "retime":
+                return _needs_run()
+        return cls.of_types(others[0].text)
+
+    @staticmethod
+    def of_types(typed: str) -> UsageError:
+        """Returns the error for an option or argument that says what the file says already."""
+        return UsageError(f"tune: {typed} cannot be combined with a program: its types come from the file")
+
+
+@final
+@dataclass(frozen=True)
+class ShapesForm(CommandForm):
+    """``tuner tune --shapes FILE``: a campaign, whose problems are each other's warm start."""
+
+    shapes: Path
+    run: RunOptions
+    fleet: FleetOptions
+    result: ResultOptions
+
+    def __post_init__(self) -> None:
+        _require_one_class("--shapes", self.fleet)
+
+    @classmethod
+    def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
+        names = tuple(option.name for option in others)
+        if "resume" in names:
+            line = "--resume cannot be combined with --shapes: a campaign has its stored problems"
+            return UsageError(line)
+        if "retime" in names:
+            return _not_retimed("--shapes")
+        if "operation" in names:
+            operation = others[names.index("operation")].text
+            return UsageError(f"--shapes cannot be combined with {operation}: the file has the problems")
+        why = ": each problem of the file has its own" if names[0] in OF_ONE_PROBLEM else ""
+        typed = ", ".join(option.text for option in others)
+        return UsageError(f"--shapes cannot be combined with {typed}{why}")
+
+
+@final
+@dataclass(frozen=True)
+class ResumedRun(CommandForm):
+    """``tuner tune --resume 3``: a run goes on by its stored settings."""
+
+    resume: int
+    retime: bool
+    trials: int | None
+    budget: str | None
+    fleet: FleetOptions
+    result: ResultOptions
+
+    @classmethod
+    def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
+        return resumed_refusal(others)
+
+
+@final
+@dataclass(frozen=True)
+class ResumedCampaign(CommandForm):
+    """``tuner tune --resume campaign:3``: a campaign goes on by its stored settings."""
+
+    resume: int
+    trials: int | None
+    budget: str | None
+    fleet: FleetOptions
+    result: ResultOptions
+
+    def __post_init__(self) -> None:
+        _require_one_class(f"--resume campaign:{self.resume}", self.fleet)
+
+    @classmethod
+    def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
+        for option in others:
+            if option.name == "retime":
+                campaign = click.get_current_context().params["resume"]
+                return _not_retimed(f"--resume campaign:{campaign}")
+        return resumed_refusal(others)
+
+
+def resumed_refusal(others: tuple[TypedOption, ...]) -> UsageError:
+    """Returns the error for options next to --resume: flags, else the operation."""
+    flags = [option.text for option in others if option.text.startswith("--")]
+    typed = ", ".join(flags) or others[0].text
+    return UsageError(f"--resume cannot be combined with {typed}: the run has its stored settings")
+
+
+def _needs_run() -> UsageError:
+    return UsageError("--retime needs a run", "--resume RUN")
+
+
+def _require_one_class(campaign: str, fleet: FleetOptions) -> None:
+    if fleet.on is not None:
+        line = f"{campaign} cannot be combined with --on: a campaign is measured on one class of machine"
+        raise UsageError(line, "tuner tune --shapes FILE --fleet --machine NAME")
+
+
+def _not_retimed(campaign: str) -> UsageError:
+    line = f"{campaign} cannot be combined with --retime, which times one run again"
+    return UsageError(line, "tuner tune --resume RUN --retime")

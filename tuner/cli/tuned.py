@@ -1,0 +1,333 @@
+"""What ``tuner tune`` does of each form: searches, on one class of machine or several; resumes; campaigns."""
+
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.analysis.ratios import Comparable, NotComparable, best_compromise, between_trials
+from tuner.cli.commands.tune_shapes import resume_shapes, tune_shapes
+from tuner.cli.forms import ResultOptions, RunOptions, WarmOptions
+from tuner.cli.main import FAILED, screen_columns
+from tuner.cli.operations import added_operations, operation_of, programs
+from tuner.cli.options import (
+    CampaignNumber,
+    backends_of,
+    open_known_store,
+    open_store,
+    print_json,
+    remote_runners,
+    run_limit,
+    typed_options,
+)
+from tuner.cli.session import exit_code, print_interrupted, print_stored, run_session
+from tuner.cli.tune_forms import (
+    OperationForm,
+    ProgramForm,
+    ResumedCampaign,
+    ResumedRun,
+    ShapesForm,
+    form_of,
+)
+from tuner.core.candidate import TargetName, candidate_document
+from tuner.core.errors import Failure
+from tuner.core.problem import OPERATIONS
+from tuner.core.runs import TrialQuery
+from tuner.core.serialization import seconds_text
+from tuner.results.best_trials import other_winners
+from tuner.results.database_name import database_text
+from tuner.results.output.formatting import knobs_line, wrapped
+from tuner.results.output.json_documents import tune_document
+from tuner.results.output.run_result import failure_lines, other_cache_lines, result_lines, verified_lines
+from tuner.search.cost_model.untimed import deciding_facts, predicted_first
+from tuner.tuning.request import run_settings
+from tuner.tuning.run import transfer_settings
+from tuner.tuning.untuned import untuned_choice
+
+if TYPE_CHECKING:
+    from tuner.analysis.ratios import Compromise
+    from tuner.core.problem import Problem
+    from tuner.core.requests import FleetRequest
+    from tuner.db.store import Store
+    from tuner.targets.backends import Backends
+    from tuner.tuning.tuned_run import TunedRun
+
+
+PREDICTED_LIMIT = 8  # trials whose cycles are predicted at the end of a run: half a second each
+REASONS_SHOWN = 3
+# parameters that an export without a search does not take
+SEARCH_OPTIONS = (
+    *(
+        "strategies",
+        "reopen",
+        "libraries",
+        "space",
+        "sampler",
+        "trials",
+        "budget",
+        "seed",
+        "workers",
+        "fresh",
+    ),
+    *("warm_start", "warm_files", "baseline", "as_json"),
+)
+EXAMPLE_SIZES = "512x512x512"
+
+
+def tune_form(context: click.Context) -> int:
+    """Does what a command line of ``tuner tune`` asks for; returns the exit code. Raises UsageError."""
+    backends = backends_of(context)
+    match form_of(context):
+        case OperationForm() as form:
+            return added_or_tuned(form, backends)
+        case ProgramForm() as form:
+            return programs().tune(form, backends)
+        case ResumedRun() as form:
+            return _resume_run(form, backends)
+        case ShapesForm() | ResumedCampaign() as form:
+            return _tune_campaign(form, backends)
+
+
+def added_or_tuned(form: OperationForm, backends: "Backends") -> int:
+    """Tunes the operation of a form, one of an extension by its own object; returns the exit code."""
+    name = form.problem.operation
+    if name is not None and name not in OPERATIONS and name in added_operations():
+        return operation_of(name).tune(form, backends)
+    return tune_operation(form, backends)
+
+
+def tune_operation(form: OperationForm, backends: "Backends") -> int:
+    """Tunes an operation of ``tuner.core``, prints the result, returns the exit code."""
+    context = click.get_current_context()
+    run = form.run
+    fleet = form.fleet.request(form.result.database)
+    local_backends = backends
+    if fleet is not None:
+        run = _run_on_fleet(run, fleet)
+        backends = remote_runners().fleet_backends(backends, fleet)
+    problem = form.problem.required_problem(context, EXAMPLE_SIZES)
+    if run.trials == 0:
+        return _print_untuned(problem, run, form.warm, backends, as_json=form.result.as_json)
+    settings = run_settings(run.request(problem, form.warm), backends)
+    with open_store(form.result.database) as store:
+        tuned = run_session(backends, store, settings, None)
+        all_tuned = _on_each_class(tuned, fleet, local_backends, store)
+        _print_runs(all_tuned, fleet, local_backends, store, form.result)
+    print_stored(form.result.database)
+    return max(exit_code(tuned) for tuned in all_tuned)
+
+
+def _resume_run(form: ResumedRun, backends: "Backends") -> int:
+    database = form.result.database
+    fleet = form.fleet.request(database)
+    local_backends = backends
+    if fleet is not None:
+        fleet = fleet_of_run(fleet, form.resume, database)
+        backends = remote_runners().fleet_backends(backends, fleet)
+    limit = run_limit(form.trials, form.budget)
+    with open_known_store(database) as store:
+        tuned = run_session(backends, store, None, form.resume, form.retime, limit)
+        all_tuned = _on_each_class(tuned, fleet, local_backends, store)
+        _print_runs(all_tuned, fleet, local_backends, store, form.result)
+    print_stored(database)
+    if form.retime and tuned.lost and not tuned.is_interrupted:
+        print(f"run {tuned.run.id}: --retime gained no round: {tuned.lost}", file=sys.stderr)
+        return FAILED
+    return max(exit_code(tuned) for tuned in all_tuned)
+
+
+def _tune_campaign(form: ShapesForm | ResumedCampaign, backends: "Backends") -> int:
+
+    fleet = form.fleet.request(form.result.database)
+    if fleet is not None:
+        resumed = form.resume if isinstance(form, ResumedCampaign) else None
+        fleet = fleet_of_run(fleet, resumed, form.result.database)
+        backends = remote_runners().fleet_backends(backends, fleet)
+    if isinstance(form, ResumedCampaign):
+        return resume_shapes(form, backends)
+    if fleet is not None:
+        form = replace(form, run=_run_on_fleet(form.run, fleet))
+    return tune_shapes(form, backends)
+
+
+def _run_on_fleet(run: RunOptions, fleet: "FleetRequest") -> RunOptions:
+    """Returns options with the target of the first class of --on, and proposals for each device at once."""
+    if run.workers is None:
+        run = replace(run, workers=remote_runners().pending_limit(fleet.devices) - 1)
+    if fleet.on:
+        run = replace(run, target=_first_target(fleet, run.target_text), cpu="")
+    return run
+
+
+def _on_each_class(
+    tuned: "TunedRun", fleet: "FleetRequest | None", backends: "Backends", store: "Store"
+) -> "tuple[TunedRun, ...]":
+    """Returns a run, and with --on those that it is transferred to."""
+    if fleet is None:
+        return (tuned,)
+    return (tuned, *_transfer_runs(backends, fleet, tuned, store))
+
+
+def _print_runs(
+    all_tuned: "tuple[TunedRun, ...]",
+    fleet: "FleetRequest | None",
+    backends: "Backends",
+    store: "Store",
+    result: ResultOptions,
+) -> None:
+    if fleet is not None and fleet.on and result.as_json:
+        print_json(several_document(all_tuned, store))
+        return
+    resume_with = _resume_text(all_tuned[0].run.id, fleet, result.database)
+    for tuned in all_tuned:
+        _print(backends, tuned, store, result, resume_with)
+    if len(all_tuned) > 1:
+        print("\n".join(wrapped(compromise_lines(all_tuned, store), screen_columns())))
+
+
+def _print_untuned(
+    problem: "Problem", run: RunOptions, warm: WarmOptions, backends: "Backends", *, as_json: bool
+) -> int:
+    """Prints what would be used without a search; nothing is timed or stored."""
+    request = replace(run, trials=1).request(problem, warm)
+    choice = untuned_choice(run_settings(request, backends), backends)
+    if as_json:
+        print_json(choice.document)
+        return 0
+    options = typed_options(click.get_current_context(), SEARCH_OPTIONS)
+    export = f"tuner export {problem.operation} {problem.shape}{options} --untuned -o best.mlir"
+    lines = (
+        f"{problem.key}: {choice.text}",
+        f"strategy  {choice.candidate.strategy}",
+        knobs_line(choice.candidate.choices),
+        f"export    {export}",
+    )
+    print("\n".join(wrapped(lines, screen_columns())))
+    return 0
+
+
+def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
+
+    on_fleet = " --fleet" if fleet is not None else ""
+    on = f" --on {shlex.quote(','.join(fleet.on))}" if fleet is not None and fleet.on else ""
+    return f"tuner tune --resume {run}{on_fleet}{on}{database_text(database)}"
+
+
+def _print(
+    backends: "Backends",
+    tuned: "TunedRun",
+    store: "Store",
+    result: ResultOptions,
+    resume_with: str,
+) -> None:
+
+    arguments = database_text(result.database)
+    if result.as_json:
+        print_json(tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds))
+    elif tuned.selected is not None:
+        others = other_winners(store, tuned.selected.best)
+        lines = result_lines(tuned, tuned.selected, arguments) + other_cache_lines(others)
+        print("\n".join(wrapped(lines)))
+    elif tuned.has_worked:
+        pending = store.pending(TrialQuery(run=tuned.run.id))
+        promising = predicted_first(pending, backends.predicted, PREDICTED_LIMIT)
+        facts = deciding_facts(promising[0]) if promising else ""
+        print("\n".join(wrapped(verified_lines(tuned, promising, arguments, facts))))
+    if tuned.is_interrupted:
+        print_interrupted(resume_with)
+    elif not tuned.has_worked:
+        failed = store.trials(TrialQuery(run=tuned.run.id, status="failed"))
+        failures = [each.record.outcome for each in failed if isinstance(each.record.outcome, Failure)]
+        reasons = Counter(f"{failure.stage.value}: {failure.reason}" for failure in failures)
+        lines = failure_lines(tuned, reasons.most_common(REASONS_SHOWN), arguments)
+        print("\n".join(lines), file=sys.stderr)
+
+
+# With --fleet: the machine class of a resumed run; with --on: a run on each class, and the compromise.
+
+
+def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
+    """Returns ``fleet`` with a machine class: its own, else the one of the run ``resumed``, if any."""
+    if resumed is None or fleet.machine:
+        return fleet
+    with open_known_store(database) as store:
+        is_campaign = isinstance(resumed, CampaignNumber)
+        run = store.campaign(resumed).runs[0] if is_campaign else store.run(resumed)
+        return replace(fleet, machine=run.machine.name)
+
+
+def _first_target(fleet: "FleetRequest", target: str) -> str:
+    """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself."""
+    wanted = TargetName.parse(target)
+    target_on = remote_runners().target_on
+    first, *_ = [target_on(fleet, given, wanted.kind).text for given in fleet.on]
+    return first if wanted.has_machine else target
+
+
+def _transfer_runs(
+    backends: "Backends", fleet: "FleetRequest", source_run: "TunedRun", store: "Store"
+) -> "Iterator[TunedRun]":
+    """Tunes on each further machine class of --on, one after another, and yields its run."""
+    tuned = source_run
+    runners = remote_runners()
+    for given in fleet.on[1:]:
+        if tuned.is_interrupted or not tuned.has_worked:
+            return
+        target = runners.target_on(fleet, given, source_run.run.settings.target.kind)
+        there = runners.fleet_backends(backends, replace(fleet, machine=given, on=()))
+        settings, begun = transfer_settings(source_run.run, target, there, store)
+        tuned = run_session(there, store, settings, begun)
+        yield tuned
+
+
+def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
+    """Returns lines on the candidate with the least worst-case slowdown over the machines of --on."""
+    compromise, compared = _compromise(all_tuned, store)
+    if compromise is None:
+        return ["compromise: no candidate has a time on each machine"]
+    first = compromise.trials[0].record.candidate
+    worst = max((each.longer for each in compared if isinstance(each, Comparable)), default=0.0)
+    is_known = all(isinstance(each, Comparable) or each.is_equal for each in compared)
+    slower = f"at most {worst:.1%} slower than" if worst > 0 else "not distinguishable from"
+    most = f", {slower} the best" if is_known else ""
+    lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
+    for tuned, trial, one in zip(all_tuned, compromise.trials, compared, strict=True):
+        time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
+        phrase = one.longer_text if isinstance(one, Comparable) else f"no ratio to the best: {one.reason}"
+        lines.append(f"          {time}: {phrase}, trial {trial.id}")
+    return lines
+
+
+def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
+    """Returns the JSON document of ``tuner tune --on A,B --json``: the runs and the compromise."""
+    compromise, compared = _compromise(all_tuned, store)
+    runs = [tune_document(each.run, each.counts, each.selected, each.seconds) for each in all_tuned]
+    if compromise is None:
+        return {"runs": runs, "compromise": None}
+    return {
+        "runs": runs,
+        "compromise": {
+            **candidate_document(compromise.trials[0].record.candidate),
+            "trials": [trial.id for trial in compromise.trials],
+            "slowdowns": [
+                max(0.0, each.longer) if isinstance(each, Comparable) else None for each in compared
+            ],
+            "slowdowns_unknown": [
+                each.reason if isinstance(each, NotComparable) else None for each in compared
+            ],
+        },
+    }
+
+
+def _compromise(
+    all_tuned: "tuple[TunedRun, ...]", store: "Store"
+) -> "tuple[Compromise | None, list[Comparable | NotComparable]]":
+    compromise = best_compromise(tuple(store.trials(TrialQuery(run=each.run.id)) for each in all_tuned))
+    if compromise is None:
+        return None, []
+    trios = zip(all_tuned, compromise.trials, compromise.fastest, strict=True)
+    return compromise, [between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios]
