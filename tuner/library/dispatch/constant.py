@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 
@@ -29,7 +29,12 @@ from tuner.targets.backends import Backends
 from tuner.targets.cpu.callables import load_callable
 from tuner.targets.cpu.packed_callables import PackedMatmul, PackingKernel
 
-Product = Callable[[Array, Array | None], Array]  # (a, out or None) -> a B
+
+class Product(Protocol):
+    """A product by a constant B."""
+
+    def __call__(self, a: Array, /, *, out: Array | None) -> Array:
+        """Returns A B in ``out``; None: in a new array."""
 
 
 @final
@@ -77,7 +82,7 @@ class ConstantMatmul:
             with self._lock:
                 product = self._by_rows.get(a.shape[0]) or self._looked_up(a.shape[0])
                 self._by_rows[a.shape[0]] = product
-        return product(np.ascontiguousarray(a), out)
+        return product(np.ascontiguousarray(a), out=out)
 
     def _with_numpy(self, a: Array, out: Array | None) -> Array:
         return numpy_product(a, self._b, out)
@@ -117,7 +122,7 @@ class ConstantMatmul:
         def repeated(product: Product) -> Callable[[int], None]:
             def repeat(times: int) -> None:
                 for _ in range(times):
-                    product(a, None)
+                    product(a, out=None)
 
             return repeat
 
