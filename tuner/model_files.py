@@ -59,6 +59,7 @@ NO_TORCH = "pip install 'torch>=2.6'"
 
 def text(name: str) -> str:
     """Returns the payload of a model. Raises UsageError for one that torch-mlir refuses, without PyTorch."""
+    require_readable(name)
     return call_in_child("model", partial(_bound_text, name), EXPORT_TIMEOUT_S)
 
 
@@ -75,14 +76,21 @@ def model_text(name: str) -> str:
     return export_module(*read_model(name), lower=lower_in_process).text
 
 
-def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgram, tuple[Any, ...]]":
-    """Returns a model's module and example inputs, () for an exported program, which contains its inputs."""
+def require_readable(name: str) -> Path:
+    """Returns the file of a model. Raises UsageError where it cannot be read: here, no child is needed."""
     match = MODEL_FUNCTION.fullmatch(name)
     path = Path(match[1] if match else name)
     try:
         path.open("rb").close()
     except OSError as error:
         raise unreadable(path, error, "a PyTorch model") from error
+    return path
+
+
+def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgram, tuple[Any, ...]]":
+    """Returns a model's module and example inputs, () for an exported program, which contains its inputs."""
+    match = MODEL_FUNCTION.fullmatch(name)
+    path = require_readable(name)
     try:
         import torch
     except ModuleNotFoundError as error:

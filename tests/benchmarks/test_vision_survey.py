@@ -24,6 +24,7 @@ class Counted(torch.nn.Module):  # type: ignore[misc, name-defined]
         return x * (1.0 if torch.compiler.is_exporting() else 2.0)
 
 
+@pytest.mark.slow
 def test_a_module_is_right_wrong_or_refused() -> None:
     x = (torch.ones(2, 4),)
     right = vision_survey._compared(START, torch.nn.Linear(4, 4).eval(), x)  # noqa: SLF001

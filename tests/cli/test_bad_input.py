@@ -12,6 +12,7 @@ import pytest
 from docs.generators.commands import all_commands
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.tuning import fakes
+from tuner import model_files
 from tuner.core.candidate import Candidate
 from tuner.db.store import Store
 from tuner.targets import run_plan
@@ -275,7 +276,10 @@ def test_a_database_refuses(tuned: Tuner, here: Path) -> None:
         assert refused.startswith(f"error: {line.replace('{folder}', str(here))}"), options
 
 
-def test_a_file_that_is_missing_names_the_file_that_was_meant(tuned: Tuner, here: Path) -> None:
+def test_a_file_that_is_missing_names_the_file_that_was_meant(
+    tuned: Tuner, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_files, "call_in_child", pytest.fail)  # a child imports torch first: 4 s
     tuned.backends = real_backends()
     for name in ("kernel.x", "kernel.pt2"):
         (here / name).write_text("")

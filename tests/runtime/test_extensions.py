@@ -132,10 +132,10 @@ main(sys.argv[1:])
     ("command", "is_of_base"),
     [
         ("--help", False),
-        ("run x.mlir", False),
-        ("targets", False),
+        pytest.param("run x.mlir", False, marks=pytest.mark.slow),
+        pytest.param("targets", False, marks=pytest.mark.slow),
         ("history", True),
-        ("history --bogus", True),
+        pytest.param("history --bogus", True, marks=pytest.mark.slow),
     ],
 )
 def test_a_checkout_that_is_not_installed_gives_one_error(

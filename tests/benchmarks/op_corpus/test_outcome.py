@@ -55,7 +55,7 @@ def test_what_becomes_of_a_sample(function: object, kind: str, reason: str) -> N
     assert reason in found.reason
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 3])  # ``python -m benchmarks.drawn_modules`` checks 200
 def test_drawn_modules_are_right_or_refused(first: int) -> None:
     checked = (module_outcome.checked_module(number, seed=37) for number in range(first, first + 3))

@@ -1,16 +1,19 @@
-"""``tuner run`` on the examples and on programs that are wrong, in child processes as for users."""
+"""``tuner run`` on the examples and on programs that are wrong, some in child processes as for users."""
 
 import io
 import re
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Done, Tuner, require, require_fields
 from tests.texts import text_beside
+from tuner.programs import service
 from tuner.programs.commands.run import noting_slowness
+from tuner.programs.request import ProgramRequest
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
@@ -24,6 +27,22 @@ BARRIER = text_beside(__file__, "BARRIER")
 @pytest.fixture
 def run(tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", real_backends())
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiles and runs programs here: a child that loads the compilers takes a second to start."""
+
+    def call(_name: str, work: Callable[[], object], _timeout_s: float) -> object:
+        return work()
+
+    def call_after_compiling(
+        work: Callable[..., object], request: ProgramRequest, _timeout_s: float
+    ) -> object:
+        return work(request)
+
+    monkeypatch.setattr(service, "call_in_child", call)
+    monkeypatch.setattr(service, "in_compiling_child", call_after_compiling)
 
 
 def on(run: Tuner, target: str, name: str, *options: str, stdin: str = "") -> Done:
@@ -50,6 +69,7 @@ VECTORIZED = """module attributes {transform.with_named_sequence} {
 """
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_schedule_in_the_file_of_its_program_is_compared_with_the_text_before_it(run: Tuner) -> None:
     """Issue 218120 of llvm-project: the pass doubles two elements that the loop leaves."""
     done = run("run - --target cpu --compare --arg", "0=range", stdin=VECTORIZED)
@@ -95,6 +115,7 @@ def test_the_same_as_json_and_fusions_are_counted_with_and_without(run: Tuner) -
     require_fields(document, resident_bytes=0, why_no_fusions=None)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_program_on_the_host_is_timed_and_a_sample_reports_its_share(run: Tuner) -> None:
     document = on(run, "cpu", "async_matmul", "--compare", "--json").json
     assert document["times"]["call_s"] > 0
@@ -193,6 +214,7 @@ def test_the_text_and_nothing_else_is_printed(run: Tuner) -> None:
     assert "gpu.memcpy" in done.out
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_file_and_a_document_with_the_text(run: Tuner, tmp_path: Path) -> None:
     file = tmp_path / "out.ptx"
     done = run.done("lower - --to ptx --chip sm_80 -o", str(file), "--json", stdin=COPY)

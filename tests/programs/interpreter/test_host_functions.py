@@ -11,14 +11,15 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies
+from tuner.programs.interpreter import host_functions
 from tuner.programs.interpreter.host_functions import NotInterpretedError, read_function
 from tuner.programs.run.host_function import HostFunction
 
 pytestmark = pytest.mark.mlir
 
 
-def interpreted(name: str, *arguments: Any, **options: Any) -> tuple[Any, ...]:
-    return read_function(text_beside(__file__, name), "main")(arguments, lambda _: None, **options)
+def interpreted(name: str, *arguments: Any) -> tuple[Any, ...]:
+    return read_function(text_beside(__file__, name), "main")(arguments, lambda _: None)
 
 
 def drawn(*shapes: tuple[int, ...]) -> list[Any]:
@@ -62,10 +63,11 @@ def test_arguments_that_are_tensors_stay_and_memrefs_change() -> None:
     assert not np.array_equal(memref, before[1])
 
 
-def test_a_program_with_more_work_than_allowed_is_not_interpreted() -> None:
+def test_a_program_with_more_work_than_allowed_is_not_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_functions, "OPERATIONS_LIMIT", 1000)
     assert interpreted("ENDLESS", 100)[0] == 99 * 100 // 2
     with pytest.raises(NotInterpretedError, match="it executes more than 1,000 operations"):
-        interpreted("ENDLESS", 10**9, limit=1000)
+        interpreted("ENDLESS", 10**9)
 
 
 def test_constants_whose_data_follow_the_module_are_read() -> None:

@@ -43,6 +43,7 @@ def said_by(*numbers: int) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("numbers", "expected"),
     [

@@ -69,28 +69,25 @@ class InterpretedFunction:
     arguments: tuple["_HostValue", ...]
     results: tuple["_HostValue", ...]
 
-    def __call__(
-        self, arguments: Sequence[Any], write: Callable[[str], object], limit: int = OPERATIONS_LIMIT
-    ) -> tuple[Any, ...]:
+    def __call__(self, arguments: Sequence[Any], write: Callable[[str], object]) -> tuple[Any, ...]:
         """Returns the results; arrays of memref arguments are changed in place, those of tensors are not.
 
         Args:
             arguments: C-contiguous arrays, and numbers, of the function's types.
             write: receives what the function prints.
-            limit: how many operations may be executed.
 
-        Raises NotInterpretedError for more work than ``limit``, and CandidateError(RUN) for what the text
-        leaves undefined, such as an access out of bounds.
+        Raises NotInterpretedError for more than OPERATIONS_LIMIT operations, and CandidateError(RUN) for what
+        the text leaves undefined, such as an access out of bounds.
         """
         grid = LaneGrid((1, 1, 1), (1, 1, 1), np.zeros(1, np.int64))
-        memory = BlockMemory(kernels.DEFAULT_SHARED_BYTES, WorkLimit(limit))
+        memory = BlockMemory(kernels.DEFAULT_SHARED_BYTES, WorkLimit(OPERATIONS_LIMIT))
         frame = LaneFrame([None] * self.function.slots, grid, memory, write)
         passed = [kind.passed(value) for kind, value in zip(self.arguments, arguments, strict=True)]
         try:
             with np.errstate(all="ignore"):
                 found = self.function.body.run(frame, passed)
         except TooMuchWorkError:
-            raise NotInterpretedError(f"it executes more than {limit:,} operations") from None
+            raise NotInterpretedError(f"it executes more than {OPERATIONS_LIMIT:,} operations") from None
         except CandidateError as error:
             if error.stage is not Stage.RUN:
                 raise NotInterpretedError(error.reason) from error
