@@ -145,6 +145,7 @@ OF_ELEMENTS = (
 BY_TILES = convolutions("bf16", by_tiles=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("drawing", "machine"), OF_ELEMENTS)
 @settings(max_examples=40)
 @given(data=st.data())
@@ -158,7 +159,7 @@ def test_the_first_configuration_computes_the_convolution(
     ("drawing", "machine"),
     [*OF_ELEMENTS, pytest.param(BY_TILES, WITH_TILES, id="tiles", marks=pytest.mark.slow)],
 )
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data(), place=st.floats(0, 1, exclude_max=True))
 def test_every_configuration_computes_the_convolution(
     drawing: Drawing, machine: Machine, place: float, data: st.DataObject

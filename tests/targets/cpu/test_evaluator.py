@@ -423,7 +423,7 @@ def test_mlir_opt_vectorizes_kinds_of_problems(strategy: str, threads: int, tmp_
 def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Path) -> None:
     """Lowered and run here: the other compiler's transforms give the right numbers."""
     evaluator = CpuEvaluator(threads)
-    for kind in kinds_of(POINTS, strategy, threads)[FEW * (threads - 1) :: 4 * FEW]:
+    for kind in kinds_of(POINTS, strategy, threads)[FEW * (threads - 1) :: 8 * FEW]:
         point, script = stock_point(POINTS, kind)
         text = run_mlir_opt(point, script, tmp_path)
         with transform.new_context(), ir.Location.unknown():

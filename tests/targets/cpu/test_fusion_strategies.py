@@ -90,7 +90,7 @@ def test_contractions_are_right(
 
 
 @pytest.mark.skipif(not HERE.has_vnni, reason="this processor has no VNNI")
-@FEW
+@settings(max_examples=6, deadline=None)  # each is compiled
 @given(THREE_SIZES, st.sampled_from(byte_texts.NAMES), st.sampled_from(["one", "pairs", "batch"]), NUMBERS)
 def test_dot_products_of_bytes_are_right(sizes: Sizes, epilogue: str, form: str, number: int) -> None:
     require_right("contraction", contraction(sizes, epilogue, form, "i8"), VNNI, number)

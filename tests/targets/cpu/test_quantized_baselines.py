@@ -132,6 +132,7 @@ def test_a_library_that_is_wrong_or_refuses_is_no_baseline(monkeypatch: pytest.M
 
 
 @NEEDS_TORCH
+@pytest.mark.slow
 def test_the_baseline_of_a_quantized_matmul_is_timed_in_its_process() -> None:
     problem = problem_of("i4-g32-f16", "bf16")
     work = partial(baseline_name, problem)

@@ -39,6 +39,7 @@ def tiles_of(candidate: Candidate) -> tuple[int, int, int, int]:
     return knobs["block_m"], knobs["block_n"], *sums
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("problem", [Matmul(*SQUARE), FOUNDING, Matmul(*SQUARE, "f32", "tn")])
 def test_f32_begins_with_large_tiles_of_every_shape_and_64x64_is_last(problem: Problem) -> None:
     tiles = [tiles_of(candidate) for candidate in first_of(problem, SIMT)]
