@@ -91,6 +91,7 @@ def in_torch_of(graph: ModuleGraph, *names: str) -> frozenset[Any]:
     return frozenset(node for node in graph.nodes if any(name in node.name for name in names))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("names", "count"),
     [(("max_pool2d",), 3), (("split", "sum"), 3), (("",), 1), (("conv2d", "linear"), 7)],
@@ -149,6 +150,7 @@ def test_weights_of_operators_in_torch_are_copies_whose_changes_are_named(networ
 
 
 STEADY_S = tuple(1e-4 * (1 + 0.001 * (place % 3)) for place in range(60))
+OF_ALL = "in PyTorch: all operators; a call takes 0.40 of the time"
 FACTORS = {"tuner": 1.0, "tuner again": 1.0, "eager": 0.5}
 
 
@@ -156,8 +158,8 @@ FACTORS = {"tuner": 1.0, "tuner again": 1.0, "eager": 0.5}
     ("factors", "said"),
     [
         ({"part": 0.7, "all": 0.9}, "in PyTorch: conv2d, batch_norm, relu (g0 .. g1); max_pool2d (g2)"),
-        ({"part": 0.7, "all": 0.4}, "in PyTorch: all operators; a call takes 0.40 of the time"),
-        ({"part": 1.2, "all": 1.4}, ""),
+        pytest.param({"part": 0.7, "all": 0.4}, OF_ALL, marks=pytest.mark.slow),
+        pytest.param({"part": 1.2, "all": 1.4}, "", marks=pytest.mark.slow),
         ({"part": 1.0, "all": 1.0}, ""),  # not distinguishable
     ],
 )
