@@ -75,7 +75,7 @@ class _Builder:
         """Writes the object code of a candidate to a folder; returns the processor seconds of each stage."""
         script, bind_s = _timed(lambda: self._binder.bind(candidate))
         artifact, lower_s = _timed(lambda: self._compiler.compile(self.problem, script))
-        code = compiled_for(artifact.host_code, self._processor.name, self._processor.features)
+        code = compiled_for(artifact.code.text, self._processor.name, self._processor.features)
         _, object_s = _timed(lambda: write_object(code, folder / "code.o"))
         return dict(zip(STAGES, (bind_s, lower_s, object_s), strict=True))
 

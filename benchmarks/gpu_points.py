@@ -4,9 +4,9 @@ import time
 from dataclasses import dataclass
 
 from tuner.core.candidate import Candidate
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.space.scripts.strategy import Binder, load_strategy
@@ -120,7 +120,7 @@ def points_of(chip: str) -> tuple[Point, ...]:
 class Built:
     """A compiled point."""
 
-    program: KernelProgram
+    program: KernelCode
     stage_s: tuple[tuple[str, float], ...]  # (stage, seconds)
 
     @property
@@ -154,8 +154,7 @@ class Builder:
         artifact = self._compiler.compile(wanted.problem, script)
         if artifact.refusal is not None:
             raise CandidateError(artifact.refusal.stage, artifact.refusal.reason)
-        assert artifact.program is not None
-        return Built(artifact.program, (("bind", bind_s), *artifact.stage_s))
+        return Built(artifact.code, (("bind", bind_s), *artifact.stage_s))
 
     def _binder(self, wanted: Point) -> Binder:
         """Returns the binder that a run would use for all candidates: templates are compiled once."""

@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmarks.gpu_points import Builder, Point, points_of
 from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError
-from tuner.core.gpu_code import KernelProgram
 from tuner.targets.gpu.compiler import Tool, locate
 
 INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.x]*)", re.MULTILINE)
@@ -62,10 +62,10 @@ def main() -> None:
     sys.exit(0 if summary["right"] == summary["points"] else 1)
 
 
-def mnemonics(program: KernelProgram, tool: Tool) -> Counter[str]:
+def mnemonics(program: KernelCode, tool: Tool) -> Counter[str]:
     """Returns how often each instruction stands in the program's machine code."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(program.cubin)
+        file.write(program.binary)
         file.flush()
         done = subprocess.run(
             [str(tool.path), "-c", file.name], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
@@ -80,7 +80,7 @@ def _checked(point: Point, builder: Builder, tool: Tool) -> dict[str, Any]:
         return {"point": point.text, "is_right": False, "found": f"{error.stage.value}: {error.reason}"}
 
 
-def _row(point: Point, program: KernelProgram, tool: Tool) -> dict[str, Any]:
+def _row(point: Point, program: KernelCode, tool: Tool) -> dict[str, Any]:
     counts = mnemonics(program, tool)
     missing = [name for name in point.mnemonics if not any(each.startswith(name) for each in counts)]
     spilled = sum(each.spilled_bytes for each in program.resources)

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from tuner.analysis.slowdown import paired_slowdown
+from tuner.core.compiled_code import KernelCode
 from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord
 from tuner.results.regression.gate import GateSession, timing_sessions
 
@@ -31,7 +32,7 @@ WORK = """
 
 def slowed(artifact: Artifact, iterations: int) -> Artifact:
     """Returns CPU code with a loop of ``iterations`` before each partition; 0 adds a comment only."""
-    code = artifact.host_code + f"// {iterations} iterations\n"
+    code = artifact.code.text + f"// {iterations} iterations\n"
     if iterations:
         entries = "|".join(re.escape(partition.entry) for partition in artifact.partitions)
         begin = re.compile(rf"^(\s*llvm\.func @(?:{entries})\(.*\{{)$", re.MULTILINE)
@@ -39,7 +40,7 @@ def slowed(artifact: Artifact, iterations: int) -> Artifact:
         if count != len(artifact.partitions):
             raise ValueError(f"code: found {count} functions, allowed one for each panel")
         code = code.replace("module {", "module {" + WORK.format(iterations=iterations), 1)
-    return replace(artifact, host_code=code, sha256=hashlib.sha256(code.encode()).hexdigest())
+    return replace(artifact, code=KernelCode.of_host(code), sha256=hashlib.sha256(code.encode()).hexdigest())
 
 
 def calibrated(runner: AbstractRunner, base: BoundRecord, share: float) -> int:

@@ -276,7 +276,7 @@ def _identity_of(path: Path) -> tuple[int, int] | None:
 
 MIGRATIONS = files("tuner.db") / "migrations"
 # of migrations/versions, oldest first: listed here, since alembic is imported only to upgrade
-REVISIONS = ("0026", "0027", "0028")
+REVISIONS = ("0026", "0027", "0028", "0029")
 BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 26))  # no migration leads from them any more
 LAST_TO_UPGRADE = "3304e7c"  # commit of the tuner that upgrades them
 VERSION_TABLE = "alembic_version"

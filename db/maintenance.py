@@ -55,7 +55,7 @@ OUTCOME = (
     *("finished", "status", "stage", "reason", "max_error", "elements", "notes", "stage_s"),
     *("script_sha256", "artifact_sha256", "stale", "compile_s"),
 )
-PROPOSAL = ("number", "row", "strategy", "knobs", "proposed", "group_number", "unprojected")
+PROPOSAL = ("number", "row", "strategy", "knobs", "proposed", "campaign_number", "unprojected")
 OUTSIDE_ROUNDS = 0  # round of a baseline that was timed alone; rounds begin with 1
 CAMPAIGN_PROGRESS = ("status", "process", "seconds", "search_s", "trials", "budget_s", "program_result")
 
@@ -115,7 +115,7 @@ class Merge:
         run.environment = interned(self._ours, _copy(their_run.environment))
         run.rounds = []
         run.baselines = []
-        run.group_id = None if their_run.group_id is None else self._campaigns[their_run.group_id]
+        run.campaign_id = None if their_run.campaign_id is None else self._campaigns[their_run.campaign_id]
         self._take_progress(run, their_run)
         self._ours.add(run)
         self._ours.flush()

@@ -4,7 +4,7 @@ problem, machine, environment, script   shared by runs and trials, each stored o
 run ─< trial ─< measurement             a run also owns the measurements of its baseline
 run ─< timing_round                     a measurement refers to its round by the round's number
 artifact ─< resources                   a GPU program under its hash, which trials refer to, and its kernels
-run_group ─< run                        problems that were tuned under one budget
+campaign ─< run                         problems that were tuned under one budget
 fleet_...                               exchanged between runs and the nodes of a fleet: tuner.fleet
 """
 
@@ -113,14 +113,14 @@ class ScriptRow(Base):
 
 
 class ArtifactRow(Base):
-    """A row of the table ``artifact``: a compiled GPU program under its hash. CPU code is not stored."""
+    """A row of the table ``artifact``: the code of a device under its hash. The host's code is not stored."""
 
     __tablename__ = "artifact"
 
     sha256: Mapped[str] = mapped_column(primary_key=True)  # of machine code and launches; Artifact.sha256
     chip: Mapped[str]
-    ptx: Mapped[bytes] = mapped_column(Compressed())  # UTF-8
-    cubin: Mapped[bytes] = mapped_column(Compressed())  # b"" without ptxas
+    text: Mapped[bytes] = mapped_column(Compressed())  # UTF-8
+    binary: Mapped[bytes] = mapped_column(Compressed())  # b"": nothing assembled the text
     launches: Mapped[list[Any]] = mapped_column(sa.JSON)  # fields of Launch, in order
     buffers: Mapped[list[Any]] = mapped_column(sa.JSON)  # fields of KernelBuffer
 
@@ -128,7 +128,7 @@ class ArtifactRow(Base):
 
 
 class ResourcesRow(Base):
-    """A row of the table ``resources``: ptxas's report on one kernel of an artifact (fields of Resources)."""
+    """A row of the table ``resources``: the assembler's report on one kernel (fields of Resources)."""
 
     __tablename__ = "resources"
     __table_args__ = (UniqueConstraint("artifact_sha256", "place"),)
@@ -145,13 +145,13 @@ class ResourcesRow(Base):
     stack_bytes: Mapped[int]
     occupancy: Mapped[float]
     blocks_per_multiprocessor: Mapped[int]
-    notes: Mapped[list[Any]] = mapped_column(sa.JSON)  # lines of ptxas
+    notes: Mapped[list[Any]] = mapped_column(sa.JSON)  # lines of the assembler
 
 
 class CampaignRow(Base):
-    """A row of the table ``run_group``: many problems under one budget, each a row of ``run``."""
+    """A row of the table ``campaign``: many problems under one budget, each a row of ``run``."""
 
-    __tablename__ = "run_group"
+    __tablename__ = "campaign"
 
     id: Mapped[int] = mapped_column(ID, primary_key=True)
     uuid: Mapped[str] = mapped_column(unique=True)  # the same in every database that it is merged into
@@ -211,10 +211,10 @@ class RunRow(Base):
     roofline: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of Roofline
     round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # the round whose times count
     unreliable: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # of that round
-    group_id: Mapped[int | None] = mapped_column(index=True)  # of run_group; no foreign key: migration 0021
-    group_place: Mapped[int | None]  # of CampaignPlace, as the next two
-    group_name: Mapped[str | None]
-    group_count: Mapped[int | None]
+    campaign_id: Mapped[int | None] = mapped_column(index=True)  # no foreign key: see migration 0029
+    member_number: Mapped[int | None]  # of CampaignPlace, as the next two
+    member_name: Mapped[str | None]
+    member_count: Mapped[int | None]
 
     problem: Mapped[ProblemRow] = relationship(lazy="raise")
     machine: Mapped[MachineRow] = relationship(lazy="raise")
@@ -250,7 +250,7 @@ class TrialRow(Base):
     ranked_s: Mapped[float | None]  # tuner.db.queries; NULL: not timed, early-stopped, or stale
     stale: Mapped[str | None]  # why its time no longer holds
     compile_s: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of CompileSeconds
-    group_number: Mapped[int | None]  # in the order of proposals of the run's campaign
+    campaign_number: Mapped[int | None]  # in the order of proposals of the run's campaign
     unprojected: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # knobs before the projection
 
     run: Mapped[RunRow] = relationship(lazy="raise")

@@ -10,12 +10,12 @@ from sqlalchemy import ColumnElement, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased, selectinload
 
 from tuner.core.candidate import CUDA, SIMULATOR, TargetName
+from tuner.core.compiled_code import KernelCode, code_sha256
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.gpu_code import KernelProgram, code_sha256
 from tuner.core.problem import Problem
 from tuner.core.records import Record, Verdict
 from tuner.core.remote_results import (
-    PTX,
+    TEXT,
     FinalTime,
     MeasuredTrial,
     MeasuringProvenance,
@@ -80,7 +80,7 @@ def _is_evaluated() -> ColumnElement[bool]:
     )
 
 
-def _pending(row: TrialRow, trial: StoredTrial, program: KernelProgram) -> PendingTrial:
+def _pending(row: TrialRow, trial: StoredTrial, program: KernelCode) -> PendingTrial:
     record = trial.record
     return PendingTrial(
         origin=Origin(row.run.uuid, row.number),
@@ -209,8 +209,8 @@ class ResultsImport:
     def _record(self, trial: MeasuredTrial, target: TargetName) -> Record:
         artifact_sha256 = trial.artifact_sha256
         stored = stored_programs(self._session, [artifact_sha256]).get(artifact_sha256)
-        if trial.code == PTX and stored is not None and stored.cubin:  # the driver refused machine code
-            bare = replace(stored, cubin=b"", resources=())
+        if trial.code == TEXT and stored is not None and stored.binary:  # the driver refused the binary
+            bare = replace(stored, binary=b"", resources=())
             artifact_sha256 = interned(self._session, artifact_row(code_sha256(bare), bare)).sha256
         return Record(
             problem=trial.problem,

@@ -13,9 +13,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, Resources
 from tuner.core.errors import Failure, Stage
 from tuner.core.fusions import FusionFacts
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Compiler, Conditions, HostConditions, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem, problem_of_values
@@ -81,13 +81,13 @@ Launches = tuple[Launch, ...]
 Buffers = tuple[KernelBuffer, ...]
 
 
-def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
-    """Returns a new row for a compiled GPU program and its hash, with a row of resources for each kernel."""
+def artifact_row(sha256: str, program: KernelCode) -> ArtifactRow:
+    """Returns a new row for the code of a device and its hash, with a row of resources for each kernel."""
     return ArtifactRow(
         sha256=sha256,
         chip=program.chip,
-        ptx=program.ptx.encode(),
-        cubin=program.cubin,
+        text=program.text.encode(),
+        binary=program.binary,
         launches=encode(program.launches),
         buffers=encode(program.buffers),
         resources=[
@@ -97,16 +97,16 @@ def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
     )
 
 
-def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str | None, KernelProgram]:
-    """Returns {hash: compiled GPU program} for those of ``hashes`` whose program is stored."""
-    programs: dict[str | None, KernelProgram] = {}
+def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str | None, KernelCode]:
+    """Returns {hash: code} for those of ``hashes`` whose code is stored."""
+    programs: dict[str | None, KernelCode] = {}
     for some in in_parts(hashes):
         chosen = select(ArtifactRow).where(ArtifactRow.sha256.in_(some))
         for row in session.scalars(chosen.options(selectinload(ArtifactRow.resources))):
-            programs[row.sha256] = KernelProgram(
+            programs[row.sha256] = KernelCode(
                 chip=row.chip,
-                ptx=row.ptx.decode(),
-                cubin=row.cubin,
+                text=row.text.decode(),
+                binary=row.binary,
                 launches=decode(Launches, row.launches, "database: launches"),
                 buffers=decode(Buffers, row.buffers, "database: buffers"),
                 resources=tuple(resources_of(each) for each in row.resources),
@@ -115,7 +115,7 @@ def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str 
 
 
 def resources_of(row: ResourcesRow) -> Resources:
-    """Returns ptxas's report on one kernel (registers, spills, shared memory, ...) from its row."""
+    """Returns the assembler's report on one kernel (registers, spills, shared memory, ...) from its row."""
     return Resources(**_copied(row, OF_RESOURCES), notes=tuple(row.notes))
 
 
@@ -208,9 +208,9 @@ def settings_of(row: RunRow) -> RunSettings:
 def run_of(row: RunRow) -> Run:
     """Returns a run, with machine, compiler and baseline, from a row that ``run_select`` has loaded."""
     campaign = None
-    if row.group_id is not None:
-        place = (row.group_place or 0, row.group_name or "", row.group_count or 1)
-        campaign = CampaignPlace(row.group_id, *place)
+    if row.campaign_id is not None:
+        place = (row.member_number or 0, row.member_name or "", row.member_count or 1)
+        campaign = CampaignPlace(row.campaign_id, *place)
     return Run(
         settings=settings_of(row),
         machine=machine_of(row.machine),

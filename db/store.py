@@ -14,8 +14,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from tuner.core.candidate import Candidate
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, UsageError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.programs import ProgramResult
 from tuner.core.records import CompileSeconds, Record
@@ -127,10 +127,10 @@ class Store:
             session.flush()
             for place, member in enumerate(members):
                 run = _begun_run(session, member.settings, machine, compiler, tuner_version, load_average)
-                run.group_id = campaign.id
-                run.group_place = place
-                run.group_name = member.name
-                run.group_count = member.count
+                run.campaign_id = campaign.id
+                run.member_number = place
+                run.member_name = member.name
+                run.member_count = member.count
             return campaign.id
 
     def campaign(self, campaign_id: int) -> Campaign:
@@ -145,7 +145,7 @@ class Store:
     def campaign_proposals(self, campaign_id: int) -> tuple[CampaignProposal, ...]:
         """Returns all candidates that a campaign has proposed, by number, with their outcomes."""
         with self._database.reading() as session:
-            runs = session.scalars(sa.select(RunRow.id).where(RunRow.group_id == campaign_id)).all()
+            runs = session.scalars(sa.select(RunRow.id).where(RunRow.campaign_id == campaign_id)).all()
             selects = (queries.trials_of_query(TrialQuery(run=run)) for run in runs)
             trials = {trial.id: trial for select in selects for trial in _trials(session, select)}
             return writes.campaign_proposals(session, campaign_id, trials)
@@ -159,7 +159,7 @@ class Store:
             if status == RUNNING:
                 campaign.process = encode(this_process())
             of_runs = {"status": status, "process": campaign.process}
-            session.execute(sa.update(RunRow).where(RunRow.group_id == campaign_id).values(of_runs))
+            session.execute(sa.update(RunRow).where(RunRow.campaign_id == campaign_id).values(of_runs))
 
     def set_campaign_seconds(self, campaign_id: int, seconds: float, search_s: float) -> None:
         """Stores the seconds of all sessions of a campaign, and the part that counts for its budget.
@@ -295,9 +295,9 @@ class Store:
                 )
             if record.script_sha256:
                 writes.add_script(connection, record.script_sha256, script_text)
-            if record.program is not None:
+            if record.kernel_code is not None:
                 with Session(connection) as session, session.begin():  # within the connection's transaction
-                    interned(session, artifact_row(record.artifact_sha256, record.program))
+                    interned(session, artifact_row(record.artifact_sha256, record.kernel_code))
             writes.add_outcome(connection, trial_id, record, _now())
             if run_seconds is not None:  # a kill loses no more of a budget than one trial
                 writes.set_seconds(connection, run_id, run_seconds)
@@ -352,8 +352,8 @@ class Store:
                 raise UsageError(line, f"tuner tune --resume {row.run_id}")
             return _trials(session, queries.trial_select().where(TrialRow.id == trial_id))[0]
 
-    def program(self, trial_id: int) -> KernelProgram | None:
-        """Returns the compiled GPU program of a trial; None for a trial without one."""
+    def code(self, trial_id: int) -> KernelCode | None:
+        """Returns the stored code of a trial, which a device runs; None for a trial without one."""
         with self._database.reading() as session:
             sha256 = _known(session, TrialRow, trial_id).artifact_sha256
             return stored_programs(session, [sha256]).get(sha256)

@@ -34,11 +34,11 @@ from tuner.db.queries import rank, ranked_s, run_select
 from tuner.db.rows import measurement_columns, outcome_columns
 from tuner.db.run_process import RUNNING, present_status, this_process
 
-CAMPAIGN = Base.metadata.tables["run_group"]
+CAMPAIGN = Base.metadata.tables["campaign"]
 
 
 def campaign_row(settings: CampaignSettings, now: datetime.datetime) -> CampaignRow:
-    """Returns a new row of the table ``run_group``, with status "running"."""
+    """Returns a new row of the table ``campaign``, with status "running"."""
     return CampaignRow(
         uuid=str(uuid.uuid4()),
         created=now,
@@ -55,7 +55,7 @@ def campaign_row(settings: CampaignSettings, now: datetime.datetime) -> Campaign
 
 def stored_campaign(session: Session, row: CampaignRow) -> Campaign:
     """Returns the campaign of a row, with its runs in the order of the problems."""
-    runs = session.scalars(run_select().where(RunRow.group_id == row.id).order_by(RunRow.group_place))
+    runs = session.scalars(run_select().where(RunRow.campaign_id == row.id).order_by(RunRow.member_number))
     columns = tuple(candidate_from_json(each["strategy"], each["knobs"]) for each in row.columns)
     floors_s = tuple(row.floors_s or ())
     program = json_value(ProgramSource, row.program)
@@ -73,16 +73,16 @@ def campaign_proposals(
     """Builds what ``Store.campaign_proposals`` returns; ``trials``: those with an outcome, by trial id."""
     columns = (
         *(TrialRow.id, TrialRow.run_id, TrialRow.number, TrialRow.row, TrialRow.strategy, TrialRow.knobs),
-        *(TrialRow.group_number, TrialRow.unprojected),
+        *(TrialRow.campaign_number, TrialRow.unprojected),
     )
-    of_campaign = (RunRow.group_id == campaign_id, TrialRow.group_number.is_not(None))
+    of_campaign = (RunRow.campaign_id == campaign_id, TrialRow.campaign_number.is_not(None))
     proposals = []
-    chosen = select(*columns).join(TrialRow.run).where(*of_campaign).order_by(TrialRow.group_number)
+    chosen = select(*columns).join(TrialRow.run).where(*of_campaign).order_by(TrialRow.campaign_number)
     for each in session.execute(chosen):
         column = candidate_from_json(each.strategy, each.unprojected or each.knobs)
         candidate = candidate_from_json(each.strategy, each.knobs)
         proposal = Proposal(each.id, each.number, each.row, candidate, trials.get(each.id))
-        proposals.append(CampaignProposal(each.group_number, each.run_id, column, proposal))
+        proposals.append(CampaignProposal(each.campaign_number, each.run_id, column, proposal))
     return tuple(proposals)
 
 
@@ -95,7 +95,7 @@ def put_in_campaign(
     """
     stored = None if unprojected == candidate else dict(unprojected.choices)
     trial = sa.update(TrialRow).where(TrialRow.id == trial_id)
-    connection.execute(trial.values(group_number=number, unprojected=stored))
+    connection.execute(trial.values(campaign_number=number, unprojected=stored))
 
 
 def set_campaign_seconds(connection: Connection, campaign_id: int, seconds: float, search_s: float) -> None:

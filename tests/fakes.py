@@ -23,8 +23,8 @@ from numpy.random import Generator
 from tests.forwarding import ForwardingTarget
 from tuner.core import interfaces
 from tuner.core.candidate import Candidate, TargetName, Value
+from tuner.core.compiled_code import KernelCode, Launch, Resources
 from tuner.core.errors import CandidateError, Failure, Stage
-from tuner.core.gpu_code import KernelProgram, Launch, Resources
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.machine import Compiler, Machine
 from tuner.core.matmul import Matmul
@@ -124,10 +124,10 @@ class FakeTarget(
         knobs.pop("comment", None)
         code = json.dumps(knobs, sort_keys=True)
         stages = (("transform", 1e-4), ("lower", 2e-4))
-        return Artifact(code, hashlib.sha256(code.encode()).hexdigest(), stage_s=stages)
+        return Artifact(KernelCode.of_host(code), hashlib.sha256(code.encode()).hexdigest(), stage_s=stages)
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        knobs = json.loads(artifact.code)
+        knobs = json.loads(artifact.code.text)
         _maybe_misbehave("load", knobs)
         return Loaded(tuple(knobs.items()))
 
@@ -207,9 +207,9 @@ class UntimedTarget(ForwardingTarget):
         shared_bytes = 2**18 if x == 3 else 1024
         resources = Resources("k", 32, 100 * (x == 4), 0, 0, shared_bytes, 0, 0.5, 4)
         launches = (Launch("k", (1, 1, 1), (32, 1, 1), shared_bytes, ("a", "b", "c")),)
-        program = KernelProgram("sm_90", artifact.code, b"elf", launches, (), (resources,))
+        program = KernelCode("sm_90", artifact.code.text, b"elf", launches, (), (resources,))
         refusal = Failure(Stage.RESOURCES, TOO_MUCH_MEMORY) if x == 3 else None
-        return replace(artifact, host_code="", program=program, refusal=refusal)
+        return replace(artifact, code=program, refusal=refusal)
 
     def verify(self, problem: Problem, loaded: object, rng: Generator) -> Verdict:
         return replace(super().verify(problem, loaded, rng), notes=("1 of 1 blocks",))

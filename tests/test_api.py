@@ -19,9 +19,9 @@ from tests.db import values
 from tests.library.dispatch.rules import rule_of, ship
 from tests.tuning import fakes
 from tuner.core.candidate import ChosenStrategy, TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
 from tuner.core.runs import TrialQuery
@@ -172,17 +172,17 @@ def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path, monkeypatch: py
 
 
 GPU = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
-Storing = Callable[[str, tuple[tuple[Problem, TargetName], ...]], KernelProgram]
+Storing = Callable[[str, tuple[tuple[Problem, TargetName], ...]], KernelCode]
 
 
 @pytest.fixture
 def stored(database: str, monkeypatch: pytest.MonkeyPatch) -> Storing:
     """Stores a trial of each problem and target; there is a GPU. Returns the program of all."""
 
-    def store_all(chip: str, found: tuple[tuple[Problem, TargetName], ...]) -> KernelProgram:
-        program = KernelProgram(chip, "// ptx", b"cubin", (), ())
+    def store_all(chip: str, found: tuple[tuple[Problem, TargetName], ...]) -> KernelCode:
+        program = KernelCode(chip, "// ptx", b"cubin", (), ())
         on_cpu = values.outcome(values.timed(1e-3))
-        on_gpu = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
+        on_gpu = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), kernel_code=program)
         with Store.open(database) as store:
             for problem, target in found:
                 settings = replace(values.SETTINGS, problem=problem, target=target)

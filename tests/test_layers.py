@@ -69,7 +69,7 @@ NARROWER: Table = {
     "runtime/cpu": ("core", "payload", "mlir/bindings"),
     "runtime/cuda": ("core",),  # it runs where there is no compiler
     "runtime/workers": ("core", "payload/reference"),
-    "simulator": ("core/dtypes", "core/gpu", "core/gpu_code", "core/errors"),
+    "simulator": ("core/dtypes", "core/gpu", "core/compiled_code", "core/errors"),
     "simulator/target": ("core", "mlir/fingerprint", "payload", "runtime", "search/cost_model", "targets"),
     "space/file": ("core",),
     "space/recorded": ("core",),

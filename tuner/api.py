@@ -544,7 +544,7 @@ def load_best(
     try:
         with naming_database(db), open_or_empty(db) as store:
             best = best_here(store, backends, problem, target, threads).best
-            return backends.target(best.record.target).load(problem, best, store.program(best.id))
+            return backends.target(best.record.target).load(problem, best, store.code(best.id))
     except NotTunedError:
         if target == AUTO or TargetName.parse(target).is_on_cpu:
             kernel = shipped_kernel(problem, backends.machine(), threads or 1)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError
-from tuner.core.gpu_code import KernelProgram
 from tuner.simulator.ptx.defects import SimulationError
 
 Schedules = tuple[int | None, ...]  # seeds of random orders of threads; None: the fixed order
@@ -39,7 +39,7 @@ def check(point: GpuPoint, schedules: Schedules, seed: int) -> GpuOutcome:
     return simulate(point, program, schedules, seed)
 
 
-def simulate(point: GpuPoint, program: KernelProgram, schedules: Schedules, seed: int) -> GpuOutcome:
+def simulate(point: GpuPoint, program: KernelCode, schedules: Schedules, seed: int) -> GpuOutcome:
     """Simulates a program of the point under each schedule; C starts as NaN."""
     failures, errors, ratios = [], [0.0], [1.0]
     for schedule in schedules:

@@ -19,7 +19,7 @@ from benchmarks.golden_hashes.tuner_names import (
     CpuCompiler,
     FusedProblem,
     GpuCompiler,
-    KernelProgram,
+    KernelCode,
     Machine,
     Matmul,
     MatmulProblem,
@@ -73,9 +73,9 @@ class BuiltCandidate:
     @property
     def texts(self) -> dict[str, str]:
         """Returns the texts by the name of the part."""
-        code = {"script": self.script.text, "code": self.artifact.code}
-        program = self.artifact.program
-        if program is None:
+        code = {"script": self.script.text, "code": self.artifact.code.text}
+        program = self.artifact.code
+        if not program.is_for_device:
             return code | {"panels": _lines(encode(self.artifact.partitions))}
         return code | {"launches": _lines(_without_code(program))}
 
@@ -130,7 +130,7 @@ def _sizes_of_fusion(shape: str) -> tuple[int, tuple[int, ...]]:
     return (batch or [1])[0], (m, n, k)
 
 
-def _without_code(program: KernelProgram) -> dict[str, Any]:
+def _without_code(program: KernelCode) -> dict[str, Any]:
     """Returns the launches and buffers of a program."""
     return {"launches": encode(program.launches), "buffers": encode(program.buffers)}
 

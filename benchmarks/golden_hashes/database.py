@@ -120,10 +120,12 @@ def _settings(group: tuple[BuiltCandidate, ...]) -> RunSettings:
 def _write_trial(
     store: Store, run: int, number: int, built: BuiltCandidate, outcome: Measurement | Verdict | Failure
 ) -> int:
-    golden, program = built.golden, built.artifact.program
+    golden = built.golden
     trial = store.propose(run, number, 10 * number, golden.candidate)
-    if program is not None:
-        program = replace(program, resources=tuple(_resources(each.kernel) for each in program.launches))
+    code = None
+    if built.artifact.code.is_for_device:
+        resources = tuple(_resources(launch.kernel) for launch in built.artifact.code.launches)
+        code = replace(built.artifact.code, resources=resources)
     record = Record(
         problem=golden.problem,
         candidate=golden.candidate,
@@ -133,7 +135,7 @@ def _write_trial(
         artifact_sha256=built.artifact.sha256,
         stage_s=STAGES,
         verdict=Verdict(0.25, ELEMENTS) if isinstance(outcome, Measurement) else None,
-        program=program,
+        kernel_code=code,
     )
     store.record(trial, record, built.script.text)
     return trial

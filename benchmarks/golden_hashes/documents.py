@@ -13,7 +13,7 @@ from benchmarks.golden_hashes.database import SENSORS, VERSION
 from benchmarks.golden_hashes.machines import COMPILER, machine_of
 from benchmarks.golden_hashes.tuner_names import (
     MANIFEST,
-    PTX,
+    TEXT,
     Baseline,
     BaselineTime,
     ChosenStrategy,
@@ -156,7 +156,7 @@ def _measured(trial: PendingTrial, time: Measurement) -> MeasuredTrial:
         chip=trial.program.chip,
         script_sha256=trial.script_sha256,
         artifact_sha256=trial.artifact_sha256,
-        code=PTX,
+        code=TEXT,
         finished=MOMENT,
         outcome=time,
         verdict=Verdict(0.5, 128),

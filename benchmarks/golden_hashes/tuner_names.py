@@ -5,9 +5,9 @@ A change to the fields of one of these classes shows in ``database.py`` or ``doc
 
 from tuner.cli import main
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.compiled_code import DeviceProgram, KernelCode, Resources
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import DeviceProgram, KernelProgram, Resources
 from tuner.core.interfaces import Artifact, Script
 from tuner.core.machine import (
     Compiler,
@@ -25,7 +25,7 @@ from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem, MatmulProblem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import (
-    PTX,
+    TEXT,
     BaselineTime,
     FinalTime,
     MeasuredTrial,
@@ -52,7 +52,7 @@ from tuner.targets.registry import real_backends
 
 __all__ = [
     "MANIFEST",
-    "PTX",
+    "TEXT",
     "Artifact",
     "Baseline",
     "BaselineTime",
@@ -73,7 +73,7 @@ __all__ = [
     "GpuState",
     "HostConditions",
     "InitialConfiguration",
-    "KernelProgram",
+    "KernelCode",
     "LoweringStep",
     "Machine",
     "Matmul",

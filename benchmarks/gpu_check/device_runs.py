@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tuner.core.compiled_code import KernelCode
 from tuner.core.gpu import AbstractDevice
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Problem
 from tuner.payload.reference import Array, Inputs, compare, draw, draw_base, output_dtype
 from tuner.runtime.cpu.memory import GUARD_BYTES, GuardedArray
 from tuner.targets.gpu.arrays import LoadedKernels
 
 
-def run_on(device: AbstractDevice, program: KernelProgram, inputs: Inputs) -> tuple[Array, int]:
+def run_on(device: AbstractDevice, program: KernelCode, inputs: Inputs) -> tuple[Array, int]:
     """Runs a program once on fresh memory; returns C and how many bytes around C were changed."""
     problem = inputs.problem
     c = GuardedArray.placed((problem.rows, problem.sizes[1]), output_dtype(problem))
@@ -44,7 +44,7 @@ def named(inputs: Inputs) -> dict[str, Array]:
     return inputs.named
 
 
-def fault_of(device: AbstractDevice, problem: Problem, program: KernelProgram) -> str:
+def fault_of(device: AbstractDevice, problem: Problem, program: KernelCode) -> str:
     """Runs a program on random inputs; returns "" if C is right, else what is wrong. Raises TunerError."""
     rng = np.random.default_rng(0)
     inputs = draw(problem, draw_base(problem, rng), rng)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.core.candidate import Candidate, Value
+from tuner.core.compiled_code import KernelCode, buffers_of
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram, buffers_of
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
@@ -42,7 +42,7 @@ class GpuPoint:
         strategy = load_strategy(self.candidate.strategy)
         return Binder((strategy,), self.problem, self.variables, 1).bind(self.candidate).text
 
-    def program(self, script: str | None = None) -> KernelProgram:
+    def program(self, script: str | None = None) -> KernelCode:
         """Compiles the point, or the given script in place of its own, to PTX. Raises CandidateError."""
         text = self.script() if script is None else script
         with transform.new_context(), ir.Location.unknown():
@@ -53,7 +53,7 @@ class GpuPoint:
             return lower_to_program(module, chip_of(self.chip), buffers, self.problem.batch)
 
     def run(
-        self, program: KernelProgram, seed: int = 0, schedule_seed: int | None = None
+        self, program: KernelCode, seed: int = 0, schedule_seed: int | None = None
     ) -> tuple[Verdict, str, tuple[Simulation, ...]]:
         """Simulates every block on random inputs, threads in fixed or random order; C starts as NaN."""
         rng = np.random.default_rng(seed)

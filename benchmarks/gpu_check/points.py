@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set, gpu_variables
 from tuner.core.candidate import TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import narrow_output, output_names
 from tuner.core.errors import CandidateError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.matmul import Matmul
 from tuner.core.problem import (
     BATCH_MATMUL,
@@ -86,7 +86,7 @@ def is_allowed(entry: StrategyEntry, problem: Problem, chip: str) -> bool:
     return all(each.evaluate(known) for each in free)
 
 
-def built(case: Case, target: TargetName) -> tuple[GpuPoint, KernelProgram]:
+def built(case: Case, target: TargetName) -> tuple[GpuPoint, KernelCode]:
     """Draws and compiles a preferred point that can be launched: to machine code where there is ptxas.
 
     Raises CandidateError for the last of several points that failed, UsageError for a space without points.
@@ -102,7 +102,7 @@ def built(case: Case, target: TargetName) -> tuple[GpuPoint, KernelProgram]:
     raise last
 
 
-def first_built(case: Case, target: TargetName) -> tuple[GpuPoint, KernelProgram]:
+def first_built(case: Case, target: TargetName) -> tuple[GpuPoint, KernelCode]:
     """Compiles the point of the search space that is tried first. Raises CandidateError, UsageError."""
     allowed = _preferred(case, target)
     entry = next(entry for entry in gpu_strategies() if entry.name == case.strategy)
@@ -116,7 +116,7 @@ def _preferred(case: Case, target: TargetName) -> FeasibleSet:
     return allowed.part(allowed.is_preferred) if allowed.is_preferred.any() else allowed
 
 
-def compiled(point: GpuPoint, target: TargetName) -> KernelProgram:
+def compiled(point: GpuPoint, target: TargetName) -> KernelCode:
     """Compiles one point. Raises CandidateError, also for a program that cannot be launched."""
     program = point.program()
     if program_support(target, real_backends()).is_simulated:

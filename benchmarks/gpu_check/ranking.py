@@ -27,9 +27,9 @@ from benchmarks.gpu_check.timing import Bench
 from benchmarks.gpu_check.unchanged import EarlierRows
 from benchmarks.search.ordering import ordering
 from tuner.core.candidate import Value
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Effort
 from tuner.core.machine import gpu_machine
 from tuner.core.matmul import Matmul
@@ -70,7 +70,7 @@ class Drawn:
     """A random point, compiled and predicted."""
 
     point: GpuPoint
-    program: KernelProgram
+    program: KernelCode
     by_knobs: float
     by_machine_code: float
 
@@ -99,7 +99,7 @@ def compare_if_changed(
 ) -> CheckOutcome:
     """Times points unless strategy and cost models are those that were compared before. Raises TunerError."""
     _, program = first_built(Case(strategy, problem), bed.target)
-    sha256 = hashlib.sha256(f"{program.ptx} {sources_sha256(MODEL_SOURCES)}".encode()).hexdigest()
+    sha256 = hashlib.sha256(f"{program.text} {sources_sha256(MODEL_SOURCES)}".encode()).hexdigest()
     name = check_name(strategy, problem)
     return earlier.or_ask("ranking", name, sha256, lambda: compare(bed, strategy, problem, end_s, strategies))
 

@@ -15,8 +15,8 @@ from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.gpu_check.points import ROUNDS, Case, built, cases
 from benchmarks.gpu_check.unchanged import EarlierRows, ptx_sha256
+from tuner.core.compiled_code import KernelCode
 from tuner.core.gpu import AbstractDevice
-from tuner.core.gpu_code import KernelProgram
 from tuner.payload.reference import TINY, Array, Inputs, compare, draw, draw_base, output_dtype
 from tuner.runtime.cpu.memory import GuardedArray
 from tuner.simulator.target.evaluator import simulated_launches
@@ -65,7 +65,7 @@ def agree_if_changed(bed: Bed, case: Case, device: _Opened, earlier: EarlierRows
     )
 
 
-def agree(case: Case, device: AbstractDevice, point: GpuPoint, program: KernelProgram) -> CheckOutcome:
+def agree(case: Case, device: AbstractDevice, point: GpuPoint, program: KernelCode) -> CheckOutcome:
     """Runs one point on the device and on the simulator, and compares. Raises DeviceError."""
     rng = np.random.default_rng(SEED)
     inputs = draw(case.problem, draw_base(case.problem, rng), rng)

@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, passed, skipped
 from benchmarks.gpu_check.device_under_test import Bed
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import TunerError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -154,7 +154,7 @@ def timed_after(timer: GpuTimer, work: Enqueue, idle_s: float, untimed_runs: int
 def versus(
     gpu: "LocalGpu",
     problem: Problem,
-    program: KernelProgram,
+    program: KernelCode,
     find: Callable[[], str] = find_cublas,
     effort: Effort = FINAL_EFFORT,
     *,
@@ -206,13 +206,13 @@ def triton_matmul(problem: Problem) -> "tuple[TritonMatmul | None, str]":
 class Bench:
     """One problem's arrays on the GPU, and one program that was verified there."""
 
-    def __init__(self, gpu: "LocalGpu", problem: Problem, program: KernelProgram) -> None:
+    def __init__(self, gpu: "LocalGpu", problem: Problem, program: KernelCode) -> None:
         """Draws, uploads, runs once and compares. Raises CandidateError, DeviceError."""
         self._gpu, self._problem = gpu, problem
         self._arrays = GpuProblemArrays(gpu.device, problem, np.random.default_rng(0))
         self.work = self.of(program)
 
-    def of(self, program: KernelProgram) -> Enqueue:
+    def of(self, program: KernelCode) -> Enqueue:
         """Returns a program's work on the arrays, once found right. Raises CandidateError, DeviceError."""
         from tuner.targets.gpu.arrays import LoadedKernels
 
@@ -260,7 +260,7 @@ def holder_text(facts: dict[str, Any]) -> str:
     return text
 
 
-def first_program(bed: Bed, problem: Problem) -> KernelProgram:
+def first_program(bed: Bed, problem: Problem) -> KernelCode:
     """Compiles the point that a search would try first. Raises TunerError."""
     from benchmarks.gpu_check.points import Case, first_built
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, failed, skipped
 from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
+from tuner.core.compiled_code import KernelCode
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 
@@ -62,14 +62,13 @@ def tune_timed(bed: Bed, problem: Problem, end_s: float, runs: int) -> CheckOutc
     return joined(tuned, versus(bed.gpu(), problem, program, with_triton=True))
 
 
-def recompiled(chip: str, problem: Problem, script_text: str) -> KernelProgram:
+def recompiled(chip: str, problem: Problem, script_text: str) -> KernelCode:
     """Compiles the best script as the run did. Raises CandidateError."""
     from tuner.core.interfaces import Script
     from tuner.targets.gpu.compiler import GpuCompiler, find_ptxas
 
     artifact = GpuCompiler(chip_of(chip), find_ptxas).compile(problem, Script.of(script_text))
-    assert artifact.program is not None
-    return artifact.program
+    return artifact.code
 
 
 def joined(tuned: "TunedRun", timed: CheckOutcome) -> CheckOutcome:

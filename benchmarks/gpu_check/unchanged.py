@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu_check.checks import CheckOutcome, passed
-from tuner.core.gpu_code import KernelProgram
+from tuner.core.compiled_code import KernelCode
 
 SHA256, SINCE = "ptx_sha256", "since"
 OF_ROW = ("part", "check", "status", "words", "seconds")  # keys of a row that are no facts
 
 
-def ptx_sha256(program: KernelProgram) -> str:
+def ptx_sha256(program: KernelCode) -> str:
     """Returns the SHA-256 (hex) of a program's PTX."""
-    return hashlib.sha256(program.ptx.encode()).hexdigest()
+    return hashlib.sha256(program.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)

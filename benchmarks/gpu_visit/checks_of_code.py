@@ -68,7 +68,7 @@ def load_all(bench: Workbench) -> CheckOutcome:
     entries = {entry.code: entry for entry in bench.code.manifest.entries if entry.code}
     for entry in entries.values():
         program = bench.code.program(entry)
-        module = bench.gpu.device.load_module(program.cubin)
+        module = bench.gpu.device.load_module(program.binary)
         for launch in program.launches:
             bench.gpu.device.function(module, launch.kernel)
         bench.gpu.device.unload_module(module)

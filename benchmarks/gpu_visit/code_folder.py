@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from tuner.core.candidate import Candidate, ProblemDocument
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, Resources
 from tuner.core.errors import UsageError
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.problem import Problem
 from tuner.core.serialization import decode, encode, form, parsed, read_text, replace_file
 
@@ -100,10 +100,10 @@ class CodeFolder:
                 return entry
         raise UsageError(f"{self.path}: found no {name} in {section}", PREPARE)
 
-    def program(self, entry: CodeEntry) -> KernelProgram:
+    def program(self, entry: CodeEntry) -> KernelCode:
         """Returns an entry's program, without its PTX."""
         cubin = self._content(entry.code)
-        return KernelProgram(self.manifest.chip, "", cubin, entry.launches, entry.buffers, entry.resources)
+        return KernelCode(self.manifest.chip, "", cubin, entry.launches, entry.buffers, entry.resources)
 
     def input_words(self, entry: CodeEntry) -> dict[str, "np.typing.NDArray[np.uint32]"]:
         """Returns the inputs of a micro-kernel by the names of their buffers."""

@@ -4,7 +4,7 @@ Nothing is downloaded but the largest error, four bytes. The bits of numbers tha
 as integers, infinity above all numbers and NaN above infinity: an unsigned maximum keeps what is wrong.
 """
 
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
 
 THREADS, BLOCKS = 256, 528  # four blocks for each multiprocessor of an H200; each goes on from where it is
 TERMS_BYTES = 16  # count (u64), 1 / tolerance (f32), unused
@@ -58,7 +58,7 @@ finish:
 """
 
 
-def comparison(chip: str, result: str, elements: int = 1) -> KernelProgram:
+def comparison(chip: str, result: str, elements: int = 1) -> KernelCode:
     """Returns the kernel for results of a type, "f32" or "i32", with the buffers of so many elements."""
     name = f"largest_error_{result}"
     text = TEXT.format(chip=chip, name=name, conversion=CONVERSIONS[result])
@@ -69,4 +69,4 @@ def comparison(chip: str, result: str, elements: int = 1) -> KernelProgram:
         KernelBuffer("largest", LARGEST_BYTES, "output", is_zeroed=True),
     )
     launch = Launch(name, (BLOCKS, 1, 1), (THREADS, 1, 1), 0, tuple(buffer.name for buffer in buffers))
-    return KernelProgram(chip, text, b"", (launch,), buffers)
+    return KernelCode(chip, text, b"", (launch,), buffers)

@@ -61,7 +61,7 @@ def disassembled(code: CodeFolder) -> CheckOutcome:
     if tool is None:
         return skipped("no nvdisasm (pip install nvidia-cuda-nvdisasm)")
     entries = {entry.code: entry for entry in code.manifest.entries if entry.code}
-    texts = [text_of(code.program(entry).cubin) for entry in entries.values()]
+    texts = [text_of(code.program(entry).binary) for entry in entries.values()]
     found = mnemonics(b"".join(texts), code.manifest.chip, tool.path)
     wrong = list(_faults(tuple(entries.values()), texts, found))
     words = "; ".join(wrong[:3]) or f"{len(entries)} cubins, {len(found)} instructions"

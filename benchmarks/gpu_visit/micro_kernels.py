@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.gpu_visit.ptx_text import WARP, Frame, loop, numbered, vector
+from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch
 from tuner.core.gpu import TensorMapLayout
-from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
 from tuner.simulator.target.cycle_model import bank_reads
 from tuner.targets.gpu.sass import Kernel, MachineInstruction
 
@@ -50,7 +50,7 @@ class MicroKernel:
 
     def program(
         self, chip: str, run: MicroRun, *, has_clock: bool = True, blocks: int = BLOCKS
-    ) -> KernelProgram:
+    ) -> KernelCode:
         """Returns the PTX with the launch and the buffers of one measurement."""
         warps = blocks * run.threads // WARP
         buffers = [KernelBuffer(CYCLES, 8 * warps, "output")]
@@ -61,7 +61,7 @@ class MicroKernel:
         launch = Launch(
             self.name, (blocks, 1, 1), (run.threads, 1, 1), self.shared_bytes, arguments, self.maps
         )
-        return KernelProgram(chip, self.text(chip, has_clock), b"", (launch,), tuple(buffers))
+        return KernelCode(chip, self.text(chip, has_clock), b"", (launch,), tuple(buffers))
 
 
 def loop_of(kernel: Kernel) -> tuple[MachineInstruction, ...]:

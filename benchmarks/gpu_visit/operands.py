@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.gpu_visit.comparison import LARGEST_BYTES, TERMS_BYTES
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import TunerError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.payload.reference import NUMPY_DTYPES, TINY, Array, BaseDraw, Inputs, output_dtype
@@ -90,7 +90,7 @@ class DeviceOperands:
         self,
         gpu: LocalGpu,
         problem: Problem,
-        comparison: KernelProgram,
+        comparison: KernelCode,
         find: Callable[[], str],
         seed: int = 0,
     ) -> None:

@@ -23,9 +23,9 @@ from benchmarks.gpu_visit.comparison import CONVERSIONS, comparison
 from benchmarks.gpu_visit.micro_kernels import MicroKernel
 from benchmarks.gpu_visit.micro_plan import micro_kernels
 from tuner.core.candidate import CUDA, TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import gpu_machine
 from tuner.mlir.fingerprint import GPU_SOURCES, sources_sha256
 from tuner.search.cost_model.configurations import model_of
@@ -71,7 +71,7 @@ class Made:
     """What a job made."""
 
     entry: CodeEntry
-    program: KernelProgram
+    program: KernelCode
     inputs: tuple[tuple[str, bytes], ...] = ()
 
 
@@ -125,7 +125,7 @@ def _compiled(
                 yield job, CodeEntry(job.section, job.name, keys[job], made)
                 continue
             files = tuple((name, store(folder, content)) for name, content in made.inputs)
-            code = store(folder, made.program.cubin)
+            code = store(folder, made.program.binary)
             yield job, replace(made.entry, key=keys[job], code=code, inputs=files)
 
 
@@ -192,19 +192,19 @@ def _micro_kernel(job: CompileJob) -> Made:
     return Made(entry, program, tuple((name, words.tobytes()) for name, words in run.inputs.items()))
 
 
-def require_form(kernel: MicroKernel, program: KernelProgram) -> None:
+def require_form(kernel: MicroKernel, program: KernelCode) -> None:
     """Raises UsageError where the machine code has another form than meant; nothing without nvdisasm."""
     tool = locate("nvdisasm")
     if tool is None:
         return
-    (code,) = read_kernels(listing_of(program.cubin, tool.path))
+    (code,) = read_kernels(listing_of(program.binary, tool.path))
     fault = kernel.fault(code)
     if fault:
         raise UsageError(f"{kernel.name}: ptxas has not kept the form: {fault}")
 
 
-def _entry(job: CompileJob, program: KernelProgram) -> CodeEntry:
-    sha256 = hashlib.sha256(program.ptx.encode()).hexdigest()
+def _entry(job: CompileJob, program: KernelCode) -> CodeEntry:
+    sha256 = hashlib.sha256(program.text.encode()).hexdigest()
     return CodeEntry(
         job.section,
         job.name,

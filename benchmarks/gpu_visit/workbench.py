@@ -12,9 +12,9 @@ from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_visit.clock_samples import sampled_clocks
 from benchmarks.gpu_visit.code_folder import COMPARISON, CodeEntry, CodeFolder
 from benchmarks.gpu_visit.operands import DeviceOperands, sized_for
+from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import FLOAT8S
 from tuner.core.errors import TunerError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
@@ -65,7 +65,7 @@ class Workbench:
         """The timer of the GPU."""
         return GpuTimer(self.gpu.device, self.gpu.cache_bytes)
 
-    def load(self, program: KernelProgram) -> LoadedKernels:
+    def load(self, program: KernelCode) -> LoadedKernels:
         """Loads a program; its scratch memory is NaN. Raises DeviceError, CandidateError."""
         loaded = LoadedKernels(self.gpu.device, program)
         loaded.poison()

@@ -21,7 +21,7 @@ from benchmarks.machine_code.loop_counts import count_loop
 from benchmarks.machine_code.pipeline_counts import count_pipeline
 from benchmarks.machine_code.tiles import CHIPS, HELD, HOPPER_CHIP, TILES, ComparedTile
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.gpu_code import KernelProgram
+from tuner.core.compiled_code import KernelCode
 from tuner.targets.gpu.compiler import Tool, locate
 from tuner.targets.gpu.sass import listing_of, read_kernels
 
@@ -50,9 +50,9 @@ def main() -> None:
     emit(report("machine_code", settings, rows, summary), options.json, options.output)
 
 
-def loop_row(tile: ComparedTile, compiler_build: str, program: KernelProgram, tool: Tool) -> dict[str, Any]:
+def loop_row(tile: ComparedTile, compiler_build: str, program: KernelCode, tool: Tool) -> dict[str, Any]:
     """Returns what an assembled program's main loop is made of, and what a block of it needs."""
-    (kernel,) = read_kernels(listing_of(program.cubin, tool.path))
+    (kernel,) = read_kernels(listing_of(program.binary, tool.path))
     counts = count_loop(kernel, program.chip)
     assert counts is not None, f"{tile.name}: found no loop with products"
     (resources,) = program.resources

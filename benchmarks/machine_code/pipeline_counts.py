@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from tuner.core.gpu_code import Resources
+from tuner.core.compiled_code import Resources
 from tuner.targets.gpu.sass import Kernel
 
 LIMIT = re.compile(r"USETMAXREG\.\S+ (?:UP\d, )?(0x[0-9a-f]+)")

@@ -11,7 +11,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from benchmarks.machine_code.tiles import ComparedTile
-from tuner.core.gpu_code import KernelProgram, Launch
+from tuner.core.compiled_code import KernelCode, Launch
 
 CAPABILITIES = {"sm_90a": 90}  # it chooses wgmma there
 PTX_VERSION = 87  # that ptxas 12.9 and later take
@@ -74,7 +74,7 @@ def matmul(  # type: ignore[no-untyped-def] # as above
     tl.store(c + c_row * m_at[:, None] + n_at[None, :], sums.to(c.dtype.element_ty), mask=is_inside)
 
 
-def compiled(tile: ComparedTile, chip: str) -> KernelProgram:
+def compiled(tile: ComparedTile, chip: str) -> KernelCode:
     """Returns Triton's PTX for a tile, with as many stages as the tuner's kernel has buffers.
 
     Not assembled.
@@ -99,4 +99,4 @@ def compiled(tile: ComparedTile, chip: str) -> KernelProgram:
     ptx = made.asm["ptx"].replace(f".target sm_{OTHERS}", f".target {chip}")
     block = (32 * tile.warps, 1, 1)
     launch = Launch(made.metadata.name, (1, 1, 1), block, made.metadata.shared, ())
-    return KernelProgram(chip, ptx, b"", (launch,), ())
+    return KernelCode(chip, ptx, b"", (launch,), ())

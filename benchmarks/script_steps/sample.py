@@ -60,8 +60,8 @@ class SampledCandidate:
     def code(self, script: Script) -> str:
         """Returns the LLVM dialect or the PTX that a script gives. Raises CandidateError."""
         if self.machine in MACHINES:
-            return CpuCompiler().compile(self.problem, script).code
-        return GpuCompiler(chip_of(self.machine), lambda: None).compile(self.problem, script).code
+            return CpuCompiler().compile(self.problem, script).code.text
+        return GpuCompiler(chip_of(self.machine), lambda: None).compile(self.problem, script).code.text
 
 
 def machine_code(llvm_text: str) -> bytes:

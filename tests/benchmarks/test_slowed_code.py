@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.slowed_code import slowed
+from tuner.core.compiled_code import KernelCode
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.matmul import Matmul
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -38,9 +39,9 @@ def test_additional_work_is_executed_and_changes_no_result() -> None:
 
 
 def test_no_work_is_another_text_of_the_same_code_and_code_without_panel_functions_is_refused() -> None:
-    plain = Artifact("module {\n}\n", "aa", (Partition("f", 0, 0, 1, 1),))
+    plain = Artifact(KernelCode.of_host("module {\n}\n"), "aa", (Partition("f", 0, 0, 1, 1),))
     found = slowed(plain, 0)
-    assert found.code == plain.code + "// 0 iterations\n"
+    assert found.code.text == plain.code.text + "// 0 iterations\n"
     assert found.sha256 != plain.sha256
     with pytest.raises(ValueError, match="found 0 functions, allowed one for each panel"):
         slowed(plain, 5)

@@ -1,8 +1,8 @@
 import pytest
 
-from tuner.core import gpu_code
+from tuner.core import compiled_code
+from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch, Resources, buffers_of
 from tuner.core.gpu import TensorMapLayout
-from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch, Resources, buffers_of
 from tuner.core.matmul import Matmul
 
 
@@ -10,11 +10,11 @@ def test_a_problem_has_its_inputs_and_output_and_the_hash_sees_tensor_maps() -> 
     a, b = KernelBuffer("a", 3 * 7 * 4, "input"), KernelBuffer("b", 7 * 5 * 4, "input")
     assert buffers_of(Matmul(3, 5, 7)) == (a, b, KernelBuffer("c", 3 * 5 * 4, "output"))
 
-    def program(*maps: BufferMap) -> KernelProgram:
-        return KernelProgram("sm_90a", "//", b"", (Launch("k", (1, 1, 1), (1, 1, 1), 0, ("m",), maps),), ())
+    def program(*maps: BufferMap) -> KernelCode:
+        return KernelCode("sm_90a", "//", b"", (Launch("k", (1, 1, 1), (1, 1, 1), 0, ("m",), maps),), ())
 
     wide, narrow = (BufferMap("m", "a", TensorMapLayout((64, 8), (128,), (box, 8), 6)) for box in (64, 32))
-    assert len({gpu_code.code_sha256(program(*maps)) for maps in ((), (wide,), (narrow,))}) == 3
+    assert len({compiled_code.code_sha256(program(*maps)) for maps in ((), (wide,), (narrow,))}) == 3
     launch = program(wide).launches[0]
     assert (launch.tensor_map("m"), launch.tensor_map("c")) == (wide, None)
 

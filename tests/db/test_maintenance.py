@@ -380,11 +380,13 @@ def test_an_outcome_that_stays_keeps_the_trial_that_it_is_from(store: Store) -> 
 def test_programs_that_no_trial_names_go(store: Store) -> None:
     run = begin(store)
     for number, sha in enumerate(("a0", "a1")):
-        add(store, run, number, replace(outcome(timed(0.5 - 0.1 * number), artifact=sha), program=PROGRAM))
+        add(
+            store, run, number, replace(outcome(timed(0.5 - 0.1 * number), artifact=sha), kernel_code=PROGRAM)
+        )
     store.finish_run(run, "done", 1.0)
     assert store.prune() == Pruned(trials=1, scripts=0, programs=1)
     (kept,) = store.trials(TrialQuery())
-    assert store.program(kept.id) == PROGRAM
+    assert store.code(kept.id) == PROGRAM
 
 
 @pytest.mark.slow

@@ -7,16 +7,16 @@ import pytest
 from tests.db.values import COMPILER, SETTINGS, sha256
 from tests.library.bundle.values import GPU, PROBLEM, PROVENANCE, SCRIPT, WRONG, program, result, timed
 from tuner.core.candidate import Candidate, TargetName
+from tuner.core.compiled_code import KernelCode, code_sha256
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram, code_sha256
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import (
-    CUBIN,
-    PTX,
+    BINARY,
+    TEXT,
     BaselineTime,
     FinalTime,
     MeasuredTrial,
@@ -57,7 +57,7 @@ def test_results_are_trials_of_the_machine_that_found_them_out_and_their_run_say
     assert first.record.verdict == Verdict(0.5, 128)
     assert (first.script_text, first.number, first.row) == ("// 0\n", 0, 10)
     assert (first.record.candidate, second.record.outcome) == (one.candidate, WRONG)
-    assert store.program(first.id) == one.program
+    assert store.code(first.id) == one.program
     run = store.run(first.run)
     source = (PROVENANCE.session, PROVENANCE.bundle, "0.1.0", "13.0", one.origin.run)
     assert (run.elsewhere, run.created) == (RemoteMeasurement(*source), PROVENANCE.started)
@@ -113,19 +113,19 @@ def test_what_was_imported_is_no_longer_pending(store: Store) -> None:
 
 def test_where_the_driver_compiled_the_ptx_the_trial_names_that_code(store: Store) -> None:
     run = run_of(store)
-    of_chip = program("//\n.version 8.0 // ptx beside", cubin=CUBIN_CODE)
+    of_chip = program("//\n.version 8.0 // ptx beside", binary=CUBIN_CODE)
     add(store, run, 5, code=of_chip, script="// cubin\n")
-    with_cubin = next(trial for trial in store.pending(TrialQuery()) if trial.program.cubin)
-    store.import_results(results(result(with_cubin, timed(), PTX)))
+    with_cubin = next(trial for trial in store.pending(TrialQuery()) if trial.program.binary)
+    store.import_results(results(result(with_cubin, timed(), TEXT)))
     (trial,) = on_gpu(store)
-    bare = replace(of_chip, cubin=b"", resources=())
+    bare = replace(of_chip, binary=b"", resources=())
     assert trial.record.artifact_sha256 == code_sha256(bare) != with_cubin.artifact_sha256
-    assert store.program(trial.id) == bare
+    assert store.code(trial.id) == bare
 
 
 def test_where_machine_code_ran_the_trial_names_it(store: Store) -> None:
     (one,) = exported(store, 1)
-    store.import_results(results(result(one, timed(), CUBIN)))
+    store.import_results(results(result(one, timed(), BINARY)))
     (trial,) = on_gpu(store)
     assert trial.record.artifact_sha256 == one.artifact_sha256
 
@@ -181,7 +181,7 @@ def add(
     run: int,
     number: int,
     outcome: Verdict | Failure | Measurement = RIGHT,
-    code: KernelProgram | None = None,
+    code: KernelCode | None = None,
     script: str = SCRIPT,
 ) -> int:
     settings = store.run(run).settings
@@ -189,7 +189,7 @@ def add(
     candidate = Candidate.of("by_hand", {"number": number})
     trial = store.propose(run, number, 10 + number, candidate)
     plain = Record(settings.problem, candidate, settings.target, outcome, sha256(script), code_sha256(made))
-    store.record(trial, replace(plain, program=made), script)
+    store.record(trial, replace(plain, kernel_code=made), script)
     return trial
 
 
@@ -234,7 +234,7 @@ def test_nothing_else_is_pending(store: Store) -> None:
     ],
 )
 def test_what_a_gpu_has_evaluated_is_no_longer_pending(
-    store: Store, target: str, problem: Problem, outcome: Any, code: KernelProgram, is_pending: bool
+    store: Store, target: str, problem: Problem, outcome: Any, code: KernelCode, is_pending: bool
 ) -> None:
     add(store, run_of(store), 0)
     add(store, run_of(store, target, GPU, problem), 5, outcome, code)

@@ -17,11 +17,11 @@ from tests.epilogues import EPILOGUES
 from tests.examples import costly
 from tests.tuning.fakes import present
 from tuner.core.candidate import PATH_FOLLOWS, Candidate, ChosenStrategy, TargetName
+from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch, Resources
 from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.fusions import FusionFacts
 from tuner.core.gpu import TensorMapLayout, chip_of
-from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span, gpu_machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import (
@@ -196,13 +196,13 @@ WORKSPACE = KernelBuffer("workspace", 256, "scratch", is_zeroed=True)
 BUFFERS = (KernelBuffer("a", 64, "input"), KernelBuffer("c", 64, "output"), WORKSPACE)
 BOTH = (RESOURCES, replace(RESOURCES, kernel="reduce", registers=32, notes=()))
 PTX = ".version 8.0\n.target sm_90\n// größer\n"
-PROGRAM = KernelProgram("sm_90", PTX, b"\x7fELF\0\xff", LAUNCHES, BUFFERS, BOTH)
+PROGRAM = KernelCode("sm_90", PTX, b"\x7fELF\0\xff", LAUNCHES, BUFFERS, BOTH)
 VERDICT = Verdict(0.25, 4096, ("4 of 64 blocks simulated",))
 
 
-def verified(program: KernelProgram | None = PROGRAM, artifact: str = "c0b1") -> Record:
+def verified(program: KernelCode | None = PROGRAM, artifact: str = "c0b1") -> Record:
     resources = () if program is None else program.resources
-    return replace(outcome(VERDICT, artifact=artifact), program=program, resources=resources)
+    return replace(outcome(VERDICT, artifact=artifact), kernel_code=program, resources=resources)
 
 
 def stored_rows(url: str) -> list[int | None]:
@@ -213,10 +213,10 @@ def stored_rows(url: str) -> list[int | None]:
 
 def test_a_program_comes_back_with_its_resources_and_notes_even_if_pruned(store: Store) -> None:
     trial = add(store, begin(store), 0, verified())
-    assert store.program(trial) == PROGRAM
-    assert store.trial(trial).record == replace(verified(), problem=SETTINGS.problem, program=None)
+    assert store.code(trial) == PROGRAM
+    assert store.trial(trial).record == replace(verified(), problem=SETTINGS.problem, kernel_code=None)
     refused = replace(verified(), outcome=Failure(Stage.RESOURCES, "matmul: shared bytes"))
-    assert store.program(add(store, begin(store), 0, refused)) == PROGRAM
+    assert store.code(add(store, begin(store), 0, refused)) == PROGRAM
     assert store.trials(TrialQuery(status="failed"))[0].record.resources == PROGRAM.resources
 
 
@@ -233,10 +233,10 @@ def test_equal_code_is_kept_once_and_none_of_an_outcome_that_is_refused(url: str
 
 def test_code_for_a_processor_has_no_program(store: Store) -> None:
     run = begin(store)
-    assert store.program(add(store, run, 0, outcome(timed(1.0), artifact="c0de"))) is None
-    assert store.program(add(store, run, 1, outcome(Failure(Stage.COMPILE, "no")))) is None
+    assert store.code(add(store, run, 0, outcome(timed(1.0), artifact="c0de"))) is None
+    assert store.code(add(store, run, 1, outcome(Failure(Stage.COMPILE, "no")))) is None
     with pytest.raises(UsageError, match="trial: found 99, allowed 1 to 2"):
-        store.program(99)
+        store.code(99)
 
 
 def test_merging_brings_programs_along_once(store: Store, tmp_path: Path) -> None:
@@ -247,9 +247,9 @@ def test_merging_brings_programs_along_once(store: Store, tmp_path: Path) -> Non
             add(other, run, number, record)
     assert (store.merge(url), store.merge(url)) == ((1, 3), (0, 0))
     trials = store.trials(TrialQuery(sort="number"))
-    assert [store.program(trial.id) for trial in trials] == [PROGRAM, PROGRAM, None]
+    assert [store.code(trial.id) for trial in trials] == [PROGRAM, PROGRAM, None]
     assert [trial.record.resources for trial in trials] == [PROGRAM.resources] * 2 + [()]
-    assert trials[0].record == replace(verified(), program=None)
+    assert trials[0].record == replace(verified(), kernel_code=None)
 
 
 def test_runs_for_a_chip_and_narrow_problems_come_back(store: Store) -> None:

@@ -61,7 +61,7 @@ def test_it_opens_with_all_its_trials_and_a_new_run_shares_its_rows(stored: str)
         assert None not in (run.baseline, run.roofline, timing_round.quality.host)
         assert sum(trial.final is not None for trial in store.trials(TrialQuery(run=CPU))) == 2
         for trial in store.trials(TrialQuery(run=SIMULATOR)):
-            program = store.program(trial.id)
+            program = store.code(trial.id)
             assert program is not None
             assert program.resources == trial.record.resources != ()
         settings = store.run(REPLAY).settings
@@ -103,8 +103,9 @@ def test_facts_of_fusions_and_formats_of_packed_weights_are_read_from_stored_tex
         rows = session.scalars(sa.select(ProblemRow).order_by(ProblemRow.id)).all()[-3:]
         fused, constant, quantized = map(problem_of, rows)
         keys = [row.key for row in rows]
+    renamed = FUSION.replace("@group(", "@fusion(")
     facts = FusionFacts((4, 16, 8), 2, bytes=128, elements=("bf16", "f32"))
-    assert fused == FusedProblem("contraction", (4, 8, 2), "f32", batch=3, text=FUSION, facts=facts)
+    assert fused == FusedProblem("contraction", (4, 8, 2), "f32", batch=3, text=renamed, facts=facts)
     assert constant == Matmul(4, 8, 64, "bf16", "nt", output="bf16", weights="constant")
     assert quantized == Matmul(1, 8, 64, weights="i4", group_size=32)
     assert [constant.key, quantized.key] == keys[1:]

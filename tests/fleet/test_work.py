@@ -7,6 +7,7 @@ import pytest
 from tests.fakes import PROBLEM, UntimedTarget, bind, candidate
 from tests.fleet.values import FAILED, work
 from tests.trials import measurement
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.interfaces import Artifact, Effort, FinalTimes, Partition
 from tuner.core.machine import Compiler, Roofline
@@ -69,7 +70,7 @@ def test_an_evaluation_without_a_time_is_let_in_and_only_the_artifact_that_was_r
     with pytest.raises(UsageError, match="found -1 seconds of work"):
         let_in(COMPILE, GOOD[COMPILE], seconds=-1.0)
     refusal = Failure(Stage.RESOURCES, "too much")
-    artifact, reported = Artifact("code", "c" * 64, ()), Compiled("b", "c" * 64, False)
+    artifact, reported = Artifact(KernelCode.of_host("code"), "c" * 64), Compiled("b", "c" * 64, False)
     assert admitted_artifact(reported, packed(artifact)) == artifact
     for other in (replace(artifact, sha256="d" * 64), replace(artifact, refusal=refusal)):
         with pytest.raises(UsageError, match=r"artifact .* is not the reported cccccccccccc"):
@@ -127,8 +128,10 @@ def test_work_and_code_cross_as_json_and_are_reported_to_people_by_number_and_qu
     assert len(measure_queue("h200" * 100, "a" * 500)) < 128  # what the engine takes
     for x in (3, 5):
         on_gpu = UntimedTarget().compile(PROBLEM, bind(candidate(x)))
-        assert on_gpu.program is not None
-        on_cpu = Artifact("llvm.func @f()", "0" * 64, (Partition("f", 0, 0, 8, 8),), (("lower", 0.1),))
+        assert on_gpu.code.is_for_device
+        on_cpu = Artifact(
+            KernelCode.of_host("llvm.func @f()"), "0" * 64, (Partition("f", 0, 0, 8, 8),), (("lower", 0.1),)
+        )
         for artifact in (on_gpu, on_cpu):
             assert unpacked(packed(artifact)) == artifact
             assert packed(unpacked(packed(artifact))) == packed(artifact)  # equal artifacts, equal hashes

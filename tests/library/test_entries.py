@@ -151,7 +151,7 @@ def test_the_first_that_was_verified_is_taken_with_a_note_where_nothing_was_time
         (entry,) = found.entries
         assert (entry.median_s, entry.baseline, entry.baseline_s) == (None, "", None)
         assert entry.script == store.trial(entry.trial).script_text
-        assert entry.program == store.program(entry.trial)
+        assert entry.program == store.code(entry.trial)
     (note,) = found.notes
     assert note == "matmul 8x8x8 f16 nn none: not timed on a GPU: trial 1 is the first of 18 verified"
 

@@ -150,8 +150,8 @@ def test_the_first_configuration_compiles_and_says_how_weights_are_packed() -> N
     script = default_script(problem, describe_machine())
     assert script is not None
     once, again = (CpuCompiler().compile(problem, script) for _ in range(2))
-    assert once.code.startswith("// packings: - ")
-    assert "llvm.func @fusion(" in once.code
+    assert once.code.text.startswith("// packings: - ")
+    assert "llvm.func @fusion(" in once.code.text
     assert again.sha256 == once.sha256
 
 

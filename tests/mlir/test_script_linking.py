@@ -96,7 +96,7 @@ def test_a_strategy_with_libraries_is_stored_with_them_and_binds_to_self_contain
     assert {knob.name: knob.choices for knob in schedule.knobs} == {"tm": (4, 8), "tn": (16, 32)}
     bound = schedule.select(Candidate.of("knobs", {"tm": 8, "tn": 16}))
     library.unlink()
-    assert CpuCompiler().compile(Matmul(64, 64, 64), Script.of(bound)).host_code
+    assert CpuCompiler().compile(Matmul(64, 64, 64), Script.of(bound)).code.text
     with pytest.raises(UsageError, match=r"--library: there is no script that uses it"):
         choose((), space_file, libraries=(library,))
     with pytest.raises(UsageError, match=r"tiled\.mlir: .*MLIR text of a library"):

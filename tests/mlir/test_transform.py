@@ -268,7 +268,7 @@ def test_schedules_of_a_file_are_applied_to_its_functions_one_after_another() ->
 
 @pytest.mark.parametrize("text", [TILES, f"module {{\n{TILES}}}\n", SCHEDULED + TILES, BOTH])
 def test_a_schedule_that_leaves_tensors_is_bufferized_after_it(text: str) -> None:
-    code = CpuCompiler().compile(Matmul(64, 64, 64), Script.of(text)).code
+    code = CpuCompiler().compile(Matmul(64, 64, 64), Script.of(text)).code.text
     assert "llvm.func @matmul(" in code
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.default_suite import ALL
+from tuner.core.compiled_code import BufferType, ScalarType, ValueType
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
-from tuner.core.gpu_code import BufferType, ScalarType, ValueType
 from tuner.programs.arguments import make_arguments, read_npy
 from tuner.programs.request import DeviceOptions, in_file, named_in_errors
 

@@ -16,7 +16,7 @@ from benchmarks.program_compiler import compiler_of
 from tests.default_suite import ALL
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
-from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
+from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType
 from tuner.programs.comparison import compare, compare_printed, max_error, outputs, samples_of, tolerance
 from tuner.programs.execution import copies
 from tuner.programs.request import KernelSample

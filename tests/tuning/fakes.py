@@ -9,8 +9,8 @@ from typing import Any, TypeVar, final
 from tests.fakes import FakeTarget, UntimedTarget, bind, script_of
 from tests.forwarding import ForwardingTarget
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, OpPlace, Stage, TunerError, UsageError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import AbstractRunner, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.matmul import Matmul
@@ -120,7 +120,7 @@ def candidates_of(store: Store, run: int) -> list[Candidate]:
     return [trial.record.candidate for trial in trials_of(store, run)]
 
 
-def load(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
+def load(problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
     """Returns a function that reports the program, else the script, and the arguments of its calls."""
     code = (trial.script_text, trial.threads) if program is None else (program,)
     return lambda *arrays: (problem, *code, arrays)
@@ -194,10 +194,10 @@ class FakeKind(target.Target):
     def source(self, problem: Problem, script: str) -> str:
         return f"// source of {problem.shape}\n"
 
-    def assembly(self, code: str, program: KernelProgram | None) -> str:
+    def assembly(self, code: str, program: KernelCode | None) -> str:
         return ""
 
-    def predicted(self, problem: Problem, program: KernelProgram) -> PredictedCycles | None:
+    def predicted(self, problem: Problem, program: KernelCode) -> PredictedCycles | None:
         return None
 
 

@@ -23,6 +23,7 @@ from tests.tuning import fakes
 from tests.tuning.test_fake_campaign import limits, members
 from tests.tuning.test_resume import KilledError, Life, MortalStore
 from tuner.core.candidate import TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, Stage
 from tuner.core.fusions import CONTRACTION, threads_in
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
@@ -58,8 +59,8 @@ class HangingCompiler(AbstractCompiler):
         count = len(fusion_arguments(problem.text))
         arguments = ", ".join(f"%p{number}: !llvm.ptr" for number in range(count))
         code = text_beside(__file__, "forever").format(arguments=arguments)
-        packings = artifact.host_code.partition("\n")[0]
-        return replace(artifact, host_code=f"{packings}\n{code}")
+        packings = artifact.code.text.partition("\n")[0]
+        return replace(artifact, code=KernelCode.of_host(f"{packings}\n{code}"))
 
 
 TRIALS = 36  # beyond the pool: the sampler proposes, too

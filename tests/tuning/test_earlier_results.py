@@ -15,9 +15,9 @@ from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.fakes import candidates_of, present, trials_of
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.compiled_code import KernelCode, Resources
 from tuner.core.errors import REPEATABLE, TIMEOUTS, Failure, Stage, UsageError
 from tuner.core.gpu import CHIPS
-from tuner.core.gpu_code import KernelProgram, Resources
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -57,9 +57,9 @@ def compiled(store: Store, problem: Problem, x: int, chip: str, *kernels: Resour
     machine = dataclasses.replace(GPU, chip=chip)
     run = store.begin_run(gpu_settings(problem), machine, FakeTarget().compiler(), "0.1.0", None)
     candidate = Candidate.of("fake", {"x": x})
-    program = KernelProgram(chip, f"code {x}", b"elf", (), (), kernels)
+    program = KernelCode(chip, f"code {x}", b"elf", (), (), kernels)
     verified = Record(problem, candidate, TargetName("simulator", "sm_90"), Verdict(0.1, 4), "", f"hash {x}")
-    record = dataclasses.replace(verified, resources=kernels, program=program)
+    record = dataclasses.replace(verified, resources=kernels, kernel_code=program)
     store.record(store.propose(run, 0, x, candidate), record, "")
     return candidate
 

@@ -366,7 +366,7 @@ def test_without_a_clock_what_is_right_is_verified_and_what_cannot_launch_is_ref
         assert trial.record.outcome.notes == ("1 of 1 blocks",)
         assert (trial.best_s, trial.record.verdict) == (None, None)
         assert [each.registers for each in trial.record.resources] == [32]
-        assert present(store.program(trial.id)).launches[0].kernel == "k"
+        assert present(store.code(trial.id)).launches[0].kernel == "k"
     spilled = [each.spilled_bytes for trial in verified for each in trial.record.resources]
     assert spilled.count(100) == 2  # what spills is verified like any other, with either comment
     (refused, _) = store.trials(TrialQuery(run=tuned.run.id, status="failed"))

@@ -143,7 +143,7 @@ def _show_trial(backends: "Backends", store: "Store", trial: "StoredTrial", as_j
     if as_json:
         print_json(trial_document(trial))
         return
-    program = store.program(trial.id)
+    program = store.code(trial.id)
     cycles = None if program is None else backends.predicted(trial.record.problem, program)
     lines = [] if cycles is None else predicted_lines(cycles)  # None: no readable machine code
     print("\n".join(wrapped((*trial_lines(trial), *lines))))

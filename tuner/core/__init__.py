@@ -3,12 +3,12 @@
 # What other packages may import; the rest is inside.
 __all__ = [
     "candidate",
+    "compiled_code",
     "dtypes",
     "epilogues",
     "errors",
     "fusions",
     "gpu",
-    "gpu_code",
     "interfaces",
     "machine",
     "matmul",

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import Baseline, LibraryTime
@@ -117,18 +117,12 @@ class Script:
 class Artifact:
     """The compiled code of a script, ready to load. Different scripts may give equal code."""
 
-    host_code: str  # CPU: LLVM-dialect text; "" for a GPU, where ``program`` has the PTX
-    sha256: str  # of what runs: ``host_code`` and ``partitions``, or machine code and launches
+    code: KernelCode
+    sha256: str  # of what runs: text and ``partitions``, or binary and launches
     # CPU: thread partitions of C; their calls compute the whole problem
     partitions: tuple[Partition, ...] = ()
     stage_s: tuple[tuple[str, float], ...] = ()  # (stage, seconds) of the compilation
-    program: KernelProgram | None = None  # GPU only
     refusal: Failure | None = None  # why the code is not loaded, known from its resources alone
-
-    @property
-    def code(self) -> str:
-        """Returns the code as text: LLVM dialect for a CPU, PTX for a GPU."""
-        return self.host_code if self.program is None else self.program.ptx
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ import statistics
 from dataclasses import dataclass
 
 from tuner.core.candidate import Candidate, TargetName
+from tuner.core.compiled_code import KernelCode, Resources
 from tuner.core.errors import Failure
-from tuner.core.gpu_code import KernelProgram, Resources
 from tuner.core.machine import Conditions, HostConditions
 from tuner.core.problem import Problem
 
@@ -105,8 +105,8 @@ class Record:
     stage_s: tuple[tuple[str, float], ...] = ()  # (stage, seconds), in order
     reused_from: int | None = None  # trial whose outcome this is: same script or same code
     verdict: Verdict | None = None  # in addition to a Measurement
-    resources: tuple[Resources, ...] = ()  # of GPU kernels, as ptxas reported; of failed trials as well
-    program: KernelProgram | None = None  # GPU: until it is stored; then ``Store.program`` returns it
+    resources: tuple[Resources, ...] = ()  # of kernels of a device; of failed trials as well
+    kernel_code: KernelCode | None = None  # for a device, until it is stored; then ``Store.code`` returns it
 
     @property
     def status(self) -> str:

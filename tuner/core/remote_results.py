@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tuner.core.candidate import PROBLEM, Candidate
+from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import number_type
 from tuner.core.errors import Failure
 from tuner.core.gpu import CLOCK_FLOP, USUAL_MULTIPROCESSORS
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.processors import TILE_PRODUCTS, instruction_sets_of
@@ -38,7 +38,7 @@ class PendingTrial:
     artifact_sha256: str
     verdict: Verdict | None  # of the simulator; None: only compiled
     script_text: str
-    program: KernelProgram
+    program: KernelCode
     predicted_cycles: float | None = None  # of a cost model: only decides which trial is timed first
 
 
@@ -172,9 +172,9 @@ def _is_within(value: float, low: float, high: float) -> bool:
     return low * (1 - ROUNDING) <= value <= high * (1 + ROUNDING)
 
 
-# what ran: machine code, or PTX that the driver compiled in its place
-CUBIN = "cubin"
-PTX = "ptx"
+# what ran: the binary of a KernelCode, or its text that the driver compiled in its place
+BINARY = "binary"
+TEXT = "text"
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class MeasuredTrial:
     chip: str
     script_sha256: str
     artifact_sha256: str
-    code: str  # CUBIN or PTX
+    code: str  # BINARY or TEXT
     finished: datetime.datetime  # UTC
     outcome: Measurement | Failure
     verdict: Verdict | None = None  # in addition to a Measurement

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, OpPlace, TunerError, UsageError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord, Effort, FinalTimes, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
@@ -232,18 +232,16 @@ class FleetTarget(Target):
     def source(self, problem: Problem, script: str) -> str:
         return self._own.source(problem, script)
 
-    def load(
-        self, problem: Problem, trial: StoredTrial, program: KernelProgram | None
-    ) -> Callable[..., object]:
+    def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
         return self._own.load(problem, trial, program)
 
     def code(self, target: TargetName, problem: Problem, script: Script) -> str:
         return self._own.code(target, problem, script)
 
-    def assembly(self, code: str, program: KernelProgram | None) -> str:
+    def assembly(self, code: str, program: KernelCode | None) -> str:
         return self._own.assembly(code, program)
 
-    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+    def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         return self._own.predicted(problem, program)
 
     def machine(self, target: TargetName) -> Machine:

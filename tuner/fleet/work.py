@@ -41,19 +41,15 @@ def hash_of(blob: bytes) -> str:
 
 def packed(artifact: Artifact) -> bytes:
     """Returns a compiled artifact as bytes to store: UTF-8 JSON, with machine code in base64."""
-    program = artifact.program
-    if program is not None:
-        artifact = replace(artifact, program=replace(program, cubin=base64.b64encode(program.cubin)))
-    return json.dumps(encode(artifact)).encode()
+    code = replace(artifact.code, binary=base64.b64encode(artifact.code.binary))
+    return json.dumps(encode(replace(artifact, code=code))).encode()
 
 
 def unpacked(blob: bytes) -> Artifact:
     """Returns the artifact that ``packed`` wrote; raises UsageError for other JSON, else ValueError."""
     artifact = decode(Artifact, json.loads(blob), "artifact")
-    program = artifact.program
-    if program is None:
-        return artifact
-    return replace(artifact, program=replace(program, cubin=base64.b64decode(program.cubin)))
+    code = replace(artifact.code, binary=base64.b64decode(artifact.code.binary))
+    return replace(artifact, code=code)
 
 
 def require_hash(sha256: str, blob: bytes) -> bytes:

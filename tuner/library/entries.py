@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, between_trials
 from tuner.analysis.selected_result import timed
 from tuner.core.candidate import CPU, Candidate, TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import UsageError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import Machine
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.reliability import NOT_RECORDED, Reliability
@@ -39,7 +39,7 @@ class LibraryEntry:
     trial: int  # its number in the results database
     reliability: Reliability = NOT_RECORDED  # of the time
     compared: Comparable | NotComparable = NO_BASELINE  # the time with the baseline's
-    program: KernelProgram | None = None  # of a GPU: what was verified; None: the script is compiled again
+    program: KernelCode | None = None  # of a GPU: what was verified; None: the script is compiled again
 
     def size(self, knob: str) -> int:
         """Returns the number that the candidate has for a knob; 0 where it has a text, or no such knob."""
@@ -258,7 +258,7 @@ def gpu_entries(store: "Store", task: TaskQuery, runs: Iterable[int] = ()) -> Li
             notes.append(
                 f"{trial.record.problem.key}: not timed on a GPU: trial {trial.id} is {which} verified"
             )
-    entries = (replace(_entry(each.run, each.trial), program=store.program(each.trial.id)) for each in listed)
+    entries = (replace(_entry(each.run, each.trial), program=store.code(each.trial.id)) for each in listed)
     return LibraryEntries(tuple(entries), tuple(notes))
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from tuner.analysis.slowdown import InterleavedSession, PairedSlowdown, paired_slowdown
+from tuner.core.compiled_code import KernelCode
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
 from tuner.mlir import bindings, transform
@@ -66,7 +67,8 @@ def _library_slowdowns(problems: tuple[Problem, ...], library: str, script: str)
             module = transform.parse(program, "payload")
             transform.apply_script(module, transform.parse(library, "library"))
             code = lowered(module)
-        applied = Artifact(code, hashlib.sha256(code.encode()).hexdigest(), own.partitions)
+        sha256 = hashlib.sha256(code.encode()).hexdigest()
+        applied = Artifact(KernelCode.of_host(code), sha256, own.partitions)
         slowdowns.append(_timed(problem, applied, own))
     return slowdowns
 

@@ -53,7 +53,7 @@ CPU_SOURCES: Sources = (
 GPU_SOURCES: Sources = (
     *SHARED_SOURCES,
     "core/gpu.py",  # PTX versions, limits, layouts of tensor maps
-    "core/gpu_code.py",
+    "core/compiled_code.py",
     "mlir/effects",
     "mlir/gpu",
     "search/cost_model/occupancy.py",  # decides which programs are rejected

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tuner.core.compiled_code import BufferType, DeviceProgram
 from tuner.core.dtypes import FLOATS, number_type
-from tuner.core.gpu_code import BufferType, DeviceProgram
 from tuner.mlir.effects.runner_signatures import CLOCKS
 from tuner.programs.request import Comparison, KernelSample
 

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, cast
 
 from tuner.core.candidate import TargetName
+from tuner.core.compiled_code import DeviceProgram, MatmulKernel
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import Chip, chip_of
-from tuner.core.gpu_code import DeviceProgram, MatmulKernel
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from tuner.core.compiled_code import DeviceProgram
 from tuner.core.gpu import AbstractDevice, KernelLaunch
-from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import FINAL_EFFORT
 from tuner.core.programs import DeviceWork, ExplainedFusion, KernelTime, ProgramTimes
 from tuner.core.progress import step

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from tuner.core.compiled_code import DeviceProgram
 from tuner.core.errors import CandidateError
-from tuner.core.gpu_code import DeviceProgram
 from tuner.programs.comparison import outputs
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.execution import copies

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from tuner.core.candidate import TargetName
+from tuner.core.compiled_code import DeviceFusion
 from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.gpu import STREAM_ORDERS
-from tuner.core.gpu_code import DeviceFusion
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.core.programs import DeviceWork, ExplainedFusion, ProgramTimes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuner.analysis.ratios import Comparable, NotComparable, comparison
+from tuner.core.compiled_code import DeviceProgram
 from tuner.core.errors import UsageError
-from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.programs import ExplainedFusion
 from tuner.core.records import Measurement

@@ -200,14 +200,14 @@ def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:
 
 
 def _gpu_code(store: "Store", trial: int, form: str) -> bytes:
-    program = store.program(trial)
+    program = store.code(trial)
     if program is None:
         raise UsageError(f"trial {trial}: has no GPU program: it was not compiled for cuda or simulator")
     if form == "ptx":
-        return program.ptx.encode()
-    if not program.cubin:
+        return program.text.encode()
+    if not program.binary:
         raise UsageError(f"trial {trial}: was compiled without ptxas", "--format ptx")
-    return program.cubin
+    return program.binary
 
 
 def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
@@ -226,14 +226,14 @@ def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iter
         if not payload:
             return
         yield "payload", payload
-        program = store.program(trial.id)
+        program = store.code(trial.id)
         if program is None and record.status == "failed":  # the script may hang the compiler
             return
         script = Script(trial.script_text, record.script_sha256)
         stages = lowered_stages(kind.code, record.target, record.problem, script).texts
         compiled = stages.pop(CODE, "")
         yield from stages.items()
-        code = compiled if program is None else program.ptx
+        code = compiled if program is None else program.text
         texts = (("code", code), ("assembly", code and kind.assembly(code, program)))
     except CandidateError:
         return

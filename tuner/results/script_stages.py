@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from tuner.core.candidate import TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, TunerError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.runtime.workers.worker import call_in_child
@@ -21,7 +21,7 @@ SCRIPT_STAGES = (SOURCE, SCRIPT, PAYLOAD, "loops", "kernels", "nvvm", CODE, ASSE
 TIMEOUT_S = 600.0  # LLVM takes minutes for a script that unrolls everything
 
 CodeOf = Callable[[TargetName, Problem, Script], str]
-AssemblyOf = Callable[[str, KernelProgram | None], str]
+AssemblyOf = Callable[[str, KernelCode | None], str]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def script_stages(
     return ScriptStages(texts | found.texts, found.failure)
 
 
-def _no_assembly(_code: str, _program: KernelProgram | None) -> str:
+def _no_assembly(_code: str, _program: KernelCode | None) -> str:
     return ""
 
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import UsageError
-from tuner.core.gpu_code import KernelProgram
 from tuner.simulator.instructions.decoder import DecodedBlock, Ending, decode
 from tuner.simulator.memory.access_log import Access, AccessSample, BankConflict
 from tuner.simulator.memory.async_copies import tensor_of
@@ -524,7 +524,7 @@ def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
     return PreparedKernel(module, layout, decode(layout, symbols))
 
 
-def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:
+def program_accesses(program: KernelCode, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:
     """Returns, for each launch of ``program``, a sample of its memory accesses.
 
     Simulates about the first ``instructions`` instructions of block (0, 0, 0) and its cluster. A sample holds
@@ -532,7 +532,7 @@ def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[
     shared memory. All buffers initially hold zeros. Raises as ``simulate`` does.
     """
     arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
-    module = parse(program.ptx)
+    module = parse(program.text)
     samples = []
     for launch in program.launches:
         maps = {each.name: tensor_of(each.layout, arrays[each.buffer]) for each in launch.tensor_maps}

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import CPU, CUDA, REPLAY, SIMULATOR, TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import OpPlace, UsageError, unknown_value
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.processors import PresentLoad, Processors
@@ -85,7 +85,7 @@ class Backends(ABC):
         """Returns the status on this machine of each target, then that of replays of recordings."""
         return (*(target.status() for target in self.targets.values()), REPLAY_STATUS)
 
-    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+    def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         """Returns the cycles of a GPU program by the first target that has a model; None where none has."""
         counted = (target.predicted(problem, program) for target in self.targets.values())
         return next((cycles for cycles in counted if cycles is not None), None)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from tuner.core.candidate import REPLAY, Candidate, ChosenStrategy, TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
@@ -72,7 +72,7 @@ class ReplayCompiler(AbstractCompiler):
         row = int(script.text.removeprefix(ROW).split()[0])
         _raise_recorded(self._space, BEFORE_LOADING, row)
         code = f"{self._space.sha256} {self._space.codes[row]}"  # equal where the recorded code was equal
-        return Artifact(str(row), Script.of(code).sha256)
+        return Artifact(KernelCode.of_host(str(row)), Script.of(code).sha256)
 
 
 @final
@@ -83,7 +83,7 @@ class ReplayEvaluator(AbstractEvaluator):
         self._space = space
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        row = int(artifact.host_code)
+        row = int(artifact.code.text)
         _raise_recorded(self._space, (Stage.LOAD,), row)
         return row
 
@@ -226,18 +226,16 @@ class Replay(Target):
     def source(self, problem: Problem, script: str) -> str:
         raise TunerError(NO_CODE)
 
-    def load(
-        self, problem: Problem, trial: StoredTrial, program: KernelProgram | None
-    ) -> Callable[..., object]:
+    def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
         raise UsageError(NO_CODE)
 
     def code(self, target: TargetName, problem: Problem, script: Script) -> str:
         raise CandidateError(Stage.COMPILE, NO_CODE)
 
-    def assembly(self, code: str, program: KernelProgram | None) -> str:
+    def assembly(self, code: str, program: KernelCode | None) -> str:
         return ""
 
-    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+    def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         return None
 
 

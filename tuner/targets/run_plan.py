@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import final
 
 from tuner.core.candidate import Candidate, ChosenStrategy
+from tuner.core.compiled_code import Resources
 from tuner.core.errors import Stage
-from tuner.core.gpu_code import Resources
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.compiled_code import KernelCode, Resources
 from tuner.core.errors import UsageError
 from tuner.core.gpu import DeviceError
-from tuner.core.gpu_code import KernelProgram, Resources
 from tuner.core.interfaces import Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
@@ -16,8 +16,8 @@ from tuner.core.runs import Baseline, RunSettings, StoredTrial
 from tuner.runtime.timing_lock import LockWait
 
 if TYPE_CHECKING:
+    from tuner.core.compiled_code import Assemble
     from tuner.core.gpu import AbstractDevice
-    from tuner.core.gpu_code import Assemble
     from tuner.core.interfaces import AbstractRunner
     from tuner.runtime.workers.protocol import Factory, Limits
     from tuner.runtime.workers.runner import RunnerOrder
@@ -241,9 +241,7 @@ class Target(ABC):
         """Returns the payload of a script, MLIR text."""
 
     @abstractmethod
-    def load(
-        self, problem: Problem, trial: StoredTrial, program: KernelProgram | None
-    ) -> Callable[..., object]:
+    def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
         """Returns a trial's kernel to call; ``program``: its compiled program if one is stored.
 
         Raises UsageError for a trial that cannot run here.
@@ -254,11 +252,11 @@ class Target(ABC):
         """Returns the code that a script compiles to: PTX, LLVM dialect of a CPU. Raises CandidateError."""
 
     @abstractmethod
-    def assembly(self, code: str, program: KernelProgram | None) -> str:
+    def assembly(self, code: str, program: KernelCode | None) -> str:
         """Returns code, or the compiled program if there is one, as assembly; "" without a disassembler."""
 
     @abstractmethod
-    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+    def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         """Returns the cycles that a model counts in a program's machine code; None where it has no model."""
 
     def runner(self, order: "RunnerOrder", how: RunnerSettings) -> "AbstractRunner":

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from tuner.core.compiled_code import DeviceProgram
 from tuner.core.dtypes import number_type
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType
-from tuner.core.gpu_code import DeviceProgram
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction

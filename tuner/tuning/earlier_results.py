@@ -22,8 +22,8 @@ from tuner.analysis.warm_start import (
     warm_points,
 )
 from tuner.core.candidate import Candidate, TargetName
+from tuner.core.compiled_code import Resources
 from tuner.core.errors import Failure, UsageError
-from tuner.core.gpu_code import Resources
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
@@ -283,7 +283,7 @@ class OutcomesByCode:
         A later reuse refers to ``trial``, or, if ``record`` is reused itself, to the trial that it came from.
         """
         # without the program, which the store has
-        source = replace(record, reused_from=record.reused_from or trial, program=None)
+        source = replace(record, reused_from=record.reused_from or trial, kernel_code=None)
         self._records[record.artifact_sha256] = source
         if is_compiled_alike:
             self._records[record.script_sha256] = source

@@ -174,9 +174,9 @@ def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind, predict: Pre
             artifact = compiler.compile(settings.problem, script)
         except CandidateError:
             continue
-        if artifact.refusal is not None or artifact.program is None:
+        if artifact.refusal is not None:
             continue
-        work = predict(settings.problem, artifact.program)
+        work = predict(settings.problem, artifact.code)
         found.append((None if work is None else work.cycles, candidate, script))
     unknown = UNKNOWN_SPEED.format("a GPU")
     by_code = f"the least predicted cycles of the machine code of {len(found)} configurations"

@@ -91,7 +91,9 @@ def test_wrong_results_races_faults_bank_conflicts_and_what_does_not_compile_are
     assert 0.0 < found.max_error <= 1.0
     program = point.program()
     for instruction, edited in (("wgmma.fence.sync.aligned;", ""), ("mbarrier.init", "// mbarrier.init")):
-        outcome = simulate(point, replace(program, ptx=program.ptx.replace(instruction, edited)), (None,), 0)
+        outcome = simulate(
+            point, replace(program, text=program.text.replace(instruction, edited)), (None,), 0
+        )
         assert not outcome.is_right
         assert outcome.failures[0].startswith("schedule None: ")
         assert instruction.partition(".")[0] in outcome.failures[0]

@@ -18,8 +18,8 @@ from benchmarks.gpu_visit.disassembly import disassembled
 from benchmarks.gpu_visit.prepare import jobs, prepare
 from benchmarks.gpu_visit.sections import SECTIONS, TOTAL_S
 from tuner.core.candidate import Candidate
+from tuner.core.compiled_code import KernelBuffer, Launch
 from tuner.core.errors import UsageError
-from tuner.core.gpu_code import KernelBuffer, Launch
 from tuner.core.matmul import Matmul
 from tuner.targets.gpu.compiler import Ptxas, locate
 
@@ -52,7 +52,7 @@ def test_what_is_stored_is_read_again_with_its_knobs_and_predictions(tmp_path: P
     code = CodeFolder.read(tmp_path)
     assert code.of("f32") == (entry,)
     assert code.failures("f32") == (failed,)
-    assert code.program(entry).cubin == b"machine code"
+    assert code.program(entry).binary == b"machine code"
     assert code.input_words(entry)["image"].tolist() == [0, 1, 2]
     assert [name for name, _ in code.files] == ["manifest.json", entry.code, entry.inputs[0][1]]
     assert code.size_bytes == sum(file.stat().st_size for file in tmp_path.iterdir())

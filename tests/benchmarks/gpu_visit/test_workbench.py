@@ -22,7 +22,7 @@ from benchmarks.gpu_visit.operands import ResultErrors
 from benchmarks.gpu_visit.workbench import Workbench
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.gpu.simulated_cuda import Reading
-from tuner.core.gpu_code import KernelProgram, Launch
+from tuner.core.compiled_code import KernelCode, Launch
 from tuner.core.machine import GpuState
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -37,7 +37,7 @@ SAMPLE_S = 0.02
 class PtxFolder(CodeFolder):
     """A folder whose programs are PTX, which the stand-in for the driver simulates."""
 
-    def program(self, entry: CodeEntry) -> KernelProgram:
+    def program(self, entry: CodeEntry) -> KernelCode:
         if entry.section == COMPARISON:
             return comparison.comparison(CHIP, entry.name)
         assert entry.problem is not None

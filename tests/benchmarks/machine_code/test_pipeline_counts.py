@@ -9,7 +9,7 @@ from benchmarks.machine_code.conflicts import count_conflicts, random_points
 from benchmarks.machine_code.loop_counts import count_loop
 from benchmarks.machine_code.pipeline_counts import PipelineCounts, count_pipeline
 from tests.tuning.fakes import present
-from tuner.core.gpu_code import Resources
+from tuner.core.compiled_code import Resources
 from tuner.targets.gpu.sass import Kernel, MachineInstruction
 
 PRODUCER = (

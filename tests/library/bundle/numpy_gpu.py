@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tests.library.bundle.values import pending
-from tuner.core.gpu_code import KernelProgram, Launch, buffers_of
+from tuner.core.compiled_code import KernelCode, Launch, buffers_of
 from tuner.core.interfaces import Effort
 from tuner.core.numpy_types import widened
 from tuner.core.problem import Problem
@@ -27,12 +27,12 @@ FEW = 2  # samples: nothing here is a time of a GPU
 CALLBACKS: list[Any] = []
 
 
-def candidate(number: int, problem: Problem, deed: str = "right", cubin: bytes = b"") -> PendingTrial:
+def candidate(number: int, problem: Problem, deed: str = "right", binary: bytes = b"") -> PendingTrial:
     """Returns a pending trial whose kernel does that deed."""
     dtype = problem.dtype
     name = "_".join((deed, dtype, *map(str, problem.sizes)))
     launch = Launch(name, (1, 1, 1), (32, 1, 1), 0, ("a", "b", "c"))
-    return pending(number, problem, KernelProgram("sm_90", "numpy", cubin, (launch,), buffers_of(problem)))
+    return pending(number, problem, KernelCode("sm_90", "numpy", binary, (launch,), buffers_of(problem)))
 
 
 def install() -> None:

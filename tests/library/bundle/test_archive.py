@@ -14,8 +14,8 @@ import pytest
 from tests.library.bundle.bare_machine import measure
 from tests.library.bundle.numpy_gpu import candidate
 from tests.library.bundle.values import NOW, PROBLEM, PROVENANCE, RESULTS, pending, program, result, timed
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
@@ -27,8 +27,8 @@ from tuner.simulator.target.cycle_model import predicted
 
 MIB = 1 << 20
 TRIALS = (
-    pending(0, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF one\xff")),
-    pending(1, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF two")),
+    pending(0, code=program("//\n.version 8.0 // one", binary=b"\x7fELF one\xff")),
+    pending(1, code=program("//\n.version 8.0 // one", binary=b"\x7fELF two")),
     pending(2, script="module {}\n// é\n"),
 )
 
@@ -100,9 +100,9 @@ def replaced(old: bytes, new: bytes) -> Any:
     return lambda parts: parts.update({name: part.replace(old, new) for name, part in parts.items()})
 
 
-def ptx_of_bytes(document: Any) -> None:
+def text_of_bytes(document: Any) -> None:
     program = document["trials"][0]["program"]
-    program["ptx"] = program["cubin"]
+    program["text"] = program["binary"]
 
 
 CHANGES = (
@@ -112,7 +112,7 @@ CHANGES = (
     (lambda parts: parts.pop("manifest.sha256"), r"manifest\.sha256 is missing: not a file of tuner-bundle"),
     (lambda parts: parts.pop("manifest.json"), r"manifest\.json is missing: not a file of tuner-bundle"),
     (lambda parts: parts.update({"manifest.json": b"{"}), r"manifest\.json: is not JSON"),
-    (in_manifest(lambda it: it.update(version=9)), "found version 9 of tuner-bundle, allowed 2"),
+    (in_manifest(lambda it: it.update(version=9)), "found version 9 of tuner-bundle, allowed 3"),
     (in_manifest(lambda it: it.update(format="zip")), "found format 'zip', allowed 'tuner-bundle'"),
     (in_manifest(lambda it: it.update(trials=3)), "trials: is empty"),
     (in_manifest(lambda it: it.update(seed="x")), "seed: found 'x', allowed a whole number"),
@@ -121,7 +121,7 @@ CHANGES = (
         in_manifest(lambda it: it["trials"][2].update(script_sha256="00")),
         r"trials\[2\]: found a script of another hash than 00",
     ),
-    (in_manifest(ptx_of_bytes), r"trials\[0\]: found PTX or a script that is not text"),
+    (in_manifest(text_of_bytes), r"trials\[0\]: found code or a script that is not text"),
 )
 
 
@@ -187,7 +187,7 @@ F32, BF16 = Matmul(48, 32, 16), Matmul(16, 8, 24, dtype="bf16")
 def test_candidates_are_verified_and_timed_and_no_bad_one_takes_another_with_it(tmp_path: Path) -> None:
     trials = (
         *(candidate(number, F32, deed) for number, deed in enumerate(("right", "wrong", "lost", "crash"))),
-        *(candidate(4, F32, cubin=b"refused"), candidate(5, BF16), candidate(6, BF16, "wrong")),
+        *(candidate(4, F32, binary=b"refused"), candidate(5, BF16), candidate(6, BF16, "wrong")),
     )
     done = measure(tmp_path, "--pending", "--bundle", str(written(tmp_path, *trials)), "--json")
     assert done.returncode == 0, done.stderr
@@ -198,7 +198,7 @@ def test_candidates_are_verified_and_timed_and_no_bad_one_takes_another_with_it(
     assert results.provenance.machine.name == "stub GPU 0"
     found = {trial.origin.number: trial for trial in results.trials}
     assert {number for number, trial in found.items() if isinstance(trial.outcome, Measurement)} == {0, 4, 5}
-    assert found[4].code == "ptx"  # the driver did not take its machine code
+    assert found[4].code == "text"  # the driver did not take its machine code
     failures = {n: trial.outcome for n, trial in found.items() if isinstance(trial.outcome, Failure)}
     stages = {number: failure.stage for number, failure in failures.items()}
     assert stages == {1: Stage.VERIFY, 2: Stage.RUN, 3: Stage.RUN, 6: Stage.VERIFY}
@@ -309,9 +309,9 @@ def test_the_order_keeps_problems_together_depends_on_the_gpu_and_is_said_in_wor
 
 
 def test_what_is_predicted_to_cost_least_comes_first_then_the_rest() -> None:
-    looked_at: list[KernelProgram] = []
+    looked_at: list[KernelCode] = []
 
-    def cheaper_than_before(_problem: Problem, program: KernelProgram) -> PredictedCycles:
+    def cheaper_than_before(_problem: Problem, program: KernelCode) -> PredictedCycles:
         looked_at.append(program)
         return PredictedCycles(100.0 - len(looked_at), None)
 
@@ -362,7 +362,7 @@ def test_what_is_wrong_is_reported_by_its_line(results: Path) -> None:
     whole = results.read_text()
     for old, new, message in (
         ("tuner-results", "other", r"line 1: found format 'other', allowed 'tuner-results'"),
-        ('"version": 4', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 4"),
+        ('"version": 5', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 5"),
         ('{"final"', '{"finale"', r"line 4: found 'finale', allowed trial, final, noise, baseline"),
         ('{"final"', "{", r"line 4: is not JSON"),
         ('"median_s": 0.001', '"median_s": 0', r"line 2: found a time of 0 s, allowed 1e-10 s to"),

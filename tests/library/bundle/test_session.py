@@ -21,7 +21,7 @@ from tuner.core.interfaces import AbstractEvaluator, Artifact, Effort, FinalTime
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
-from tuner.core.remote_results import CUBIN, PTX
+from tuner.core.remote_results import BINARY, TEXT
 from tuner.core.runs import Baseline
 from tuner.library.bundle import gpu_child, session
 from tuner.library.bundle.archive import Bundle, Line, ResultsFile, pack, read_bundle
@@ -74,7 +74,7 @@ class Child:
         assert isinstance(selected, float)
         is_complete = effort.stop_above_s is None or selected <= effort.stop_above_s
         time = replace(values.timed(selected), is_complete=is_complete)
-        return gpu_child.EvaluatedCode(Evaluation(Verdict(0.1, 128), time, (("load", 0.1),)), "ptx")
+        return gpu_child.EvaluatedCode(Evaluation(Verdict(0.1, 128), time, (("load", 0.1),)), TEXT)
 
     def remeasure(self, artifacts: Any, effort: Effort, seed: int, within_s: float) -> Any:
         times = tuple(values.timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
@@ -330,8 +330,7 @@ class PickyEvaluator(AbstractEvaluator):
         self._refused = refused
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        assert artifact.program is not None
-        code = CUBIN if artifact.program.cubin else PTX
+        code = BINARY if artifact.code.binary else TEXT
         if code in self._refused:
             raise CandidateError(self._refused[code], f"no {code} here")
         return code
@@ -352,7 +351,7 @@ def service(announced: list[str], **refused: Stage) -> MeasuringService:
 
 
 def artifact(cubin: bytes = CUBIN_CODE) -> Artifact:
-    return Artifact("", "", program=program(cubin=cubin))
+    return Artifact(program(binary=cubin), "")
 
 
 def test_cublas_in_the_child_chooses_for_itself() -> None:
@@ -362,28 +361,28 @@ def test_cublas_in_the_child_chooses_for_itself() -> None:
 def test_machine_code_runs_where_it_can_else_ptx() -> None:
     announced: list[str] = []
     for measuring, cubin, found in (
-        (service(announced), CUBIN_CODE, CUBIN),
-        (service(announced), b"", PTX),
-        (service(announced, cubin=Stage.LOAD), CUBIN_CODE, PTX),
+        (service(announced), CUBIN_CODE, BINARY),
+        (service(announced), b"", TEXT),
+        (service(announced, binary=Stage.LOAD), CUBIN_CODE, TEXT),
     ):
         announced.clear()
         assert measuring.evaluate(PROBLEM, artifact(cubin), Effort(), 0).code == found
         assert announced == ["timing"]
     for refused, why in (
         # where neither is taken the reason is that of the machine code, or of PTX that loses the context
-        ({CUBIN: Stage.LOAD, PTX: Stage.LOAD}, "no cubin here"),
-        ({CUBIN: Stage.LOAD, PTX: Stage.RUN}, "no ptx here"),
+        ({BINARY: Stage.LOAD, TEXT: Stage.LOAD}, "no binary here"),
+        ({BINARY: Stage.LOAD, TEXT: Stage.RUN}, "no text here"),
         # what failed later is not tried again
-        *(({CUBIN: each}, "no cubin here") for each in (Stage.RUN, Stage.VERIFY, Stage.MEASURE)),
+        *(({BINARY: each}, "no binary here") for each in (Stage.RUN, Stage.VERIFY, Stage.MEASURE)),
     ):
         with pytest.raises(CandidateError, match=why):
             service([], **refused).evaluate(PROBLEM, artifact(), Effort(), 0)
 
 
 def test_remeasurement_leave_out_what_does_not_load() -> None:
-    refusing = service([], cubin=Stage.LOAD)
-    bare = replace(artifact(), program=program())
-    refused = Failure(Stage.LOAD, "no cubin here")
+    refusing = service([], binary=Stage.LOAD)
+    bare = replace(artifact(), code=program())
+    refused = Failure(Stage.LOAD, "no binary here")
     found = refusing.remeasure(PROBLEM, Group((artifact(), bare)), Effort(), 0)
     assert found == FinalTimes((refused, timed()))
 
@@ -404,6 +403,6 @@ def test_a_hang_is_found_out_soon_and_more_time_is_given_to_more_work() -> None:
 
 
 def test_an_artifact_has_its_machine_code_or_only_its_ptx() -> None:
-    trial = pending(0, code=program("ptx", cubin=b"cubin"))
-    assert artifact_of(trial, CUBIN).program == trial.program
-    assert artifact_of(trial, PTX).program == replace(trial.program, cubin=b"")
+    trial = pending(0, code=program("ptx", binary=b"cubin"))
+    assert artifact_of(trial, BINARY).code == trial.program
+    assert artifact_of(trial, TEXT).code == replace(trial.program, binary=b"")

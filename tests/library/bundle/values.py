@@ -5,8 +5,8 @@ import hashlib
 
 from tuner.core import remote_results as remote
 from tuner.core.candidate import Candidate
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, Resources
 from tuner.core.errors import Failure, Stage
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -23,18 +23,18 @@ PROVENANCE = remote.MeasuringProvenance(SESSION, "ab" * 32, "0.1.0", NOW, GPU, "
 
 
 def program(
-    ptx: str = "//\n.version 8.0", blocks: int = 4, cubin: bytes = b"", spills: int = 0, note: str = "a note"
-) -> KernelProgram:
+    ptx: str = "//\n.version 8.0", blocks: int = 4, binary: bytes = b"", spills: int = 0, note: str = "a note"
+) -> KernelCode:
     """Returns a program of one kernel."""
     launch = Launch("matmul", (blocks, 1, 1), (32, 1, 1), 0, ("a", "b", "c"))
     operands = (("a", 128, "input"), ("b", 64, "input"), ("c", 128, "output"))
     buffers = tuple(KernelBuffer(name, 4 * size, role) for name, size, role in operands)
     resources = Resources("matmul", 32, spills, 0, 0, 0, 0, 0.5, 2, (note,))
-    return KernelProgram("sm_90", ptx, cubin, (launch,), buffers, (resources,))
+    return KernelCode("sm_90", ptx, binary, (launch,), buffers, (resources,))
 
 
 def pending(
-    number: int = 0, problem: Problem = PROBLEM, code: KernelProgram | None = None, script: str = SCRIPT
+    number: int = 0, problem: Problem = PROBLEM, code: KernelCode | None = None, script: str = SCRIPT
 ) -> remote.PendingTrial:
     """Returns a pending trial."""
     return remote.PendingTrial(
@@ -62,7 +62,7 @@ def measured(number: int = 0, outcome: Measurement | Failure | None = None) -> r
 
 
 def result(
-    of: remote.PendingTrial, outcome: Measurement | Failure, code: str = remote.PTX
+    of: remote.PendingTrial, outcome: Measurement | Failure, code: str = remote.TEXT
 ) -> remote.MeasuredTrial:
     """Returns the result of a pending trial on another machine."""
     return remote.MeasuredTrial(

@@ -212,7 +212,7 @@ def test_the_header_says_what_was_timed_and_a_cubin_is_preferred(folder: Path, t
     header = (folder / "tuner_matmul_gpu.h").read_text()
     assert "NOT TIMED: every kernel was verified in tuner's PTX simulator and never timed on a GPU" in header
     assert " *   5x33x7, sm_90, verified, not timed, trial 9\n" in header
-    program = replace(compiled(naive(SMALL)), cubin=b"\x7fELF and more")
+    program = replace(compiled(naive(SMALL)), binary=b"\x7fELF and more")
     write(c_files((entry_of(naive(SMALL), program=program, median_s=2e-6),)), tmp_path)
     source = (tmp_path / "tuner_matmul_gpu.c").read_text()
     assert "0x7f,0x45,0x4c,0x46,0x20,0x61,0x6e,0x64,0x20,0x6d,0x6f,0x72,0x65,\n" in source

@@ -170,7 +170,7 @@ def test_weights_are_packed_as_numpy_packs_them(given: PackedCase, library: ctyp
     arrays = given.arrays(3)
     packed = _packed(library, given, arrays[1:])
     _, *weights = given.of_payload(arrays)
-    code = CpuCompiler().compile(given.problem, Script.of(given.script)).host_code
+    code = CpuCompiler().compile(given.problem, Script.of(given.script)).code.text
     start = 0
     for weight, packing in zip(weights, packings_in(code)[1:], strict=True):
         expected = weight

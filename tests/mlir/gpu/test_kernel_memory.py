@@ -12,9 +12,9 @@ from benchmarks.program_compiler import compiler_of
 from tests.mlir.gpu_matmul import gpu_payload
 from tests.mlir.kernels import changed, counts, parsed
 from tests.texts import filled, text_beside
+from tuner.core.compiled_code import buffers_of
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import buffers_of
 from tuner.core.matmul import Matmul
 from tuner.mlir import transform
 from tuner.mlir.gpu import kernel_memory, lowering

@@ -13,9 +13,9 @@ from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, buffers_of
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, chip_of
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, buffers_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.mlir import transform
@@ -39,20 +39,20 @@ def transformed(problem: Problem, script: str) -> Iterator[Any]:
         yield module
 
 
-def program_of(module: Any, chip: str, buffers: tuple[KernelBuffer, ...]) -> KernelProgram:
+def program_of(module: Any, chip: str, buffers: tuple[KernelBuffer, ...]) -> KernelCode:
     program = lowering.lower_to_program(module, chip_of(chip), buffers)
-    assert isinstance(program, KernelProgram)
+    assert isinstance(program, KernelCode)
     return program
 
 
 @functools.cache
-def lower_matmul(chip: str = "sm_90") -> KernelProgram:
+def lower_matmul(chip: str = "sm_90") -> KernelCode:
     with transformed(PROBLEM, gpu_script()) as module:
         return program_of(module, chip, buffers_of(PROBLEM))
 
 
 @functools.cache
-def lower(text: str) -> KernelProgram:
+def lower(text: str) -> KernelCode:
     with parsed(text) as module:
         return program_of(module, "sm_90", AB)
 
@@ -61,25 +61,25 @@ def test_a_script_becomes_a_program_that_can_be_launched() -> None:
     program = lower_matmul()
     assert program.launches == (Launch("matmul_kernel", (3, 2, 1), (8, 8, 1), 4096, ("a", "b", "c")),)
     assert program.buffers == buffers_of(PROBLEM)
-    assert (program.chip, program.cubin, program.resources) == ("sm_90", b"", ())
-    assert ENTRY.findall(program.ptx) == ["matmul_kernel"]
+    assert (program.chip, program.binary, program.resources) == ("sm_90", b"", ())
+    assert ENTRY.findall(program.text) == ["matmul_kernel"]
     require_launchable(program)
     assert lower_matmul.__wrapped__("sm_90") == program  # the same PTX
-    assert ".extern .shared .align 128 .b8 __dynamic_shmem__0[];" in program.ptx
-    assert len(re.findall(r"\.shared \.align", program.ptx)) == 1  # nothing static next to it
+    assert ".extern .shared .align 128 .b8 __dynamic_shmem__0[];" in program.text
+    assert len(re.findall(r"\.shared \.align", program.text)) == 1  # nothing static next to it
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("chip", CHIPS)
 def test_every_chip_gets_its_own_ptx_which_its_ptxas_takes(chip: str) -> None:
     program = lower_matmul(chip)
-    assert f".target {chip}\n" in program.ptx
+    assert f".target {chip}\n" in program.text
     ptxas = find_ptxas()
     if ptxas is None or chip not in ptxas.chips:
         pytest.skip("no ptxas for this chip: extra cuda, or one on PATH")
     assembled = ptxas.assemble(program)
     require_launchable(assembled)
-    assert assembled.cubin.startswith(b"\x7fELF")
+    assert assembled.binary.startswith(b"\x7fELF")
     assert assembled.resources[0].blocks_per_multiprocessor > 0
 
 
@@ -99,10 +99,10 @@ def test_several_kernels_are_one_ptx_text_and_launched_in_order() -> None:
         Launch("twice_kernel_1", (1, 1, 1), (32, 2, 1), 0, ("workspace", "c")),
     )
     assert program.buffers == (*AB, KernelBuffer("workspace", 256, "scratch"))
-    assert sorted(ENTRY.findall(program.ptx)) == ["twice_kernel", "twice_kernel_1"]
+    assert sorted(ENTRY.findall(program.text)) == ["twice_kernel", "twice_kernel_1"]
     # an unread atomic is relaxed and within the device
-    assert re.search(r"(atom|red)(\.relaxed)?(\.gpu)?\.global(\.gpu)?\.add\.f32", program.ptx)
-    assert counts(program.ptx, "acq_rel", "fence") == [0, 0]
+    assert re.search(r"(atom|red)(\.relaxed)?(\.gpu)?\.global(\.gpu)?\.add\.f32", program.text)
+    assert counts(program.text, "acq_rel", "fence") == [0, 0]
 
 
 def test_what_no_pass_can_lower_is_the_candidates_failure_in_one_line() -> None:
@@ -213,7 +213,7 @@ def test_merged_modules_stay_merged_and_helpers_of_one_name_are_refused() -> Non
 @pytest.mark.slow
 def test_two_blocks_have_half_of_the_registers_each() -> None:
     program = GpuPoint(Matmul(256, 256, 64), Candidate.of(SIMT, SIMT_LARGE | {"min_blocks": 2})).program()
-    assert ".minnctapersm 2" in program.ptx
+    assert ".minnctapersm 2" in program.text
     ptxas = find_ptxas()
     if ptxas is not None:
         (resources,) = ptxas.assemble(program).resources

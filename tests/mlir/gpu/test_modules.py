@@ -9,8 +9,8 @@ from tests.mlir.kernels import changed, counts
 from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import mma_sync, naive, simt, wgmma
 from tests.texts import text_beside
+from tuner.core.compiled_code import KernelBuffer
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu_code import KernelBuffer
 from tuner.core.matmul import BatchMatmul
 from tuner.mlir.gpu import modules
 

@@ -52,7 +52,7 @@ def compiled(strategy: str, surrounding: str, *, keeps_kernels: bool = False) ->
 @pytest.mark.parametrize("surrounding", ["", STATIC, DYNAMIC], ids=["alone", "static", "dynamic"])
 @pytest.mark.parametrize("strategy", POINTS)
 def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, surrounding: str) -> None:
-    expected = POINTS[strategy].program().ptx
+    expected = POINTS[strategy].program().text
     (name,) = set(re.findall(r"\.entry (\w+)\(", expected))
     texts = texts_of(compiled(strategy, surrounding).llvm)
     found = [re.sub(rf"\b{name}_\w+?(?=_param|\b)", name, text) for text in texts]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tests.mlir.kernels import parsed
 from tests.texts import filled
 from tuner.core import numpy_types
+from tuner.core.compiled_code import KernelBuffer, KernelCode
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelBuffer, KernelProgram
 from tuner.mlir.gpu import lowering
 from tuner.simulator.launch import simulate
 
@@ -35,7 +35,7 @@ DOUBLE_EDGES = (
 )
 
 
-def program_of(op: str, arguments: tuple[str, ...], result: str, count: int = COUNT) -> KernelProgram:
+def program_of(op: str, arguments: tuple[str, ...], result: str, count: int = COUNT) -> KernelCode:
     """Returns a kernel of one thread per element."""
     kinds = [f"memref<{count}x{kind}>" for kind in arguments]
     parameters = ", ".join(f"%p{number}: {kind}" for number, kind in enumerate(kinds))
@@ -46,7 +46,7 @@ def program_of(op: str, arguments: tuple[str, ...], result: str, count: int = CO
     buffers += [KernelBuffer("out", count * 8, "output")]
     with parsed(text) as module:
         program = lowering.lower_to_program(module, chip_of("sm_80"), tuple(buffers))
-    assert isinstance(program, KernelProgram)
+    assert isinstance(program, KernelCode)
     return program
 
 
@@ -57,7 +57,7 @@ def computed(op: str, *arrays: Array, types: tuple[str, ...], result: str) -> Ar
     found = np.zeros(len(arrays[0]), DTYPES[result])
     held = {f"p{number}": array for number, array in enumerate(arrays)} | {"out": found}
     arguments = tuple(held[name] for name in launch.arguments)
-    simulate(program.ptx, launch.kernel, launch.grid, launch.block, arguments)
+    simulate(program.text, launch.kernel, launch.grid, launch.block, arguments)
     return found
 
 

@@ -163,7 +163,7 @@ def test_a_power_of_a_small_constant_is_a_product(op: str, product: Callable[[Ar
     with np.errstate(all="ignore"):
         expected = product(values)
     np.testing.assert_array_equal(computed(op, values, types=("f32",), result="f32"), expected)
-    assert "f64" not in kernel_math.program_of(op, ("f32",), "f32").ptx
+    assert "f64" not in kernel_math.program_of(op, ("f32",), "f32").text
 
 
 def test_vectors_are_computed_by_element() -> None:
@@ -182,7 +182,7 @@ def test_ptxas_takes_all_of_it() -> None:
     body = "\n".join([*lines, "%s0 = arith.constant 0.0 : f32", *sums, last])
     program = kernel_math.program_of(body, ("f32",), "f32")
     assert (ptxas := find_ptxas())
-    assert ptxas.assemble(program).cubin
+    assert ptxas.assemble(program).binary
 
 
 VECTOR_REMAINDER = """%v = vector.broadcast %x0 : f32 to vector<2xf32>

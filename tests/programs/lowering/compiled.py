@@ -9,8 +9,8 @@ import pytest
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
+from tuner.core.compiled_code import DeviceProgram
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import ir

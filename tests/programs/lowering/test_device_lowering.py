@@ -11,9 +11,9 @@ from tests.programs.lowering import device_programs as texts
 from tests.programs.lowering.compiled import on_simulator
 from tests.programs.lowering.device_programs import lowered
 from tests.texts import text_beside
+from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
 from tuner.mlir.passes import run_passes
 from tuner.programs.execution import copies
 from tuner.programs.lowering import device as device_lowering

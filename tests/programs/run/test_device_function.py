@@ -15,9 +15,9 @@ from tests.programs.run import host_modules
 from tests.programs.run.host_modules import BUFFER, TOKENS, TWO_CHAINS, N, compiled, host_only, two_chains
 from tests.programs.run.test_marshalling import Tensor
 from tests.texts import text_beside
+from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import STREAM_ORDERS, AbstractDevice, DeviceError, StreamOrder
-from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.runtime.arrays import DeviceArray
 from tuner.simulator.device.happens_before import HostDefect

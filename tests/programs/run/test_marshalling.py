@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.programs.kernel_programs import ran
 from tests.programs.lowering.compiled import host_function
 from tests.texts import text_beside
+from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.errors import UsageError
-from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.effects.runner_signatures import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
 from tuner.programs.interpreter.printing import number_text

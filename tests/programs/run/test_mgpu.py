@@ -13,9 +13,9 @@ from tests.programs.lowering.compiled import on_simulator
 from tests.runtime.calling_every import KERNEL as OF_THREE
 from tests.runtime.calling_every import call_everything
 from tests.simulator.device.test_kernels import Parameters
+from tuner.core.compiled_code import BufferType, ResidentBuffer
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch
-from tuner.core.gpu_code import BufferType, ResidentBuffer
 from tuner.core.programs import DeviceWork
 from tuner.programs.run.device_function import ResidentMemory
 from tuner.programs.run.host_errors import ABORT, PUTS, HostAssertions, HostFaults, with_checks

@@ -18,8 +18,8 @@ from tests.trials import measurement
 from tests.tuning import fakes
 from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -64,7 +64,7 @@ def changed(**knobs: Value) -> Backends:
 
 def test_an_entry_has_the_code_and_its_time_and_equal_code_is_not_timed(entry: GateEntry) -> None:
     assert entry.measurement.median_s == fakes.BEST_S
-    assert '"x": 7' in entry.artifact.code
+    assert '"x": 7' in entry.artifact.code.text
     assert (entry.strategy, entry.machine, entry.mlir) == (ChosenStrategy("fake"), "fake", "fake 1.0")
     found = check_entry(changed(comment="other"), entry, LIMITS)
     assert (found.status, found.slowdown, found.sessions) == (GateStatus.SAME_CODE, None, 0)
@@ -93,7 +93,7 @@ def test_incomparable_code_stops_it(entry: GateEntry) -> None:
 
 
 def test_code_of_then_that_does_not_run_is_to_be_recorded_anew(entry: GateEntry) -> None:
-    broken = replace(entry, artifact=replace(entry.artifact, host_code="{", sha256="other"))
+    broken = replace(entry, artifact=replace(entry.artifact, code=KernelCode.of_host("{"), sha256="other"))
     found = check_entry(fakes.backends(), broken, LIMITS)
     reason = "the recorded code does not run here any more: record it again"
     assert (found.status, found.reason) == (GateStatus.FAILED, reason)
@@ -113,7 +113,7 @@ def test_what_fails_or_has_no_time_is_not_recorded(best: tuple[str, StoredTrial]
 NOW = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
 PTX, CUBIN = ".version 8.0 // \N{GREEK SMALL LETTER MU}", b"\x7fELF\x00\xff"
 LAUNCH = Launch("k", (1, 1, 1), (32, 1, 1), 0, ("a", "b", "c"))
-PROGRAM = KernelProgram("sm_90", PTX, CUBIN, (LAUNCH,), (KernelBuffer("a", 4, "input"),))
+PROGRAM = KernelCode("sm_90", PTX, CUBIN, (LAUNCH,), (KernelBuffer("a", 4, "input"),))
 
 
 def gate_file_entry(artifact: Artifact, n: int = 8, **changes: Any) -> GateEntry:
@@ -133,8 +133,10 @@ def gate_file_entry(artifact: Artifact, n: int = 8, **changes: Any) -> GateEntry
     return GateEntry(**{**values, **changes})
 
 
-ON_CPU = gate_file_entry(Artifact("llvm.func @f() {}", "aa", (Partition("f", 0, 0, 8, 8),)))
-ON_GPU = gate_file_entry(Artifact("", "bb", program=PROGRAM), target=TargetName("cuda", "sm_90"), threads=1)
+ON_CPU = gate_file_entry(
+    Artifact(KernelCode.of_host("llvm.func @f() {}"), "aa", (Partition("f", 0, 0, 8, 8),))
+)
+ON_GPU = gate_file_entry(Artifact(PROGRAM, "bb"), target=TargetName("cuda", "sm_90"), threads=1)
 FILE = gate.GateFile(NOW, "0.1.0", (ON_CPU, ON_GPU))
 
 
@@ -184,14 +186,14 @@ def edited(folder: Path, place: tuple[Any, ...], value: Any) -> Path:
     ("place", "value", "message"),
     [
         (("format",), "zip", "found format 'zip', allowed 'tuner-gate'"),
-        (("version",), 9, "found version 9 of tuner-gate, allowed 2"),
+        (("version",), 9, "found version 9 of tuner-gate, allowed 3"),
         (("entries",), [], "entries: is empty"),
         (("entries", 0, "threads"), "two", r"entries\[0\].threads: found 'two', allowed a whole number"),
-        (("entries", 0, "code"), "!", r"entries\[0\]: code: found damaged code"),
-        (("entries", 0, "code"), base64.b64encode(b"zlib").decode(), "found damaged code"),
-        (("entries", 0, "code"), base64.b64encode(zlib.compress(b"x")[:-4]).decode(), "found code cut off"),
-        (("entries", 0, "code"), base64.b64encode(zlib.compress(b"\xff")).decode(), "code: is not text"),
-        (("entries", 1, "program", "cubin"), "!", r"entries\[1\]: program.cubin: found damaged code"),
+        (("entries", 0, "text"), "!", r"entries\[0\]: text: found damaged code"),
+        (("entries", 0, "text"), base64.b64encode(b"zlib").decode(), "found damaged code"),
+        (("entries", 0, "text"), base64.b64encode(zlib.compress(b"x")[:-4]).decode(), "found code cut off"),
+        (("entries", 0, "text"), base64.b64encode(zlib.compress(b"\xff")).decode(), "text: is not text"),
+        (("entries", 1, "code", "binary"), "!", r"entries\[1\]: code.binary: found damaged code"),
         (("entries", 0, "problem", "shape"), [0, 1, 1], "size m: found 0, allowed"),
         (("created",), "2026-01-31", "allowed a moment with its zone"),
     ],

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.core.compiled_code import BufferType, DeviceProgram
 from tuner.core.errors import UsageError
 from tuner.core.gpu import DeviceError
-from tuner.core.gpu_code import BufferType, DeviceProgram
 from tuner.programs.run.marshalling import pass_value
 from tuner.runtime import arrays
 from tuner.simulator.device.simulated_device import SimulatedDevice

@@ -9,6 +9,7 @@ import pytest
 
 from tests.fakes import BEST_X, PROBLEM, FakeTarget, UntimedTarget, bind, candidate, fake_factory, time_of
 from tests.tuning.fakes import present
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, failing_as_member
 from tuner.core.interfaces import Artifact, Effort, FinalTimes, LoadedLibrary
 from tuner.core.problem import Problem
@@ -159,7 +160,7 @@ def test_each_piece_of_work_has_its_seed_in_whatever_process() -> None:
     assert seeds == [services.work_seed(seed, number) for seed in (0, 1) for number in (-2, -1, 0, 1, 2)]
 
 
-A, B, C = (Artifact(code, code, ()) for code in "ABC")
+A, B, C = (Artifact(KernelCode.of_host(code), code) for code in "ABC")
 SLOW = Measurement((1.0,), 1, 1.0, (1.0, 1.0))
 BROKEN = Failure(Stage.RUN, "killed by SIGKILL")
 FAILED = partial(FinalTimes, reason=BROKEN.reason)
@@ -186,7 +187,7 @@ def test_all_are_timed_together_in_one_call_but_those_that_break_the_others(
     asked = []
 
     def together(group: services.Group) -> FinalTimes | Failure:
-        asked.append("".join(each.code for each in group.artifacts) + "+" * group.has_baseline)
+        asked.append("".join(each.code.text for each in group.artifacts) + "+" * group.has_baseline)
         if breaks(group):
             return BROKEN
         return FinalTimes((SLOW,) * len(group.artifacts), BASELINE if group.has_baseline else None)

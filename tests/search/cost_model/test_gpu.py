@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.core.compiled_code import KernelCode, Launch, Resources
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, MAX_REGISTERS_PER_THREAD, REGISTERS, Chip, chip_of
-from tuner.core.gpu_code import KernelProgram, Launch, Resources
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.search.cost_model.gpu import (
@@ -180,11 +180,11 @@ LAUNCH = Launch("k", (2, 3, 1), (64, 2, 1), 49152, ("a", "c"))
 RESOURCES = Resources("k", 234, 0, 0, 0, 49152, 0, 0.125, 2)
 
 
-def program(launch: Launch = LAUNCH, resources: Resources = RESOURCES, chip: str = "sm_90") -> KernelProgram:
-    return KernelProgram(chip, "", b"", (launch,), (), (resources,))
+def program(launch: Launch = LAUNCH, resources: Resources = RESOURCES, chip: str = "sm_90") -> KernelCode:
+    return KernelCode(chip, "", b"", (launch,), (), (resources,))
 
 
-def refusal(of: KernelProgram) -> str:
+def refusal(of: KernelCode) -> str:
     with pytest.raises(CandidateError, match=r"^k: .*: found .*, allowed ") as failure:
         require_launchable(of)
     assert failure.value.stage is Stage.RESOURCES
@@ -203,9 +203,9 @@ def test_within_limits_a_program_passes_also_where_it_spills_and_beyond_it_is_re
     assert block_shared_bytes(".shared .align 8 .b8 s[24];", 24, 5000) == 5024
     full = replace(LAUNCH, dynamic_shared_bytes=232448 - 1024)
     barriers = replace(RESOURCES, static_shared_bytes=24)
-    require_launchable(replace(program(full, barriers), ptx=ptx))
+    require_launchable(replace(program(full, barriers), text=ptx))
     wider = replace(full, dynamic_shared_bytes=full.dynamic_shared_bytes + 16)
-    assert "found 232464" in refusal(replace(program(wider, barriers), ptx=ptx))
+    assert "found 232464" in refusal(replace(program(wider, barriers), text=ptx))
     wide = replace(LAUNCH, block=(512, 1, 1))
     require_launchable(program(wide, replace(RESOURCES, registers=128)))
     reason = refusal(program(wide, replace(RESOURCES, registers=129)))

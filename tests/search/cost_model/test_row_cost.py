@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.tuning.fakes import MACHINE
 from tuner.core.candidate import Value
+from tuner.core.compiled_code import Resources
 from tuner.core.gpu import CHIPS
-from tuner.core.gpu_code import Resources
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import LAYOUTS, Problem

@@ -234,7 +234,7 @@ def test_ops_of_ours_work_in_a_context_after_another_was_made() -> None:
     first = compiler.compile(problem, binder.bind(Candidate.of("own", VALUES)))
     Schedule(text)
     second = compiler.compile(problem, binder.bind(Candidate.of("own", VALUES | {"tile_n": 32})))
-    assert all("llvm.intr.prefetch" in artifact.code for artifact in (first, second))
+    assert all("llvm.intr.prefetch" in artifact.code.text for artifact in (first, second))
 
 
 A, B = knob("a", "{min = -3, max = 8}"), knob("b", "{min = 1, max = 6}")

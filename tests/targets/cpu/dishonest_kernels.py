@@ -5,6 +5,7 @@ import itertools
 from string import Template
 
 from tests.texts import filled, text_beside
+from tuner.core.compiled_code import KernelCode
 from tuner.core.interfaces import Artifact
 from tuner.core.problem import Problem
 from tuner.mlir import transform
@@ -176,4 +177,4 @@ def dishonest_code(name: str, problem: Problem) -> str:
 
 
 def dishonest_artifact(name: str, problem: Problem) -> Artifact:
-    return Artifact(dishonest_code(name, problem), name, partition(problem, 1, "none", 1))
+    return Artifact(KernelCode.of_host(dishonest_code(name, problem)), name, partition(problem, 1, "none", 1))

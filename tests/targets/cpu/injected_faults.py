@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.forwarding import ForwardingTarget
 from tests.texts import filled, text_beside
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.matmul import Matmul
@@ -79,7 +80,7 @@ class DrillTarget(ForwardingTarget):
         if "llvm.func @" not in script.text:
             return super().compile(problem, script)
         sha256 = hashlib.sha256(script.text.encode()).hexdigest()
-        return Artifact(script.text, sha256, partition(problem, 1, "none", 1))
+        return Artifact(KernelCode.of_host(script.text), sha256, partition(problem, 1, "none", 1))
 
 
 class ForkedVerification:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tests.targets.cpu.injected_faults import in_fork
 from tests.texts import text_beside
+from tuner.core.compiled_code import KernelCode
 from tuner.core.interfaces import Artifact, Effort
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -284,7 +285,9 @@ class ForkedEvaluation:
         """Returns who finds the kernel wrong, and how: "search: verify: ..."; "passes" if nobody does."""
         _, kernel = KERNELS[name]
         evaluator, rng = CpuEvaluator(1), np.random.default_rng(0)
-        artifact = Artifact(code(kernel, name), name, partition(kernel.problem, 1, "none", 1))
+        artifact = Artifact(
+            KernelCode.of_host(code(kernel, name)), name, partition(kernel.problem, 1, "none", 1)
+        )
         loaded = evaluator.load(kernel.problem, artifact)
 
         def verify() -> None:

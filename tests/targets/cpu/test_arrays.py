@@ -14,6 +14,7 @@ from tests.fusion_runs import as_problem
 from tests.targets.cpu.test_evaluator import COMPILER, CPU, POINTS, QUICK, point_of
 from tests.targets.evaluation import fails, rng
 from tests.texts import text_beside
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import WeightPacking, packings_comment, packings_in, threads_comment, threads_in
 from tuner.core.interfaces import Artifact, Script
@@ -256,7 +257,9 @@ def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: in
     arrays, team = arrays_of(problem), ThreadTeam(1)
     with transform.new_context(), ir.Location.unknown():
         code = compile_fusion(problem.text, None)
-    loaded = CPU.load(problem, Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ()))
+    loaded = CPU.load(
+        problem, Artifact(KernelCode.of_host(packings_comment(code.packings) + code.llvm_text), "")
+    )
     prepared = loaded.fusion_calls(arrays)
     assert len(prepared.weights) == len({each.ctypes.data for each in prepared.weights}) == copies
     for each in prepared.weights[1:]:
@@ -291,9 +294,9 @@ def test_a_script_for_two_threads_is_verified_and_timed_on_two(cache: str) -> No
     problem = replace(fusion_problems(program_text(16, 24, 64))[0], cache=cache)
     script = Script.of(threads_comment(2) + first_script(problem).text)
     artifact = COMPILER.compile(problem, script)
-    assert (threads_in(artifact.host_code), packings_in(artifact.host_code)[1] is not None) == (2, True)
+    assert (threads_in(artifact.code.text), packings_in(artifact.code.text)[1] is not None) == (2, True)
     alone = COMPILER.compile(problem, first_script(problem))
-    assert (threads_in(alone.host_code), alone.sha256 == artifact.sha256) == (1, False)
+    assert (threads_in(alone.code.text), alone.sha256 == artifact.sha256) == (1, False)
     with pytest.raises(CandidateError, match="script wants 2 threads, allowed 1"):
         CpuEvaluator(1).load(problem, artifact)
     loaded = CPU.load(problem, artifact)

@@ -175,9 +175,9 @@ def test_what_vectors_can_do_is_verified_on_a_processor_that_has_vectors_alone(
     plain: Machine, dtype: str, strategy: str, needs: tuple[str, ...]
 ) -> None:
     compiler, problem, script = sources("sapphirerapids", dtype, strategy)
-    assert instructions_needed(CpuCompiler().compile(problem, script).host_code) == needs
+    assert instructions_needed(CpuCompiler().compile(problem, script).code.text) == needs
     artifact, here = compiler.compile(problem, script), CrossCompiledEvaluator(1)
-    assert instructions_needed(artifact.host_code) == ()
+    assert instructions_needed(artifact.code.text) == ()
     verdict = here.verify(problem, here.load(problem, artifact), np.random.default_rng(0))
     assert (verdict.elements, verdict.max_error <= 1) == (33 * 70, True)
     note = "verified is the code as compiled for this processor, with vectors in"
@@ -211,7 +211,7 @@ def test_outcomes_of_equal_code_are_shared_by_all_processors(monkeypatch: pytest
     for machine in (PLAIN, PROCESSORS["sapphirerapids"].machine):
         monkeypatch.setattr(described_compiler, "describe_machine", lambda machine=machine: machine)
         artifacts.append(CrossCompiler("sapphirerapids").compile(problem, script))
-    assert artifacts[0].host_code != artifacts[1].host_code
+    assert artifacts[0].code.text != artifacts[1].code.text
     assert artifacts[0].sha256 == artifacts[1].sha256
     assert CrossCompiler("graniterapids").compile(problem, script).sha256 != artifacts[0].sha256
 

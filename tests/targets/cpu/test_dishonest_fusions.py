@@ -8,6 +8,7 @@ import pytest
 
 from tests.targets.cpu.dishonest_fusions import KERNELS, USUAL, Dishonest
 from tests.targets.evaluation import fails, rng
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import packings_comment
 from tuner.core.interfaces import Artifact
@@ -29,7 +30,7 @@ def loaded(kernel: Dishonest, text: str) -> LoadedKernel:
     with transform.new_context(), ir.Location.unknown():
         code = compile_fusion(text, None)
     comment = packings_comment(code.packings)
-    return CPU.load(kernel.problem, Artifact(comment + code.llvm_text, "", (), ()))
+    return CPU.load(kernel.problem, Artifact(KernelCode.of_host(comment + code.llvm_text), ""))
 
 
 def is_right_on_usual_numbers(kernel: Dishonest) -> bool:

@@ -21,6 +21,7 @@ from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_artifact
 from tests.targets.evaluation import fails, rng
 from tests.texts import text_beside
 from tests.tuning.fakes import present
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.machine import Machine
@@ -430,7 +431,7 @@ def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Pat
             code = lowering.lower_to_llvm(transform.parse(text, "mlir-opt"))
         partitions = partitions_in(script.text, point.problem)
         code = with_batch_loops(code, partitions, matrix_bytes(point.problem))
-        loaded = evaluator.load(point.problem, Artifact(code, "stock", partitions))
+        loaded = evaluator.load(point.problem, Artifact(KernelCode.of_host(code), "stock", partitions))
         assert evaluator.verify(point.problem, loaded, rng()).max_error <= 1.0
 
 

@@ -1,12 +1,14 @@
 """Schedules that somebody who knows MLIR writes first: each is right, or says what is wrong."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import Effort, Script
 from tuner.core.matmul import Matmul
@@ -113,7 +115,7 @@ def test_a_stack_overflow_is_the_reason_of_the_failure(child: Worker) -> None:
 """
     problem = Matmul(*DIVIDED)
     artifact = CpuCompiler().compile(problem, Script.of(BEGIN + OWN + END))
-    faulty = type(artifact)(f"module {{{endless}}}", artifact.sha256, artifact.partitions)
+    faulty = replace(artifact, code=KernelCode.of_host(f"module {{{endless}}}"))
     reply = child.ask("evaluate", problem, faulty, Effort(), 0, stage=Stage.RUN, timeout_s=SECONDS)
     assert isinstance(reply.value, Failure)
     assert "stack overflow: the kernel needs more than the" in reply.value.reason

@@ -48,18 +48,17 @@ class StubTarget(ForwardingTarget, AbstractBaselineSource):
     def compile(self, problem: Problem, script: Script) -> Artifact:
         artifact = super().compile(problem, script)
         deed = re.match("// deed: (.*)", script.text)
-        program = artifact.program
-        assert program is not None
+        program = artifact.code
         if deed is None:
             return artifact
         if deed[1] == "beyond":
             (launch,) = program.launches
-            return replace(artifact, program=replace(program, launches=(replace(launch, grid=(9, 9, 1)),)))
-        return replace(artifact, host_code=deed[1])
+            return replace(artifact, code=replace(program, launches=(replace(launch, grid=(9, 9, 1)),)))
+        return replace(artifact, code=replace(program, text=deed[1]))
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        if artifact.host_code in REFUSALS:
-            self._stub.fail(*REFUSALS[artifact.host_code])
+        if artifact.code.text in REFUSALS:
+            self._stub.fail(*REFUSALS[artifact.code.text])
         return super().load(problem, artifact)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:

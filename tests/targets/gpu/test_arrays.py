@@ -11,9 +11,9 @@ from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.targets.evaluation import fails, rng
 from tests.targets.gpu.simulated_cuda import download, upload
 from tests.texts import text_beside
+from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch
 from tuner.core.errors import RAN, CandidateError, Stage
 from tuner.core.gpu import DeviceError, TensorMapLayout
-from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.payload.reference import output_dtype
@@ -168,7 +168,7 @@ BUFFERS = (
     KernelBuffer("workspace", 6, "scratch"),  # no whole number of words
 )
 LAUNCH = Launch("count", (1, 1, 1), (1, 1, 1), 0, ("c", "workspace"))
-PROGRAM = KernelProgram("sm_90", text_beside(__file__, "PTX"), b"", (LAUNCH,), BUFFERS)
+PROGRAM = KernelCode("sm_90", text_beside(__file__, "PTX"), b"", (LAUNCH,), BUFFERS)
 
 
 @pytest.fixture

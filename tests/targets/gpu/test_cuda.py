@@ -53,15 +53,15 @@ def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def edited(artifact: Artifact, old: str, new: str) -> Artifact:
-    program = present(artifact.program)
-    assert re.search(old, program.ptx), old
-    return replace(artifact, program=replace(program, ptx=re.sub(old, new, program.ptx, count=1)))
+    program = artifact.code
+    assert re.search(old, program.text), old
+    return replace(artifact, code=replace(program, text=re.sub(old, new, program.text, count=1)))
 
 
 def with_workspace(artifact: Artifact, role: str) -> Artifact:
-    program = present(artifact.program)
+    program = artifact.code
     workspace = replace(program.buffers[0], name="workspace", role=role)
-    return replace(artifact, program=replace(program, buffers=(*program.buffers, workspace)))
+    return replace(artifact, code=replace(program, buffers=(*program.buffers, workspace)))
 
 
 @pytest.mark.usefixtures("few_samples")
@@ -105,11 +105,11 @@ def test_memory_is_given_back_or_goes_to_the_next(device: SimulatedDevice, artif
 
 
 def test_a_wrong_program_fails_with_an_element(device: SimulatedDevice, artifact: Artifact) -> None:
-    evaluator, program = evaluator_on(device), present(artifact.program)
+    evaluator, program = evaluator_on(device), artifact.code
     half = replace(program, launches=(replace(program.launches[0], grid=(1, 1, 1)),))
     for wrong, message in (
         (edited(artifact, r"mul\.rn\.f32", "add.rn.f32"), r"^\d+ of 128 elements are wrong; worst at"),
-        (replace(artifact, program=half), r"^64 of 128 elements are wrong; .*: found nan"),
+        (replace(artifact, code=half), r"^64 of 128 elements are wrong; .*: found nan"),
     ):
         with fails(Stage.VERIFY, match=message):
             evaluator.verify(PROBLEM, evaluator.load(PROBLEM, wrong), rng())
@@ -141,7 +141,7 @@ def test_a_run_that_leaves_other_bits_is_evaluated_element_by_element(
 def test_code_that_the_driver_refuses_fails_to_load_and_a_lost_context_fails_the_run(
     device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = replace(artifact, program=replace(present(artifact.program), cubin=b"\x7fELF of another GPU"))
+    other = replace(artifact, code=replace(artifact.code, binary=b"\x7fELF of another GPU"))
     with fails(Stage.LOAD, match="CUDA_ERROR_NO_BINARY_FOR_GPU"):
         evaluator_on(device).load(PROBLEM, other)
 
@@ -169,7 +169,7 @@ def test_a_lack_of_memory_reports_how_much_was_wanted(
 def test_without_a_gpu_code_is_made_and_nothing_is_run() -> None:
     evaluator = GpuEvaluator("sm_80", describe=nothing_here)
     artifact = GpuCompiler(chip_of("sm_80")).compile(PROBLEM, Script.of(SCRIPT))
-    assert ".target sm_80" in artifact.code
+    assert ".target sm_80" in artifact.code.text
     reason = r"no CUDA driver: libcuda\S+ cannot be loaded; verify with --target simulator"
     with fails(Stage.LOAD, match=f"^compiled only: {reason}"):
         evaluator.load(PROBLEM, artifact)
@@ -283,7 +283,7 @@ def on_device(device: SimulatedDevice, host: Any) -> OnDevice:
 
 @pytest.fixture
 def matmul(artifact: Artifact, device: SimulatedDevice) -> GpuCallable:
-    return GpuCallable(PROBLEM, present(artifact.program), device)
+    return GpuCallable(PROBLEM, artifact.code, device)
 
 
 def test_numpy_arrays_are_multiplied(matmul: GpuCallable, device: SimulatedDevice) -> None:

@@ -95,10 +95,10 @@ def test_loops_are_what_branches_back_close_but_no_jump_from_after_the_end() -> 
 def test_kernels_are_reported_instruction_by_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "nvdisasm", lambda: Tool(Path("nvdisasm"), "PATH"))
     monkeypatch.setattr(module, "listing_of", lambda _cubin, _tool: listing(LDS, FFMA))
-    assert sass(program(cubin=b"code")) == "<k>:\n  LDS.128 R4, [R8]\n  FFMA R0, R1, R2, R0\n"
-    assert sass(None) == sass(program(cubin=b"")) == ""
+    assert sass(program(binary=b"code")) == "<k>:\n  LDS.128 R4, [R8]\n  FFMA R0, R1, R2, R0\n"
+    assert sass(None) == sass(program(binary=b"")) == ""
     monkeypatch.setattr(module, "nvdisasm", lambda: None)
-    assert sass(program(cubin=b"code")) == ""
+    assert sass(program(binary=b"code")) == ""
 
 
 def test_instructions_are_counted_without_types_guards_constants_names_of_functions_and_prefixes() -> None:

@@ -17,9 +17,9 @@ from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.evaluation import fails
 from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, Reading, device_with_a_clock
 from tests.texts import filled, text_beside
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, buffers_of
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu import AbstractDevice, DeviceError
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, buffers_of
 from tuner.core.interfaces import Artifact, Effort
 from tuner.core.machine import Conditions, Span
 from tuner.core.matmul import BatchMatmul, Matmul
@@ -41,7 +41,7 @@ def artifact_of(kernel: str, name: str) -> Artifact:
     ptx = f"//\n.version 8.0\n.target sm_90\n.address_size 64\n{kernel}\n"
     launch = Launch(name, (1, 1, 1), (16, 1, 1), 0, ("a", "b", "c", "calls"))
     buffers = (*buffers_of(PROBLEM), KernelBuffer("calls", 64, "scratch"))
-    return Artifact("", "", program=KernelProgram("sm_90", ptx, b"", (launch,), buffers))
+    return Artifact(KernelCode("sm_90", ptx, b"", (launch,), buffers), "")
 
 
 def small_kernel(before: str = "", after: str = "") -> Artifact:
@@ -371,10 +371,9 @@ def lazy_where_filled() -> Artifact:
 def remembering() -> Artifact:
     """Returns a kernel that writes a row as in the last run where the first number of A's row is the same."""
     artifact = small_kernel(REMEMBERS, KEEPS)
-    assert artifact.program is not None
-    *operands, _ = artifact.program.buffers
+    *operands, _ = artifact.code.buffers
     buffers = (*operands, KernelBuffer("calls", 16 * 12, "scratch"))
-    return replace(artifact, program=replace(artifact.program, buffers=buffers))
+    return replace(artifact, code=replace(artifact.code, buffers=buffers))
 
 
 @pytest.mark.drawn(2)

@@ -8,15 +8,15 @@ import pytest
 
 from tests.targets.evaluation import fails
 from tests.texts import filled, text_beside
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, Resources, code_sha256
 from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
 from tuner.core.gpu import CHIPS, chip_of
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources, code_sha256
 from tuner.mlir.fingerprint import GPU_SOURCES
 from tuner.targets.gpu import compiler as gpu
 from tuner.targets.gpu.compiler import KernelReport, Ptxas, Tool, defects_of, locate, refusal_of
 
 PTX = text_beside(__file__, "PTX")
-PROGRAM = KernelProgram("sm_80", PTX, b"", (Launch("first", (1, 1, 1), (256, 1, 1), 4096, ("p",)),), ())
+PROGRAM = KernelCode("sm_80", PTX, b"", (Launch("first", (1, 1, 1), (256, 1, 1), 4096, ("p",)),), ())
 
 
 def test_ptxas_reports_its_version_and_chips(ptxas: Ptxas) -> None:
@@ -30,8 +30,8 @@ def test_ptxas_reports_its_version_and_chips(ptxas: Ptxas) -> None:
 def test_a_program_gets_machine_code_the_same_again_and_figures_of_each_kernel(ptxas: Ptxas) -> None:
     program = ptxas.assemble(PROGRAM)
     assert ptxas.assemble(PROGRAM) == program
-    assert program.cubin.startswith(b"\x7fELF")
-    assert replace(program, cubin=b"", resources=()) == PROGRAM
+    assert program.binary.startswith(b"\x7fELF")
+    assert replace(program, binary=b"", resources=()) == PROGRAM
     first, second = sorted(program.resources, key=lambda each: each.kernel)
     assert (first.kernel, first.static_shared_bytes, first.dynamic_shared_bytes) == ("first", 64, 4096)
     assert (first.spill_store_bytes, first.spill_load_bytes) == (0, 0)
@@ -41,7 +41,7 @@ def test_a_program_gets_machine_code_the_same_again_and_figures_of_each_kernel(p
 
 
 def test_an_error_of_the_ptx_or_a_timeout_is_the_candidates(ptxas: Ptxas) -> None:
-    wrong = replace(PROGRAM, ptx=PTX.replace("ld.shared.b32", "ld.shared.b33"))
+    wrong = replace(PROGRAM, text=PTX.replace("ld.shared.b32", "ld.shared.b33"))
     with fails(Stage.COMPILE, match=r"^ptxas: line 6: .*b33"):
         ptxas.assemble(wrong)
     with pytest.raises(CandidateError, match=r"^ptxas: no result within 0\.0001 s$"):
@@ -62,7 +62,7 @@ def test_a_chip_that_this_ptxas_does_not_know_is_refused_before_a_run(ptxas: Ptx
 
 
 def test_a_cubin_that_the_disk_has_no_package_for_is_no_machine_code(ptxas: Ptxas, tmp_path: Path) -> None:
-    whole = len(ptxas.assemble(PROGRAM).cubin)
+    whole = len(ptxas.assemble(PROGRAM).binary)
     cutting = 'for last; do :; done; truncate -s %d "$last"'  # the cubin is the last word
     for length in (0, 40, whole - 1):  # ptxas itself ends so on a full disk: with 0, and no word of it
         script = f'{ptxas.tool.path} "$@" && {cutting % length}'
@@ -192,34 +192,34 @@ def test_every_defect_has_a_range_and_a_source_and_a_line_that_names_what_and_wh
 # What is hashed of a GPU program, and which programs are refused.
 LAUNCH = Launch("k", (4, 4, 1), (128, 1, 1), 49152, ("a",))
 RESOURCES = Resources("k", 128, 0, 0, 0, 49152, 0, 0.25, 4)
-TINY = KernelProgram("sm_90", "ptx", b"cubin", (LAUNCH,), (KernelBuffer("a", 4, "output"),), (RESOURCES,))
+TINY = KernelCode("sm_90", "ptx", b"cubin", (LAUNCH,), (KernelBuffer("a", 4, "output"),), (RESOURCES,))
 
 
 def test_equal_machine_code_is_equal_whatever_its_ptx_which_decides_without_it() -> None:
-    assert code_sha256(TINY) == code_sha256(replace(TINY, ptx="other words"))
+    assert code_sha256(TINY) == code_sha256(replace(TINY, text="other words"))
     assert code_sha256(TINY) == code_sha256(replace(TINY, resources=()))
-    bare = replace(TINY, cubin=b"")
-    assert code_sha256(bare) != code_sha256(replace(bare, ptx="other"))
+    bare = replace(TINY, binary=b"")
+    assert code_sha256(bare) != code_sha256(replace(bare, text="other"))
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        replace(TINY, cubin=b"other"),
-        replace(TINY, cubin=b""),
+        replace(TINY, binary=b"other"),
+        replace(TINY, binary=b""),
         replace(TINY, launches=(replace(LAUNCH, grid=(2, 8, 1)),)),
         replace(TINY, buffers=(replace(TINY.buffers[0], is_zeroed=True),)),
     ],
 )
-def test_whatever_changes_what_runs_changes_the_hash(other: KernelProgram) -> None:
+def test_whatever_changes_what_runs_changes_the_hash(other: KernelCode) -> None:
     assert code_sha256(other) != code_sha256(TINY)
 
 
 def test_registers_by_another_name_give_the_same_machine_code(ptxas: Ptxas) -> None:
     bodies = (".reg .u64 %rd1; ld.param.u64 %rd1, [a];", "// a comment\n.reg .u64 %x; ld.param.u64 %x, [a];")
     texts = (filled(__file__, "EMPTY_KERNEL", body=body) for body in bodies)
-    programs = [ptxas.assemble(replace(TINY, cubin=b"", ptx=text)) for text in texts]
-    assert programs[0].ptx != programs[1].ptx
+    programs = [ptxas.assemble(replace(TINY, binary=b"", text=text)) for text in texts]
+    assert programs[0].text != programs[1].text
     assert code_sha256(programs[0]) == code_sha256(programs[1])
 
 
@@ -228,11 +228,11 @@ def test_without_an_assembler_the_compiler_says_so() -> None:
     assert dict(gpu.gpu_compiler_build(chip_of("sm_90"), None, GPU_SOURCES).packages)["ptxas"] == "none"
 
 
-def with_resources(**changes: Any) -> KernelProgram:
+def with_resources(**changes: Any) -> KernelCode:
     return replace(TINY, resources=(replace(RESOURCES, **changes),))
 
 
-def with_launch(**changes: Any) -> KernelProgram:
+def with_launch(**changes: Any) -> KernelCode:
     return replace(TINY, launches=(replace(LAUNCH, **changes),))
 
 
@@ -249,7 +249,7 @@ def test_what_fits_is_not_refused_though_it_spills() -> None:
         (with_launch(block=(2048, 1, 1)), "threads of a block: found 2048"),
     ],
 )
-def test_what_cannot_launch_is_refused_with_the_reason(program: KernelProgram, reason: str) -> None:
+def test_what_cannot_launch_is_refused_with_the_reason(program: KernelCode, reason: str) -> None:
     refusal = refusal_of(program)
     assert refusal is not None
     assert refusal.stage is Stage.RESOURCES

@@ -16,10 +16,9 @@ from tests.simulator.ptx.test_launch import BLOCKS, SCALE, THREADS
 from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies.points import mma_sync, wgmma
 from tests.texts import text_beside
-from tests.tuning.fakes import present
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
@@ -53,18 +52,18 @@ def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulator, "SAMPLE_S", 0.0)
 
 
-def evaluated(problem: Problem, program: KernelProgram, seed: int = 0) -> Verdict:
+def evaluated(problem: Problem, program: KernelCode, seed: int = 0) -> Verdict:
     return SimulatorEvaluator().verify(problem, program, np.random.default_rng(seed))
 
 
-def tensor_cores(compiler: GpuCompiler, problem: Problem, **knobs: Any) -> KernelProgram:
+def tensor_cores(compiler: GpuCompiler, problem: Problem, **knobs: Any) -> KernelCode:
     script = mma_sync(problem, **({"block_k": 16} | knobs)).script()
-    return present(compiler.compile(problem, Script.of(script)).program)
+    return compiler.compile(problem, Script.of(script)).code
 
 
-def edited(program: KernelProgram, old: str, new: str, count: int = 1) -> KernelProgram:
-    assert re.search(old, program.ptx), old
-    return replace(program, ptx=re.sub(old, new, program.ptx, count=count))
+def edited(program: KernelCode, old: str, new: str, count: int = 1) -> KernelCode:
+    assert re.search(old, program.text), old
+    return replace(program, text=re.sub(old, new, program.text, count=count))
 
 
 @pytest.mark.mlir
@@ -77,7 +76,7 @@ def test_a_right_kernel_is_verified_on_every_element(artifact: Artifact) -> None
     assert "times as long as without bank conflicts, most at line" in verdict.notes[1]
 
 
-def with_grid(program: KernelProgram, grid: tuple[int, int, int]) -> KernelProgram:
+def with_grid(program: KernelCode, grid: tuple[int, int, int]) -> KernelCode:
     return replace(program, launches=(replace(program.launches[0], grid=grid),))
 
 
@@ -85,7 +84,7 @@ WRONG = r"^\d+ of 4096 elements are wrong; worst at \[\d+, \d+\]: found .*, expe
 RACE = r"^matmul_kernel: line \d+: .*race in shared memory"
 UNWRITTEN = r"^2048 of 4096 elements are wrong; worst at .*: found nan"
 UNKNOWN = r"^line \d+: brkpt.*the simulator does not know"
-BROKEN: dict[str, tuple[Callable[[KernelProgram], KernelProgram], str]] = {
+BROKEN: dict[str, tuple[Callable[[KernelCode], KernelCode], str]] = {
     "wrong": (lambda one: edited(one, r"mul\.rn\.f32", "add.rn.f32"), WRONG),
     "race": (lambda one: edited(one, r"bar\.sync\s+0;", "", 0), RACE),
     "blocks missing": (lambda one: with_grid(one, (2, 1, 1)), UNWRITTEN),
@@ -99,7 +98,7 @@ BROKEN: dict[str, tuple[Callable[[KernelProgram], KernelProgram], str]] = {
 def test_a_broken_kernel_fails_with_what_is_wrong(artifact: Artifact, name: str) -> None:
     change, message = BROKEN[name]
     with fails(Stage.RUN if name == "unknown" else Stage.VERIFY, match=message):
-        evaluated(SMALL, change(present(artifact.program)))
+        evaluated(SMALL, change(artifact.code))
 
 
 @pytest.mark.mlir
@@ -173,17 +172,17 @@ def test_a_wrong_or_unwritten_element_of_a_sampled_tile_is_named(compiler: GpuCo
 @pytest.mark.mlir
 def test_without_ptxas_there_is_ptx_and_a_note_instead_of_resources(artifact: Artifact) -> None:
     bare = GpuCompiler(chip_of("sm_90"), lambda: None).compile(SMALL, Script.of(gpu_script()))
-    program = present(bare.program)
-    assert (program.cubin, program.resources, bare.refusal) == (b"", (), None)
-    assert bare.code == artifact.code
+    program = bare.code
+    assert (program.binary, program.resources, bare.refusal) == (b"", (), None)
+    assert bare.code.text == artifact.code.text
     assert evaluated(SMALL, program).notes[-1] == simulator.NO_RESOURCES
 
 
 @pytest.mark.mlir
 @pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
 def test_with_ptxas_the_artifact_has_machine_code_and_resources(artifact: Artifact) -> None:
-    program = present(artifact.program)
-    assert program.cubin.startswith(b"\x7fELF")
+    program = artifact.code
+    assert program.binary.startswith(b"\x7fELF")
     (resources,) = program.resources
     assert resources.kernel == "matmul_kernel"
     assert 0 < resources.registers <= 255
@@ -219,14 +218,14 @@ def test_there_is_no_clock() -> None:
 # A program on the simulated GPU: what runs, what is a failure at which stage, and what is a note.
 
 
-def program(stride: int = 4, grid: int = 2, threads: int = 64) -> KernelProgram:
+def program(stride: int = 4, grid: int = 2, threads: int = 64) -> KernelCode:
     """Each thread of a block leaves its number in shared memory; another one fetches it."""
     ptx = text_beside(__file__, "EXCHANGE").replace("STRIDE", str(stride))
     launch = Launch("k", (grid, 1, 1), (threads, 1, 1), 0, ("c",))
-    return KernelProgram("sm_90", ptx, b"", (launch,), (KernelBuffer("c", 512, "output"),))
+    return KernelCode("sm_90", ptx, b"", (launch,), (KernelBuffer("c", 512, "output"),))
 
 
-def c_of(one: KernelProgram, blocks: tuple[tuple[int, int, int], ...] | None = None) -> list[int]:
+def c_of(one: KernelCode, blocks: tuple[tuple[int, int, int], ...] | None = None) -> list[int]:
     c = np.full(128, -1, np.int32)
     simulated_launches(one, {"c": c}, {} if blocks is None else {0: blocks})
     return list(c)
@@ -250,12 +249,12 @@ def test_blocks_come_with_their_clusters() -> None:
 @pytest.mark.parametrize(
     ("broken", "stage", "reason"),
     [
-        (replace(program(), ptx="nonsense"), Stage.VERIFY, "nonsense"),
+        (replace(program(), text="nonsense"), Stage.VERIFY, "nonsense"),
         (program(threads=2048), Stage.RUN, "found a block of 2048 threads"),
     ],
     ids=["no PTX", "launch"],
 )
-def test_what_is_wrong_is_a_failure_of_its_stage(broken: KernelProgram, stage: Stage, reason: str) -> None:
+def test_what_is_wrong_is_a_failure_of_its_stage(broken: KernelCode, stage: Stage, reason: str) -> None:
     with fails(stage, match=reason):
         c_of(broken)
 
@@ -275,13 +274,13 @@ def test_a_fault_names_the_parameter_of_the_kernel() -> None:
         simulate_program(program(grid=3), {"c": np.zeros(128, np.int32)})
 
 
-def twice(is_zeroed: bool = False) -> KernelProgram:
+def twice(is_zeroed: bool = False) -> KernelCode:
     scratch, c = ("workspace", 512, "scratch"), ("c", 512, "output")
     written = (KernelBuffer(*each, is_zeroed) for each in (scratch, c))
     buffers = (KernelBuffer("a", 512, "input"), *written)
     arguments = (("a", "workspace"), ("workspace", "c"))
     launches = tuple(Launch("snippet", BLOCKS, THREADS, 0, each) for each in arguments)
-    return KernelProgram("sm_90", SCALE, b"", launches, buffers)
+    return KernelCode("sm_90", SCALE, b"", launches, buffers)
 
 
 def test_a_program_runs_its_launches_in_order_and_of_each_by_its_number_the_chosen_blocks() -> None:

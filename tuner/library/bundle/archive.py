@@ -34,7 +34,7 @@ from tuner.core.serialization import decode, encode, parsed, require_format, unr
 # See docs/reference/json-documents.md.
 
 BUNDLE_FORMAT: Final = "tuner-bundle"
-BUNDLE_VERSION: Final = 2  # 2: problems as everywhere else, with op and shape
+BUNDLE_VERSION: Final = 3  # 3: code as text and binary
 MANIFEST: Final = "manifest.json"
 MANIFEST_HASH: Final = "manifest.sha256"  # SHA-256 of the manifest's bytes, in hexadecimal
 MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; contains hashes in place of texts and machine code
@@ -75,7 +75,7 @@ def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datet
     entries = []
     for trial in trials:
         program = trial.program
-        named = replace(program, ptx=kept(program.ptx.encode()), cubin=kept(program.cubin).encode())
+        named = replace(program, text=kept(program.text.encode()), binary=kept(program.binary).encode())
         entries.append(encode(replace(trial, script_text=kept(trial.script_text.encode()), program=named)))
     head = {"format": BUNDLE_FORMAT, "version": BUNDLE_VERSION, "created": encode(created), "tuner": tuner}
     manifest = {**head, "seed": seed, "check": CHECK, "trials": entries}
@@ -131,13 +131,13 @@ def _trial(blobs: "_Blobs", entry: Any, place: str) -> PendingTrial:
     trial = decode(PendingTrial, entry, place)
     named = trial.program
     try:
-        ptx = blobs.text(named.ptx, place)
+        ptx = blobs.text(named.text, place)
         script = blobs.text(trial.script_text, place)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{place}: found PTX or a script that is not text: {error}") from error
+        raise UsageError(f"{place}: found code or a script that is not text: {error}") from error
     if hashlib.sha256(script.encode()).hexdigest() != trial.script_sha256:
         raise UsageError(f"{place}: found a script of another hash than {trial.script_sha256[:12]}")
-    program = replace(named, ptx=ptx, cubin=blobs.content(named.cubin.decode(), place))
+    program = replace(named, text=ptx, binary=blobs.content(named.binary.decode(), place))
     return replace(trial, script_text=script, program=program)
 
 
@@ -183,7 +183,7 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> 
 # See docs/reference/json-documents.md.
 
 RESULTS_FORMAT: Final = "tuner-results"
-RESULTS_VERSION: Final = 4  # 4: problems as everywhere else, with op and shape
+RESULTS_VERSION: Final = 5  # 5: code as text and binary
 KINDS: Final[dict[str, type[Any]]] = {  # first word of a line
     "trial": MeasuredTrial,
     "final": FinalTime,

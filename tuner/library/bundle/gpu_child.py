@@ -6,7 +6,7 @@ from typing import final
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import Artifact, Effort, FinalTimes
 from tuner.core.problem import Problem
-from tuner.core.remote_results import CUBIN, PTX, PendingTrial
+from tuner.core.remote_results import BINARY, TEXT, PendingTrial
 from tuner.payload.reference import WHOLE_FLOP, compare_sampled
 from tuner.runtime.workers import services
 from tuner.runtime.workers.protocol import GPU_CALLS, REFERENCE_FLOP_PER_S, Factory, Limits, ServiceSpec
@@ -16,10 +16,10 @@ from tuner.targets.gpu.evaluator import GpuEvaluator
 
 @dataclass(frozen=True)
 class EvaluatedCode:
-    """The evaluation of a candidate (verdict and time), and which code ran: CUBIN or PTX."""
+    """The evaluation of a candidate (verdict and time), and which code ran: BINARY or TEXT."""
 
     evaluation: services.Evaluation
-    code: str  # CUBIN or PTX
+    code: str  # BINARY or TEXT
 
 
 class MeasuringService:
@@ -29,22 +29,21 @@ class MeasuringService:
         self._service = services.EvaluationService(announce, evaluator)
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
-        """Returns the evaluation and which code ran, CUBIN or PTX.
+        """Returns the evaluation and which code ran, BINARY or TEXT.
 
         Raises CandidateError: LOAD where neither loads, else as ``EvaluationService.evaluate`` does.
         """
-        program = artifact.program
-        assert program is not None
+        code = artifact.code
         try:
             evaluation = self._service.evaluate(problem, artifact, effort, seed)
-            return EvaluatedCode(evaluation, CUBIN if program.cubin else PTX)
+            return EvaluatedCode(evaluation, BINARY if code.binary else TEXT)
         except CandidateError as error:
-            if error.stage is not Stage.LOAD or not program.cubin or not program.ptx:
+            if error.stage is not Stage.LOAD or not code.binary or not code.text:
                 raise
             refused = error
         try:
-            bare = replace(artifact, program=replace(program, cubin=b""))
-            return EvaluatedCode(self._service.evaluate(problem, bare, effort, seed), PTX)
+            bare = replace(artifact, code=replace(code, binary=b""))
+            return EvaluatedCode(self._service.evaluate(problem, bare, effort, seed), TEXT)
         except CandidateError as error:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
@@ -89,7 +88,7 @@ class GpuChild:
     ) -> EvaluatedCode | Failure | None:
         """Returns a candidate's evaluation or Failure; None if ``within_s`` seconds passed first."""
         limit_s = hang_limit_s(self._problem, effort, 1, self._is_warm)
-        evaluated = self._reply_of("evaluate", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
+        evaluated = self._reply_of("evaluate", artifact_of(trial, BINARY), effort, seed, within_s, limit_s)
         assert not isinstance(evaluated, FinalTimes)
         return evaluated
 
@@ -140,7 +139,7 @@ def reference_limit_s(problem: Problem) -> float:
     return min(problem.flop, WHOLE_FLOP) / REFERENCE_FLOP_PER_S
 
 
-def artifact_of(trial: PendingTrial, code: str) -> Artifact:
-    """Returns a program to load: with a cubin if ``code`` is CUBIN, else PTX for the driver."""
-    program = trial.program if code == CUBIN else replace(trial.program, cubin=b"")
-    return Artifact("", trial.artifact_sha256, program=program)
+def artifact_of(trial: PendingTrial, form: str) -> Artifact:
+    """Returns code to load: the binary if ``form`` is BINARY, else text for the driver."""
+    code = trial.program if form == BINARY else replace(trial.program, binary=b"")
+    return Artifact(code, trial.artifact_sha256)

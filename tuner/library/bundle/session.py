@@ -17,8 +17,8 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.reliability import Reliability
 from tuner.core.remote_results import (
-    CUBIN,
-    PTX,
+    BINARY,
+    TEXT,
     BaselineTime,
     FinalTime,
     MeasuredTrial,
@@ -243,7 +243,7 @@ def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[Pendin
 
 def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> MeasuredTrial:
     """Returns the result of one candidate (its time, or why it failed) as a results file stores it."""
-    code = CUBIN if trial.program.cubin else PTX
+    code = BINARY if trial.program.binary else TEXT
     evaluation = None if isinstance(evaluated, Failure) else evaluated.evaluation
     outcome = evaluated if isinstance(evaluated, Failure) else evaluated.evaluation.measurement
     assert outcome is not None  # GPUs have a clock

@@ -3,11 +3,11 @@
 import math
 from dataclasses import dataclass, replace
 
+from tuner.core.compiled_code import BufferMap, KernelCode, Launch
 from tuner.core.dtypes import NUMBER_TYPES, number_type
 from tuner.core.epilogues import Epilogue
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import BufferMap, KernelProgram, Launch
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import I8_DEPTH_LIMIT, NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
@@ -177,7 +177,7 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, prefix: str, function:
         artifact = compiler.compile(problem, Script.of(entry.script))
     except CandidateError as error:
         raise TunerError(f"trial {entry.trial}: {problem.key}: {error}") from error
-    target = code_target(problem, entry.machine, instructions_needed(artifact.host_code))
+    target = code_target(problem, entry.machine, instructions_needed(artifact.code.text))
     name = f"{prefix}{problem.dtype}_{problem.layout}_{problem.shape}_"
     of_input = problem.input_bytes
     of_output = problem.output_bytes
@@ -187,7 +187,7 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, prefix: str, function:
         bytes_of = (of_input, of_input, *[of_output] * (len(elements) - 2))
         offsets = tuple(first * size for first, size in zip(elements, bytes_of, strict=True))
         shares.append(KernelShare(name + partition.called, offsets))
-    module = ModulePart(artifact.host_code, name, target.processor, target.features)
+    module = ModulePart(artifact.code.text, name, target.processor, target.features)
     return CpuKernel(entry, function, target, tuple(shares), module)
 
 
@@ -271,12 +271,12 @@ class GpuKernel:
         return self.entry.problem
 
 
-def image_of(program: KernelProgram) -> GpuImage:
+def image_of(program: KernelCode) -> GpuImage:
     """Returns the code of a program: its cubin, without one its PTX."""
-    return GpuImage(program.chip, program.cubin or program.ptx.encode(), is_ptx=not program.cubin)
+    return GpuImage(program.chip, program.binary or program.text.encode(), is_ptx=not program.binary)
 
 
-def gpu_kernel(entry: LibraryEntry, program: KernelProgram, prefix: str, image: int) -> GpuKernel:
+def gpu_kernel(entry: LibraryEntry, program: KernelCode, prefix: str, image: int) -> GpuKernel:
     """Returns an entry with its compiled program for C; ``image``: the number of its code."""
     maps = tuple(dict.fromkeys(each for launch in program.launches for each in launch.tensor_maps))
     numbers = {buffer.name: number for number, buffer in enumerate(program.buffers)}

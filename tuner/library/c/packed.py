@@ -185,7 +185,7 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str
     if entry.problem.epilogue not in PORTABLE_EPILOGUES:
         raise TunerError(f"{failing}: C code of constant weights has no portable loop for this epilogue")
     try:
-        code = compiler.compile(entry.problem, Script.of(entry.script)).host_code
+        code = compiler.compile(entry.problem, Script.of(entry.script)).code.text
     except CandidateError as error:
         raise TunerError(f"{failing}: {error}") from error
     arrays = _arrays(_packed_problem(entry), packings_in(code)[1:])

@@ -11,11 +11,11 @@ from pathlib import Path
 import jinja2
 
 from tuner.analysis.ratios import Comparable, NotComparable
+from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import INPUT_DTYPES, NUMBER_TYPES, number_type
 from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.fusions import NIBBLE_ROWS
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Script
 from tuner.core.processors import AMX_BF16, AMX_INT8
 from tuner.core.serialization import printable, seconds_text
@@ -301,13 +301,12 @@ def _rank(entry: LibraryEntry) -> tuple[object, ...]:
     return (-chip.capability, not chip.is_specific, entry.problem.key, time_s, entry.trial)
 
 
-def _compiled(entry: LibraryEntry) -> KernelProgram:
+def _compiled(entry: LibraryEntry) -> KernelCode:
     try:
         artifact = GpuCompiler(chip_of(entry.machine.chip)).compile(entry.problem, Script.of(entry.script))
     except CandidateError as error:
         raise TunerError(f"trial {entry.trial}: {entry.problem.key}: {error}") from error
-    assert artifact.program is not None  # of a GPU compiler
-    return artifact.program
+    return artifact.code
 
 
 DEFAULT_PREFIX = "tuner"

@@ -10,8 +10,8 @@ Passes in Python are in the other modules of this package; the textual pipelines
 
 from dataclasses import dataclass
 
+from tuner.core.compiled_code import KernelBuffer, KernelCode
 from tuner.core.gpu import CHIPS, Chip
-from tuner.core.gpu_code import KernelBuffer, KernelProgram
 from tuner.mlir.bindings import Op, WalkResult, gpu, ir
 from tuner.mlir.gpu import kernel_memory, kernel_passes, modules, tensor_maps
 from tuner.mlir.gpu.lane_moves import expand_lane_moves
@@ -63,7 +63,7 @@ TO_PTX_WITH_LINES = "builtin.module(ensure-debug-info-scope-on-llvm-func,gpu-mod
 
 def lower_to_program(
     module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...], batch: int = 1
-) -> KernelProgram:
+) -> KernelCode:
     """Lowers a module with ``gpu.launch`` ops in place; returns a program with PTX, launches and buffers.
 
     The program has no machine code (cubin) and resources yet. ``buffers`` are the problem's, in the order of
@@ -77,7 +77,7 @@ def lower_to_program(
         modules.note_batches(module, host)
         host = modules.for_every_matrix(host, batch)
     ptx = kernels_to_ptx(module, chip, alignment_bytes)
-    return KernelProgram(chip.name, ptx, b"", host.launches, host.buffers)
+    return KernelCode(chip.name, ptx, b"", host.launches, host.buffers)
 
 
 def outline(

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
+from tuner.core.compiled_code import BufferMap, KernelBuffer, Launch
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import TensorMapLayout
-from tuner.core.gpu_code import BufferMap, KernelBuffer, Launch
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.gpu.tensor_maps import TENSOR_MAP, layout_of
 from tuner.mlir.ir.building import create, value

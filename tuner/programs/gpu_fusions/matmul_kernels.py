@@ -16,10 +16,10 @@ Else the matmul's sums go to memory, and a kernel of one thread per element foll
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tuner.core.compiled_code import KernelBuffer, buffers_of
 from tuner.core.dtypes import FLOATS, output_names
 from tuner.core.errors import CandidateError, Stage, failing_at
 from tuner.core.gpu import Chip
-from tuner.core.gpu_code import KernelBuffer, buffers_of
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, Value, ir

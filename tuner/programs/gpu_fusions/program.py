@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.compiled_code import Assemble, BufferType, DeviceFusion, DeviceProgram, ResidentBuffer
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import (
     ARGUMENT,
@@ -21,7 +22,6 @@ from tuner.core.fusions import (
     View,
 )
 from tuner.core.gpu import Chip
-from tuner.core.gpu_code import Assemble, BufferType, DeviceFusion, DeviceProgram, ResidentBuffer
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, reinterpreted

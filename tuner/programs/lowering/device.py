@@ -18,9 +18,9 @@ Operations that upstream's conversions skip silently are rejected with their loc
 
 from dataclasses import dataclass, replace
 
+from tuner.core.compiled_code import Assemble, DeviceProgram, ValueType
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
-from tuner.core.gpu_code import Assemble, DeviceProgram, ValueType
 from tuner.mlir.bindings import Op, WalkResult, gpu, ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import EXPORTED

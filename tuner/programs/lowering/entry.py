@@ -4,9 +4,9 @@ import math
 import re
 from collections.abc import Mapping
 
+from tuner.core.compiled_code import BufferType, ScalarType, ValueType
 from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu_code import BufferType, ScalarType, ValueType
 from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir
 from tuner.mlir.cpu.lowering import RESOLVABLE
 from tuner.mlir.effects.aliases import is_buffer

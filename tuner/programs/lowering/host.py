@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from tuner.core.compiled_code import DeviceProgram
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, Type, Value, ir

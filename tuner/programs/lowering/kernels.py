@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
+from tuner.core.compiled_code import MatmulKernel
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
-from tuner.core.gpu_code import MatmulKernel
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, Value, ir

@@ -9,10 +9,10 @@ from typing import Any, Never
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.compiled_code import BufferType, DeviceProgram
 from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import TensorType
-from tuner.core.gpu_code import BufferType, DeviceProgram
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.exported import read_program_files, save_program
 from tuner.programs.run.fused_code import (

@@ -8,8 +8,8 @@ from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
 from typing import Any, Never
 
+from tuner.core.compiled_code import DeviceProgram
 from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
-from tuner.core.gpu_code import DeviceProgram
 from tuner.core.progress import code_generation
 from tuner.mlir.bindings import jit_bindings
 from tuner.mlir.effects.runner_signatures import C_INTERFACE

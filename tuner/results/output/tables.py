@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Value
+from tuner.core.compiled_code import Resources
 from tuner.core.errors import Failure
-from tuner.core.gpu_code import Resources
 from tuner.core.records import Measurement
 from tuner.core.round_quality import StoredRound
 from tuner.core.runs import RemoteMeasurement, StoredTrial, require_unaltered

@@ -26,8 +26,8 @@ from tuner.analysis.slowdown import (
     paired_slowdown,
 )
 from tuner.core.candidate import PROBLEM, Candidate, ChosenStrategy, TargetName, with_alignment
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, UsageError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import (
     AbstractRunner,
     Artifact,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 FORMAT: Final = "tuner-gate"
-VERSION: Final = 2  # 2: problems as everywhere else, with op and shape
+VERSION: Final = 3  # 3: the code of a CPU and of a GPU have one form
 FILE_LIMIT_BYTES: Final = 256 << 20
 CODE_LIMIT_BYTES: Final = 64 << 20  # of one entry, unpacked
 
@@ -71,27 +71,23 @@ CODE_LIMIT_BYTES: Final = 64 << 20  # of one entry, unpacked
 @dataclass(frozen=True)
 class _Code:
     artifact_sha256: str
-    code: bytes
-    panels: tuple[Partition, ...]  # thread partitions; gate files have this key
-    program: KernelProgram | None  # its cubin compressed; its PTX is ``code``
+    text: bytes  # of the code, compressed
+    partitions: tuple[Partition, ...]
+    code: KernelCode  # without its text; its binary compressed
 
 
 def _packed_code(artifact: Artifact) -> _Code:
-    program = artifact.program
-    if program is not None:
-        program = replace(program, ptx="", cubin=_packed(program.cubin))
-    return _Code(artifact.sha256, _packed(artifact.code.encode()), artifact.partitions, program)
+    code = replace(artifact.code, text="", binary=_packed(artifact.code.binary))
+    return _Code(artifact.sha256, _packed(artifact.code.text.encode()), artifact.partitions, code)
 
 
 def _artifact(stored: _Code) -> Artifact:
     try:
-        code = _unpacked(stored.code, "code").decode()
+        text = _unpacked(stored.text, "text").decode()
     except UnicodeDecodeError as error:
-        raise UsageError("code: is not text") from error
-    program = stored.program
-    if program is not None:
-        program = replace(program, ptx=code, cubin=_unpacked(program.cubin, "program.cubin"))
-    return Artifact("" if program else code, stored.artifact_sha256, stored.panels, program=program)
+        raise UsageError("text: is not text") from error
+    code = replace(stored.code, text=text, binary=_unpacked(stored.code.binary, "code.binary"))
+    return Artifact(code, stored.artifact_sha256, stored.partitions)
 
 
 @dataclass(frozen=True)
@@ -267,7 +263,7 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
     """Compiles an entry's candidate again; times the new code against the recorded code if they differ."""
     case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
-        needs = instructions_needed(entry.artifact.host_code)
+        needs = instructions_needed(entry.artifact.code.text)
         require_offered(backends, entry.target, needs, "its recorded code")
         is_recorded = bool(entry.script) and compiles_recorded_script(entry.strategy)
         bind = (lambda _: Script.of(entry.script)) if is_recorded else _bind(backends, case, entry.strategy)
@@ -281,7 +277,7 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
                 return GateResult(entry, GateStatus.FAILED, _failed_text(failure))
             mlir = backends.target(entry.target).compiler(entry.target).mlir
             reason = f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
-            if mlir == entry.mlir or entry.artifact.program is not None:
+            if mlir == entry.mlir or entry.artifact.code.is_for_device:
                 reason = "it compiles to the recorded code"
             return GateResult(entry, GateStatus.SAME_CODE, reason)
         if not isinstance(current.record.outcome, Measurement):

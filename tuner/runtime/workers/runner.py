@@ -117,7 +117,9 @@ class Ticket:
         )
 
     def _blank(self, outcome: Measurement | Verdict | Failure) -> Record:
-        program = None if self.artifact is None else self.artifact.program
+        code = None
+        if self.artifact is not None and self.artifact.code.is_for_device:
+            code = self.artifact.code  # of the host it is compiled again
         return Record(
             problem=self._order.problem,
             candidate=self._candidate,
@@ -126,8 +128,8 @@ class Ticket:
             script_sha256=self.script.sha256,
             artifact_sha256="" if self.artifact is None else self.artifact.sha256,
             stage_s=self._stage_s,
-            resources=() if program is None else program.resources,
-            program=program,
+            resources=() if code is None else code.resources,
+            kernel_code=code,
         )
 
 

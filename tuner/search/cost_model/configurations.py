@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.candidate import Candidate, Value
+from tuner.core.compiled_code import Resources
 from tuner.core.gpu import WARP_THREADS, chip_of
-from tuner.core.gpu_code import Resources
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.search.cost_model import cpu, gpu

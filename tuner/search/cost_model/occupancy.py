@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 
 from tuner.core import gpu
+from tuner.core.compiled_code import KernelCode, Launch
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu_code import KernelProgram, Launch
 
 # cuda_occupancy.h: cudaOccRegAllocationGranularity, cudaOccSubPartitionsPerMultiprocessor,
 # cudaOccSMemAllocationGranularity
@@ -71,7 +71,7 @@ def _round_up(number: int, unit: int) -> int:
 DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # declaration of dynamic shared memory in PTX
 
 
-def require_launchable(program: KernelProgram) -> None:
+def require_launchable(program: KernelCode) -> None:
     """Raises CandidateError(RESOURCES) for the first kernel launch of a program that its chip would refuse.
 
     Registers and static shared memory count only for kernels in ``program.resources``, ptxas's report.
@@ -90,7 +90,7 @@ def require_launchable(program: KernelProgram) -> None:
                 raise _refusal(launch, f"grid or block {axis}", 0, "1 or more")
         known = resources.get(launch.kernel)
         static = known.static_shared_bytes if known else 0
-        shared = block_shared_bytes(program.ptx, static, launch.dynamic_shared_bytes)
+        shared = block_shared_bytes(program.text, static, launch.dynamic_shared_bytes)
         _require(launch, "shared bytes", shared, chip.max_shared_bytes, f" on {chip.name}")
         if known is not None and blocks_by_registers(BlockNeeds(threads, known.registers)) == 0:
             actual = f"{known.registers} for each of {threads} threads"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
 
+from tuner.core.compiled_code import KernelCode, Launch
 from tuner.core.dtypes import TENSOR_DTYPES
 from tuner.core.gpu import USUAL_MULTIPROCESSORS
-from tuner.core.gpu_code import KernelProgram, Launch
 from tuner.core.problem import Problem
 from tuner.core.remote_results import PendingTrial
 
@@ -61,7 +61,7 @@ def best_first(
     return tuple(ordered)
 
 
-def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
+def promise(problem: Problem, program: KernelCode, multiprocessors: int) -> Promise:
     """Returns a program's sort key within a problem: smaller is more promising.
 
     Tensor cores unused or serialized, spilled bytes, reads per flop over the share of the blocks that the GPU
@@ -72,7 +72,7 @@ def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> P
     blocks = math.prod(launch.grid)
     places = max(multiprocessors * resident, 1)
     filled = blocks / (-(-blocks // places) * places)
-    is_idle = problem.dtype in TENSOR_DTYPES and TENSOR_CORES.search(program.ptx) is None
+    is_idle = problem.dtype in TENSOR_DTYPES and TENSOR_CORES.search(program.text) is None
     spilled_bytes = sum(each.spilled_bytes for each in program.resources)
     is_serialized = any(each.is_serialized for each in program.resources)
     return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / elements) / filled
@@ -116,7 +116,7 @@ def _known(trial: PendingTrial, multiprocessors: int | None) -> int:
     return multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
 
 
-def _main(program: KernelProgram) -> tuple[Launch, int]:
+def _main(program: KernelCode) -> tuple[Launch, int]:
     by_name = {each.kernel: each for each in program.resources}
 
     def needs(launch: Launch) -> tuple[int, int]:
@@ -131,7 +131,7 @@ def _main(program: KernelProgram) -> tuple[Launch, int]:
 LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a second each
 
 
-Predict = Callable[[Problem, KernelProgram], PredictedCycles | None]  # None: no machine code that can be read
+Predict = Callable[[Problem, KernelCode], PredictedCycles | None]  # None: no machine code that can be read
 
 
 def predicted_first(

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tuner.core.compiled_code import KernelCode, Launch
 from tuner.core.errors import TunerError
 from tuner.core.gpu import USUAL_MULTIPROCESSORS, WARP_THREADS, chip_of
-from tuner.core.gpu_code import KernelProgram, Launch
 from tuner.core.problem import Problem
 from tuner.search.cost_model import gpu
 from tuner.search.cost_model.occupancy import PARTITIONS
@@ -326,18 +326,18 @@ WGMMA_RATE = 2.0  # times the rate of mma.sync on sm_90; H100 white paper
 HANDED_OVER = "USETMAXREG"  # setmaxnreg, by which a warpgroup that only copies gives up registers
 
 
-def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | None:
+def predicted(problem: Problem, program: KernelCode) -> PredictedCycles | None:
     """Returns a program's predicted cycles; None without nvdisasm or cubin, and where that fails."""
     tool = nvdisasm()
-    if tool is None or not program.cubin:
+    if tool is None or not program.binary:
         return None
     try:
-        return _predicted(problem, program, read_kernels(listing_of(program.cubin, tool.path)))
+        return _predicted(problem, program, read_kernels(listing_of(program.binary, tool.path)))
     except (TunerError, subprocess.SubprocessError):
         return None
 
 
-def _predicted(problem: Problem, program: KernelProgram, kernels: Iterable[Kernel]) -> PredictedCycles:
+def _predicted(problem: Problem, program: KernelCode, kernels: Iterable[Kernel]) -> PredictedCycles:
     chip = chip_of(program.chip)
     multiprocessors = USUAL_MULTIPROCESSORS.get(program.chip, 1)
     kernel_of = {each.name: each for each in kernels}
@@ -371,7 +371,7 @@ def _sums(problem: Problem, launch: Launch, work: BlockWork) -> float:
     return problem.rows * problem.sizes[1] / threads / launch.tiles_of((0, 0, 0))
 
 
-def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel) -> BlockWork:
+def _work(problem: Problem, program: KernelCode, launch: Launch, kernel: Kernel) -> BlockWork:
     _, n, k = problem.sizes
     elements = problem.rows * n
     blocks = math.prod(launch.grid)

@@ -6,10 +6,10 @@ from typing import final
 
 import numpy as np
 
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
 from tuner.core.dtypes import SUM_DTYPES
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu import DeviceError, StreamOrder
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.interfaces import AbstractEvaluator, Artifact, Effort
 from tuner.core.numpy_types import is_nan
 from tuner.core.problem import Problem
@@ -39,7 +39,7 @@ Arrays = Mapping[str, Array]  # by the names of buffers
 
 
 def simulate_program(
-    program: KernelProgram,
+    program: KernelCode,
     arrays: Arrays,
     blocks: Mapping[int, tuple[Index3, ...]] | None = None,
     schedule_seed: int | None = None,
@@ -70,7 +70,7 @@ def simulate_program(
         device = SimulatedDevice(program.chip, order, schedule_seed or 0, lambda _printed: None, run)
         for array in arrays.values():
             device.register_host(array.ctypes.data, array.nbytes)
-        loaded = LoadedKernels(device, replace(program, cubin=b"", buffers=tuple(given)))
+        loaded = LoadedKernels(device, replace(program, binary=b"", buffers=tuple(given)))
         loaded.work({name: array.ctypes.data for name, array in arrays.items()})(0)
         device.synchronize_stream(0)
     except DeviceError as error:  # which wraps the simulator's
@@ -123,13 +123,12 @@ class SimulatorEvaluator(AbstractEvaluator):
 
     is_timed = False
 
-    def load(self, problem: Problem, artifact: Artifact) -> KernelProgram:
-        assert artifact.program is not None
-        return artifact.program
+    def load(self, problem: Problem, artifact: Artifact) -> KernelCode:
+        return artifact.code
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs all blocks of a small problem, else a sample; raises CandidateError(VERIFY)."""
-        assert isinstance(loaded, KernelProgram)
+        assert isinstance(loaded, KernelCode)
         blocks = _chosen_blocks(problem, loaded)
         inputs = _with_special(draw(problem, draw_base(problem, rng), rng), rng, is_whole=not blocks)
         c = unwritten_output(problem)
@@ -148,7 +147,7 @@ class SimulatorEvaluator(AbstractEvaluator):
             ran = whole_clusters(chosen, main.cluster)
             tiles = _tiles_of_batch(problem, written, loaded.launches[number], ran, main.cluster)
             verdict = _compare_tiles(inputs, c, tiles)
-        assembled = (ONLY_PTX,) if loaded.cubin else (NO_RESOURCES,)
+        assembled = (ONLY_PTX,) if loaded.binary else (NO_RESOURCES,)
         notes = (*notes_of(loaded, simulations), *verdict.notes, *assembled)
         return replace(verdict, notes=notes)
 
@@ -164,7 +163,7 @@ class SimulatorEvaluator(AbstractEvaluator):
 
 
 def simulated_launches(
-    program: KernelProgram,
+    program: KernelCode,
     arrays: Mapping[str, Array],  # by the names of buffers; changed in place
     blocks: Mapping[int, tuple[Block, ...]],  # by index of the launch; without an entry: all blocks
 ) -> tuple[Simulation, ...]:
@@ -185,7 +184,7 @@ def simulated_launches(
     return simulations
 
 
-def notes_of(program: KernelProgram, simulations: tuple[Simulation, ...]) -> tuple[str, ...]:
+def notes_of(program: KernelCode, simulations: tuple[Simulation, ...]) -> tuple[str, ...]:
     """Returns remarks on a program's simulated launches: blocks run, bank conflicts, harmless hazards."""
     notes = []
     for launch, simulation in zip(program.launches, simulations, strict=True):
@@ -215,7 +214,7 @@ def _with_special(inputs: Inputs, rng: np.random.Generator, *, is_whole: bool) -
     return with_special_bias(inputs, rng, 0)
 
 
-def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[Block, ...]]:
+def _chosen_blocks(problem: Problem, program: KernelCode) -> dict[int, tuple[Block, ...]]:
     """Returns the multiplying launch's blocks to simulate; launches around it pack or add up: all run."""
     main = [number for number, launch in enumerate(program.launches) if launch.kernel.startswith(ENTRY)]
     flop_per_s = SCALAR_FLOP_PER_S if problem.dtype in SUM_DTYPES else TENSOR_FLOP_PER_S
@@ -234,7 +233,7 @@ def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[
     return {main[0]: blocks} if len(blocks) < x * y * z else {}
 
 
-def _unwritten_parts(problem: Problem, program: KernelProgram) -> dict[str, Array]:
+def _unwritten_parts(problem: Problem, program: KernelCode) -> dict[str, Array]:
     """Returns the initial integer workspace: its sums exceed any sum of drawn inputs (integers lack NaN)."""
     if problem.accumulator != "i32":
         return {}
@@ -247,7 +246,7 @@ def _unwritten_parts(problem: Problem, program: KernelProgram) -> dict[str, Arra
     }
 
 
-def _written(program: KernelProgram, c: Array, stored: Mask) -> Mask:
+def _written(program: KernelCode, c: Array, stored: Mask) -> Mask:
     """Returns which elements of C were computed: ``stored`` ones if C began as zeros, else those not NaN."""
     if any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers):
         return stored

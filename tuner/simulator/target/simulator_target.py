@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast, final
 
 from tuner.core.candidate import SIMULATOR, TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import TunerError
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import Machine, Roofline, gpu_machine
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
@@ -19,8 +19,8 @@ from tuner.targets.gpu.target import COMPILE_TIMEOUT_S, GpuDevice, NvidiaGpu, co
 from tuner.targets.target import RunnerChildren, TargetStatus
 
 if TYPE_CHECKING:
+    from tuner.core.compiled_code import Assemble
     from tuner.core.gpu import AbstractDevice, StreamOrder
-    from tuner.core.gpu_code import Assemble
     from tuner.search.cost_model.untimed import PredictedCycles
     from tuner.simulator.device.kernels import RunLaunch
 
@@ -64,7 +64,7 @@ class SimulatorDevice(GpuDevice):
     def roofline(self, problem: Problem, wait: LockWait) -> Roofline:
         raise TunerError(NO_CLOCK)
 
-    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+    def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         from tuner.simulator.target.cycle_model import predicted  # loads the simulator
 
         return predicted(problem, program)

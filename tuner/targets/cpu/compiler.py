@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import final
 
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Stage, failing_at, reason_of
 from tuner.core.fusions import packings_comment, threads_comment, threads_in
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
@@ -51,7 +52,9 @@ class CpuCompiler(AbstractCompiler):
                 code = packings_comment(compiled.packings) + divided + compiled.llvm_text
                 lowering.reject_unjittable(code)
                 digest = hashlib.sha256(code.encode()).hexdigest()
-                return Artifact(code, digest, (), (("lower", time.perf_counter() - start),))
+                return Artifact(
+                    KernelCode.of_host(code), digest, (), (("lower", time.perf_counter() - start),)
+                )
             module = transform.parse(payload_mlir(problem, partitions), "payload")
             transform.apply_script(module, transform.parse(script.text, "script"))
             lowering.bufferize_remaining_tensors(module)
@@ -62,7 +65,7 @@ class CpuCompiler(AbstractCompiler):
         stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
         placed = repr(partitions).replace("Partition(", "Panel(")  # the older name: stored hashes stay valid
         digest = hashlib.sha256((code + placed).encode()).hexdigest()
-        return Artifact(code, digest, partitions, stages)
+        return Artifact(KernelCode.of_host(code), digest, partitions, stages)
 
 
 _ADDRESS_OF_NOTHING = 1  # stands for functions that are never called: the code is only written
@@ -153,7 +156,7 @@ class CrossCompiler(AbstractCompiler):
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Returns an artifact hashed by the other processor's code; refuses instructions unknown to it."""
         theirs = self._compiler.compile(problem, script)
-        refused = refusal(self._processor.machine, instructions_needed(theirs.host_code))
+        refused = refusal(self._processor.machine, instructions_needed(theirs.code.text))
         if refused:
             raise CandidateError(Stage.COMPILE, refused)
         start = time.perf_counter()
@@ -164,17 +167,18 @@ class CrossCompiler(AbstractCompiler):
         sha256 = hashlib.sha256((code + theirs.sha256).encode()).hexdigest()
         runnable = self._runnable(problem, script, theirs)
         # where neither form runs here: the other processor's code, which evaluators report as compiled only
-        return replace(theirs, host_code=runnable or code, sha256=sha256, stage_s=stages)
+        own = KernelCode.of_host(runnable or code)
+        return replace(theirs, code=own, sha256=sha256, stage_s=stages)
 
     def code_of(self, artifact: Artifact) -> str:
         """Returns the LLVM-dialect text of an artifact of ``CpuCompiler`` for the other processor."""
-        return compiled_for(artifact.host_code, self._processor.name, self._processor.features)
+        return compiled_for(artifact.code.text, self._processor.name, self._processor.features)
 
     def _runnable(self, problem: Problem, script: Script, theirs: Artifact) -> str:
-        if self._runs_here(theirs.host_code):
-            return theirs.host_code
+        if self._runs_here(theirs.code.text):
+            return theirs.code.text
         try:
-            emulated = self._emulating.compile(problem, script).host_code
+            emulated = self._emulating.compile(problem, script).code.text
         except CandidateError:  # no failure of the candidate, whose code is for the other processor
             return ""
         return emulated if self._runs_here(emulated) else ""

@@ -108,7 +108,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
         """Raises CandidateError(LOAD), also for too many partitions, and instructions missing here."""
-        code = artifact.host_code
+        code = artifact.code.text
         partitions = artifact.partitions
         is_text = isinstance(problem, TextProblem)
         threads = threads_in(code) if is_text else len(partitions)
@@ -369,7 +369,7 @@ class CrossCompiledEvaluator(AbstractEvaluator):
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel | CompiledOnly:
         here = describe_machine()
-        missing = missing_on(here, instructions_needed(artifact.host_code))
+        missing = missing_on(here, instructions_needed(artifact.code.text))
         if missing:
             return CompiledOnly(f"{here.processor} has no {' and no '.join(missing)}")
         return self._inner.load(problem, artifact)

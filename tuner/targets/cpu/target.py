@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, final
 
 from tuner.core.candidate import CPU, ChosenStrategy, TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import CPU_DTYPES
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem, TextProblem
@@ -89,12 +89,12 @@ class CpuCode(Target):
             return problem.text
         return payload_mlir(problem, partitions_in(script, problem))
 
-    def assembly(self, code: str, program: KernelProgram | None) -> str:
+    def assembly(self, code: str, program: KernelCode | None) -> str:
         from tuner.targets.cpu.compiler import assembly  # loads MLIR
 
         return assembly(code)
 
-    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+    def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         return None
 
 
@@ -132,9 +132,7 @@ class CrossCpu(CpuCode):
     def roofline(self, problem: Problem, threads: int, wait: LockWait) -> Roofline:
         raise TunerError(NO_CLOCK)
 
-    def load(
-        self, problem: Problem, trial: StoredTrial, program: KernelProgram | None
-    ) -> Callable[..., object]:
+    def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
         raise UsageError(f"trial {trial.id}: is code for another processor, {trial.record.target.detail}")
 
     def code(self, target: TargetName, problem: Problem, script: Script) -> str:
@@ -258,9 +256,7 @@ class Cpu(CpuCode):
         with TimingLock(CPU, holder_text(problem), wait).held():
             return call_in_child("roofline", work, BASELINE_TIMEOUT_S)
 
-    def load(
-        self, problem: Problem, trial: StoredTrial, program: KernelProgram | None
-    ) -> Callable[..., object]:
+    def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
         from tuner.targets.cpu.callables import load_callable  # loads MLIR
 
         if not problem.runs_alone:
@@ -273,4 +269,4 @@ class Cpu(CpuCode):
     def code(self, target: TargetName, problem: Problem, script: Script) -> str:
         from tuner.targets.cpu.compiler import CpuCompiler  # loads MLIR
 
-        return str(CpuCompiler().compile(problem, script).host_code)
+        return str(CpuCompiler().compile(problem, script).code.text)

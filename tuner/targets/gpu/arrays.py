@@ -8,9 +8,9 @@ from typing import final
 
 import numpy as np
 
+from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch
-from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
 from tuner.payload.reference import Array, compare
@@ -51,12 +51,12 @@ SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 by
 class LoadedKernels:
     """A compiled program's loaded kernels and scratch memory on a device, freed with this object."""
 
-    def __init__(self, device: AbstractDevice, program: KernelProgram) -> None:
+    def __init__(self, device: AbstractDevice, program: KernelCode) -> None:
         """Loads cubin or PTX; raises DeviceError, or CandidateError(LOAD) where memory is missing."""
         self._device = device
         self._program = program
         self._scratch: dict[str, int] = {}
-        module = device.load_module(program.cubin or program.ptx.encode())
+        module = device.load_module(program.binary or program.text.encode())
         forget = weakref.finalize(self, _give_back, device, module, self._scratch)
         forget.atexit = False  # the driver and its memory are gone by then
         self._functions = {

@@ -5,9 +5,9 @@ from typing import Any, final
 
 import numpy as np
 
+from tuner.core.compiled_code import KernelCode, buffers_of
 from tuner.core.errors import UsageError
 from tuner.core.gpu import AbstractDevice
-from tuner.core.gpu_code import KernelProgram, buffers_of
 from tuner.core.problem import Problem
 from tuner.runtime.arrays import device_array, overlap, stream_handle, wait_for_producers
 from tuner.runtime.cuda.probe import open_device
@@ -27,7 +27,7 @@ class GpuCallable(LoadedCode):
     load_again = arrays.LOAD_AGAIN
 
     def __init__(
-        self, problem: Problem, program: KernelProgram, device: AbstractDevice, origin: str = ""
+        self, problem: Problem, program: KernelCode, device: AbstractDevice, origin: str = ""
     ) -> None:
         """Loads the kernels; ``origin``: where they come from, for ``repr``.
 
@@ -113,6 +113,6 @@ class GpuCallable(LoadedCode):
         self._loaded.work(dict(zip(names, addresses, strict=True)))(stream)
 
 
-def load_program(problem: Problem, program: KernelProgram, origin: str = "") -> Callable[..., Any]:
+def load_program(problem: Problem, program: KernelCode, origin: str = "") -> Callable[..., Any]:
     """Returns a program as a callable; raises DeviceError, or CandidateError(LOAD) without memory."""
     return GpuCallable(problem, program, open_device(), origin)

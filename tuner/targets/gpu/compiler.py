@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, final
 
+from tuner.core.compiled_code import KernelCode, Resources, buffers_of, code_sha256
 from tuner.core.errors import NO_RESULT, CandidateError, Failure, MachineError, Stage, UsageError, failing_at
 from tuner.core.gpu import Chip, chip_of
-from tuner.core.gpu_code import KernelProgram, Resources, buffers_of, code_sha256
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Compiler
 from tuner.core.problem import Problem
@@ -225,15 +225,15 @@ class Ptxas:
             where = f"ptxas {self.version} ({self.tool.origin})"
             raise UsageError(f"chip: found {chip.name!r}, allowed by {where}: {known}")
 
-    def assemble(self, program: KernelProgram, timeout_s: float = TIMEOUT_S) -> KernelProgram:
+    def assemble(self, program: KernelCode, timeout_s: float = TIMEOUT_S) -> KernelCode:
         """Returns the program with cubin and resources; raises CandidateError(COMPILE), UsageError."""
         chip = chip_of(program.chip)
         self.require(chip)
-        cubin, reports = self._run(program.ptx, chip, timeout_s)
+        cubin, reports = self._run(program.text, chip, timeout_s)
         known = map(defect_line, defects_of(self.version, chip))
         notes = (f"version {self.version} made this machine code", *known)
         resources = tuple(_resources(program, chip, report, notes) for report in reports)
-        return replace(program, cubin=cubin, resources=resources)
+        return replace(program, binary=cubin, resources=resources)
 
     def _run(self, ptx: str, chip: Chip, timeout_s: float) -> tuple[bytes, tuple[KernelReport, ...]]:
         with tempfile.TemporaryDirectory() as folder:
@@ -294,12 +294,12 @@ def _call(path: Path, arguments: list[str], timeout_s: float) -> subprocess.Comp
     return run_command([str(path), *arguments], timeout_s)
 
 
-def _resources(program: KernelProgram, chip: Chip, report: KernelReport, notes: tuple[str, ...]) -> Resources:
+def _resources(program: KernelCode, chip: Chip, report: KernelReport, notes: tuple[str, ...]) -> Resources:
     # of its largest launch, if the kernel is launched
     launches = [launch for launch in program.launches if launch.kernel == report.kernel]
     dynamic = max((launch.dynamic_shared_bytes for launch in launches), default=0)
     threads = max((math.prod(launch.block) for launch in launches), default=1)
-    shared = block_shared_bytes(program.ptx, report.static_shared_bytes, dynamic)
+    shared = block_shared_bytes(program.text, report.static_shared_bytes, dynamic)
     needs = BlockNeeds(threads, report.registers, shared, report.barriers)
     return Resources(
         kernel=report.kernel,
@@ -358,10 +358,10 @@ class GpuCompiler(AbstractCompiler):
             ("lower", lowered - transformed),
             ("assemble", time.perf_counter() - lowered),
         )
-        return Artifact("", code_sha256(program), (), stages, program, refusal_of(program))
+        return Artifact(program, code_sha256(program), (), stages, refusal_of(program))
 
 
-def refusal_of(program: KernelProgram) -> Failure | None:
+def refusal_of(program: KernelCode) -> Failure | None:
     """Returns why a program cannot be launched on its chip, such as too much shared memory; else None."""
     try:
         require_launchable(program)

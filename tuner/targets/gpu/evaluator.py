@@ -150,9 +150,8 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         return here
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernels:
-        assert artifact.program is not None
         with failing_as(Stage.LOAD):
-            return LoadedKernels(self._opened().device, artifact.program)
+            return LoadedKernels(self._opened().device, artifact.code)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
         """Returns cuBLAS; of 8-bit floats cuBLASLt with fast accumulation and with sums in f32.

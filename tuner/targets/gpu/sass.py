@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from tuner.core.gpu_code import KernelProgram
+from tuner.core.compiled_code import KernelCode
 from tuner.targets.gpu.compiler import locate
 
 PTX_MARK = ".visible .entry"
@@ -169,13 +169,13 @@ def listing_of(cubin: bytes, nvdisasm: Path) -> str:
         return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True).stdout
 
 
-def sass(program: KernelProgram | None) -> str:
+def sass(program: KernelCode | None) -> str:
     """Returns a program's SASS text, kernel by kernel; "" without cubin or nvdisasm, or where that fails."""
     tool = nvdisasm()
-    if tool is None or program is None or not program.cubin:
+    if tool is None or program is None or not program.binary:
         return ""
     try:
-        kernels = read_kernels(listing_of(program.cubin, tool.path))
+        kernels = read_kernels(listing_of(program.binary, tool.path))
     except subprocess.SubprocessError:
         return ""
     return "".join(

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, final
 
 from tuner.core.candidate import CUDA, ChosenStrategy, TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES
 from tuner.core.errors import UsageError
 from tuner.core.gpu import CHIPS, DeviceError, chip_of, most_specific
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
@@ -39,8 +39,8 @@ from tuner.targets.target import (
 )
 
 if TYPE_CHECKING:
+    from tuner.core.compiled_code import Assemble
     from tuner.core.gpu import AbstractDevice
-    from tuner.core.gpu_code import Assemble
     from tuner.core.interfaces import AbstractRunner
     from tuner.runtime.workers.runner import RunnerOrder
     from tuner.search.cost_model.untimed import PredictedCycles
@@ -86,7 +86,7 @@ class GpuDevice(ProgramSupport):
         """Returns what the device can do at most. Raises TunerError where nothing is timed."""
 
     @abstractmethod
-    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+    def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         """Returns the cycles that a model of the device counts; None where it has no model."""
 
 
@@ -164,9 +164,7 @@ class NvidiaGpu(Target):
         # with the buffers that comments of the script state
         return gpu_payload_mlir(problem, scratch_in(script, problem))
 
-    def load(
-        self, problem: Problem, trial: StoredTrial, program: KernelProgram | None
-    ) -> Callable[..., object]:
+    def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
         if program is None:
             raise UsageError(f"trial {trial.id}: no compiled program is stored")
         from tuner.targets.gpu.callables import load_program  # loads ml_dtypes
@@ -180,12 +178,12 @@ class NvidiaGpu(Target):
 
         return str(GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).code)
 
-    def assembly(self, code: str, program: KernelProgram | None) -> str:
+    def assembly(self, code: str, program: KernelCode | None) -> str:
         from tuner.targets.gpu.sass import sass  # loads MLIR
 
         return sass(program)
 
-    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+    def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         return self._device.predicted(problem, program)
 
 
@@ -265,7 +263,7 @@ class DriverDevice(GpuDevice):
         with TimingLock(_bus(), holder_text(problem), wait).held():
             return call_in_child("roofline", partial(measure_gpu_roofline, problem.dtype), BASELINE_TIMEOUT_S)
 
-    def predicted(self, problem: Problem, program: KernelProgram) -> "PredictedCycles | None":
+    def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
         return None  # the model counts accesses that the simulator records
 
     def open_device(self, chip: str, order: str, seed: int, **simulated: object) -> "AbstractDevice":
@@ -277,8 +275,8 @@ class DriverDevice(GpuDevice):
         ptxas = find_ptxas()
         if ptxas is None:
             return None  # the driver compiles PTX
-        empty = KernelProgram(chip, "", b"", (), ())
-        return lambda ptx, _names: ptxas.assemble(replace(empty, ptx=ptx)).cubin
+        empty = KernelCode(chip, "", b"", (), ())
+        return lambda ptx, _names: ptxas.assemble(replace(empty, text=ptx)).binary
 
 
 def _bus() -> str:

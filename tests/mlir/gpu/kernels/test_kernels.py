@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.mlir.kernels import parsed
+from tuner.core.compiled_code import KernelBuffer, KernelCode
 from tuner.core.gpu import CHIPS, chip_of
-from tuner.core.gpu_code import KernelBuffer, KernelProgram
 from tuner.mlir.gpu import lowering
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.simulator.target import evaluator as simulator
@@ -79,10 +79,10 @@ IDS = [case.name for case in CASES]
 
 
 @functools.cache
-def program_of(case: Case, chip: str = "sm_90") -> KernelProgram:
+def program_of(case: Case, chip: str = "sm_90") -> KernelCode:
     with parsed(case.text) as module:
         program = lowering.lower_to_program(module, chip_of(chip), case.buffers)
-    assert isinstance(program, KernelProgram)
+    assert isinstance(program, KernelCode)
     return program
 
 
@@ -95,7 +95,7 @@ def test_a_payload_assembles_and_can_be_launched(case: Case, chip: str) -> None:
         pytest.skip("no ptxas for this chip: extra cuda, or one on PATH")
     program = ptxas.assemble(program_of(case, chip))
     require_launchable(program)
-    assert program.cubin.startswith(b"\x7fELF")
+    assert program.binary.startswith(b"\x7fELF")
 
 
 def test_the_barrier_that_allows_buffers_to_share_bytes_is_needed() -> None:
@@ -104,8 +104,8 @@ def test_the_barrier_that_allows_buffers_to_share_bytes_is_needed() -> None:
     together = program_of(replace(case, source="    gpu.barrier\n".join((head, middle + tail, rest))))
     assert together.launches[0].dynamic_shared_bytes == 2 * case.shared_bytes  # buffers are apart
     program = program_of(case)
-    head, middle, tail, rest = program.ptx.split("bar.sync")
-    without = replace(program, ptx=f"{head}bar.sync{middle}// {tail}bar.sync{rest}")
+    head, middle, tail, rest = program.text.split("bar.sync")
+    without = replace(program, text=f"{head}bar.sync{middle}// {tail}bar.sync{rest}")
     a = case.draw()
     (simulation,) = simulator.simulate_program(without, {"a": a, "b": np.empty(case.b_shape, case.dtype)})
     assert any("shared" in race.kind.value for race in simulation.races)
@@ -117,11 +117,11 @@ def test_a_payload_lowers_with_its_shared_memory_dynamic(case: Case) -> None:
     (launch,) = program.launches
     assert launch.dynamic_shared_bytes == case.shared_bytes
     assert launch.arguments == tuple(buffer.name for buffer in case.buffers)
-    assert program.ptx.count(".shared .align") == program.ptx.count(".extern .shared .align")
-    assert program.ptx.count(".extern .shared") == (1 if case.shared_bytes else 0)
+    assert program.text.count(".shared .align") == program.text.count(".extern .shared .align")
+    assert program.text.count(".extern .shared") == (1 if case.shared_bytes else 0)
     if case.name == "private":  # every thread's own
-        assert ".local .align 4 .b8" in program.ptx
-        assert "st.local" in program.ptx
+        assert ".local .align 4 .b8" in program.text
+        assert "st.local" in program.text
 
 
 # Every payload computes what it should, without races, in the PTX simulator.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.targets.gpu.strategies.points import HOPPER, wgmma
+from tuner.core.compiled_code import KernelBuffer
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelBuffer
 from tuner.core.matmul import (
     Matmul,
 )
@@ -43,7 +43,7 @@ def test_a_in_registers_is_right_and_free_of_races(consumers: int) -> None:
         module = transform.parse(with_transposed_a(gpu_payload_mlir(problem, Scratch())), "payload")
         transform.apply_script(module, transform.parse(with_transposed_a(one.script()), "script"))
         program = lower_to_program(module, chip_of(HOPPER), BUFFERS, 1)
-    assert "ld.shared.v2.b32" in program.ptx
+    assert "ld.shared.v2.b32" in program.text
     rng = np.random.default_rng(0)
     a = rng.integers(-8, 9, (K, M)).astype(np.float32)
     b = rng.integers(-8, 9, (N, K)).astype(np.float32)

@@ -10,7 +10,7 @@ from benchmarks.gpu_points import CUDA_CORES, TENSOR_CORES, USUAL
 from benchmarks.gpu_points import HOPPER as HOPPER_CORES
 from tests.simulator.ptx.matmuls import Edit
 from tuner.core.candidate import Candidate
-from tuner.core.gpu_code import KernelProgram
+from tuner.core.compiled_code import KernelCode
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.simulator.launch import Simulation
@@ -69,12 +69,12 @@ def space_of(problem: Problem, strategy: str, chip: str = "sm_90") -> SearchSpac
 
 
 @functools.cache
-def compiled(one: GpuPoint) -> KernelProgram:
+def compiled(one: GpuPoint) -> KernelCode:
     """Returns the program of a point, which each process of the tests compiles once."""
     return one.program()
 
 
-def outcome(one: GpuPoint, program: KernelProgram, seed: int | None = None) -> tuple[bool, str]:
+def outcome(one: GpuPoint, program: KernelCode, seed: int | None = None) -> tuple[bool, str]:
     """Returns whether all of C is right without races, and otherwise the error."""
     try:
         verdict, worst, simulations = one.run(program, schedule_seed=seed)
@@ -84,7 +84,7 @@ def outcome(one: GpuPoint, program: KernelProgram, seed: int | None = None) -> t
     return verdict.max_error <= 1.0 and not hazards, "; ".join([worst, *hazards])
 
 
-def require_right(one: GpuPoint, program: KernelProgram | None = None, seed: Seed = None) -> Simulations:
+def require_right(one: GpuPoint, program: KernelCode | None = None, seed: Seed = None) -> Simulations:
     """Asserts that all of C is right without races, in a random order of threads with a seed."""
     verdict, worst, simulations = one.run(program or compiled(one), schedule_seed=seed)
     assert verdict.max_error <= 1.0, f"{by_name(one)}: {worst}"
@@ -95,13 +95,13 @@ def require_right(one: GpuPoint, program: KernelProgram | None = None, seed: See
 def is_noticed(one: GpuPoint, edit: Edit) -> bool:
     """Returns whether a broken kernel of a point is wrong or unsafe; its text must differ."""
     healthy = compiled(one)
-    ptx = edit(healthy.ptx)
-    assert ptx != healthy.ptx
-    is_right, _ = outcome(one, replace(healthy, ptx=ptx))
+    ptx = edit(healthy.text)
+    assert ptx != healthy.text
+    is_right, _ = outcome(one, replace(healthy, text=ptx))
     return not is_right
 
 
-def require_large_tile_kept(program: KernelProgram) -> None:
+def require_large_tile_kept(program: KernelCode) -> None:
     """Asserts that Hopper's large tile keeps its registers, neither spilled nor serialized."""
     ptxas = find_ptxas()
     if ptxas is not None:

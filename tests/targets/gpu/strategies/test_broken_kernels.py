@@ -202,7 +202,7 @@ def test_a_broken_kernel_is_noticed(one: GpuPoint, edit: Edit) -> None:
 
 
 def test_both_loops_over_tiles_are_broken_above() -> None:
-    ptx = compiled(TILES.one).ptx
+    ptx = compiled(TILES.one).text
     assert len(re.findall(NEXT, ptx)) == len(re.findall(ANY_LEFT, ptx)) == 2
 
 
@@ -237,7 +237,7 @@ def test_boxes_are_filled_without_bank_conflicts() -> None:
 )
 def test_exchanged_rows_are_right_in_any_order_and_stored_by_16_bytes(one: GpuPoint) -> None:
     assert points.is_feasible(one)
-    ptx = compiled(one).ptx
+    ptx = compiled(one).text
     assert ptx.count("st.global") == ptx.count("st.global.v4") > 0
     for seed in (None, 1, 2):
         require_right(one, seed=seed)

@@ -13,7 +13,7 @@ from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE, compiled, larg
 from tests.targets.gpu.strategies.test_points import OF_F64, OF_NT
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
-from tuner.core.gpu_code import KernelProgram
+from tuner.core.compiled_code import KernelCode
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.payload.reference import draw, draw_base, output_dtype
@@ -34,7 +34,7 @@ SEED_TILE |= {"split_m": 1, "split_n": 1}
 WGMMA_16 = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 
 
-def require_no_spills(program: KernelProgram) -> None:
+def require_no_spills(program: KernelCode) -> None:
     ptxas = find_ptxas()
     if ptxas is not None:
         (resources,) = ptxas.assemble(program).resources
@@ -71,7 +71,7 @@ def test_unpadded_rows_of_a_transposed_b_collide() -> None:
 
 @pytest.mark.parametrize("group", [1, 8])
 def test_the_main_loop_of_cuda_cores_is_multiply_adds_fed_by_wide_loads_and_cp_async(group: int) -> None:
-    ptx = GpuPoint(Matmul(4096, 4096, 4096), Candidate.of(SIMT, SIMT_LARGE | {"group": group})).program().ptx
+    ptx = GpuPoint(Matmul(4096, 4096, 4096), Candidate.of(SIMT, SIMT_LARGE | {"group": group})).program().text
     loop = ptx[ptx.rindex("\n$", 0, ptx.index("ld.shared")) : ptx.index("st.global")]
     assert loop.count("fma.rn.f32") == 8 * 8 * 16
     assert loop.count("ld.shared.v4") == (8 + 4 * 2) * 4  # of A along K, of B along N, for four of K
@@ -84,7 +84,7 @@ def test_the_main_loop_of_cuda_cores_is_multiply_adds_fed_by_wide_loads_and_cp_a
 def test_a_transposed_tile_of_a_is_copied_by_elements_and_read_by_rows() -> None:
     one = GpuPoint(Matmul(4096, 4096, 4096), Candidate.of(SIMT, SIMT_LARGE | OF_TRANSPOSED))
     assert points.is_feasible(one)
-    ptx = one.program().ptx
+    ptx = one.program().text
     loop = ptx[ptx.rindex("\n$", 0, ptx.index("ld.shared")) : ptx.index("st.global")]
     assert loop.count("ld.shared.v4") == (2 + 2) * 16  # of A along M, of B along N, for each step of K
     assert len(re.findall(r"cp\.async\.ca\.shared\.global[^;]*, 4", ptx)) == 8 * (2 + 1)  # of A
@@ -136,12 +136,12 @@ def test_mma_sync_is_fed_by_ldmatrix_and_cp_async(dtype: str, layout: str, instr
     chip = "sm_89" if dtype == "e4m3" else "sm_90"
     problem = Matmul(4096, 4096, 4096, dtype, layout)
     program = points.mma_sync(problem, chip, block_m=128, block_n=128, block_k=block_k, depth=3).program()
-    assert program.ptx.count(f"mma.sync.aligned.{instruction}") == 64
-    assert program.ptx.count("ldmatrix.sync.aligned.m8n8.x4") == 16
-    copies = re.findall(r"cp\.async\.cg\.shared\.global[^;]*, 16", program.ptx)
+    assert program.text.count(f"mma.sync.aligned.{instruction}") == 64
+    assert program.text.count("ldmatrix.sync.aligned.m8n8.x4") == 16
+    copies = re.findall(r"cp\.async\.cg\.shared\.global[^;]*, 16", program.text)
     assert len(copies) == 8 * (3 + 1)  # before the loop and in it
     assert program.launches[0].dynamic_shared_bytes == 65536
-    assert ".extern .shared" in program.ptx
+    assert ".extern .shared" in program.text
     require_no_spills(program)
 
 
@@ -159,7 +159,7 @@ def test_what_spills_is_right_comes_last_and_is_not_refused(ptxas: Ptxas) -> Non
 
 
 def test_sums_stay_in_registers_for_all_of_k() -> None:
-    ptx = points.mma_sync(Matmul(256, 256, 4096, "f16")).program().ptx
+    ptx = points.mma_sync(Matmul(256, 256, 4096, "f16")).program().text
     assert "st.global" not in ptx[ptx.index("ldmatrix") : ptx.rindex("mma.sync")]
 
 
@@ -174,20 +174,20 @@ def test_the_first_points_of_the_space_file_can_be_launched(ptxas: Ptxas) -> Non
 @pytest.mark.parametrize(("output", "stores", "shuffles"), [("f16", 16, 64), ("f32", 32, 64)])
 def test_a_warp_stores_all_of_64x64_by_16_bytes_per_lane(output: str, stores: int, shuffles: int) -> None:
     problem = Matmul(128, 128, 64, "f16", output="" if output == "f32" else output)
-    ptx = points.mma_sync(problem, block_m=128, block_n=128, exchange=1, prefetch=1).program().ptx
+    ptx = points.mma_sync(problem, block_m=128, block_n=128, exchange=1, prefetch=1).program().text
     assert (ptx.count("st.global.v4"), ptx.count("st.global")) == (stores, stores)
     assert ptx.count("shfl.sync.bfly") == shuffles
 
 
 def test_the_large_tile_of_hopper_is_four_wgmma_per_step_fed_by_one_thread() -> None:
     program = compiled(large_wgmma())
-    assert program.ptx.count(WGMMA_16) == 8  # first tile, loop
-    assert "trap" not in program.ptx
-    producer = program.ptx[program.ptx.index("setmaxnreg.dec.sync.aligned.u32") :]
-    assert re.search(r"setmaxnreg\.dec\S+\s+40;", program.ptx)
-    assert re.search(r"setmaxnreg\.inc\S+\s+232;", program.ptx)
+    assert program.text.count(WGMMA_16) == 8  # first tile, loop
+    assert "trap" not in program.text
+    producer = program.text[program.text.index("setmaxnreg.dec.sync.aligned.u32") :]
+    assert re.search(r"setmaxnreg\.dec\S+\s+40;", program.text)
+    assert re.search(r"setmaxnreg\.inc\S+\s+232;", program.text)
     assert producer.index("elect.sync") < producer.index("cp.async.bulk.tensor.2d")
-    assert program.ptx.count("cp.async.bulk.tensor.2d") == 5  # A, and B in four boxes of 64 columns
+    assert program.text.count("cp.async.bulk.tensor.2d") == 5  # A, and B in four boxes of 64 columns
     (launch,) = program.launches
     assert (launch.block, launch.dynamic_shared_bytes) == ((384, 1, 1), 4 * (49152 + 16))
     assert launch.arguments == ("a_map0", "b_map0", "c")
@@ -198,7 +198,7 @@ def test_the_large_tile_of_hopper_is_four_wgmma_per_step_fed_by_one_thread() -> 
 @pytest.mark.parametrize(("dtype", "options"), [("e4m3", "f32.e4m3.e4m3"), ("i8", "s32.s8.s8")])
 def test_bytes_take_as_many_steps_as_half_as_many_halves(dtype: str, options: str, ptxas: Ptxas) -> None:
     program = large_wgmma(Matmul(4096, 4096, 4096, dtype, "nt"), block_k=128).program()
-    assert program.ptx.count(f"wgmma.mma_async.sync.aligned.m64n256k32.{options}") == 8  # first tile, loop
+    assert program.text.count(f"wgmma.mma_async.sync.aligned.m64n256k32.{options}") == 8  # first tile, loop
     assert [each.layout.dtype for each in program.launches[0].tensor_maps] == [0, 0]  # bytes
     (resources,) = ptxas.assemble(program).resources
     assert (resources.spilled_bytes, resources.is_serialized) == (0, False)
@@ -212,9 +212,9 @@ def test_the_large_tile_copies_halves_of_what_blocks_share(
     cluster: str, size: str, boxes: list[tuple[int, int]], multicasts: int
 ) -> None:
     program = large_wgmma(cluster=cluster).program()
-    assert f".reqnctapercluster {size}" in program.ptx
-    assert program.ptx.count("cp.async.bulk.tensor.2d") == 5
-    assert program.ptx.count(".multicast::cluster") == multicasts
+    assert f".reqnctapercluster {size}" in program.text
+    assert program.text.count("cp.async.bulk.tensor.2d") == 5
+    assert program.text.count(".multicast::cluster") == multicasts
     (launch,) = program.launches
     assert [each.layout.box for each in launch.tensor_maps] == boxes
     points.require_large_tile_kept(program)
@@ -233,8 +233,8 @@ def test_the_large_tile_keeps_its_loop_with_several_tiles_per_block(cluster: str
     program = large_wgmma(tiles=4, cluster=cluster).program()
     (launch,) = program.launches
     assert (launch.grid, launch.tile_grid) == (grid, (16, 32))
-    assert program.ptx.count(WGMMA_16) == 8  # first tile, loop
-    assert "call" not in program.ptx
+    assert program.text.count(WGMMA_16) == 8  # first tile, loop
+    assert "call" not in program.text
     points.require_large_tile_kept(program)
 
 
@@ -244,7 +244,7 @@ def test_the_large_tile_keeps_its_loop_with_several_tiles_per_block(cluster: str
 )
 def test_the_large_tile_keeps_registers_whatever_stores_c(stores: str, instruction: str, count: int) -> None:
     program = large_wgmma(replace(large_wgmma().problem, output="f16"), stores=stores).program()
-    assert program.ptx.count(instruction) == count
+    assert program.text.count(instruction) == count
     assert ("c_map0" in program.launches[0].arguments) == (stores == "tma")
     points.require_large_tile_kept(program)
 
@@ -263,8 +263,8 @@ def test_products_of_tf32_nn_read_b_from_registers_and_do_not_wait_for_each_othe
     program = large_wgmma(Matmul(4096, 4096, 4096, "tf32"), block_k=32, **knobs).program()
     name = f"wgmma.mma_async.sync.aligned.m64n{knobs['block_m']}k8.f32.tf32.tf32 {{"
     copies = 4  # of a step: the first, two in the loop, the last
-    assert program.ptx.count(name) == copies * products
-    assert program.ptx.count("ld.shared.v2.b32") == copies * loads
+    assert program.text.count(name) == copies * products
+    assert program.text.count("ld.shared.v2.b32") == copies * loads
     (resources,) = ptxas.assemble(program).resources
     assert (resources.spilled_bytes, resources.is_serialized) == (0, False)
     assert resources.registers == 168
@@ -275,7 +275,7 @@ def test_a_step_of_tf32_nn_takes_at_most_45_instructions(ptxas: Ptxas) -> None:
     if nvdisasm is None:
         pytest.skip("needs nvdisasm")
     one = large_wgmma(Matmul(4096, 4096, 4096, "tf32"), block_k=32, block_m=256, block_n=128)
-    (kernel,) = read_kernels(listing_of(ptxas.assemble(one.program()).cubin, nvdisasm.path))
+    (kernel,) = read_kernels(listing_of(ptxas.assemble(one.program()).binary, nvdisasm.path))
     loop = kernel.code[slice(*present(main_loop(kernel)))]
     products = [each for each in loop if each.name.startswith("HGMMA.64x256x8.F32.TF32")]
     assert len(products) == 8  # two steps of 32 of K

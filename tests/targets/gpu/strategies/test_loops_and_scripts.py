@@ -12,9 +12,9 @@ from tests.simulator.ptx.matmuls import Edit
 from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies.points import SIMT, Seed, compiled, mma_sync, outcome, require_right, simt
 from tests.targets.gpu.strategies.test_points import OF_F64, Build, Knobs, case
+from tuner.core.compiled_code import KernelCode, buffers_of
 from tuner.core.errors import Stage
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram, buffers_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.mlir import transform
@@ -60,7 +60,7 @@ POINTS = (  # the first of each strategy in all orders, others in two
 def test_a_rotated_loop_is_right_under_all_schedules(build: Build, seed: Seed) -> None:
     one = build()
     if one.candidate.strategy == SIMT:
-        *others, behind = (part.count("ld.shared") for part in compiled(one).ptx.split("bar.sync"))
+        *others, behind = (part.count("ld.shared") for part in compiled(one).text.split("bar.sync"))
         assert 0 < behind < sum(others) / 2  # LLVM would move all of them to where the loop begins
     require_right(one, seed=seed)
 
@@ -136,7 +136,7 @@ def count_a_stage_too_few(rotated: Rotated) -> None:
         at_end.operands[1] = value("arith.constant", stages.type, value=attribute)
 
 
-def broken(one: GpuPoint, change: Change) -> KernelProgram:
+def broken(one: GpuPoint, change: Change) -> KernelCode:
     text = one.script()
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")

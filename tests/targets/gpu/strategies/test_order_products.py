@@ -53,7 +53,7 @@ def test_rows_are_the_same_products_in_another_order_and_give_equal_bits(knobs: 
     assert is_feasible(by_rows)
     require_right(by_rows)
     assert bits_of(by_rows) == bits_of(by_vectors)
-    before, after = (opcodes(compiled(one).ptx) for one in (by_vectors, by_rows))
+    before, after = (opcodes(compiled(one).text) for one in (by_vectors, by_rows))
     names = ("fma.rn.f32", "ld.shared.v4.b32", "cp.async.cg.shared.global", "st.global.v4.b32", "bar.sync")
     for name in names:
         assert after[name] == before[name] > 0
@@ -106,7 +106,7 @@ def test_registers_of_rows_are_in_different_banks(
     problem = Matmul(4096, 4096, 4096, layout=layout)
     program = ptxas.assemble(compiled(large(problem, **({"group": 8} | knobs | ROWS))))
     assert program.resources[0].spilled_bytes == 0
-    (kernel,) = read_kernels(listing_of(program.cubin, tool.path))
+    (kernel,) = read_kernels(listing_of(program.binary, tool.path))
     reads = register_reads(kernel)
     assert reads is not None
     assert reads.alone <= most_alone

@@ -196,7 +196,7 @@ def test_a_random_point_of_nn_is_right_on_wgmma_without_bank_conflicts(dtype: st
     problem = Matmul(m, n, k, dtype)
     allowed = feasible_set(problem, points.WGMMA, points.HOPPER)
     one = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))), points.HOPPER)
-    assert "wgmma" in compiled(one).ptx
+    assert "wgmma" in compiled(one).text
     for simulation in require_right(one, seed=seed):
         reads = [found for found in simulation.conflicts if found.instruction.startswith("ld.shared")]
         assert {found.ratio for found in reads} <= {1.0}
@@ -281,8 +281,8 @@ UNEVEN = Matmul(40, 72, 60, "f16", "nn", "bias_relu", "f16")  # rows of A: 120 b
 def test_hopper_does_uneven_rows_by_mma_sync(build: Build, seed: Seed) -> None:
     one = build()
     assert points.is_feasible(one)
-    assert "mma.sync" in compiled(one).ptx
-    assert "wgmma" not in compiled(one).ptx
+    assert "mma.sync" in compiled(one).text
+    assert "wgmma" not in compiled(one).text
     require_right(one, seed=seed)
 
 

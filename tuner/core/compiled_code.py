@@ -1,14 +1,15 @@
-"""Compiled GPU code as values: the kernels that compute a problem, and whole programs with host code."""
+"""Compiled code as values: the kernels that compute a problem, and whole programs with host code."""
 
 import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 from tuner.core.gpu import TensorMapLayout
 from tuner.core.problem import Problem
 
-Assemble = Callable[[str, tuple[str, ...]], bytes]  # PTX, names of its kernels -> cubin
+Assemble = Callable[[str, tuple[str, ...]], bytes]  # text of a module, names of its kernels -> binary
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class BufferMap:
 class Launch:
     """One kernel launch of a program: kernel, grid, block, shared memory, and arguments by name."""
 
-    kernel: str  # entry of the PTX
+    kernel: str  # entry of the code
     grid: tuple[int, int, int]  # blocks
     block: tuple[int, int, int]  # threads
     dynamic_shared_bytes: int
@@ -169,23 +170,37 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class KernelProgram:
-    """A compiled GPU program: PTX and cubin, kernel launches in order, buffers, and ptxas's reports."""
+class KernelCode:
+    """Compiled kernels: as text, as a binary, and what a device needs to launch them.
 
-    chip: str  # "sm_90"
-    ptx: str
-    cubin: bytes  # b"" where ptxas is not installed
-    launches: tuple[Launch, ...]
-    buffers: tuple[KernelBuffer, ...]
-    resources: tuple[Resources, ...] = ()  # one per kernel; () where ptxas is not installed
+    The target says which forms these are: LLVM dialect of a function that the host calls, or what an
+    assembler or a driver of a device takes. Text and binary are of the same kernels.
+    """
+
+    chip: str  # of a device, "sm_90"; "": the host calls a function
+    text: str
+    binary: bytes = b""  # b"": nothing assembled the text
+    launches: tuple[Launch, ...] = ()  # of a device, in order
+    buffers: tuple[KernelBuffer, ...] = ()
+    resources: tuple[Resources, ...] = ()  # one per kernel; () without a binary
+
+    @classmethod
+    def of_host(cls, text: str) -> Self:
+        """Returns the code of functions that the host calls."""
+        return cls("", text)
+
+    @property
+    def is_for_device(self) -> bool:
+        """Returns whether a device launches the kernels; such code is stored with its trial."""
+        return bool(self.chip)
 
 
-def code_sha256(program: KernelProgram) -> str:
-    """Returns the SHA-256 (hex) of what a program runs: cubin (without one: PTX), launches and buffers."""
+def code_sha256(program: KernelCode) -> str:
+    """Returns the SHA-256 (hex) of what a device runs: binary (without one: text), launches and buffers."""
     launches = repr((program.launches, program.buffers))
     maps = [launch.tensor_maps for launch in program.launches if launch.tensor_maps]
     options = launches + (repr(maps) if maps else "")  # programs without tensor maps hash as they always did
-    return hashlib.sha256((program.cubin or program.ptx.encode()) + options.encode()).hexdigest()
+    return hashlib.sha256((program.binary or program.text.encode()) + options.encode()).hexdigest()
 
 
 def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:
