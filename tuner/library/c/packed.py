@@ -6,9 +6,11 @@ quantized weights, and by a constant B (and bias):
     size_t  tuner_quantized_matmul_1x4096x4096_f32_i4_g128_f16_packed_bytes(void)
     void    tuner_quantized_matmul_1x4096x4096_f32_i4_g128_f16_pack(b, scales, packed)
     int     tuner_quantized_matmul_1x4096x4096_f32_i4_g128_f16(a, packed, c)
-    void    tuner_matmul_32x768x3072_f32_nn_constant_bias_relu_pack(b, bias, packed)
+    void    tuner_matmul_32x768x3072_f32_nn_constant_bias_residual_pack(b, bias, packed)
+    int     tuner_matmul_32x768x3072_f32_nn_constant_bias_residual(a, packed, addend, c)
 
-The packed weights are the arrays that ``_pack`` takes, each from a multiple of 64 bytes on.
+The packed weights are the arrays that ``_pack`` takes, each from a multiple of 64 bytes on. Arguments of an
+epilogue that are not rows come at each call.
 """
 
 import math
@@ -17,7 +19,6 @@ from functools import cached_property
 from math import prod
 
 from tuner.core.dtypes import number_type
-from tuner.core.epilogues import NONE
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.fusions import (
     FUSION_ENTRY,
@@ -29,7 +30,7 @@ from tuner.core.fusions import (
     threads_in,
 )
 from tuner.core.interfaces import Script
-from tuner.core.problem import MATMUL
+from tuner.core.problem import MATMUL, Argument
 from tuner.core.problem_classes import PackedProblem
 from tuner.core.quantization import WeightFormat
 from tuner.library.c.kernels import C_TYPES, CodeTarget, code_target
@@ -142,6 +143,35 @@ class PackedKernel:
         return C_TYPES[self.problem.result_dtype]
 
     @property
+    def step_type(self) -> str:
+        """Returns the C type in which the portable loop computes an epilogue, as kernels do: the sums' type.
+
+        Sums of integers are exact in double.
+        """
+        if self.problem.accumulator == "f32":
+            return "float"
+        return "double"
+
+    @cached_property
+    def others(self) -> tuple[Argument, ...]:
+        """Returns the arguments of the epilogue that come at each call."""
+        packed = {array.weight.name for array in self.arrays}
+        return tuple(argument for argument in self.problem.extra_arguments if argument.name not in packed)
+
+    @cached_property
+    def operands(self) -> tuple[tuple[str, str], ...]:
+        """Returns (name, C expression of the address) of each argument of the kernel between A and C."""
+        addresses = {}
+        for array in self.arrays:
+            addresses[array.weight.name] = f"packed + {array.offset}"
+        for number, argument in enumerate(self.others):
+            addresses[argument.name] = f"others[{number}]"
+        if self.problem.format is not None:
+            return tuple(addresses.items())
+        names = ("b", *(argument.name for argument in self.problem.extra_arguments))
+        return tuple((name, addresses[name]) for name in names)
+
+    @property
     def packed_bytes(self) -> int:
         return self.arrays[-1].offset + self.arrays[-1].bytes
 
@@ -149,9 +179,6 @@ class PackedKernel:
 def _packed_problem(entry: LibraryEntry) -> PackedProblem:
     assert isinstance(entry.problem, PackedProblem)
     return entry.problem
-
-
-PORTABLE_EPILOGUES = (NONE, "bias_relu")  # that templates/constant.c.j2 computes
 
 
 def packed_name(problem: PackedProblem, prefix: str) -> str:
@@ -182,8 +209,6 @@ def _rank(entry: LibraryEntry) -> tuple[object, ...]:
 
 def _compiled(compiler: CpuCompiler, entry: LibraryEntry, name: str, prefix: str) -> PackedKernel:
     failing = f"trial {entry.trial}: {entry.problem.key}"
-    if entry.problem.epilogue not in PORTABLE_EPILOGUES:
-        raise TunerError(f"{failing}: C code of constant weights has no portable loop for this epilogue")
     try:
         code = compiler.compile(entry.problem, Script.of(entry.script)).code.text
     except CandidateError as error:
@@ -204,20 +229,33 @@ def _arrays(problem: PackedProblem, packings: tuple[WeightPacking | None, ...]) 
     found: list[PackedArray] = []
     end = 0
     for weight, packing in zip(weights, packings, strict=False):
+        if weight is None:
+            continue
         used = packing if packing or is_quantized else WeightPacking(n)  # rows x n, as a kernel reads it
         if used is None or used.order != (TRANSPOSED if is_quantized else ()) or used.run:
             return ()
         found.append(PackedArray(weight, used, n, end))
         end += -(-found[-1].bytes // ALIGNMENT) * ALIGNMENT
-    return tuple(found) if len(found) == len(weights) else ()
+    expected = len(weights) - weights.count(None)
+    return tuple(found) if len(found) == expected else ()
 
 
-def _weights(problem: PackedProblem) -> tuple[PackedWeight, ...]:
-    """Returns what the function that packs takes, in the order of the kernel's arguments."""
+def _weights(problem: PackedProblem) -> tuple[PackedWeight | None, ...]:
+    """Returns what the function that packs takes, in the order of the kernel's arguments after A.
+
+    None: an argument that comes at each call.
+    """
     k = problem.sizes[2]
     if problem.format is None:
         b = PackedWeight("b", problem.dtype, k, is_transposed=problem.layout == "nt")
-        return (b, *(PackedWeight(each.name, each.dtype, 1) for each in problem.extra_arguments))
+        dtype = problem.result_dtype
+        rows: list[PackedWeight | None] = []
+        for argument in problem.after_product.arguments:
+            weight = None
+            if argument.axes == "n":
+                weight = PackedWeight(argument.name, dtype, 1)
+            rows.append(weight)
+        return (b, *rows)
     format_ = problem.format
     points = PackedWeight("zero_points", "i8", format_.groups(k), is_transposed=True)
     return (

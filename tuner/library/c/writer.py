@@ -7,6 +7,7 @@ import struct
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from textwrap import indent
 
 import jinja2
 
@@ -17,6 +18,7 @@ from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.fusions import NIBBLE_ROWS
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
+from tuner.core.problem import Problem
 from tuner.core.processors import AMX_BF16, AMX_INT8
 from tuner.core.serialization import printable, seconds_text
 from tuner.library.c.kernels import (
@@ -69,10 +71,11 @@ def _templates() -> jinja2.Environment:
     )
     environment.filters |= {
         "array_initializer": array_initializer,
-        "accumulated": lambda function: epilogue_lines(function, function.accumulator_type, WIDENED),
+        "accumulated": lambda function: epilogue_lines(function.kind, function.accumulator_type, WIDENED),
         "as_double": lambda text, dtype: AS_DOUBLE.get(dtype, "(double){}").format(text),
         "comment": comment,
-        "doubled": lambda function: epilogue_lines(function, "double", AS_DOUBLE, "(each * m + i)"),
+        "doubled": lambda problem, row: epilogue_lines(problem, "double", AS_DOUBLE, row),
+        "finished": finished_lines,
         "from_integer": lambda text, dtype: FROM_INTEGER.get(dtype, "{}").format(text),
         "kernel_initializer": kernel_initializer,
         "loop_parameters": lambda function: parameters(function, has_batch=False),
@@ -106,8 +109,10 @@ def pack_parameters(kernel: PackedKernel) -> str:
 
 
 def packed_parameters(kernel: PackedKernel) -> str:
-    """Returns the parameters of a product by packed weights: pointers to A, to these, and to C."""
-    return f"const {kernel.input_type} *a, const void *packed, {kernel.output_type} *c"
+    """Returns the parameters of a product by packed weights: pointers to A, to these, to others, and to C."""
+    result = kernel.output_type
+    others = "".join(f"const {result} *{argument.name}, " for argument in kernel.others)
+    return f"const {kernel.input_type} *a, const void *packed, {others}{result} *c"
 
 
 def array_initializer(array: PackedArray) -> str:
@@ -163,18 +168,35 @@ def times(entry: LibraryEntry) -> tuple[str, ...]:
     return (f"{seconds_text(entry.median_s)} ({entry.reliability.text})", ratio)
 
 
-def epilogue_lines(function: CFunction, c_type: str, as_type: dict[str, str], row: str = "i") -> str:
+def epilogue_lines(problem: Problem, c_type: str, as_type: dict[str, str], row: str = "i") -> str:
     """Returns the epilogue of an element of column j as declarations in C.
 
     ``as_type``: dtype -> expression in ``c_type``; ``row``: expression of the row in a whole array.
     """
     indices = {"n": "j", "mn": f"{row} * n + j", "": "0"}
-    widen = as_type.get(function.kind.result_dtype, "{}")
+    epilogue = problem.after_product
+    widen = as_type.get(problem.result_dtype, "{}")
     elements = {
         argument.name: widen.format(f"{argument.name}[{indices[argument.axes]}]")
-        for argument in function.epilogue.arguments
+        for argument in epilogue.arguments
     }
-    return "".join(f"        {line}\n" for line in function.epilogue.c_lines(c_type, elements))
+    return indent("\n".join([*epilogue.c_lines(c_type, elements), ""]), "        ")
+
+
+def finished_lines(kernel: PackedKernel) -> str:
+    """Returns the epilogue of element (i, j) of a constant B's product as declarations in C."""
+    problem = kernel.problem
+    n = problem.sizes[1]
+    indices = {"n": "j", "mn": f"(i * {n} + j)", "": "0"}
+    starts = dict(kernel.operands)
+    elements = {}
+    for argument in problem.after_product.arguments:
+        start = f"(const unsigned char *)({starts[argument.name]})"
+        element = f"{start} + {indices[argument.axes]} * {problem.output_bytes}"
+        number = f"number_of({element}, {problem.result_dtype.upper()})"
+        elements[argument.name] = f"({kernel.step_type}){number}"
+    lines = problem.after_product.c_lines(kernel.step_type, elements)
+    return indent("\n".join([*lines, ""]), "  ")
 
 
 def gpu_parameters(function: CFunction) -> str:
@@ -217,7 +239,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "alignments": _alignments(entries),
         "symbols": tuple(dict.fromkeys(symbols)),
         "operand_counts": tuple(sorted({len(function.names) for function in functions})),
-        "calls_functions": any(function.epilogue.calls_functions for function in functions),
+        "calls_functions": any(entry.problem.after_product.calls_functions for entry in entries),
         "smallest": tuple(
             min(
                 (each for each in kernels if each.function == function),

@@ -30,7 +30,7 @@ from tuner.targets.cpu.callables import load_callable
 from tuner.targets.cpu.packed_callables import PackedMatmul, PackingKernel
 
 
-class Product(Protocol):
+class ProductByConstant(Protocol):
     """A product by a constant B."""
 
     def __call__(self, a: Array, /, *, out: Array | None) -> Array:
@@ -56,7 +56,7 @@ class ConstantMatmul:
         self._backends = backends
         self._db = db
         self._threads = threads
-        self._by_rows: dict[int, Product] = {}
+        self._by_rows: dict[int, ProductByConstant] = {}
         self._lock = reentrant_lock()
 
     def __call__(self, a: Array, out: Array | None = None) -> Array:
@@ -87,7 +87,7 @@ class ConstantMatmul:
     def _with_numpy(self, a: Array, out: Array | None) -> Array:
         return numpy_product(a, self._b, out)
 
-    def _looked_up(self, rows: int) -> Product:
+    def _looked_up(self, rows: int) -> ProductByConstant:
         k, n = self._b.shape
         problem = PackedProblem(CONTRACTION, (rows, n, k), TUNED_DTYPES[self._b.dtype])
         try:
@@ -119,7 +119,7 @@ class ConstantMatmul:
         if worst_error(evaluate(problem.text, (a, self._b))[0], layer(a)) > 1:
             return False
 
-        def repeated(product: Product) -> Callable[[int], None]:
+        def repeated(product: ProductByConstant) -> Callable[[int], None]:
             def repeat(times: int) -> None:
                 for _ in range(times):
                     product(a, out=None)
