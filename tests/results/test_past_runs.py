@@ -228,7 +228,7 @@ def test_a_listing_of_all_trials_holds_some_hundred_in_memory(
 
     monkeypatch.setattr(rows, "trial_of", counted)
     most = 0
-    listed = []
+    listed: list[int] = []
     for found in each_past_trial(history, TrialQuery()):
         if len(listed) % 6 == 0:  # a collection takes a tenth of a second
             gc.collect()

@@ -74,7 +74,6 @@ class KnobAblation:
     """The ablation of one knob: how much slower the best trial is with the knob held, or not at its best."""
 
     knob: str
-    is_structural: bool  # its values are texts: they select other code, not other numbers
     best: Value  # of the best trial
     held: Value  # of the strategy's first measured trial
     gain: Gain | None  # slowdown with the knob held; None: too few trials have the held value
@@ -172,7 +171,6 @@ def _knob(name: str, own: list[_Timed], importance: float) -> KnobAblation:
     best = own[0].knobs[name]
     return KnobAblation(
         knob=name,
-        is_structural=isinstance(best, str),
         best=best,
         held=held,
         gain=_gain(own, [index for index, each in enumerate(own) if each.knobs[name] == held]),

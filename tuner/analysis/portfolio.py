@@ -171,7 +171,6 @@ class Regret:
     losses: tuple[ProblemLoss, ...]
     counts: tuple[int, ...]  # how often each problem occurs
     best_s: tuple[float | None, ...]  # least measured time of each problem
-    is_held_out: bool  # True: each problem was held out while its portfolio was chosen
 
     @property
     def known(self) -> tuple[float, ...]:
@@ -212,7 +211,7 @@ def geometric_mean(values: tuple[float, ...]) -> float | None:
 def regret_in_sample(matrix: TimeMatrix, portfolio: Portfolio) -> Regret:
     """Returns what each problem loses with the column that serves it, where that has a time."""
     pairs = enumerate(portfolio.serving)
-    return _regret(matrix, tuple(_loss(matrix, row, column) for row, column in pairs), is_held_out=False)
+    return _regret(matrix, tuple(_loss(matrix, row, column) for row, column in pairs))
 
 
 def regret_held_out(
@@ -231,7 +230,7 @@ def regret_held_out(
         possible = min(size, len(usable_columns(others, allowed)))
         chosen = choose_portfolio(others, possible, allowed, universal).columns if possible else ()
         losses.append(_loss(matrix, row, fastest(matrix, row, chosen)))
-    return _regret(matrix, tuple(losses), is_held_out=True)
+    return _regret(matrix, tuple(losses))
 
 
 def fastest(matrix: TimeMatrix, row: int, columns: tuple[int, ...]) -> int | None:
@@ -261,9 +260,9 @@ def _loss(matrix: TimeMatrix, row: int, column: int | None) -> ProblemLoss:
     return ProblemLoss(matrix.problems[row], column, best_s / time_s)
 
 
-def _regret(matrix: TimeMatrix, losses: tuple[ProblemLoss, ...], *, is_held_out: bool) -> Regret:
+def _regret(matrix: TimeMatrix, losses: tuple[ProblemLoss, ...]) -> Regret:
     best_s = tuple(None if np.isnan(each) else float(each) for each in matrix.best_s())
-    return Regret(losses, matrix.counts, best_s, is_held_out)
+    return Regret(losses, matrix.counts, best_s)
 
 
 # Chooses a configuration for any problem from times of tuned problems, and checks this by leave-one-out.

@@ -181,15 +181,15 @@ def unknown_strategy(what: str, found: str, names: Collection[str], also: str = 
     return UsageError(f"{what}: found {found!r}, allowed {listed}{comma}{also}", hint)
 
 
-def near_names(found: str, names: Collection[str], count: int = NEAREST) -> list[str]:
-    """Returns the ``count`` names that are most like ``found``: those that contain it first."""
+def near_names(found: str, names: Collection[str]) -> list[str]:
+    """Returns the NEAREST (3) names that are most like ``found``: those that contain it first."""
     import difflib
 
     def distance(name: str) -> tuple[bool, float]:
         contains = bool(found) and found.lower() in name
         return not contains, -difflib.SequenceMatcher(None, found.lower(), name).ratio()
 
-    return sorted(names, key=distance)[:count]
+    return sorted(names, key=distance)[:NEAREST]
 
 
 def nearest(found: str, names: Collection[str]) -> str:

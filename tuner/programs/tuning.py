@@ -404,7 +404,6 @@ CPU = "cpu"
 def tune_text(
     text: str,
     *,
-    entry: str | None = None,
     trials: int | None = None,
     budget_s: float | None = None,
     seed: int = 0,
@@ -418,7 +417,6 @@ def tune_text(
 
     Args:
         text: MLIR text of a function on tensors, with its constants.
-        entry: the function; None: ``main``, or the only public one.
         trials: candidates of all fusions together; None: as the budget allows, or 8 per fusion without one.
         budget_s: seconds of the tuning, with running and timing the program at its end.
         seed: of the order of trials and of random inputs.
@@ -446,9 +444,7 @@ def tune_text(
     request = ProgramRequest(
         text,
         TargetName(CPU),
-        entry,
-        ProgramOptions(seed=seed, threads=threads),
-        scripts=(),
+        options=ProgramOptions(seed=seed, threads=threads),
         is_compared=False,
     )
     with open_or_create(database) as store:

@@ -524,10 +524,10 @@ def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
     return PreparedKernel(module, layout, decode(layout, symbols))
 
 
-def program_accesses(program: KernelCode, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:
+def program_accesses(program: KernelCode) -> tuple[tuple[Access, ...], ...]:
     """Returns, for each launch of ``program``, a sample of its memory accesses.
 
-    Simulates about the first ``instructions`` instructions of block (0, 0, 0) and its cluster. A sample holds
+    Simulates about the first 4000 instructions of block (0, 0, 0) and its cluster. A sample holds
     up to 16 accesses of warps per PTX instruction: loads of global memory, and loads, stores and cp.async of
     shared memory. All buffers initially hold zeros. Raises as ``simulate`` does.
     """
@@ -539,7 +539,7 @@ def program_accesses(program: KernelCode, instructions: int = 4000) -> tuple[tup
         arguments = tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)
         kernel = prepare(module, kernel_of(module, launch.kernel))
         sizes = (launch.grid, launch.block, arguments, launch.dynamic_shared_bytes)
-        samples.append(kernel.accesses(*sizes, instructions))
+        samples.append(kernel.accesses(*sizes))
     return tuple(samples)
 
 

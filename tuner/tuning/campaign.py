@@ -285,7 +285,6 @@ def measure_cells(
     backends: Backends,
     store: "Store",
     interruption: events.Interruption,
-    observe: events.CampaignObserver = events.ignore_campaign,
 ) -> int:
     """Measures and stores cells of a finished campaign, re-times the best; returns how many cells.
 
@@ -307,15 +306,11 @@ def measure_cells(
         require_same_tools(run, machine, compiler)
         feasible = source.plan(run.settings, machine).feasible
         stored = store.proposals(run.id)
-
-        def report(event: events.Event, place: int = place, number: int = number) -> None:
-            observe(events.RunEvent(place, event, number, 0.0))
-
         asked = run.settings
         bind = source.bind(asked.strategies, asked.problem, asked.threads, machine)
-        require_same_code(run, stored, source, bind, report)
+        require_same_code(run, stored, source, bind, events.ignore)
         run = under_compiler(run, compiler, store)
-        steps = RunSteps(run, stored, source, store, interruption, report)
+        steps = RunSteps(run, stored, source, store, interruption, events.ignore)
         how = RunnerSettings(asked.threads, asked.workers, asked.seed, steps.lock_wait, run=run.uuid)
         runner = steps.replaying(source.runner(steps.order, how))
         try:

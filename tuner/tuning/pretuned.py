@@ -17,12 +17,12 @@ from tuner.core.errors import UsageError
 from tuner.core.machine import SHIPPED, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
-from tuner.core.processors import AMX_BF16, AMX_INT8, peak_set
+from tuner.core.processors import peak_set
+from tuner.runtime.cpu.roofline import TILE_DOTS
 from tuner.tuning.rule import DispatchRule, ProblemSpaces, parse_rule
 
 FOLDER = Path(__file__).parent.parent / "pretuned"
 SUFFIX = ".yaml"
-TILE_SETS = (AMX_BF16, AMX_INT8)
 THREADS = (1, 2)  # that files are for; more threads take the last one's
 
 
@@ -82,7 +82,7 @@ def shipped_rule(machine: Machine, dtype: str, threads: int) -> ShippedRule | No
 def _classes_like(machine: Machine, dtype: str) -> list[str]:
     """Returns the classes whose file may serve a machine, its own first, the other kind of AMX last."""
     own = class_of(machine)
-    needs_tiles = peak_set(dtype, machine) in TILE_SETS
+    needs_tiles = peak_set(dtype, machine) in TILE_DOTS
     alike = [each for each in CLASSES if each.isa == machine.isa and each.has_tiles >= needs_tiles]
     alike.sort(key=lambda each: (each.name != own, each.has_tiles != machine.has_amx_bf16))
     return [each.name for each in alike]

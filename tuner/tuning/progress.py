@@ -113,7 +113,7 @@ def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_
     return min(problems * (COMPILED_AGAIN_S + timed_s), MOST_RESERVED * budget_s)
 
 
-def long_calls_s(best_s: float | None, budget_s: float | None, top_trials: int = TOP_TRIALS) -> float:
+def long_calls_s(best_s: float | None, budget_s: float | None) -> float:
     """Returns seconds to keep besides ``reserved_s``, where the least samples of calls take long.
 
     ``best_s``: seconds per call of the fastest trial so far. At most LONG_CALLS of the budget.
@@ -121,7 +121,7 @@ def long_calls_s(best_s: float | None, budget_s: float | None, top_trials: int =
     if best_s is None or budget_s is None:
         return 0.0
     longer_s = max(0.0, best_s - SAMPLE_S)
-    samples = (top_trials + OTHERS_TIMED) * FINAL_EFFORT.min_samples
+    samples = (TOP_TRIALS + OTHERS_TIMED) * FINAL_EFFORT.min_samples
     return min(UNTIMED * samples * longer_s, LONG_CALLS * budget_s)
 
 

@@ -12,6 +12,7 @@ import math
 
 from tuner.mlir.bindings import ir
 from tuner.mlir.math.expressions import Term
+from tuner.mlir.math.float64 import at_most, at_the_edges, between
 
 LOG2_E = math.log2(math.e)
 LOG10_E = math.log10(math.e)
@@ -52,7 +53,7 @@ ATANH_F64 = tuple(1 / (2 * power + 1) for power in range(9))
 
 def exp(x: Term) -> Term:
     """Creates e**x of a float32, 2**n * e**r with a small r, scaled in two steps; error up to 1 ulp."""
-    exponent, fraction = _reduced(_between(x, -104, 89))  # outside of this range: 0 and infinity
+    exponent, fraction = _reduced(between(x, -104, 89))  # outside of this range: 0 and infinity
     half = exponent >> 1  # 2**exponent may not be a float32; only the product may be rounded
     scale = _power_of_two(half)
     return fraction.fma(scale, scale) * _power_of_two(exponent - half)
@@ -60,7 +61,7 @@ def exp(x: Term) -> Term:
 
 def expm1(x: Term) -> Term:
     """Creates e**x - 1 of a float32, 2**n * (e**r - 1) + (2**n - 1) with a small r; error up to 2 ulp."""
-    exponent, fraction = _reduced(_between(x, -18, 89))  # outside of this range: -1 and infinity
+    exponent, fraction = _reduced(between(x, -18, 89))  # outside of this range: -1 and infinity
     half = _power_of_two(exponent - 1)
     result = fraction.fma(half, half - 0.5) * 2.0
     return result.replaced(_is_tiny(x), x)
@@ -69,7 +70,7 @@ def expm1(x: Term) -> Term:
 def tanh(x: Term) -> Term:
     """Creates tanh of a float32 from expm1(2 * abs(x)), as in msun's s_tanhf.c; error up to 3 ulp."""
     size = x.math("absf")
-    power = expm1(_at_most(size, 10.0) * 2.0)  # above 10 the result is 1
+    power = expm1(at_most(size, 10.0) * 2.0)  # above 10 the result is 1
     return (power / (power + 2.0)).math("copysign", x)
 
 
@@ -77,7 +78,7 @@ def erf(x: Term) -> Term:
     """Creates erf of a float32, a polynomial near 0, else 1 - e**polynomial; error up to 2 ulp."""
     size = x.math("absf")
     near = (size * size).polynomial(ERF).fma(size, size)
-    clamped = _at_most(size, 4.0)  # above 4 the result is 1
+    clamped = at_most(size, 4.0)  # above 4 the result is 1
     logarithm = clamped.polynomial(ERFC).fma(clamped, clamped)
     far = size.constant(1.0) - exp(logarithm * -1.0)
     return far.replaced(size < ERF_THRESHOLD, near).math("copysign", x)
@@ -87,20 +88,20 @@ def log(x: Term) -> Term:
     """Creates ln x of a float32, n * ln 2 + ln(1 + f), where x = 2**n * (1 + f); error up to 1 ulp."""
     exponent, fraction = _mantissa(x)
     result = exponent.fma(LN2_HIGH, exponent.fma(LN2_LOW, _log1p(fraction)))
-    return _at_the_edges(x, result)
+    return at_the_edges(x, result)
 
 
 def log2(x: Term) -> Term:
     """Creates log2 of a float32, n + ln(1 + f) / ln 2, where x = 2**n * (1 + f); error up to 2 ulp."""
     exponent, fraction = _mantissa(x)
-    return _at_the_edges(x, _log1p(fraction).fma(LOG2_E, exponent))
+    return at_the_edges(x, _log1p(fraction).fma(LOG2_E, exponent))
 
 
 def log10(x: Term) -> Term:
     """Creates log10 of a float32, (n * ln 2 + ln(1 + f)) / ln 10; error up to 2 ulp."""
     exponent, fraction = _mantissa(x)
     result = exponent.fma(LOG10_2_HIGH, exponent.fma(LOG10_2_LOW, _log1p(fraction) * LOG10_E))
-    return _at_the_edges(x, result)
+    return at_the_edges(x, result)
 
 
 def log1p(x: Term) -> Term:
@@ -112,7 +113,7 @@ def log1p(x: Term) -> Term:
     fraction = fraction.replaced(is_near, x)
     lost = lost.replaced(is_near, 0.0)
     result = exponent.fma(LN2_HIGH, exponent.fma(LN2_LOW, lost) + _log1p(fraction))
-    return _at_the_edges(whole, result).replaced(_is_tiny(x), x)
+    return at_the_edges(whole, result).replaced(_is_tiny(x), x)
 
 
 def rsqrt(x: Term) -> Term:
@@ -166,21 +167,6 @@ def _log1p(fraction: Term) -> Term:
     return (fraction * fraction).fma(rest, fraction)
 
 
-def _at_the_edges(x: Term, logarithm: Term) -> Term:
-    """Returns the logarithm, replaced by -inf, NaN or inf where x is not a positive finite number."""
-    result = x.replaced(x < math.inf, logarithm)
-    return result.replaced(x < 0.0, math.nan).replaced(x.equals(0.0), -math.inf)
-
-
-def _between(x: Term, least: float, most: float) -> Term:
-    """Returns x clamped to the range; NaN stays NaN."""
-    return _at_most(x, most).replaced(x < least, least)
-
-
-def _at_most(x: Term, most: float) -> Term:
-    return x.replaced(x > most, most)
-
-
 def _is_tiny(x: Term) -> Term:
     return x.math("absf") < TINY
 
@@ -193,12 +179,12 @@ def _log2_f64(x: Term) -> Term:
     mantissa = (bits - (exponent << 52)).converted("bitcast", wide)
     ratio = (mantissa - 1.0) / (mantissa + 1.0)
     series = ratio * (ratio * ratio).polynomial(ATANH_F64)
-    return _at_the_edges(x, series.fma(2 * LOG2_E, exponent.converted("sitofp", wide)))
+    return at_the_edges(x, series.fma(2 * LOG2_E, exponent.converted("sitofp", wide)))
 
 
 def _exp2_f64(x: Term) -> Term:
     """Returns 2**x of a float64, by the Taylor polynomial of e**r; exact enough for a float32 result."""
-    clamped = _between(x, -200, 200)
+    clamped = between(x, -200, 200)
     rounded = clamped + ROUNDER_F64
     count = rounded.bits() - rounded.constant(ROUNDER_F64).bits()
     scale = ((count + 1023) << 52).converted("bitcast", ir.F64Type.get())

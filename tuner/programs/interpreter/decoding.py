@@ -137,11 +137,10 @@ DONE = np.iinfo(np.int64).max  # block number of a lane that has left the region
 class LoopLimit:
     """A limit on the iterations and processor seconds of one execution of a loop: no end is an error."""
 
-    def __init__(self, where: str, clock: Callable[[], float] = time.thread_time) -> None:
-        """``where`` names the loop in the error; ``clock`` returns seconds of the processor."""
+    def __init__(self, where: str) -> None:
+        """``where`` names the loop in the error."""
         self._where = where
-        self._clock = clock
-        self._start_s = clock()
+        self._start_s = time.thread_time()
         self._count = 0
 
     def count(self) -> None:
@@ -151,7 +150,7 @@ class LoopLimit:
             return
         if self._count >= ITERATIONS_LIMIT:
             exceeded = f"{ITERATIONS_LIMIT} iterations"
-        elif self._clock() - self._start_s >= SECONDS_LIMIT:
+        elif time.thread_time() - self._start_s >= SECONDS_LIMIT:
             exceeded = f"{SECONDS_LIMIT:g} s"
         else:
             return

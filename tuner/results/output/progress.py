@@ -370,15 +370,14 @@ def compile_progress(count: int) -> Iterator[Callable[[str], None]]:
 class PlainCompileProgress:
     """Prints one line on fusions that are compiled, once PLAIN_EVERY_S (5) seconds have passed."""
 
-    def __init__(self, count: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, count: int) -> None:
         self._count = count
         self._done = 0
-        self._clock = clock
-        self._due_s = clock() + PLAIN_EVERY_S
+        self._due_s = time.monotonic() + PLAIN_EVERY_S
 
     def __call__(self, ops: str) -> None:
         self._done += not ops
-        if ops and self._clock() >= self._due_s:
+        if ops and time.monotonic() >= self._due_s:
             self._due_s = math.inf
             _print(f"compiling: {self._done} of {count_text(self._count, 'fusion')} done, now {ops}")
 
