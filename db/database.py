@@ -276,9 +276,10 @@ def _identity_of(path: Path) -> tuple[int, int] | None:
 
 MIGRATIONS = files("tuner.db") / "migrations"
 # of migrations/versions, oldest first: listed here, since alembic is imported only to upgrade
-REVISIONS = ("0026", "0027", "0028", "0029")
-BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 26))  # no migration leads from them any more
-LAST_TO_UPGRADE = "3304e7c"  # commit of the tuner that upgrades them
+REVISIONS = ("0029",)
+BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 29))  # no migration leads from them any more
+# revision -> the last commit of the tuner that upgrades older databases to it
+LAST_TO_UPGRADE = {"0026": "3304e7c", "0029": "431cb88"}
 VERSION_TABLE = "alembic_version"
 VERSION = sa.Table(  # as alembic makes it
     VERSION_TABLE,
@@ -336,9 +337,10 @@ def _revision_to_upgrade(connection: Connection, shown: str) -> str | None:
     if revision is None and tables - {VERSION_TABLE}:
         raise UsageError(f"database {shown}: has tables of another program", "choose another file with --db")
     if revision in BEFORE_RELEASE:
+        commits = (commit for newer, commit in LAST_TO_UPGRADE.items() if revision < newer)
         raise UsageError(
             f"database {shown}: found revision {revision}, allowed {REVISIONS[0]} or newer: "
-            f"to upgrade it, open it once with the tuner of commit {LAST_TO_UPGRADE}"
+            f"to upgrade it, open it once with the tuner of commit {', then of '.join(commits)}"
         )
     if revision is not None and revision not in REVISIONS:
         raise UsageError(

@@ -211,7 +211,7 @@ class RunRow(Base):
     roofline: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of Roofline
     round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # the round whose times count
     unreliable: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # of that round
-    campaign_id: Mapped[int | None] = mapped_column(index=True)  # no foreign key: see migration 0029
+    campaign_id: Mapped[int | None] = mapped_column(index=True)  # no foreign key: migration 0029
     member_number: Mapped[int | None]  # of CampaignPlace, as the next two
     member_name: Mapped[str | None]
     member_count: Mapped[int | None]

@@ -1,10 +1,9 @@
-"""A database of 0026, the migrations of developers, which are one now: it opens, and goes on.
+"""A database that migrations of developers brought to the first revision: it opens, and goes on.
 
 Filled by the tuner of that day: 3 trials on a processor, 3 in the simulator, and of a replay 3 of 6.
 """
 
 import gzip
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import cast
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from tests.cli.conftest import Tuner
 from tests.db.test_database import connected, make_empty
@@ -20,13 +18,9 @@ from tests.db.values import sha256
 from tests.fleet.recorded_runs import RECORDING
 from tests.results.regression.test_gate import changed
 from tests.tuning import fakes
-from tuner.core.fusions import FusionFacts
-from tuner.core.matmul import Matmul
-from tuner.core.problem_classes import FusedProblem
 from tuner.core.runs import Counts, TrialQuery
 from tuner.db.database import REVISIONS
-from tuner.db.models import CampaignRow, MachineRow, ProblemRow
-from tuner.db.rows import problem_of
+from tuner.db.models import MachineRow, ProblemRow
 from tuner.db.store import Store
 
 STORED = Path(__file__).parent / "stored"
@@ -37,7 +31,7 @@ CPU, SIMULATOR, REPLAY = 1, 2, 3  # runs
 def stored(url: str) -> str:
     make_empty(url)
     kind = "postgres" if "://" in url else "sqlite"
-    text = gzip.decompress((STORED / f"revision_0026.{kind}.sql.gz").read_bytes()).decode()
+    text = gzip.decompress((STORED / f"revision_{REVISIONS[0]}.{kind}.sql.gz").read_bytes()).decode()
     statements = text.replace("RECORDING", str(RECORDING))
     if kind == "sqlite":
         with closing(sqlite3.connect(url)) as connection:
@@ -74,61 +68,6 @@ def test_it_opens_with_all_its_trials_and_a_new_run_shares_its_rows(stored: str)
     with connected(stored) as connection:
         counts = (sa.select(sa.func.count()).select_from(table) for table in (ProblemRow, MachineRow))
         assert [connection.scalar(count) for count in counts] == [3, 3]
-
-
-FUSION = (
-    "func.func @group(%a: memref<4x8xbf16>, %b: tensor<4x?x8xf32, strided<[8, 1]>>) attributes "
-    "{tuner.bytes = 128 : i64, tuner.contractions = 2 : i64, tuner.loops = array<i64: 4, 16, 8>} {"
-)
-PACKED = "4x8x64 bf16*constant->bf16 nt none"
-OTHERS = (  # key, shape, text
-    ("contraction 3x4x8x2 f32 nn none", FUSION),
-    (f"contraction {PACKED}", 'tuner.constant = "b"'),
-    ("quantized_matmul 1x8x64 f32*i4-g32-f16 nt none", 'tuner.quantization = "i4-g32-f16"'),
-)
-
-
-def test_facts_of_fusions_and_formats_of_packed_weights_are_read_from_stored_texts(stored: str) -> None:
-    names = "key, operation, shape, dtype, layout, epilogue, output, group_text"
-    with connected(stored) as connection:
-        for key, text in OTHERS:
-            operation, shape, types, layout, epilogue = key.split()
-            dtype, output = types.partition("*")[0], types.partition("->")[2]
-            values = (key, operation, shape, dtype, layout, epilogue, output, text)
-            marks = ", ".join(f":v{number}" for number in range(len(values)))
-            insert = sa.text(f"INSERT INTO problem ({names}) VALUES ({marks})")
-            connection.execute(insert, {f"v{number}": value for number, value in enumerate(values)})
-    Store.open(stored).close()
-    with connected(stored) as connection, Session(connection) as session:
-        rows = session.scalars(sa.select(ProblemRow).order_by(ProblemRow.id)).all()[-3:]
-        fused, constant, quantized = map(problem_of, rows)
-        keys = [row.key for row in rows]
-    renamed = FUSION.replace("@group(", "@fusion(")
-    facts = FusionFacts((4, 16, 8), 2, bytes=128, elements=("bf16", "f32"))
-    assert fused == FusedProblem("contraction", (4, 8, 2), "f32", batch=3, text=renamed, facts=facts)
-    assert constant == Matmul(4, 8, 64, "bf16", "nt", output="bf16", weights="constant")
-    assert quantized == Matmul(1, 8, 64, weights="i4", group_size=32)
-    assert [constant.key, quantized.key] == keys[1:]
-
-
-def test_results_of_programs_name_their_fusions(stored: str) -> None:
-    values = {
-        "uuid": "one",
-        "created": "2026-11-27 00:00:00",
-        "source": "",
-        "status": "done",
-        "program_result": json.dumps({"call_s": 1.0, "groups": [{"group": {"kind": "rows"}, "time_s": 2.0}]}),
-    }
-    numbers = "seed, seconds, search_s, columns"
-    with connected(stored) as connection:
-        marks = ", ".join(f":{name}" for name in values)
-        names = ", ".join(values)
-        insert = f"INSERT INTO run_group ({names}, {numbers}) VALUES ({marks}, 0, 0, 0, '[]')"
-        connection.execute(sa.text(insert), values)
-    Store.open(stored).close()
-    with connected(stored) as connection:
-        (result,) = connection.scalars(sa.select(CampaignRow.program_result)).all()
-    assert result == {"call_s": 1.0, "fusions": [{"fusion": {"kind": "rows"}, "time_s": 2.0}]}
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0026"
+revision = "0029"
 down_revision = None
 
 ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up INTEGER keys only
@@ -63,7 +63,9 @@ sa.Table(
     required("output", TEXT, server_default=EMPTY),
     required("align", TEXT, server_default="16"),
     required("cache", TEXT, server_default="warm"),
-    required("group_text", TEXT, server_default=""),
+    required("fusion", TEXT, server_default=EMPTY),
+    required("weights", TEXT, server_default=EMPTY),
+    sa.Column("facts", JSON),
 )
 sa.Table(
     "machine",
@@ -91,9 +93,11 @@ sa.Table(
     key(),
     required("content_sha256", TEXT, unique=True),
     required("fingerprint", TEXT, index=True),
+    required("tools", TEXT, index=True, server_default=EMPTY),
     required("mlir", TEXT),
     required("packages", JSON),
     required("pipeline_sha256", TEXT),
+    required("verifier", TEXT, server_default=EMPTY),
 )
 sa.Table("script", TABLES, key("sha256", TEXT), required("text", TEXT))
 sa.Table(
@@ -101,8 +105,8 @@ sa.Table(
     TABLES,
     key("sha256", TEXT),
     required("chip", TEXT),
-    required("ptx", BYTES),
-    required("cubin", BYTES),
+    required("text", BYTES),
+    required("binary", BYTES),
     required("launches", JSON),
     required("buffers", JSON),
 )
@@ -162,17 +166,15 @@ sa.Table(
     required("round", INTEGER, server_default=ZERO),
     required("unreliable", TEXT, server_default=EMPTY),
     required("baseline_library", TEXT, server_default=EMPTY),
-    sa.Column(
-        "group_id", INTEGER
-    ),  # no foreign key: SQLite could neither add nor drop it without a copy of the table
-    sa.Column("group_place", INTEGER),
-    sa.Column("group_name", TEXT),
-    sa.Column("group_count", INTEGER),
+    # no foreign key: SQLite could neither add nor drop it without a copy of the table
+    sa.Column("campaign_id", INTEGER, index=True),
+    sa.Column("member_number", INTEGER),
+    sa.Column("member_name", TEXT),
+    sa.Column("member_count", INTEGER),
     sa.Column("process", JSON),
-    sa.Index("ix_run_group_id", "group_id"),
 )
 sa.Table(
-    "run_group",
+    "campaign",
     TABLES,
     key(),
     required("uuid", TEXT, unique=True),
@@ -214,7 +216,7 @@ sa.Table(
     sa.Column("ranked_s", REAL),
     sa.Column("stale", TEXT),
     sa.Column("compile_s", JSON),
-    sa.Column("group_number", INTEGER),
+    sa.Column("campaign_number", INTEGER),
     sa.Column("unprojected", JSON),
     sa.UniqueConstraint("run_id", "number"),
     sa.Index(None, "run_id", "ranked_s"),
