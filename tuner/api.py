@@ -48,6 +48,12 @@ from tuner.tuning.untuned import shipped_kernel
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
+# Fields of RunRequest that are parameters of ``tune`` and ``tune_many`` as well
+SAME_NAMED = (
+    *("target", "chip", "threads", "reopen", "space", "sampler", "seed", "trials", "workers", "fresh"),
+    "baseline",
+)
+
 
 @typed_arguments
 def tune(
@@ -331,13 +337,6 @@ def _campaign_session(
     return tuned
 
 
-# Fields of RunRequest that are parameters of ``tune`` and ``tune_many`` as well
-SAME_NAMED = (
-    *("target", "chip", "threads", "reopen", "space", "sampler", "seed", "trials", "workers", "fresh"),
-    "baseline",
-)
-
-
 def _request_fields(arguments: dict[str, Any]) -> dict[str, Any]:
     """Returns the fields of RunRequest for the arguments of ``tune`` or ``tune_many``, by their names."""
     return {
@@ -349,11 +348,15 @@ def _request_fields(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seconds(budget: float | str | None) -> float | None:
-    return parse_seconds(budget) if isinstance(budget, str) else budget
+    if isinstance(budget, str):
+        return parse_seconds(budget)
+    return budget
 
 
 def _several(options: Any) -> Any:
-    return (options,) if isinstance(options, Path | str) else options
+    if isinstance(options, Path | str):
+        return (options,)
+    return options
 
 
 def _session(
@@ -367,7 +370,7 @@ def _session(
 
     def watch(event: Event) -> None:
         if isinstance(event, RunStarted) and event.notes:
-            is_own = any(each.path is not None for each in event.settings.strategies)
+            is_own = any(strategy.path is not None for strategy in event.settings.strategies)
             # the shipped search space and scripts need not suit every size
             if is_own or event.settings.space_yaml != load_space_file(default_space_file()).text:
                 notes.extend(event.notes)

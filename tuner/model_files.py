@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 BASELINES_TIMEOUT_S = 900.0  # compiling a large model by inductor three times takes minutes
+EXPORT_TIMEOUT_S = 600.0
+NO_TORCH = "pip install 'torch>=2.6'"
 
 
 def baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
@@ -51,10 +53,6 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     found = compared_with_eager(module, example, program) if EAGER in request.baselines else None
     timed = timed_baselines(program, example, request.baselines, threads)
     return (*timed, *(() if found is None else found.baselines))
-
-
-EXPORT_TIMEOUT_S = 600.0
-NO_TORCH = "pip install 'torch>=2.6'"
 
 
 def text(name: str) -> str:
@@ -98,7 +96,9 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
     from tuner.mlir.torch_dialect import first_line  # not at start-up
 
     try:
-        return (torch.export.load(path), ()) if match is None else _called(path, match[2])
+        if match is None:
+            return (torch.export.load(path), ())
+        return _called(path, match[2])
     except UsageError:
         raise
     except Exception as error:  # of the user's code, or of a file that is not an exported program

@@ -14,6 +14,21 @@ from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage
 from tuner.space.expressions import parse
 
+Truth = npt.NDArray[np.bool_]  # one per point
+Column = npt.NDArray[np.int64] | npt.NDArray[np.str_]
+THRESHOLDS = 24  # of one term; more are thinned out evenly
+SIZES = ("m", "n", "k")
+# Failed trials -> constraints that exclude them: the smallest conjunctions that no success satisfies.
+# A conjunction is accepted where chance does not explain it. A rule matches ``f`` of ``F`` failures (of one
+# kind, not explained so far) and none of ``S`` successes with probability C(F, f) / C(F + S, f) if failing
+# has nothing to do with the knobs; this p-value (Fisher's exact test) times the number of rules tried
+# (Bonferroni correction) must not exceed CHANCE_LIMIT.
+MIN_SUPPORT = 5  # failed points that a suggestion explains at least, by default
+CHANCE_LIMIT = 0.01  # over all rules tried: one search for suggestions in a hundred may find a false one
+MOST_CONDITIONS = 3  # in a conjunction
+KEPT = 500  # rules, and conditions to join them with: those that separate failures from successes best
+ENOUGH = 0.9  # share of the best rule's failures: a simpler rule that explains as many is preferred
+
 
 def log_chance_of_one_kind(drawn: int, kind: int, every: int) -> float:
     """Returns log(C(kind, drawn) / C(every, drawn)), of the chance that all drawn are of one kind."""
@@ -27,13 +42,6 @@ def log_chance_of_one_kind(drawn: int, kind: int, every: int) -> float:
 
 def _log_factorial(number: int) -> float:
     return lgamma(number + 1)
-
-
-Truth = npt.NDArray[np.bool_]  # one per point
-Column = npt.NDArray[np.int64] | npt.NDArray[np.str_]
-
-THRESHOLDS = 24  # of one term; more are thinned out evenly
-SIZES = ("m", "n", "k")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +67,10 @@ class PointColumns:
     """Numpy columns of search-space points, by name; names with one value at every point are left out."""
 
     def __init__(self, points: tuple[dict[str, Value], ...], knobs: tuple[str, ...]) -> None:
-        columns = {name: np.array([point[name] for point in points]) for name in points[0]} if points else {}
+        if points:
+            columns = {name: np.array([point[name] for point in points]) for name in points[0]}
+        else:
+            columns = {}
         self.columns: dict[str, Column] = {
             name: column for name, column in columns.items() if len(np.unique(column)) > 1
         }
@@ -97,7 +108,7 @@ def _terms(columns: PointColumns) -> Iterator[_Term]:
         yield _Term(name, columns.number(name), 1, name in columns.knobs)
     for count in (2, 3):
         for names in itertools.combinations(columns.number_knobs, count):
-            product = np.prod([columns.number(name) for name in names], axis=0)
+            product = np.prod(list(map(columns.number, names)), axis=0)
             yield _Term(" * ".join(names), product, count, is_of_knobs=True)
 
 
@@ -126,19 +137,6 @@ def _divisions(columns: PointColumns) -> Iterator[Condition]:
             # a constraint that divides by zero does not hold
             fails = (columns.number(whole) % divisor != 0) | (part.values == 0)
             yield Condition(f"{whole} % {text} == 0", fails, part.names + 1, part.names == 1, is_alone=True)
-
-
-# Failed trials -> constraints that exclude them: the smallest conjunctions that no success satisfies.
-# A conjunction is accepted where chance does not explain it. A rule matches ``f`` of ``F`` failures (of one
-# kind, not explained so far) and none of ``S`` successes with probability C(F, f) / C(F + S, f) if failing
-# has nothing to do with the knobs; this p-value (Fisher's exact test) times the number of rules tried
-# (Bonferroni correction) must not exceed CHANCE_LIMIT.
-
-MIN_SUPPORT = 5  # failed points that a suggestion explains at least, by default
-CHANCE_LIMIT = 0.01  # over all rules tried: one search for suggestions in a hundred may find a false one
-MOST_CONDITIONS = 3  # in a conjunction
-KEPT = 500  # rules, and conditions to join them with: those that separate failures from successes best
-ENOUGH = 0.9  # share of the best rule's failures: a simpler rule that explains as many is preferred
 
 
 @dataclass(frozen=True)
@@ -170,11 +168,11 @@ class _Rule:
 
     @property
     def cost(self) -> int:
-        return sum(each.cost for each in self.conditions)
+        return sum(condition.cost for condition in self.conditions)
 
     @property
     def constraint(self) -> str:
-        return " or ".join(sorted((each.allowed for each in self.conditions), key=len))
+        return " or ".join(sorted((condition.allowed for condition in self.conditions), key=len))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,14 +192,14 @@ def mine(
     """
     points = _common(observations)
     columns = PointColumns(points, knobs)
-    worked = np.array([each.failure is None for each in observations], bool)
+    worked = np.array([observation.failure is None for observation in observations], bool)
     kinds = _kinds(observations, min_support)
     suggestions = [
         _suggestion(each, observations, points, stage, failed)
         for stage, failed in kinds
         for each in _mined(columns, failed, worked, min_support, log(len(kinds) * MOST_CONDITIONS))
     ]
-    unique = {each.constraint: each for each in reversed(suggestions)}.values()
+    unique = {suggestion.constraint: suggestion for suggestion in reversed(suggestions)}.values()
     return tuple(sorted(unique, key=lambda each: (-each.trials, each.constraint)))
 
 
@@ -251,7 +249,7 @@ def _longer(
 ) -> list[_Rule]:
     """Returns rules with one more condition that removes successes: the best without any, and with some."""
     rules = _sharpest([rule for rule in rules if rule.conditions[-1].is_partner], left, worked)
-    others = _sharpest([_Rule((each,), each.truth) for each in partners], left, worked)
+    others = _sharpest([_Rule((partner,), partner.truth) for partner in partners], left, worked)
     if not rules or not others:
         return []
     truths, more = (np.array([rule.truth for rule in some], np.float32) for some in (rules, others))
@@ -294,14 +292,18 @@ def _best(pure: list[_Rule], left: Truth, worked: Truth, min_support: int, log_t
     )
     failed = _count(left)
     chance = exp(min(0.0, log_tried + log_chance_of_one_kind(explained, failed, failed + _count(worked))))
-    return _Mined(chosen, chance) if chance <= CHANCE_LIMIT else None
+    if chance <= CHANCE_LIMIT:
+        return _Mined(chosen, chance)
+    return None
 
 
 def _kinds(observations: tuple[Observation, ...], min_support: int) -> list[tuple[Stage, Truth]]:
-    failures = [each.failure for each in observations]
+    failures = [observation.failure for observation in observations]
     kinds = [  # messages that differ in numbers alone are of one kind; rare kinds are joined by stage below
-        None if each is None else (each.stage, re.sub(r"0x[0-9a-fA-F]+|\d+(\.\d+)?", "#", each.reason))
-        for each in failures
+        None
+        if failure is None
+        else (failure.stage, re.sub(r"0x[0-9a-fA-F]+|\d+(\.\d+)?", "#", failure.reason))
+        for failure in failures
     ]
     counted = Counter(kind for kind in kinds if kind is not None)
     merged = [kind if kind is None or counted[kind] >= min_support else (kind[0], "") for kind in kinds]
@@ -346,8 +348,8 @@ def _holds(text: str, points: tuple[dict[str, Value], ...]) -> Truth:
 
 
 def _common(observations: tuple[Observation, ...]) -> tuple[dict[str, Value], ...]:
-    points = [dict(each.values) for each in observations]
-    names = set.intersection(*(set(point) for point in points)) if points else set()
+    points = [dict(observation.values) for observation in observations]
+    names = set.intersection(*map(set, points)) if points else set()
     return tuple({name: point[name] for name in point if name in names} for point in points)
 
 

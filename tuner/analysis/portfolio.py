@@ -30,6 +30,15 @@ NOISE = 0.01  # relative: medians, each the least of two rounds, that differ by 
 # Mean log efficiency; log efficiency of the worst problem; uses: the numbers of problems on which each chosen
 # column is the fastest of all columns, or within NOISE of it, added up.
 Score = tuple[float, float, int]
+# Of ``corrected_scores``: the weights are those of a Gaussian of one octave. With 8, two octaves, the mean
+# efficiency of problems held out, with all others timed, was 4 points lower: docs/decisions/libraries.md.
+WIDTH = 2.0
+# Weight of the assumption that the cost model is right. Of problems far from one another, as those of shipped
+# results, 0.5 left too much to the model: docs/decisions/search.md.
+SHRINKAGE = 0.1
+# A problem whose m lies outside of all tuned m of its n and k is served by the nearest of these up to this
+# distance in m. Larger distances were not studied.
+ONE_SIDE_OCTAVES = 2.0
 
 
 @dataclass(frozen=True)
@@ -118,7 +127,7 @@ class _Search:
     def chosen(self, size: int) -> tuple[int, ...]:
         if math.comb(self._logs.shape[1], size) <= SUBSETS_LIMIT:
             subsets = itertools.combinations(range(self._logs.shape[1]), size)
-            fitting = (each for each in subsets if self._fits(each))
+            fitting = filter(self._fits, subsets)
             return max(fitting, key=lambda each: self._score(self._logs[:, each].max(axis=1), each))
         chosen: tuple[int, ...] = ()
         while len(chosen) < size:  # greedy
@@ -126,7 +135,7 @@ class _Search:
         score = self._score(self._logs[:, chosen].max(axis=1), chosen)
         while True:  # swaps
             others = (chosen[:index] + chosen[index + 1 :] for index in range(size))
-            best_score, best = max((self._extended(each) for each in others), key=lambda pair: pair[0])
+            best_score, best = max(map(self._extended, others), key=lambda pair: pair[0])
             if best_score <= score:
                 return chosen
             score = best_score
@@ -175,7 +184,7 @@ class Regret:
     @property
     def known(self) -> tuple[float, ...]:
         """Returns the known efficiencies, in the order of the problems."""
-        return tuple(each.efficiency for each in self.losses if each.efficiency is not None)
+        return tuple(loss.efficiency for loss in self.losses if loss.efficiency is not None)
 
     @property
     def unknown(self) -> int:
@@ -200,12 +209,16 @@ class Regret:
             for loss, count, best_s in zip(self.losses, self.counts, self.best_s, strict=True)
             if loss.efficiency is not None and best_s is not None
         ]
-        return sum(best for best, _ in seconds) / sum(spent for _, spent in seconds) if seconds else None
+        if seconds:
+            return sum(best for best, _ in seconds) / sum(spent for _, spent in seconds)
+        return None
 
 
 def geometric_mean(values: tuple[float, ...]) -> float | None:
     """Returns the geometric mean of positive numbers; None of no number."""
-    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
+    if values:
+        return math.exp(math.fsum(map(math.log, values)) / len(values))
+    return None
 
 
 def regret_in_sample(matrix: TimeMatrix, portfolio: Portfolio) -> Regret:
@@ -271,15 +284,6 @@ def _regret(matrix: TimeMatrix, losses: tuple[ProblemLoss, ...]) -> Regret:
 # the problem itself was tuned; the same n and k were, with fewer and with more rows; else the cost model
 # decides, corrected by what was measured on problems of similar sizes.
 TUNED, SAME_WEIGHTS, MODEL = SOURCES = ("tuned", "same n and k", "cost model")
-# Of ``corrected_scores``: the weights are those of a Gaussian of one octave. With 8, two octaves, the mean
-# efficiency of problems held out, with all others timed, was 4 points lower: docs/decisions/libraries.md.
-WIDTH = 2.0
-# Weight of the assumption that the cost model is right. Of problems far from one another, as those of shipped
-# results, 0.5 left too much to the model: docs/decisions/search.md.
-SHRINKAGE = 0.1
-# A problem whose m lies outside of all tuned m of its n and k is served by the nearest of these up to this
-# distance in m. Larger distances were not studied.
-ONE_SIDE_OCTAVES = 2.0
 
 
 @dataclass(frozen=True)
@@ -363,7 +367,7 @@ def fastest_counts(matrix: TimeMatrix) -> tuple[int, ...]:
     times = np.where(matrix.is_timed(), matrix.times(), np.inf)
     rows = np.isfinite(times).any(axis=1)
     counts = np.bincount(times[rows].argmin(axis=1), minlength=len(matrix.columns))
-    return tuple(int(count) for count in counts)
+    return tuple(map(int, counts))
 
 
 @dataclass(frozen=True)

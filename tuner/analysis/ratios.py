@@ -14,6 +14,12 @@ from tuner.core.round_quality import DRIFT_LIMIT, Evidence, objection
 from tuner.core.runs import Run, StoredTrial
 
 LIMIT = 1.05  # ratio of times at two alignments; a smaller one is not reported
+NORMAL_95 = 1.96  # quantile of the normal distribution for an interval of 95 percent
+# What may be said of two times: their ratio with its confidence interval, or the reason why there is none.
+# Whatever prints or returns a ratio of measured times asks ``comparison``, ``paired_comparison`` or, for
+# times of several sessions, ``session_comparison``, and writes it by the properties of ``Comparable``.
+WIDTH_LIMIT = DRIFT_LIMIT  # relative, half of the interval: what quiet machines show between parts of a round
+Interval = tuple[float, float]
 
 
 def sensitivity_text(
@@ -26,7 +32,7 @@ def sensitivity_text(
     """
     if measurement is None or noise is None or distrusted:
         return ""
-    by_offset = {each.offset: each for each in measurement.offsets}
+    by_offset = {offset.offset: offset for offset in measurement.offsets}
     own = by_offset.get(problem.offset_bytes)
     if own is None:
         return ""
@@ -81,9 +87,6 @@ def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise
     return min(choices, key=lambda choice: choice.worst, default=None)
 
 
-NORMAL_95 = 1.96  # quantile of the normal distribution for an interval of 95 percent
-
-
 def median_interval(values: Sequence[float]) -> MedianInterval:
     """Returns the median of the values with the interval of the sign test, from order statistics.
 
@@ -104,13 +107,6 @@ def measurement_of(values: Sequence[float]) -> Measurement:
 def paired_ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterval:
     """Returns the median of ``theirs / ours`` per round, with its interval: above 1, ``ours`` are shorter."""
     return median_interval([slow / fast for slow, fast in zip(theirs, ours, strict=True)])
-
-
-# What may be said of two times: their ratio with its confidence interval, or the reason why there is none.
-# Whatever prints or returns a ratio of measured times asks ``comparison``, ``paired_comparison`` or, for
-# times of several sessions, ``session_comparison``, and writes it by the properties of ``Comparable``.
-WIDTH_LIMIT = DRIFT_LIMIT  # relative, half of the interval: what quiet machines show between parts of a round
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -188,7 +184,9 @@ class NotComparable:
 
     @property
     def speed_interval(self) -> Interval | None:
-        return None if self.interval is None else (1 / self.interval[1], 1 / self.interval[0])
+        if self.interval is None:
+            return None
+        return (1 / self.interval[1], 1 / self.interval[0])
 
 
 def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) -> Comparable | NotComparable:
@@ -220,7 +218,7 @@ def paired_comparison(
 
     The ratio is the median of the rounds' ratios; its interval is widened to hold the ratio of the medians.
     """
-    times = tuple(measurement_of(each) for each in (ours_s, reference_s))
+    times = tuple(map(measurement_of, (ours_s, reference_s)))
     reason = objection(times, evidence)
     if reason:
         return NotComparable(reason)

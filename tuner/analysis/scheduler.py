@@ -10,6 +10,25 @@ from tuner.analysis.time_matrix import KnownTimes, corrected_scores, octaves_of,
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 
+# Every problem gets ROUNDS trials; where a roofline says the least times, as of fusions, one: the
+# configuration that it has without tuning, so that no tuned program is slower because it had no trials.
+# Then the next trial goes where it promises to save most time, as in TVM's task scheduler
+# (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762, section 6), weighted
+# by how often a problem occurs, and by how far its time is from the least. Within a problem, configurations
+# of the pool are tried in the order of the corrected cost model; where the pool ends, the run's own sampler
+# proposes.
+# The worst efficiency with 3, 4 and 5 rounds is .88, .92 and .92, after 15 % of all trials in the replay of
+# benchmarks/results/many_shapes_replay.json
+ROUNDS = 4  # trials of every problem before times decide
+POOL_TRIALS = 16  # of a problem: from then on the sampler proposes every second one
+EXPLORED = 0.05  # share of trials that go to a random problem
+WINDOW = 3  # trials over which the latest gain is counted
+LEAST_LEFT = 0.05  # share of a time that a trial may save, also where the roofline allows no shorter time
+QUIET = 16  # trials without a gain of SMALL after which a problem gets none while others still gain
+SMALL = 0.01  # of a time
+REST = 0.05  # of the time of all problems: if those that still gain can save no more, the search ends
+LATEST = 0.2  # weight of the latest gain; the rest is the time left divided by the number of trials
+
 
 @dataclass(frozen=True)
 class ColumnPool:
@@ -33,27 +52,6 @@ class ColumnPool:
     def equal_columns(self, problem: int, candidate: Candidate) -> list[int]:
         """Returns the columns whose projection onto ``problem``, an index, is ``candidate``."""
         return [column for column, each in enumerate(self.candidates[problem]) if each == candidate]
-
-
-# Every problem gets ROUNDS trials; where a roofline says the least times, as of fusions, one: the
-# configuration that it has without tuning, so that no tuned program is slower because it had no trials.
-# Then the next trial goes where it promises to save most time, as in TVM's task scheduler
-# (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762, section 6), weighted
-# by how often a problem occurs, and by how far its time is from the least. Within a problem, configurations
-# of the pool are tried in the order of the corrected cost model; where the pool ends, the run's own sampler
-# proposes.
-
-# The worst efficiency with 3, 4 and 5 rounds is .88, .92 and .92, after 15 % of all trials in the replay of
-# benchmarks/results/many_shapes_replay.json
-ROUNDS = 4  # trials of every problem before times decide
-POOL_TRIALS = 16  # of a problem: from then on the sampler proposes every second one
-EXPLORED = 0.05  # share of trials that go to a random problem
-WINDOW = 3  # trials over which the latest gain is counted
-LEAST_LEFT = 0.05  # share of a time that a trial may save, also where the roofline allows no shorter time
-QUIET = 16  # trials without a gain of SMALL after which a problem gets none while others still gain
-SMALL = 0.01  # of a time
-REST = 0.05  # of the time of all problems: if those that still gain can save no more, the search ends
-LATEST = 0.2  # weight of the latest gain; the rest is the time left divided by the number of trials
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,9 @@ class Scheduler:
     def suggest(self, number: int) -> NextTrial | None:
         """Returns what trial ``number`` of the campaign should be; None where nothing is left to try."""
         problem = self._next_problem(np.random.default_rng((self._seed, number)))
-        return None if problem is None else NextTrial(problem, self._next_column(problem))
+        if problem is None:
+            return None
+        return NextTrial(problem, self._next_column(problem))
 
     def take(self, problem: int, candidate: Candidate) -> None:
         """Marks ``candidate`` as proposed on a problem: columns with this projection are not tried again."""

@@ -12,6 +12,12 @@ PERCENTILES = (0.5, 99.5)  # of the interval: tested after each session, so 99 %
 NOISE_PERCENTILE = 95
 QUARTILE = 0.25
 LEAST_SESSIONS = 5  # a bootstrap over fewer sessions says little
+ACCEPTED = 0.05  # relative: the slowdown that is accepted where a user says nothing else
+RESOLVED = 0.03  # relative: what interleaved sessions can distinguish
+LAYOUT = 0.02  # relative: another layout of equal code in memory makes such a difference
+LIBRARY = "the baseline library"  # drifts with clock, caches and memory, as a kernel does
+REFERENCE_KERNEL = "the reference kernel"  # small packed panels: drifts with the clock and inner caches
+RECORDED_TIME = "the recorded time"  # of another hour: drift does not cancel
 
 
 class Finding(enum.Enum):
@@ -43,11 +49,6 @@ class PairedSlowdown:
     median: float  # over sessions, of the relative difference of the lower quartiles
     interval: tuple[float, float]  # 99 %
     noise: float  # relative difference of the same code loaded twice, the upper end of its interval
-
-
-ACCEPTED = 0.05  # relative: the slowdown that is accepted where a user says nothing else
-RESOLVED = 0.03  # relative: what interleaved sessions can distinguish
-LAYOUT = 0.02  # relative: another layout of equal code in memory makes such a difference
 
 
 @dataclass(frozen=True)
@@ -120,12 +121,9 @@ def finding_of(slowdown: PairedSlowdown, sessions: int, limits: SlowdownLimits) 
         return Finding.UNCLEAR
     if slowdown.interval[0] > max(limits.tolerated, slowdown.noise):
         return Finding.SLOWER
-    return Finding.NOT_SLOWER if slowdown.interval[1] < limits.excluded else Finding.UNCLEAR
-
-
-LIBRARY = "the baseline library"  # drifts with clock, caches and memory, as a kernel does
-REFERENCE_KERNEL = "the reference kernel"  # small packed panels: drifts with the clock and inner caches
-RECORDED_TIME = "the recorded time"  # of another hour: drift does not cancel
+    if slowdown.interval[1] < limits.excluded:
+        return Finding.NOT_SLOWER
+    return Finding.UNCLEAR
 
 
 @dataclass(frozen=True)
@@ -160,8 +158,8 @@ class RelativeSlowdown:
 
 def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...]) -> RelativeSlowdown:
     """Returns how much longer a recorded kernel takes in today's sessions, relative to the references."""
-    counts = [len(each.kernel_s) for each in sessions]
-    libraries_s = [each.library_s or () for each in sessions]
+    counts = [len(session.kernel_s) for session in sessions]
+    libraries_s = [session.library_s or () for session in sessions]
     products_s = [
         () if each.panel_product_s is None else (each.panel_product_s,) * count
         for each, count in zip(sessions, counts, strict=True)
@@ -186,8 +184,8 @@ def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...])
     def slowdown_from(first: list[tuple[float, ...]], last: list[tuple[float, ...]]) -> PairedSlowdown:
         # Times expected from two references stand where earlier code, timed twice, stands elsewhere: the mean
         # of the two logarithms makes the geometric mean of the references. Their difference is not noise.
-        times = zip(first, last, (each.kernel_s for each in sessions), strict=True)
-        paired = tuple(InterleavedSession(*each) for each in times)
+        times = zip(first, last, (session.kernel_s for session in sessions), strict=True)
+        paired = tuple(InterleavedSession(*time) for time in times)
         return replace(paired_slowdown(paired), noise=recorded.noise)
 
     by_reference = tuple((name, slowdown_from(times_s, times_s)) for name, times_s in expected)

@@ -16,6 +16,7 @@ Numbers = npt.NDArray[np.float64]
 WIDTH = 8.0  # a problem at a distance of d octaves counts exp(-d * d / WIDTH)
 SHRINKAGE = 0.5  # weight of the assumption that a configuration is as good as the cost model says
 LEAST_TIMES = 2  # of a problem, to be used: a single time is its own mean, so its residual is 0
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +83,6 @@ def filled_costs(costs: Numbers) -> Numbers:
     least = np.where(np.isfinite(least), least, 1.0)
     filled: Numbers = np.where(np.isfinite(costs), costs, least)
     return filled
-
-
-Flags = npt.NDArray[np.bool_]
 
 
 def require_sizes(

@@ -25,6 +25,9 @@ DTYPE = 2.0
 THREADS = 1.0  # per doubling
 SAME_KIND = 1.5  # another machine with the same instruction set, or chip
 OTHER_KIND = 4.0
+SPREAD_POINTS = 4  # of the same space on another machine; what is near them its times tell anyway
+TASKS = 4  # nearest tasks that warm-start points are taken from
+POINTS = 8  # warm-start points in all
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,9 @@ def machine_distance(machine: Machine, other: Machine) -> float:
     if machine.name == other.name:
         return 0.0
     is_same_kind = (machine.isa, machine.chip) == (other.isa, other.chip)
-    return SAME_KIND if is_same_kind else OTHER_KIND
+    if is_same_kind:
+        return SAME_KIND
+    return OTHER_KIND
 
 
 def is_same_space(task: TuningTask, other: TuningTask) -> bool:
@@ -85,9 +90,6 @@ def is_same_space(task: TuningTask, other: TuningTask) -> bool:
 def is_elsewhere(task: TuningTask, other: TuningTask) -> bool:
     """Returns whether both tune one problem, with as many threads, on two machines."""
     return is_same_space(task, other) and task.machine.name != other.machine.name
-
-
-SPREAD_POINTS = 4  # of the same space on another machine; what is near them its times tell anyway
 
 
 def spread(points: tuple[Point, ...]) -> tuple[Point, ...]:
@@ -108,10 +110,6 @@ def _differing(candidate: Candidate, other: Candidate) -> int:
     return (candidate.strategy != other.strategy) + sum(
         values.get(name) != value for name, value in candidate.choices
     )
-
-
-TASKS = 4  # nearest tasks that warm-start points are taken from
-POINTS = 8  # warm-start points in all
 
 
 @dataclass(frozen=True)

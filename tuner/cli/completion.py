@@ -28,6 +28,13 @@ PLACES = {
 
 
 COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # set by a shell while it completes a command line
+# Slow modules are not imported, and errors are not shown, because a user is typing.
+Offers = Callable[[click.Context, str], Iterable[tuple[str, str]]]  # (context, prefix) -> (word, help)
+RUN_PREFIX = "run:"
+FILE_URL = "sqlite:///"
+OR_FILES = ("operation", "strategy", "strategies")  # parameters that also accept a path
+# Names of the types that have no completion of their own; "run" is RunOrCampaign.
+TYPED_NAMES = (click.STRING.name, click.INT.name, "run")
 
 
 @click.command()
@@ -49,14 +56,6 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
     complete = completion_class(context.find_root().command, {}, "tuner", COMPLETION_VARIABLE)
     text = complete.source_template % complete.source_vars()  # source() would run bash for its version
     print_json({"shell": shell, "line": PLACES[shell], "script": text}) if as_json else print(text, end="")
-
-
-# Slow modules are not imported, and errors are not shown, because a user is typing.
-
-Offers = Callable[[click.Context, str], Iterable[tuple[str, str]]]  # (context, prefix) -> (word, help)
-RUN_PREFIX = "run:"
-FILE_URL = "sqlite:///"
-OR_FILES = ("operation", "strategy", "strategies")  # parameters that also accept a path
 
 
 @final
@@ -83,10 +82,6 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
         return items or ([CompletionItem(incomplete, type="file")] if param.name in OR_FILES else [])
 
 
-# Names of the types that have no completion of their own; "run" is RunOrCampaign.
-TYPED_NAMES = (click.STRING.name, click.INT.name, "run")
-
-
 def offer_completions(command: click.Command) -> None:
     """Sets the shell completion of a command's options and arguments, chosen by their names in OFFERS."""
     for parameter in command.params:
@@ -102,7 +97,7 @@ def _these(words: Iterable[str]) -> Offers:
 def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
     from tuner.targets.registry import TARGETS  # not at start-up
 
-    has_auto = any(each.name == "target" and each.default == AUTO for each in context.command.params)
+    has_auto = any(param.name == "target" and param.default == AUTO for param in context.command.params)
     return ((name, "") for name in (*([AUTO] if has_auto else []), *TARGETS, REPLAY))
 
 

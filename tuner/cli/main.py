@@ -30,6 +30,22 @@ EXAMPLE: Final = "Example: "
 NEXT_EXAMPLE: Final = re.compile(r", (or|then in CI:) (?=tuner )")
 PART: Final = re.compile(r"-\S+(?: (?:'[^']*'|[^-\s]\S*))?|'[^']*'|\S+")  # an option with value; an argument
 CONTINUATION: Final = "    "  # indent of a command's continued lines
+BEGAN_S = "tuner.began_s"  # key of a context's meta: when the command began, by the monotonic clock
+DONE = 0
+FAILED = 1  # the work failed: no candidate worked, a check failed
+MISUSED = 2  # the user's arguments or files are wrong
+UNDECIDED = 3  # the work was done, but the result is inconclusive: a check on a busy machine
+HELP_COLUMNS = 80  # the usual width of a terminal
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+CommandTable = Mapping[
+    str, Mapping[str, str]
+]  # section of the help -> entry point of a command -> its summary
+# The order of commands in a section of the help where several tables have commands for it; others come last.
+ORDER: Final = ("export", "check", "apply", "run", "lower", "ptx", "bundle", "measure", "fleet")
+SIZES = re.compile(r"(?<!\S)\d+(?: \d+){1,3}(?!\S)")  # typed with spaces
+SHAPE = re.compile(r"\d+(?:x\d+)+")
+TYPO = 0.8  # similarity above which an unknown option is taken for a misspelt one
+USUAL_COLUMNS = 80  # for a terminal that reports no width
 
 
 @final
@@ -75,15 +91,6 @@ def _broken(command: str, columns: int) -> list[str]:
     return lines
 
 
-BEGAN_S = "tuner.began_s"  # key of a context's meta: when the command began, by the monotonic clock
-DONE = 0
-FAILED = 1  # the work failed: no candidate worked, a check failed
-MISUSED = 2  # the user's arguments or files are wrong
-UNDECIDED = 3  # the work was done, but the result is inconclusive: a check on a busy machine
-HELP_COLUMNS = 80  # the usual width of a terminal
-INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-
-
 @dataclass(frozen=True)
 class Entry:
     """A command in the table of commands: imported when it is run, not for the list of all commands."""
@@ -94,11 +101,6 @@ class Entry:
 
 
 Sections = tuple[tuple[str, tuple[Entry, ...]], ...]  # title of a section of the help, its commands
-CommandTable = Mapping[
-    str, Mapping[str, str]
-]  # section of the help -> entry point of a command -> its summary
-# The order of commands in a section of the help where several tables have commands for it; others come last.
-ORDER: Final = ("export", "check", "apply", "run", "lower", "ptx", "bundle", "measure", "fleet")
 
 
 def sections_of(*tables: CommandTable) -> Sections:
@@ -116,7 +118,9 @@ def _entry(entry_point: str, summary: str) -> Entry:
 
 
 def _place(entry: Entry) -> int:
-    return ORDER.index(entry.name) if entry.name in ORDER else len(ORDER)
+    if entry.name in ORDER:
+        return ORDER.index(entry.name)
+    return len(ORDER)
 
 
 @final
@@ -245,7 +249,7 @@ class Commands(click.Group):
 
 def _require_values(command: click.Command, arguments: Sequence[str], hint: str) -> None:
     # click takes the next option for the value, and complains about what follows; --name=--value still works
-    options = {name: each for each in command.params for name in (*each.opts, *each.secondary_opts)}
+    options = {name: param for param in command.params for name in (*param.opts, *param.secondary_opts)}
     given = iter(arguments)
     for name in given:
         option = options.get(name)
@@ -276,12 +280,9 @@ def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
     shapes = (given for given in arguments if re.fullmatch(r"-[0-9]+(x-?[0-9]+)+", given.lower()))
     shape = next((each for each in shapes if each.startswith(error.option_name)), None)
     line = f"shape: found {shape!r}, allowed sizes of 1 or more, such as 8x8x8"
-    return error if shape is None else UsageError(line)
-
-
-SIZES = re.compile(r"(?<!\S)\d+(?: \d+){1,3}(?!\S)")  # typed with spaces
-SHAPE = re.compile(r"\d+(?:x\d+)+")
-TYPO = 0.8  # similarity above which an unknown option is taken for a misspelt one
+    if shape is None:
+        return error
+    return UsageError(line)
 
 
 def _with_hint(group: Commands, error: Exception, arguments: Sequence[str]) -> Exception:
@@ -300,7 +301,9 @@ def _with_hint(group: Commands, error: Exception, arguments: Sequence[str]) -> E
     elif isinstance(error, click.MissingParameter):
         line = error.format_message()
         hint = _first_example(context.command)
-    return UsageError(line.rstrip("."), hint) if hint else error
+    if hint:
+        return UsageError(line.rstrip("."), hint)
+    return error
 
 
 def _option_hint(group: Commands, error: click.NoSuchOption, arguments: Sequence[str]) -> str:
@@ -329,22 +332,31 @@ def _commands(group: click.Group, words: str = "tuner") -> Iterator[tuple[str, c
 
 
 def _flags(command: click.Command) -> set[str]:
-    return {flag for each in command.params if isinstance(each, click.Option) for flag in each.opts}
+    return {flag for param in command.params if isinstance(param, click.Option) for flag in param.opts}
 
 
 def _arguments_hint(command: click.Command, arguments: Sequence[str]) -> str:
     """Returns the command line with sizes as one word, and with options in place of arguments; or ""."""
-    if any(each.name == "shape" for each in command.params if isinstance(each, click.Argument)):
+    if any(param.name == "shape" for param in command.params if isinstance(param, click.Argument)):
         typed = shlex.join(arguments)
         joined = SIZES.sub(lambda sizes: sizes[0].replace(" ", "x"), typed)
-        return f"tuner {joined}" if joined != typed else ""
+        if joined != typed:
+            return f"tuner {joined}"
+        return ""
     flags = _flags(command)
     words = list[str]()
     for word in arguments:
-        flag = "--shape" if SHAPE.fullmatch(word) else "--op" if word in OPERATIONS else ""
+        if SHAPE.fullmatch(word):
+            flag = "--shape"
+        elif word in OPERATIONS:
+            flag = "--op"
+        else:
+            flag = ""
         is_value = bool(words) and words[-1].startswith("-")
         words += [flag, word] if flag in flags and not is_value else [word]
-    return f"tuner {shlex.join(words)}" if len(words) > len(arguments) else ""
+    if len(words) > len(arguments):
+        return f"tuner {shlex.join(words)}"
+    return ""
 
 
 def _first_example(command: click.Command) -> str:
@@ -447,9 +459,6 @@ def printable_stdout() -> Iterator[None]:
         yield
     finally:
         sys.stdout = stream
-
-
-USUAL_COLUMNS = 80  # for a terminal that reports no width
 
 
 def screen_columns() -> int | None:

@@ -34,6 +34,34 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
+EPILOGUE = "NAME"  # of a row of EPILOGUES
+EPILOGUE_HELP = f"What follows the product: {', '.join(EPILOGUES)}."
+OF_WEIGHTS = ("weights", "constant", "group_size", "scale_dtype", "zero_points", "activations")
+PROBLEM_OPTIONS = (
+    *("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align", "cache"),
+    *OF_WEIGHTS,
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+OTHER_DTYPES = tuple(dtype for dtype in INPUT_DTYPES if dtype not in CPU_DTYPES)
+DTYPE_HELP = f"{', '.join(CPU_DTYPES)}; on GPUs also {', '.join(OTHER_DTYPES)}."
+EXPORTED = "tuner export matmul 512x512x512 -o best.mlir"  # makes a script, and its payload
+SUFFIX = ".mlir"  # of a file with a payload
+# options whose values a payload determines
+OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache", *OF_WEIGHTS)
+MODEL_FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # model.py:function
+EXPORTED_MODEL = ".pt2"  # ends the name of a file that torch.export.save has written
+CAMPAIGN_PREFIX = "campaign:"  # before the number of a campaign where that of a run may stand
+space_option = click.option(
+    "--space", type=click.Path(path_type=Path), help="Search-space file. Default: the one shipped."
+)
+library_option = click.option(
+    "--library",
+    "libraries",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A script whose sequences the script uses, as mlir-opt's preloaded libraries; may be repeated.",
+)
 
 
 def shown_choices(values: Collection[str]) -> str:
@@ -42,8 +70,6 @@ def shown_choices(values: Collection[str]) -> str:
 
 
 LAYOUT = shown_choices(LAYOUTS)
-EPILOGUE = "NAME"  # of a row of EPILOGUES
-EPILOGUE_HELP = f"What follows the product: {', '.join(EPILOGUES)}."
 
 
 def combined(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -92,15 +118,6 @@ def remote_runners() -> RemoteRunners:
     return runners
 
 
-OF_WEIGHTS = ("weights", "constant", "group_size", "scale_dtype", "zero_points", "activations")
-PROBLEM_OPTIONS = (
-    *("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align", "cache"),
-    *OF_WEIGHTS,
-)
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
-
-
 def seed_option(help_: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Returns a click decorator that adds --seed N with the help text ``help_``; N < 0 is a UsageError."""
 
@@ -131,9 +148,6 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
     )
     return option(command)
 
-
-OTHER_DTYPES = tuple(dtype for dtype in INPUT_DTYPES if dtype not in CPU_DTYPES)
-DTYPE_HELP = f"{', '.join(CPU_DTYPES)}; on GPUs also {', '.join(OTHER_DTYPES)}."
 
 problem_options = combined(
     click.option(
@@ -210,7 +224,9 @@ def backends_of(context: click.Context) -> "Backends":
     from tuner.targets.registry import real_backends  # not at start-up
 
     given = context.find_object(Backends)  # type: ignore[type-abstract]  # of any implementation
-    return real_backends() if given is None else given
+    if given is None:
+        return real_backends()
+    return given
 
 
 def open_store(database: str | None) -> "Store":
@@ -325,14 +341,6 @@ def print_json_list(documents: Iterable[Any]) -> None:
     print("[]" if before == "[\n" else "\n]")
 
 
-EXPORTED = "tuner export matmul 512x512x512 -o best.mlir"  # makes a script, and its payload
-SUFFIX = ".mlir"  # of a file with a payload
-# options whose values a payload determines
-OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache", *OF_WEIGHTS)
-MODEL_FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # model.py:function
-EXPORTED_MODEL = ".pt2"  # ends the name of a file that torch.export.save has written
-
-
 def is_model(name: str) -> bool:
     """Returns whether a payload's name is that of a model: ``model.py:function`` or ``model.pt2``."""
     return MODEL_FUNCTION.fullmatch(name) is not None or name.endswith(EXPORTED_MODEL)
@@ -343,9 +351,6 @@ def is_payload(operation: object) -> bool:
     if not isinstance(operation, str):
         return False
     return operation.endswith(SUFFIX) or "/" in operation or is_model(operation)
-
-
-CAMPAIGN_PREFIX = "campaign:"  # before the number of a campaign where that of a run may stand
 
 
 class CampaignNumber(int):
@@ -366,18 +371,3 @@ class RunOrCampaign(click.ParamType[int]):
             return CampaignNumber(click.INT.convert(digits, param, ctx))
         number: int = click.INT.convert(value, param, ctx)
         return number
-
-
-space_option = click.option(
-    "--space", type=click.Path(path_type=Path), help="Search-space file. Default: the one shipped."
-)
-
-
-library_option = click.option(
-    "--library",
-    "libraries",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A script whose sequences the script uses, as mlir-opt's preloaded libraries; may be repeated.",
-)

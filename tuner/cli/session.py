@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from tuner.tuning.request import RunLimit
     from tuner.tuning.tuned_run import TunedRun
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STDERR = 2  # file descriptor on which progress is shown
+SHOW_CURSOR = b"\r\x1b[?25h"  # the live progress line hides the cursor, and a killed process leaves it hidden
+
 
 def run_session(
     backends: "Backends",
@@ -48,8 +52,8 @@ def run_session(
 
 def settings_given(context: click.Context, names: Collection[str]) -> list[str]:
     """Returns the flags ("--seed") of the parameters in ``names`` ("seed") that the command line has."""
-    options = [each for each in context.command.params if isinstance(each, click.Option)]
-    return [each.opts[0] for each in options if each.name in names and is_typed(context, each.name)]
+    options = [param for param in context.command.params if isinstance(param, click.Option)]
+    return [option.opts[0] for option in options if option.name in names and is_typed(context, option.name)]
 
 
 class Tuned(Protocol):
@@ -66,7 +70,11 @@ class Tuned(Protocol):
 
 def exit_code(tuned: Tuned) -> int:
     """Returns the exit code of a command for what was tuned."""
-    return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
+    if tuned.is_interrupted:
+        return INTERRUPTED
+    if tuned.has_worked:
+        return DONE
+    return FAILED
 
 
 def print_stored(database: str | None) -> None:
@@ -77,11 +85,6 @@ def print_stored(database: str | None) -> None:
 def print_interrupted(command: str) -> None:
     """Prints on stderr that a search was interrupted, and the command that continues it."""
     print(f"interrupted; everything measured is stored. Go on with:\n  {command}", file=sys.stderr)
-
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-STDERR = 2  # file descriptor on which progress is shown
-SHOW_CURSOR = b"\r\x1b[?25h"  # the live progress line hides the cursor, and a killed process leaves it hidden
 
 
 @contextlib.contextmanager

@@ -115,7 +115,7 @@ def show_stored(
     with open_known_store(database) as store:
         if passes and trial is not None:
             seconds = pass_seconds(backends_of(context), store, store.trial(trial))
-            document = {"trial": trial, "passes": [vars(each) for each in seconds]}
+            document = {"trial": trial, "passes": list(map(vars, seconds))}
             print_found(as_json, document, *pass_lines(seconds, screen_columns()))
         elif ablation:
             _show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]

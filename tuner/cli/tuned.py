@@ -118,7 +118,7 @@ def tune_operation(form: OperationForm, backends: "Backends") -> int:
         all_tuned = _on_each_class(tuned, fleet, local_backends, store)
         _print_runs(all_tuned, fleet, local_backends, store, form.result)
     print_stored(form.result.database)
-    return max(exit_code(tuned) for tuned in all_tuned)
+    return max(map(exit_code, all_tuned))
 
 
 def _resume_run(form: ResumedRun, backends: "Backends") -> int:
@@ -137,7 +137,7 @@ def _resume_run(form: ResumedRun, backends: "Backends") -> int:
     if form.retime and tuned.lost and not tuned.is_interrupted:
         print(f"run {tuned.run.id}: --retime gained no round: {tuned.lost}", file=sys.stderr)
         return FAILED
-    return max(exit_code(tuned) for tuned in all_tuned)
+    return max(map(exit_code, all_tuned))
 
 
 def _tune_campaign(form: ShapesForm | ResumedCampaign, backends: "Backends") -> int:
@@ -265,7 +265,9 @@ def _first_target(fleet: "FleetRequest", target: str) -> str:
     wanted = TargetName.parse(target)
     target_on = remote_runners().target_on
     first, *_ = [target_on(fleet, given, wanted.kind).text for given in fleet.on]
-    return first if wanted.has_machine else target
+    if wanted.has_machine:
+        return first
+    return target
 
 
 def _transfer_runs(
@@ -297,7 +299,10 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
     lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
     for tuned, trial, one in zip(all_tuned, compromise.trials, compared, strict=True):
         time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
-        phrase = one.longer_text if isinstance(one, Comparable) else f"no ratio to the best: {one.reason}"
+        if isinstance(one, Comparable):
+            phrase = one.longer_text
+        else:
+            phrase = f"no ratio to the best: {one.reason}"
         lines.append(f"          {time}: {phrase}, trial {trial.id}")
     return lines
 

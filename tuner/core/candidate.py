@@ -10,6 +10,16 @@ from tuner.core.problem_classes import FusedProblem, problem_of_values
 from tuner.core.serialization import form, if_changed, number, whole
 
 Value = int | str
+PATH_FOLLOWS = "=/"  # in ``ChosenStrategy.text``; names of recorded strategies may have a "=" too
+REOPENED = ":reopened"
+LIBRARY = "&library="  # in ``ChosenStrategy.text``, before the path of each
+CPU = "cpu"
+CUDA = "cuda"
+SIMULATOR = "simulator"  # runs the same PTX as CUDA
+REPLAY = "replay"  # outcomes are read from a recording; nothing is compiled or run
+SECONDS_LIMIT = 1e6  # of one call: eleven days
+NOISE_LIMIT = 1e6  # relative; enough even if all processes were paused during one of the two timings
+SECONDS_TEXT = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"
 
 
 @dataclass(frozen=True)
@@ -31,11 +41,6 @@ class Candidate:
     def text(self) -> str:
         """Returns the candidate as ``strategy(knob=value, ...)``, for printing and logging."""
         return f"{self.strategy}({', '.join(f'{name}={value}' for name, value in self.choices)})"
-
-
-PATH_FOLLOWS = "=/"  # in ``ChosenStrategy.text``; names of recorded strategies may have a "=" too
-REOPENED = ":reopened"
-LIBRARY = "&library="  # in ``ChosenStrategy.text``, before the path of each
 
 
 @dataclass(frozen=True)
@@ -67,12 +72,6 @@ class ChosenStrategy:
         return cls(name.removesuffix(REOPENED), path, name.endswith(REOPENED), tuple(map(Path, libraries)))
 
 
-CPU = "cpu"
-CUDA = "cuda"
-SIMULATOR = "simulator"  # runs the same PTX as CUDA
-REPLAY = "replay"  # outcomes are read from a recording; nothing is compiled or run
-
-
 @dataclass(frozen=True)
 class TargetName:
     """A target as on the command line: a kind (``cpu``), or kind and detail (``cuda:sm_90``)."""
@@ -86,7 +85,9 @@ class TargetName:
     @property
     def text(self) -> str:
         """Returns ``kind`` or ``kind:detail``: the form in databases and on the command line."""
-        return f"{self.kind}:{self.detail}" if self.detail else self.kind
+        if self.detail:
+            return f"{self.kind}:{self.detail}"
+        return self.kind
 
     @property
     def has_machine(self) -> bool:
@@ -180,9 +181,6 @@ def candidate_document(candidate: Candidate) -> dict[str, Any]:
     return {"strategy": candidate.strategy, "knobs": dict(candidate.choices)}
 
 
-SECONDS_LIMIT = 1e6  # of one call: eleven days
-NOISE_LIMIT = 1e6  # relative; enough even if all processes were paused during one of the two timings
-SECONDS_TEXT = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"
 Seconds = Annotated[float, number(SECONDS_TEXT, lambda found: 0 < found <= SECONDS_LIMIT)]
 Share = Annotated[
     float, number(f"a number from 0 to {NOISE_LIMIT:.0f}", lambda found: 0 <= found <= NOISE_LIMIT)

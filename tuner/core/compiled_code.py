@@ -10,6 +10,8 @@ from tuner.core.gpu import TensorMapLayout
 from tuner.core.problem import Problem
 
 Assemble = Callable[[str, tuple[str, ...]], bytes]  # text of a module, names of its kernels -> binary
+# Notes of ptxas 13 that mean a pipeline of wgmma with a wait in every step: "Potential Performance Loss: ..."
+SERIALIZED = ("C7510", "C7511", "C7513", "C7514", "C7517", "C7519")
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,6 @@ class DeviceProgram:
             ", ".join(map(value_type_text, types)) for types in (self.arguments, self.results)
         )
         return f"{self.entry}({arguments}) -> ({results})"
-
-
-# Notes of ptxas 13 that mean a pipeline of wgmma with a wait in every step: "Potential Performance Loss: ..."
-SERIALIZED = ("C7510", "C7511", "C7513", "C7514", "C7517", "C7519")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ type is a row of theirs, which names the types that it takes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
@@ -98,17 +99,23 @@ class NumberType:
     @property
     def epsilon(self) -> float:
         """Returns the machine epsilon; 0 for integers. The unit roundoff is half of it."""
-        return 0.0 if self.format is None else self.format.epsilon
+        if self.format is None:
+            return 0.0
+        return self.format.epsilon
 
     @property
     def smallest(self) -> float:
         """Returns the least positive number of a float; 0 for integers, which lose nothing below it."""
-        return 0.0 if self.format is None else self.format.smallest
+        if self.format is None:
+            return 0.0
+        return self.format.smallest
 
     @property
     def largest(self) -> float:
         """Returns the largest finite number; of integers the first power of two that is too large."""
-        return 2.0 ** (self.bits - 1) if self.format is None else self.format.largest
+        if self.format is None:
+            return 2.0 ** (self.bits - 1)
+        return self.format.largest
 
     @property
     def is_float(self) -> bool:
@@ -235,7 +242,7 @@ STORED: Final = {row.name: row.stored for row in _ROWS if row.stored}  # dtype -
 INPUT_DTYPES: Final = tuple(row.name for row in _ROWS if row.sums)  # of A and B
 SUM_DTYPES: Final = tuple(dict.fromkeys(row.sums for row in _ROWS if row.sums))
 NARROW_OUTPUTS: Final = {row.name: row.narrow for row in _ROWS if row.narrow}
-OUTPUTS: Final = (*SUM_DTYPES, *dict.fromkeys(name for names in NARROW_OUTPUTS.values() for name in names))
+OUTPUTS: Final = (*SUM_DTYPES, *dict.fromkeys(chain.from_iterable(NARROW_OUTPUTS.values())))
 CPU_DTYPES: Final = tuple(row.name for row in _ROWS if row.vector)
 TENSOR_DTYPES: Final = tuple(row.name for row in _ROWS if row.ptx)  # that tensor cores multiply
 FLOAT8S: Final = tuple(row.name for row in _ROWS if row.is_float and row.bits == 8)
@@ -250,7 +257,9 @@ NUMPY_NAMES: Final = {
 
 def number_type(dtype: str) -> NumberType:
     """Returns the row of a dtype or an MLIR type ("e4m3", "f8E4M3FN"). Raises KeyError for another name."""
-    return ROWS[dtype] if dtype in ROWS else NUMBER_TYPES[dtype]
+    if dtype in ROWS:
+        return ROWS[dtype]
+    return NUMBER_TYPES[dtype]
 
 
 def dtype_name(dtype: object) -> str:
@@ -268,12 +277,16 @@ def dtype_name(dtype: object) -> str:
 
 def natural_output(dtype: str) -> str:
     """Returns the default type of C for a dtype of A and B, that of its sums: f32 for bf16, i32 for i8."""
-    return ROWS[dtype].sums if dtype in INPUT_DTYPES else "f32"
+    if dtype in INPUT_DTYPES:
+        return ROWS[dtype].sums
+    return "f32"
 
 
 def narrow_output(dtype: str, given: str) -> str:
     """Returns the ``Problem.output`` for a type of C, ``given``: "" for the default type of ``dtype``."""
-    return "" if given == natural_output(dtype) else given
+    if given == natural_output(dtype):
+        return ""
+    return given
 
 
 def output_names(dtype: str) -> tuple[str, ...]:

@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+SUM = "sum"
+SHIFTED = "shifted = add sum bias"
+NONE: Final = "none"
+
 
 @dataclass(frozen=True)
 class EpilogueArgument:
@@ -54,7 +58,6 @@ OPERATIONS: Final = {
     "tanh": StepOperation("math.tanh", "", "tanh{f}({0})", is_exact=False),
     "erf": StepOperation("math.erf", "", "erf{f}({0})", is_exact=False),
 }
-SUM = "sum"
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class EpilogueStep:
         name, equals, operation, *operands = line.split()
         if equals != "=" or operation not in OPERATIONS or not operands:
             raise ValueError(f"epilogue: found {line!r}, allowed 'name = operation operand ...'")
-        return cls(name, operation, tuple(_operand(text) for text in operands))
+        return cls(name, operation, tuple(map(_operand, operands)))
 
 
 def _operand(text: str) -> str | float:
@@ -93,7 +96,9 @@ class Epilogue:
     @property
     def result(self) -> str:
         """Returns the name of the value that is stored in C."""
-        return self.steps[-1].name if self.steps else SUM
+        if self.steps:
+            return self.steps[-1].name
+        return SUM
 
     @property
     def takes_integers(self) -> bool:
@@ -172,13 +177,14 @@ class Epilogue:
 
 
 def _constant(number: float, element: str) -> str:
-    return f"{int(number)} : {element}" if element.startswith("i") else f"{number!r} : {element}"
+    if element.startswith("i"):
+        return f"{int(number)} : {element}"
+    return f"{number!r} : {element}"
 
 
 BIAS = EpilogueArgument("bias", "n", "shift")
 ADDEND = EpilogueArgument("addend", "mn", "added")
 FACTOR = EpilogueArgument("factor", "", "times")
-SHIFTED = "shifted = add sum bias"
 
 
 def _gelu(value: str) -> tuple[str, ...]:
@@ -221,7 +227,6 @@ def _row(name: str, arguments: tuple[EpilogueArgument, ...], lines: tuple[str, .
     return Epilogue(name, arguments, tuple(map(EpilogueStep.parsed, lines)), text)
 
 
-NONE: Final = "none"
 EPILOGUES: Final[Mapping[str, Epilogue]] = {
     epilogue.name: epilogue
     for epilogue in (

@@ -12,6 +12,22 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+TIMED_OUT = "timed out after"
+NO_RESULT = "ptxas: no result within"
+TIMEOUTS = (TIMED_OUT, NO_RESULT)  # how the reasons of timeouts begin: of a child process, of ptxas
+FAULT = "killed by SIGSEGV"  # how the reason begins where a candidate accesses memory that is not its own
+NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90
+LISTED = 8  # names in a message; of more the nearest NEAREST are
+NEAREST = 3
+REASON_LIMIT = 300  # characters
+NO_ATTRIBUTE = "attempt to access a non-existent attribute"  # MLIR's bindings; the name is not in it
+SCRIPT = "script"
+PAYLOAD = "payload"
+# As tuner.mlir.transform writes them.
+NAMED = re.compile(r"([\w.]+|an op) at (script|payload):(\d+):(\d+)")
+# As MLIR writes a diagnostic: "payload":4:10: failed to legalize operation 'bufferization.to_tensor'
+RAW = re.compile(r"\"(script|payload)\":(\d+):(\d+): [^\n:']*'(\w+\.[\w.]+)'")
+
 
 class Stage(enum.Enum):
     """The stages at which a candidate can fail, in the order in which a candidate passes through them."""
@@ -27,11 +43,6 @@ class Stage(enum.Enum):
 
 # Stages whose failures would repeat, unless they are timeouts: a busy machine may have been the cause
 REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
-TIMED_OUT = "timed out after"
-NO_RESULT = "ptxas: no result within"
-TIMEOUTS = (TIMED_OUT, NO_RESULT)  # how the reasons of timeouts begin: of a child process, of ptxas
-
-FAULT = "killed by SIGSEGV"  # how the reason begins where a candidate accesses memory that is not its own
 
 # A candidate that failed at one of these has run: it may have damaged its process's memory or a GPU's context
 RAN = (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
@@ -69,7 +80,9 @@ class TunerError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message}; {self.hint}" if self.hint else self.message
+        if self.hint:
+            return f"{self.message}; {self.hint}"
+        return self.message
 
 
 class UsageError(TunerError):
@@ -153,18 +166,11 @@ class IndexOutOfRange(CandidateError, IndexError):  # noqa: N818 - named as what
     """An index that is data, such as that of a gather, is outside of its tensor."""
 
 
-NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90
-
-
 def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageError:
     """Returns the UsageError for ``found``, not in ``allowed``; its hint names the nearest allowed value."""
     near = nearest(str(found), allowed)
     listed = ", ".join(allowed) or "none"
     return UsageError(f"{what}: found {found!r}, allowed {listed}", f"did you mean {near}?" if near else "")
-
-
-LISTED = 8  # names in a message; of more the nearest NEAREST are
-NEAREST = 3
 
 
 def unknown_strategy(what: str, found: str, names: Collection[str], also: str = "") -> UsageError:
@@ -208,7 +214,9 @@ def error_lines(message: str, hint: str = "") -> str:
 def last_line(printed: str) -> str:
     """Returns the last line of an output that is not a hint; "it said nothing" where there is none."""
     lines = [line for line in printed.strip().splitlines() if not line.startswith("hint: ")]
-    return lines[-1] if lines else "it said nothing"
+    if lines:
+        return lines[-1]
+    return "it said nothing"
 
 
 @contextlib.contextmanager
@@ -220,33 +228,21 @@ def failing_at(stage: Stage) -> Iterator[None]:
         raise CandidateError(stage, str(error)) from error
 
 
-REASON_LIMIT = 300  # characters
-
-
 def reason_of(error: object) -> str:
     """Returns the text of an error as one line of at most REASON_LIMIT (300) characters."""
     return " ".join(str(error).split())[:REASON_LIMIT]
-
-
-NO_ATTRIBUTE = "attempt to access a non-existent attribute"  # MLIR's bindings; the name is not in it
 
 
 def defect_line(error: BaseException) -> str:
     """Returns a line for an exception not raised on purpose: class and message, or a plainer sentence."""
     said = " ".join(str(error).split())
     if isinstance(error, MemoryError):
-        return f"not enough memory: {said}" if said else "not enough memory"
+        if said:
+            return f"not enough memory: {said}"
+        return "not enough memory"
     if isinstance(error, KeyError) and NO_ATTRIBUTE in said:
         return "an operation lacks an attribute that its kind needs here: is the transform meant for it?"
     return f"{type(error).__name__}: {said}"
-
-
-SCRIPT = "script"
-PAYLOAD = "payload"
-# As tuner.mlir.transform writes them.
-NAMED = re.compile(r"([\w.]+|an op) at (script|payload):(\d+):(\d+)")
-# As MLIR writes a diagnostic: "payload":4:10: failed to legalize operation 'bufferization.to_tensor'
-RAW = re.compile(r"\"(script|payload)\":(\d+):(\d+): [^\n:']*'(\w+\.[\w.]+)'")
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,32 @@ BYTES, CONTRACTIONS, COPY, LOOPS_ATTRIBUTE, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
     *("tuner.bytes", "tuner.contractions", "tuner.copy"),
     *("tuner.loops", "tuner.transposed", "tuner.weights"),
 )
+FUSION_ENTRY = "fusion"  # name of a fusion's function, in its text and in its code
+WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the same numbers at each call
+# VISIBLE, an array<i64: first, last>, marks the mask of an attention: row i sees at least one key, and none
+# but keys i + first to i + last. GUARDED marks its queries, keys and values: hidden keys add 0 to the result
+# as long as no number in these arguments is NaN or above MOST_GUARDED in magnitude.
+VISIBLE = "tuner.visible"
+GUARDED = "tuner.guarded"
+MOST_GUARDED = 1e10
+# Of the input of a convolution of volumes, array<i64: first, last>: so many planes at its start and at its
+# end are zeros at each call, as padding is.
+ZERO_PLANES = "tuner.zero_planes"
+PACKINGS_COMMENT = "// packings: "
+THREADS_COMMENT = "// threads: "
+UNSIGNED_SUFFIX = "u"  # of the sizes of a packing of unsigned bytes: 64x4x64u
+RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
+NIBBLE_MARK = "="  # before the order of nibbles: 64x8=fours
+SOURCE = "node "  # begins the location of an operation that comes from a node of a graph; its name follows
+ROOT_ATTRIBUTE = "root"  # of the last operation of a fusion, whose tiles the schedule fuses the others into
+CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a fusion
+# Which of eight rows of K the nibbles of 32 bits are, from the lowest bits on. Fours: the low nibbles of four
+# bytes are four adjacent rows, the high ones the next four. Pairs: shifted by 4 i, the low nibbles of both
+# halves are rows 2 i and 2 i + 1. Rows: row by row.
+NIBBLES = MappingProxyType(
+    {"fours": (0, 4, 1, 5, 2, 6, 3, 7), "pairs": (0, 2, 4, 6, 1, 3, 5, 7), "rows": tuple(range(8))}
+)
+NIBBLE_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -129,25 +155,6 @@ CONTRACTION, CONVOLUTION, ATTENTION, QUANTIZED, ROWS, ELEMENTWISE, LOOPS = KINDS
     "loops",  # what no schedule is for: scalar loops
 )
 ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", "temporary")
-FUSION_ENTRY = "fusion"  # name of a fusion's function, in its text and in its code
-WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the same numbers at each call
-# VISIBLE, an array<i64: first, last>, marks the mask of an attention: row i sees at least one key, and none
-# but keys i + first to i + last. GUARDED marks its queries, keys and values: hidden keys add 0 to the result
-# as long as no number in these arguments is NaN or above MOST_GUARDED in magnitude.
-VISIBLE = "tuner.visible"
-GUARDED = "tuner.guarded"
-MOST_GUARDED = 1e10
-# Of the input of a convolution of volumes, array<i64: first, last>: so many planes at its start and at its
-# end are zeros at each call, as padding is.
-ZERO_PLANES = "tuner.zero_planes"
-PACKINGS_COMMENT = "// packings: "
-THREADS_COMMENT = "// threads: "
-UNSIGNED_SUFFIX = "u"  # of the sizes of a packing of unsigned bytes: 64x4x64u
-RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
-NIBBLE_MARK = "="  # before the order of nibbles: 64x8=fours
-SOURCE = "node "  # begins the location of an operation that comes from a node of a graph; its name follows
-ROOT_ATTRIBUTE = "root"  # of the last operation of a fusion, whose tiles the schedule fuses the others into
-CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a fusion
 
 
 @dataclass(frozen=True)
@@ -208,15 +215,6 @@ class FusedProgram:
     init: str = ""
 
 
-# Which of eight rows of K the nibbles of 32 bits are, from the lowest bits on. Fours: the low nibbles of four
-# bytes are four adjacent rows, the high ones the next four. Pairs: shifted by 4 i, the low nibbles of both
-# halves are rows 2 i and 2 i + 1. Rows: row by row.
-NIBBLES = MappingProxyType(
-    {"fours": (0, 4, 1, 5, 2, 6, 3, 7), "pairs": (0, 2, 4, 6, 1, 3, 5, 7), "rows": tuple(range(8))}
-)
-NIBBLE_ROWS = 8
-
-
 @dataclass(frozen=True)
 class WeightPacking:
     """How a script reads a weight of k x n elements: as panels of ``columns`` columns, one after the other.
@@ -252,7 +250,9 @@ class WeightPacking:
 
     def padded_rows(self, rows: int) -> int:
         run = self.run or rows
-        return rows // run * (-(-run // self.depth) * self.depth) if run else 0
+        if run:
+            return rows // run * (-(-run // self.depth) * self.depth)
+        return 0
 
 
 @dataclass(frozen=True)
@@ -277,12 +277,14 @@ def packings_in(code: str) -> tuple[WeightPacking | None, ...]:
     line = code.partition("\n")[0]
     if not line.startswith(PACKINGS_COMMENT):
         return ()
-    return tuple(_packing(text) for text in line.removeprefix(PACKINGS_COMMENT).split())
+    return tuple(map(_packing, line.removeprefix(PACKINGS_COMMENT).split()))
 
 
 def threads_comment(threads: int) -> str:
     """Returns a comment line for a fusion's script or code that is divided among threads; "" for one."""
-    return f"{THREADS_COMMENT}{threads}\n" if threads > 1 else ""
+    if threads > 1:
+        return f"{THREADS_COMMENT}{threads}\n"
+    return ""
 
 
 def threads_in(text: str) -> int:
@@ -309,11 +311,11 @@ def _packing(text: str) -> WeightPacking | None:
     sizes, *order = text.split(":")
     sizes, _, nibbles = sizes.partition(NIBBLE_MARK)
     sizes, _, run = sizes.partition(RUN_MARK)
-    columns, interleave, *depth = (int(number) for number in sizes.removesuffix(UNSIGNED_SUFFIX).split("x"))
+    columns, interleave, *depth = map(int, sizes.removesuffix(UNSIGNED_SUFFIX).split("x"))
     return WeightPacking(
         columns,
         interleave,
-        tuple(int(each) for each in order),
+        tuple(map(int, order)),
         depth=depth[0] if depth else 1,
         unsigned=sizes.endswith(UNSIGNED_SUFFIX),
         run=int(run) if run else 0,

@@ -19,6 +19,44 @@ MAX_GRID = (2**31 - 1, 65535, 65535)  # blocks along x, y, z; same table
 # In which order a simulated device runs work of several streams that is ready.
 StreamOrder = Literal["fifo", "lifo", "random"]
 STREAM_ORDERS: tuple[StreamOrder, ...] = get_args(StreamOrder)
+# Of the largest product of each chip that is sold, for machines that do not report it; NVIDIA's data sheets:
+# A100, A40, L40S, H200, B200, RTX PRO 6000.
+USUAL_MULTIPROCESSORS = {
+    "sm_80": 108,
+    "sm_86": 84,
+    "sm_89": 142,
+    "sm_90": 132,
+    "sm_90a": 132,
+    "sm_100": 148,
+    "sm_120": 188,
+}
+# Dense flop of a multiprocessor in one clock, sums in f32 (f64 of f64, i32 of i8), tensor or CUDA cores.
+# Chips of which several products differ in this (GeForce adds in f32 at half the speed) are left out.
+# Keys are chips as the driver reports them: sm_90, never sm_90a.
+# sm_80: NVIDIA A100 whitepaper v1.0, table 3; sm_90: NVIDIA H100 whitepaper v1.04, table 2
+CLOCK_FLOP = {
+    "sm_80": {"f16": 2048, "bf16": 2048, "tf32": 1024, "f32": 128, "f64": 128, "i8": 4096},
+    "sm_90": {"f16": 4096, "bf16": 4096, "tf32": 2048, "f32": 256, "f64": 256}
+    | {"tf32x3": 2048 // 3}  # three products for each
+    | dict.fromkeys(("i8", "e4m3", "e5m2"), 8192),
+}
+# The port (abstract interface) of a GPU as the host sees it: memory, streams, events, modules, launches.
+# Handles and addresses are integers; stream 0 is the default stream. One address space: ``copy`` takes host
+# and device addresses alike. Every operation on a stream is asynchronous: it may run at any time from the
+# call until the host waits for the stream, or for an event recorded after the operation.
+# After these "the process must be terminated and relaunched": CUDA driver API, CUresult.
+STICKY_ERRORS = frozenset(
+    f"CUDA_ERROR_{name}"
+    for name in (
+        *("ILLEGAL_ADDRESS", "LAUNCH_TIMEOUT", "ASSERT", "HARDWARE_STACK_ERROR", "ILLEGAL_INSTRUCTION"),
+        *("MISALIGNED_ADDRESS", "INVALID_ADDRESS_SPACE", "INVALID_PC", "LAUNCH_FAILED", "TENSOR_MEMORY_LEAK"),
+        *("ECC_UNCORRECTABLE", "CONTAINED", "EXTERNAL_DEVICE"),
+    )
+)
+# Device memory of a device that checks its host lies where address >> BITS == TAG. x86-64 gives out nothing
+# there unless asked: programs and their heaps are above 0x5500_0000_0000.
+DEVICE_ADDRESS_BITS = 44
+DEVICE_ADDRESS_TAG = 0x2
 
 
 @dataclass(frozen=True)
@@ -69,28 +107,6 @@ CHIPS = {
         Chip("sm_120", "+ptx87", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24),
     )
 }
-# Of the largest product of each chip that is sold, for machines that do not report it; NVIDIA's data sheets:
-# A100, A40, L40S, H200, B200, RTX PRO 6000.
-USUAL_MULTIPROCESSORS = {
-    "sm_80": 108,
-    "sm_86": 84,
-    "sm_89": 142,
-    "sm_90": 132,
-    "sm_90a": 132,
-    "sm_100": 148,
-    "sm_120": 188,
-}
-
-# Dense flop of a multiprocessor in one clock, sums in f32 (f64 of f64, i32 of i8), tensor or CUDA cores.
-# Chips of which several products differ in this (GeForce adds in f32 at half the speed) are left out.
-# Keys are chips as the driver reports them: sm_90, never sm_90a.
-# sm_80: NVIDIA A100 whitepaper v1.0, table 3; sm_90: NVIDIA H100 whitepaper v1.04, table 2
-CLOCK_FLOP = {
-    "sm_80": {"f16": 2048, "bf16": 2048, "tf32": 1024, "f32": 128, "f64": 128, "i8": 4096},
-    "sm_90": {"f16": 4096, "bf16": 4096, "tf32": 2048, "f32": 256, "f64": 256}
-    | {"tf32x3": 2048 // 3}  # three products for each
-    | dict.fromkeys(("i8", "e4m3", "e5m2"), 8192),
-}
 
 
 def chip_of(name: str) -> Chip:
@@ -102,23 +118,9 @@ def chip_of(name: str) -> Chip:
 
 def most_specific(chip: str) -> str:
     """Returns the name under which code for a GPU may use all it has: sm_90a for sm_90; else the name."""
-    return f"{chip}a" if f"{chip}a" in CHIPS else chip
-
-
-# The port (abstract interface) of a GPU as the host sees it: memory, streams, events, modules, launches.
-# Handles and addresses are integers; stream 0 is the default stream. One address space: ``copy`` takes host
-# and device addresses alike. Every operation on a stream is asynchronous: it may run at any time from the
-# call until the host waits for the stream, or for an event recorded after the operation.
-
-# After these "the process must be terminated and relaunched": CUDA driver API, CUresult.
-STICKY_ERRORS = frozenset(
-    f"CUDA_ERROR_{name}"
-    for name in (
-        *("ILLEGAL_ADDRESS", "LAUNCH_TIMEOUT", "ASSERT", "HARDWARE_STACK_ERROR", "ILLEGAL_INSTRUCTION"),
-        *("MISALIGNED_ADDRESS", "INVALID_ADDRESS_SPACE", "INVALID_PC", "LAUNCH_FAILED", "TENSOR_MEMORY_LEAK"),
-        *("ECC_UNCORRECTABLE", "CONTAINED", "EXTERNAL_DEVICE"),
-    )
-)
+    if f"{chip}a" in CHIPS:
+        return f"{chip}a"
+    return chip
 
 
 class DeviceError(TunerError):
@@ -186,12 +188,6 @@ class TensorMapLayout:
     swizzle: int = 0  # CUtensorMapSwizzle
     l2_promotion: int = 0  # CUtensorMapL2promotion
     out_of_bounds: int = 0  # CUtensorMapFloatOOBfill
-
-
-# Device memory of a device that checks its host lies where address >> BITS == TAG. x86-64 gives out nothing
-# there unless asked: programs and their heaps are above 0x5500_0000_0000.
-DEVICE_ADDRESS_BITS = 44
-DEVICE_ADDRESS_TAG = 0x2
 
 
 class AbstractHostWatch(abc.ABC):

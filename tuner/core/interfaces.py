@@ -95,7 +95,9 @@ class Partition:
     @property
     def called(self) -> str:
         """Returns the name of the function that computes this part of C, for all of its matrices."""
-        return self.entry if self.matrices == 1 else f"{self.entry}_x{self.matrices}"
+        if self.matrices == 1:
+            return self.entry
+        return f"{self.entry}_x{self.matrices}"
 
 
 @dataclass(frozen=True)
@@ -266,12 +268,12 @@ class FinalTimes:
     @property
     def failures(self) -> tuple[Failure, ...]:
         """Returns the failures of trials, in the order of the trials."""
-        return tuple(each for each in self.times if isinstance(each, Failure))
+        return tuple(time for time in self.times if isinstance(time, Failure))
 
     @property
     def measured(self) -> tuple[Measurement | None, ...]:
         """Returns the time of each trial; None where it failed or was not timed."""
-        return tuple(each if isinstance(each, Measurement) else None for each in self.times)
+        return tuple(time if isinstance(time, Measurement) else None for time in self.times)
 
 
 class AbstractRunner(abc.ABC):

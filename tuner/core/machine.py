@@ -8,6 +8,14 @@ from tuner.core.gpu import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
 from tuner.core.problem import Problem
 from tuner.core.serialization import stored_as
 
+BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
+# Field of Machine -> the word for it in the machine's name
+EXTENSIONS = {"has_bf16": "bf16", "has_vnni": "vnni", "has_amx_bf16": "amx_bf16", "has_amx_int8": "amx_int8"}
+ADDED_LATER = ("amx_bf16", "amx_int8")  # words that names of the same machines did not have at first
+REACHED = "reached by a kernel"  # source of a roofline's flop/s
+SHIPPED = "measured on a machine of this name"  # of a roofline that comes with tuner
+BEFORE_CACHES = ", caches "  # in a processor's name, after the words
+
 
 @dataclass(frozen=True)
 class GpuState:
@@ -71,15 +79,6 @@ class HostConditions:
     panel_product_s: float | None = None  # lower quartile, a product of small packed panels; None: not timed
 
 
-BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
-# Field of Machine -> the word for it in the machine's name
-EXTENSIONS = {"has_bf16": "bf16", "has_vnni": "vnni", "has_amx_bf16": "amx_bf16", "has_amx_int8": "amx_int8"}
-ADDED_LATER = ("amx_bf16", "amx_int8")  # words that names of the same machines did not have at first
-REACHED = "reached by a kernel"  # source of a roofline's flop/s
-SHIPPED = "measured on a machine of this name"  # of a roofline that comes with tuner
-BEFORE_CACHES = ", caches "  # in a processor's name, after the words
-
-
 @dataclass(frozen=True)
 class Machine:
     """The processor or GPU that times were measured on; times of machines of equal ``name`` are comparable.
@@ -111,7 +110,9 @@ class Machine:
     @property
     def vector_registers(self) -> int:
         """Returns the number of vector registers of the instruction set: 32 for avx512, else 16."""
-        return 32 if self.isa == "avx512" else 16
+        if self.isa == "avx512":
+            return 32
+        return 16
 
     @property
     def multiplies_pairs(self) -> bool:
@@ -159,7 +160,7 @@ def processor_class(
 
     Example: 'Xeon (family 6 model 143, avx512 bf16 vnni, caches 48K/2M/105M)'.
     """
-    caches = "/".join(_size_text(each) for each in cache_bytes)
+    caches = "/".join(map(_size_text, cache_bytes))
     return f"{processor} ({family}, {' '.join(extensions)}{BEFORE_CACHES}{caches})"
 
 
@@ -171,7 +172,9 @@ def named_in_full(machine: Machine) -> Machine:
     words = [EXTENSIONS[field] for field in EXTENSIONS if getattr(machine, field)]
     bare, separator, caches = _without_words(machine.name, ADDED_LATER).rpartition(BEFORE_CACHES)
     added = "".join(f" {word}" for word in ADDED_LATER if word in words)
-    return replace(machine, name=f"{bare}{added}{separator}{caches}") if separator else machine
+    if separator:
+        return replace(machine, name=f"{bare}{added}{separator}{caches}")
+    return machine
 
 
 def _without_words(name: str, words: tuple[str, ...]) -> str:
@@ -182,7 +185,9 @@ def _without_words(name: str, words: tuple[str, ...]) -> str:
 def _size_text(size_bytes: int) -> str:
     if not size_bytes:
         return "?"
-    return f"{size_bytes >> 10}K" if size_bytes % 2**20 else f"{size_bytes >> 20}M"
+    if size_bytes % 2**20:
+        return f"{size_bytes >> 10}K"
+    return f"{size_bytes >> 20}M"
 
 
 def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:

@@ -31,7 +31,9 @@ PACKABLE = (MATMUL, QUANTIZED)  # operations whose B may come packed, as a user 
 
 def example_of(operation: str | None, sizes: str) -> str:
     """Returns arguments of a command: "matmul 512x512x512", with a batch "batch_matmul 8x512x512x512"."""
-    return f"{BATCH_MATMUL} 8x{sizes}" if operation == BATCH_MATMUL else f"{MATMUL} {sizes}"
+    if operation == BATCH_MATMUL:
+        return f"{BATCH_MATMUL} 8x{sizes}"
+    return f"{MATMUL} {sizes}"
 
 
 @typed_arguments
@@ -192,15 +194,19 @@ def shape_text(operation: str | None, text: str) -> str:
 
 def _extents(text: str) -> tuple[int, ...]:
     numbers = re.fullmatch(r"[0-9]{1,18}(x[0-9]{1,18})*", text.lower())  # int() refuses thousands of digits
-    return tuple(int(number) for number in numbers[0].split("x")) if numbers else ()
+    if numbers:
+        return tuple(map(int, numbers[0].split("x")))
+    return ()
 
 
 def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
     names = SHAPES[operation][0].split("x")
-    text = "x".join(str(extent) for extent in extents)
+    text = "x".join(map(str, extents))
     if operation == MATMUL and len(extents) == len(names) + 1:
         return f"; with a batch it is: {BATCH_MATMUL} {text}"
     if operation == BATCH_MATMUL and len(extents) == len(names) - 1:
         return f"; without a batch it is: {MATMUL} {text}"
     missing = names[len(extents) :] if extents else []
-    return f": {' and '.join(missing)} missing" if missing else ""
+    if missing:
+        return f": {' and '.join(missing)} missing"
+    return ""

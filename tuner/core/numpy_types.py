@@ -19,6 +19,21 @@ except ImportError:
     PACKAGES = (np,)
 
 DType: TypeAlias = np.dtype[np.generic]
+# bf16 numbers as bits: the upper half of an f32, with or without the package ml_dtypes.
+# Unwritten elements are filled with NaN; those of integers, which have no NaN, with the least number.
+Array = npt.NDArray[Any]
+Places = tuple[npt.NDArray[np.int64], ...]  # indices of numbers, an array for each dimension
+DROPPED_BITS: Final = 16  # of the mantissa of an f32
+NAN_BITS: Final = 0x7FC0
+ONE_BITS: Final = 0x3F80
+MANTISSA_BITS: Final = 7
+LEAST_SCALED: Final = 2 << MANTISSA_BITS  # magnitudes from here on are normal after a division by two,
+END_OF_SCALED: Final = 0xFE << MANTISSA_BITS  # and those below here finite after a multiplication by two
+# Steps per 1: inputs are multiples of the smallest step whose half is a number of the type as well.
+FLOAT8_STEPS: Final = {"e4m3": np.float32(2.0**8), "e5m2": np.float32(2.0**15)}
+# Tensor cores keep about 14 bits of a sum of such products, though it is an f32: of H800, DeepSeek-V3
+# Technical Report, https://arxiv.org/abs/2412.19437, section 3.3.2.
+FLOAT8_SUM_ROUNDING: Final = 2.0**-14
 
 
 def _type_of(name: str, numpy_name: str) -> Any:
@@ -34,20 +49,7 @@ DTYPES: dict[str, DType] = {
     if (type_ := _type_of(name, number.numpy_name)) is not None
 }
 
-
-# bf16 numbers as bits: the upper half of an f32, with or without the package ml_dtypes.
-# Unwritten elements are filled with NaN; those of integers, which have no NaN, with the least number.
-
-Array = npt.NDArray[Any]
-Places = tuple[npt.NDArray[np.int64], ...]  # indices of numbers, an array for each dimension
-
 BF16: "np.dtype[Any]" = DTYPES["bf16"]
-DROPPED_BITS: Final = 16  # of the mantissa of an f32
-NAN_BITS: Final = 0x7FC0
-ONE_BITS: Final = 0x3F80
-MANTISSA_BITS: Final = 7
-LEAST_SCALED: Final = 2 << MANTISSA_BITS  # magnitudes from here on are normal after a division by two,
-END_OF_SCALED: Final = 0xFE << MANTISSA_BITS  # and those below here finite after a multiplication by two
 
 
 def narrowed(numbers: Array) -> Array:
@@ -116,10 +118,3 @@ def is_nan(array: Array) -> npt.NDArray[np.bool_]:
     if array.dtype.kind == "i":
         return np.asarray(array == np.iinfo(array.dtype).min)
     return np.asarray(np.isnan(widened(array)))
-
-
-# Steps per 1: inputs are multiples of the smallest step whose half is a number of the type as well.
-FLOAT8_STEPS: Final = {"e4m3": np.float32(2.0**8), "e5m2": np.float32(2.0**15)}
-# Tensor cores keep about 14 bits of a sum of such products, though it is an f32: of H800, DeepSeek-V3
-# Technical Report, https://arxiv.org/abs/2412.19437, section 3.3.2.
-FLOAT8_SUM_ROUNDING: Final = 2.0**-14

@@ -39,6 +39,7 @@ SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces
 ALL_EPILOGUES = tuple(EPILOGUES)
 OF_INTEGERS = tuple(name for name, epilogue in EPILOGUES.items() if epilogue.takes_integers)
 PROBLEM_DEFAULTS = {"layout": "nn", "epilogue": NONE, "output": "", "align": NUMPY_ALIGNMENT, "cache": WARM}
+COUNT_LIMIT = 10**9
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,9 @@ class Argument:
     @property
     def matrix_bytes(self) -> int:
         """Returns the bytes between a batch's matrices of this array; 0 for what they share."""
-        return self.bytes // self.matrices if self.matrices else 0
+        if self.matrices:
+            return self.bytes // self.matrices
+        return 0
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ class Problem(abc.ABC):
     @property
     def shape(self) -> str:
         """Returns the sizes as the command line takes them: 512x512x512, with a batch 8x512x512x512."""
-        return "x".join(str(size) for size in self.extents)
+        return "x".join(map(str, self.extents))
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -200,7 +203,9 @@ class Problem(abc.ABC):
     def lead(self) -> tuple[int, ...]:
         """Returns the leading dimension of A, B and C: (batch,) for a batch_matmul, () for a matmul."""
         has_batch = self.operation == BATCH_MATMUL or self.batch > 1  # a fusion may have one
-        return (self.batch,) if has_batch else ()
+        if has_batch:
+            return (self.batch,)
+        return ()
 
     @property
     def rows(self) -> int:
@@ -211,13 +216,17 @@ class Problem(abc.ABC):
     def a_shape(self) -> tuple[int, ...]:
         """Returns the shape of A in memory: (m, k), for layout tn (k, m); with the batch in front."""
         m, _, k = self.sizes
-        return (*self.lead, k, m) if self.layout == "tn" else (*self.lead, m, k)
+        if self.layout == "tn":
+            return (*self.lead, k, m)
+        return (*self.lead, m, k)
 
     @property
     def b_shape(self) -> tuple[int, ...]:
         """Returns the shape of B in memory: (k, n), for layout nt (n, k); with the batch in front."""
         _, n, k = self.sizes
-        return (*self.lead, n, k) if self.layout == "nt" else (*self.lead, k, n)
+        if self.layout == "nt":
+            return (*self.lead, n, k)
+        return (*self.lead, k, n)
 
     @property
     def c_shape(self) -> tuple[int, ...]:
@@ -266,7 +275,9 @@ class Problem(abc.ABC):
     @property
     def types(self) -> str:
         """Returns the types of A and, where it comes packed, of B: f32, or f32*i4-g128-f16."""
-        return f"{self.dtype}*{self.weights}" if self.weights else self.dtype
+        if self.weights:
+            return f"{self.dtype}*{self.weights}"
+        return self.dtype
 
     @property
     def memory_options(self) -> tuple[str, ...]:
@@ -336,22 +347,23 @@ class TextProblem(Problem, abc.ABC):
 
 def epilogues_of(dtype: str) -> tuple[str, ...]:
     """Returns the names of the epilogues that products of a dtype may have: of i8 those of integers."""
-    return OF_INTEGERS if natural_output(dtype).startswith("i") else ALL_EPILOGUES
+    if natural_output(dtype).startswith("i"):
+        return OF_INTEGERS
+    return ALL_EPILOGUES
 
 
 def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     """Splits ``Problem.extents`` into (batch, (m, n, k)); the batch of a matmul is 1. Checks no size."""
     has_batch = operation == BATCH_MATMUL or (operation in FUSION_OPERATIONS and len(extents) > 3)
-    return (extents[0], extents[1:]) if has_batch and extents else (1, extents)
+    if has_batch and extents:
+        return (extents[0], extents[1:])
+    return (1, extents)
 
 
 def require_choice(what: str, found: str, allowed: tuple[str, ...]) -> None:
     """Raises UsageError unless ``found`` is one of ``allowed``; its message begins with ``what``."""
     if found not in allowed:
         raise unknown_value(what, found, allowed)
-
-
-COUNT_LIMIT = 10**9
 
 
 @dataclass(frozen=True)
@@ -370,11 +382,11 @@ class NamedProblem:
 def distinct_problems(problems: tuple[NamedProblem, ...]) -> tuple[NamedProblem, ...]:
     """Returns each problem once, in order of occurrence: counts are added, names joined by a comma."""
     by_problem: dict[Problem, NamedProblem] = {}
-    for each in problems:
-        known = by_problem.setdefault(each.problem, each)
-        if known is each:
+    for problem in problems:
+        known = by_problem.setdefault(problem.problem, problem)
+        if known is problem:
             continue
-        names = dict.fromkeys((*known.name.split(", "), each.name))
-        joined = ", ".join(name for name in names if name)
-        by_problem[each.problem] = replace(known, name=joined, count=known.count + each.count)
+        names = dict.fromkeys((*known.name.split(", "), problem.name))
+        joined = ", ".join(filter(None, names))
+        by_problem[problem.problem] = replace(known, name=joined, count=known.count + problem.count)
     return tuple(by_problem.values())

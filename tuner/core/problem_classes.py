@@ -37,6 +37,10 @@ from tuner.core.quantization import (
     quantized_text,
 )
 
+NO_FACTS = FusionFacts()
+# MLIR types that instructions may multiply faster than f32
+NARROW_TYPES = tuple(STORED.get(name, name) for name in INPUT_DTYPES if number_type(name).bits < 32)
+
 
 def _products(problem: Problem) -> int:
     """Returns the floating-point operations of a product of matrices."""
@@ -125,11 +129,6 @@ class MatmulProblem(Problem):
 
     def variables(self) -> tuple[tuple[str, int | str], ...]:
         return _variables(self)
-
-
-NO_FACTS = FusionFacts()
-# MLIR types that instructions may multiply faster than f32
-NARROW_TYPES = tuple(STORED.get(name, name) for name in INPUT_DTYPES if number_type(name).bits < 32)
 
 
 def _narrowest(problem: TextProblem) -> str:
@@ -238,7 +237,9 @@ class PackedProblem(TextProblem):
     @property
     def format(self) -> WeightFormat | None:
         """Returns the format of quantized weights; None for a B as it is."""
-        return None if self.weights == CONSTANT else WeightFormat.of_text(self.weights)
+        if self.weights == CONSTANT:
+            return None
+        return WeightFormat.of_text(self.weights)
 
     @property
     def unpacked(self) -> MatmulProblem:
@@ -305,7 +306,9 @@ class PackedProblem(TextProblem):
     @property
     def multiplied_dtype(self) -> str:
         has_integers = self.format is not None and bool(self.format.activations)
-        return "i8" if has_integers else self.dtype
+        if has_integers:
+            return "i8"
+        return self.dtype
 
     @property
     def narrowest_dtype(self) -> str:

@@ -31,6 +31,22 @@ INSTRUCTION_SET_FEATURES = {  # instruction set -> LLVM's features beyond the le
     AMX_INT8: "+amx-tile,+amx-int8",
 }
 SEE_TARGETS = "tuner targets shows what this machine has"
+KIB = 2**10
+MIB = 2**20
+# Instruction set -> all of LLVM's features, those of the level too. A function that is compiled for another
+# processor has its own list of features, else LLVM adds those of the processor that it is compiled on.
+PROCESSOR_FEATURES = {
+    "avx2": ("avx2", "fma", "f16c"),
+    "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl"),
+    "avx512-bf16": ("avx512bf16",),
+    "vnni": ("avx512vnni",),
+    "amx-bf16": ("amx-tile", "amx-bf16"),
+    "amx-int8": ("amx-tile", "amx-int8"),
+}
+FIELD_OF = {name: field for field, name in FIELDS.items()}
+AMX = ("avx512-bf16", "vnni", "amx-bf16", "amx-int8")
+FMA = "FMA"
+WORDS = "products of 16-bit integers"
 
 
 def instruction_sets_of(machine: Machine) -> tuple[str, ...]:
@@ -51,7 +67,9 @@ def missing_on(machine: Machine, needs: Collection[str]) -> tuple[str, ...]:
 def refusal(machine: Machine, needs: Collection[str]) -> str:
     """Returns why code with the instruction sets ``needs`` cannot run on ``machine``; "" where it can."""
     missing = missing_on(machine, needs)
-    return f"needs {' and '.join(missing)}, which {machine.processor} does not offer" if missing else ""
+    if missing:
+        return f"needs {' and '.join(missing)}, which {machine.processor} does not offer"
+    return ""
 
 
 def require_instructions(machine: Machine, needs: Collection[str], what: str) -> None:
@@ -59,21 +77,6 @@ def require_instructions(machine: Machine, needs: Collection[str], what: str) ->
     reason = refusal(machine, needs)
     if reason:
         raise UsageError(f"{what}: {reason}", SEE_TARGETS)
-
-
-KIB = 2**10
-MIB = 2**20
-# Instruction set -> all of LLVM's features, those of the level too. A function that is compiled for another
-# processor has its own list of features, else LLVM adds those of the processor that it is compiled on.
-PROCESSOR_FEATURES = {
-    "avx2": ("avx2", "fma", "f16c"),
-    "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl"),
-    "avx512-bf16": ("avx512bf16",),
-    "vnni": ("avx512vnni",),
-    "amx-bf16": ("amx-tile", "amx-bf16"),
-    "amx-int8": ("amx-tile", "amx-int8"),
-}
-FIELD_OF = {name: field for field, name in FIELDS.items()}
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,6 @@ class DescribedProcessor:
         return ",".join(dict.fromkeys((*named, *slow)))
 
 
-AMX = ("avx512-bf16", "vnni", "amx-bf16", "amx-int8")
 # Cores and caches: ark.intel.com, and AMD's product pages; the L3 of Zen is that of one complex of cores.
 PROCESSORS = {
     each.name: each
@@ -151,10 +153,6 @@ def processor_of(name: str) -> DescribedProcessor:
     if name not in PROCESSORS:
         raise unknown_value("cpu", name, PROCESSORS)
     return PROCESSORS[name]
-
-
-FMA = "FMA"
-WORDS = "products of 16-bit integers"
 
 
 @dataclass(frozen=True)
@@ -210,7 +208,9 @@ class Processors:
     @property
     def usable(self) -> int:
         """Returns how many threads of this process can run at once, given affinity mask and CPU quota."""
-        return self.allowed if self.quota is None else max(1, min(self.allowed, int(self.quota)))
+        if self.quota is None:
+            return self.allowed
+        return max(1, min(self.allowed, int(self.quota)))
 
     @property
     def limit(self) -> str:

@@ -18,6 +18,32 @@ TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS = ORIGINS = (
     "first",  # the initial configuration of the search space
     "loops",  # no schedule: scalar loops
 )
+PRODUCTS = (ATTENTION, CONTRACTION, CONVOLUTION, QUANTIZED)  # kinds of fusions that multiply matrices
+# Rates on one thread, of schedules and of scalar loops (docs/decisions/models.md); estimates, no bounds.
+PRODUCTS_PER_S = 80e9
+ELEMENTWISE_PER_S = 20e9  # of fusions of other kinds
+LOOPS_PER_S = 4e9  # of loops, which LLVM can make vectors of where they do not sum over a window
+PRODUCT_LOOPS_PER_S = 1e9  # of contractions and convolutions as loops
+BYTES_PER_S = 30e9  # of the caches
+# loops_note reports loops only above this share of the program's time
+LOOPS_LIMIT = 0.1
+LOOPS_LEAST_S = 5e-6  # and only above this time, the overhead of one operator call in PyTorch
+SHOWN_OPS = 4
+EAGER = "eager"
+COMPILE = "torch.compile"
+FREEZING = f"{COMPILE} freezing"
+MAX_AUTOTUNE = f"{COMPILE} max_autotune"
+ONNXRUNTIME = "onnxruntime"
+OPENVINO = "openvino"
+ALL = "all"
+NONE = "none"
+BASELINE_SETS = {
+    ALL: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE, ONNXRUNTIME, OPENVINO),
+    EAGER: (EAGER,),
+    COMPILE: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE),
+    NONE: (),
+}
+SERIAL_OVERLAP = 1.05  # sum of kernel times over busy time; up to this ratio streams have no benefit
 
 
 @dataclass(frozen=True)
@@ -59,15 +85,6 @@ class FusionSchedule:
     trial: int  # id of the stored trial that suggests it
 
 
-PRODUCTS = (ATTENTION, CONTRACTION, CONVOLUTION, QUANTIZED)  # kinds of fusions that multiply matrices
-# Rates on one thread, of schedules and of scalar loops (docs/decisions/models.md); estimates, no bounds.
-PRODUCTS_PER_S = 80e9
-ELEMENTWISE_PER_S = 20e9  # of fusions of other kinds
-LOOPS_PER_S = 4e9  # of loops, which LLVM can make vectors of where they do not sum over a window
-PRODUCT_LOOPS_PER_S = 1e9  # of contractions and convolutions as loops
-BYTES_PER_S = 30e9  # of the caches
-
-
 def estimated_s(fusion: CompiledFusion) -> float:
     """Returns an estimate of the seconds that a fusion takes on one thread, from its operations and bytes."""
     if fusion.origin == LOOPS:
@@ -76,12 +93,6 @@ def estimated_s(fusion: CompiledFusion) -> float:
     else:
         rate = PRODUCTS_PER_S if fusion.kind in PRODUCTS else ELEMENTWISE_PER_S
     return max(fusion.flop / rate, fusion.moved_bytes / BYTES_PER_S)
-
-
-# loops_note reports loops only above this share of the program's time
-LOOPS_LIMIT = 0.1
-LOOPS_LEAST_S = 5e-6  # and only above this time, the overhead of one operator call in PyTorch
-SHOWN_OPS = 4
 
 
 def loops_note(fusions: Sequence[ExplainedFusion]) -> str:
@@ -93,7 +104,10 @@ def loops_note(fusions: Sequence[ExplainedFusion]) -> str:
         (each.time_s, each.fusion) for each in fusions if each.time_s and each.reliability.is_reliable
     ]
     is_measured = len(measured) == len(fusions)
-    timed = measured if is_measured else [(estimated_s(each.fusion), each.fusion) for each in fusions]
+    if is_measured:
+        timed = measured
+    else:
+        timed = [(estimated_s(each.fusion), each.fusion) for each in fusions]
     slow = [(time_s, fusion) for time_s, fusion in timed if fusion.origin == LOOPS]
     in_loops_s, whole_s = (sum(time_s for time_s, _ in each) for each in (slow, timed))
     if in_loops_s < LOOPS_LEAST_S or in_loops_s <= LOOPS_LIMIT * whole_s:
@@ -107,7 +121,7 @@ def loops_note(fusions: Sequence[ExplainedFusion]) -> str:
 
 def given_up_note(fusions: Sequence[CompiledFusion]) -> str:
     """Returns a sentence about fusions whose first configurations were given up; "" where there is none."""
-    affected = [each for each in fusions if each.given_up]
+    affected = [fusion for fusion in fusions if fusion.given_up]
     if not affected:
         return ""
     first = affected[0]
@@ -135,22 +149,6 @@ class ProgramSource:
     cache: str  # what the caches hold when a fusion is timed
     baselines: tuple[str, ...]  # names of those that are timed next to the program
     threads: int = 1  # of the program's calls
-
-
-EAGER = "eager"
-COMPILE = "torch.compile"
-FREEZING = f"{COMPILE} freezing"
-MAX_AUTOTUNE = f"{COMPILE} max_autotune"
-ONNXRUNTIME = "onnxruntime"
-OPENVINO = "openvino"
-ALL = "all"
-NONE = "none"
-BASELINE_SETS = {
-    ALL: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE, ONNXRUNTIME, OPENVINO),
-    EAGER: (EAGER,),
-    COMPILE: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE),
-    NONE: (),
-}
 
 
 def chosen_baselines(choice: str) -> tuple[str, ...]:
@@ -181,7 +179,9 @@ class ProgramBaseline:
     @property
     def title(self) -> str:
         """Returns the name, and the part of the program that was timed: "eager, max_pool2d (g2)"."""
-        return f"{self.name}, {self.part}" if self.part else self.name
+        if self.part:
+            return f"{self.name}, {self.part}"
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -232,9 +232,6 @@ class DeviceWork:
         return self
 
 
-SERIAL_OVERLAP = 1.05  # sum of kernel times over busy time; up to this ratio streams have no benefit
-
-
 @dataclass(frozen=True)
 class KernelTime:
     """The start and the end of one kernel launch on the device's clock, in seconds."""
@@ -267,7 +264,9 @@ class ProgramTimes:
     def overlap(self) -> float | None:
         """Returns the average number of kernels that run at once, while any does; None: none was timed."""
         busy_s = busy(self.kernels)
-        return self.kernel_s / busy_s if busy_s > 0 else None
+        if busy_s > 0:
+            return self.kernel_s / busy_s
+        return None
 
     @property
     def is_serialized(self) -> bool:

@@ -28,6 +28,8 @@ LEAST_MAXIMUM = "1.0e-30"  # groups of A whose greatest magnitude is below it be
 # attributes of the function, of its argument
 QUANTIZATION = "tuner.quantization"
 BITS = "tuner.bits"
+CONSTANT = "constant"  # in place of a WeightFormat's text: B as it is, packed ahead
+CONSTANT_ATTRIBUTE = "tuner.constant"  # of the function
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,13 @@ class WeightFormat:
         bits, _, rest = text.partition("-")
         group, _, rest = rest.partition("-")
         dtype, *options = rest.split("-")
-        activations = next((each.removeprefix("a8") for each in options if each.startswith("a8")), "")
-        size = 0 if group == CHANNEL else int(group[1:]) if group[1:].isdecimal() else -1
+        activations = next((option.removeprefix("a8") for option in options if option.startswith("a8")), "")
+        if group == CHANNEL:
+            size = 0
+        elif group[1:].isdecimal():
+            size = int(group[1:])
+        else:
+            size = -1
         found = cls(WEIGHT_BITS.get(bits, 0), size, dtype, "zp" in options, activations)
         if str(found) != text:
             raise UsageError(f"weights: found {text!r}, allowed texts such as {found}")
@@ -78,7 +85,9 @@ class WeightFormat:
 
     def groups(self, k: int) -> int:
         """Returns the number of groups of a column of k weights."""
-        return k // self.group if self.group else 1
+        if self.group:
+            return k // self.group
+        return 1
 
     def require_depth(self, k: int) -> None:
         """Raises UsageError where groups do not divide k."""
@@ -131,7 +140,7 @@ def _parsed_activations(given: str, group: int) -> str:
         **{f"i8-{each}": each for each in ACTIVATION_SCALES},
     }
     if given not in known:
-        raise unknown_value("activations", given, tuple(each for each in known if each))
+        raise unknown_value("activations", given, tuple(filter(None, known)))
     return known[given]
 
 
@@ -172,7 +181,10 @@ def quantized_text(
     bits = f"{BITS} = {weights.bits} : i64, tuner.weight"
     of_zeros = f", %z: memref<{n}x{types.groups}xi8> {{{bits}}}" if weights.has_zero_points else ""
     moved = weights.moved_bytes(sizes, 2 if dtype == "bf16" else 4, 2 if output == "bf16" else 4)
-    product = _product_of_integers(types, weights) if weights.activations else _product(types, dtype)
+    if weights.activations:
+        product = _product_of_integers(types, weights)
+    else:
+        product = _product(types, dtype)
     return f"""module {{
   func.func @fusion(%a: memref<{m}x{k}x{dtype}>, %b: memref<{n}x{k}xi8> {{{bits}}}, %s: \
 memref<{n}x{types.groups}x{weights.scale_dtype}> {{tuner.weight}}{of_zeros}, %c: memref<{m}x{n}x{output}>) \
@@ -218,11 +230,14 @@ def _generic(
     """Returns a linalg.generic. ``ins`` and ``out``: (value, loops of its dimensions, type)."""
     spelled = ", ".join
     maps = [f"affine_map<({spelled(loops)}) -> ({spelled(each[1])})>" for each in (*ins, out)]
-    kinds = [f'"{"parallel" if each in out[1] else "reduction"}"' for each in loops]
+    kinds = [f'"{"parallel" if loop in out[1] else "reduction"}"' for loop in loops]
     elements = [each[2].rstrip(">").rpartition("x")[2] for each in (*ins, out)]
     names = [f"%x{number}" for number in range(len(ins))] + ["%before"]
     arguments = spelled(f"{name}: {element}" for name, element in zip(names, elements, strict=True))
-    operands = f"ins({spelled(each[0] for each in ins)} : {spelled(each[2] for each in ins)}) " if ins else ""
+    if ins:
+        operands = f"ins({spelled(each[0] for each in ins)} : {spelled(each[2] for each in ins)}) "
+    else:
+        operands = ""
     lines = "\n".join(f"      {line}" for line in body.splitlines())
     return f"""\
     %{result} = linalg.generic {{indexing_maps = [{spelled(maps)}], iterator_types = [{spelled(kinds)}]}} \
@@ -250,7 +265,9 @@ def _wide_scales(types: _Tensors, weights: WeightFormat) -> str:
 
 
 def _scales(weights: WeightFormat) -> str:
-    return "%S" if weights.scale_dtype == "f32" else "%scale"
+    if weights.scale_dtype == "f32":
+        return "%S"
+    return "%scale"
 
 
 def _weights(types: _Tensors, weights: WeightFormat) -> str:
@@ -375,10 +392,6 @@ def _result(types: _Tensors, output: str) -> str:
     return _empty("C_empty", kind) + _generic(
         "C", "mn", (("%total", "mn", total),), ("%C_empty", "mn", kind), body
     )
-
-
-CONSTANT = "constant"  # in place of a WeightFormat's text: B as it is, packed ahead
-CONSTANT_ATTRIBUTE = "tuner.constant"  # of the function
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,9 @@ class Record:
         """Returns 'measured' (correct and timed), 'verified' (correct, not timed) or 'failed'."""
         if isinstance(self.outcome, Measurement):
             return "measured"
-        return "verified" if isinstance(self.outcome, Verdict) else "failed"
+        if isinstance(self.outcome, Verdict):
+            return "verified"
+        return "failed"
 
     @property
     def is_compiled_only(self) -> bool:
@@ -122,11 +124,15 @@ class Record:
     @property
     def median_s(self) -> float | None:
         """Returns the median seconds per call; None for a candidate that failed or was not timed."""
-        return self.outcome.median_s if isinstance(self.outcome, Measurement) else None
+        if isinstance(self.outcome, Measurement):
+            return self.outcome.median_s
+        return None
 
     @property
     def correct_verdict(self) -> Verdict | None:
-        return self.outcome if isinstance(self.outcome, Verdict) else self.verdict
+        if isinstance(self.outcome, Verdict):
+            return self.outcome
+        return self.verdict
 
     @property
     def code(self) -> str:

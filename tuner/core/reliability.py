@@ -35,7 +35,9 @@ class Reliability:
         word, _, reason = text.partition(": ")
         if word in (Trust.UNRELIABLE.value, Trust.UNKNOWN.value) and reason:
             return cls(Trust(word), reason)
-        return RELIABLE if text == Trust.RELIABLE.value else NOT_RECORDED
+        if text == Trust.RELIABLE.value:
+            return RELIABLE
+        return NOT_RECORDED
 
     @property
     def word(self) -> str:
@@ -45,7 +47,9 @@ class Reliability:
     @property
     def text(self) -> str:
         """Returns the word, and the reason where there is one: 'unreliable: the baseline drifted by 34%'."""
-        return f"{self.word}: {self.reason}" if self.reason else self.word
+        if self.reason:
+            return f"{self.word}: {self.reason}"
+        return self.word
 
     @property
     def answer(self) -> str:
@@ -61,7 +65,9 @@ class Reliability:
     @property
     def unreliable(self) -> str:
         """Returns why the time is unreliable; "" for a reliable time, and where nothing is known."""
-        return self.reason if self.trust is Trust.UNRELIABLE else ""
+        if self.trust is Trust.UNRELIABLE:
+            return self.reason
+        return ""
 
 
 RELIABLE = Reliability(Trust.RELIABLE)
@@ -84,7 +90,9 @@ NOT_RECORDED = unknown("it was not recorded")
 def reliability_of_all(times: Sequence[Reliability]) -> Reliability:
     """Returns how reliable a result of several times is, such as their sum: as the least reliable time."""
     for trust in (Trust.UNRELIABLE, Trust.UNKNOWN):
-        found = [each for each in times if each.trust is trust]
+        found = [time for time in times if time.trust is trust]
         if found:
             return Reliability(trust, f"{len(found)} of {len(times)} times, {found[0].reason}")
-    return RELIABLE if times else unknown("nothing was timed")
+    if times:
+        return RELIABLE
+    return unknown("nothing was timed")

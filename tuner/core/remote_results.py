@@ -16,6 +16,29 @@ from tuner.core.processors import TILE_PRODUCTS, instruction_sets_of
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 
+# Plausibility checks of measured results: no kernel is faster than hardware can be by its documents.
+# The limits are not measurements. A probe of a processor's peak misses what its loop does not reach, and
+# would refuse kernels that do.
+LEAST_S: Final = 1e-10  # of a call: less than one cycle of any processor
+MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
+MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million
+MOST_SAMPLES: Final = 10_000  # of one measurement; final re-measurements take at most 200
+MOST_BYTES_PER_S: Final = 1e14  # from memory; NVIDIA B200: 8e12
+ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
+GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
+GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number; B200 in fp8: 16384
+CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
+# Units of a core that multiply and add whole registers: two of 512 bits on Intel Golden Cove and AMD Zen 5.
+CPU_VECTOR_UNITS: Final = 2
+# Per cycle of a core of another instruction set, whatever the type: twice AMX with bytes.
+CPU_FLOP: Final = 4096
+# Products of bf16 by tiles that amount to one of f32: at least as many (Henry et al., 2019,
+# https://doi.org/10.1109/ARITH.2019.00019).
+BF16_PRODUCTS: Final = 6
+# what ran: the binary of a KernelCode, or its text that the driver compiled in its place
+BINARY = "binary"
+TEXT = "text"
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -40,29 +63,6 @@ class PendingTrial:
     script_text: str
     program: KernelCode
     predicted_cycles: float | None = None  # of a cost model: only decides which trial is timed first
-
-
-# Plausibility checks of measured results: no kernel is faster than hardware can be by its documents.
-# The limits are not measurements. A probe of a processor's peak misses what its loop does not reach, and
-# would refuse kernels that do.
-
-LEAST_S: Final = 1e-10  # of a call: less than one cycle of any processor
-MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
-MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million
-MOST_SAMPLES: Final = 10_000  # of one measurement; final re-measurements take at most 200
-MOST_BYTES_PER_S: Final = 1e14  # from memory; NVIDIA B200: 8e12
-ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
-
-GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
-GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number; B200 in fp8: 16384
-CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
-# Units of a core that multiply and add whole registers: two of 512 bits on Intel Golden Cove and AMD Zen 5.
-CPU_VECTOR_UNITS: Final = 2
-# Per cycle of a core of another instruction set, whatever the type: twice AMX with bytes.
-CPU_FLOP: Final = 4096
-# Products of bf16 by tiles that amount to one of f32: at least as many (Henry et al., 2019,
-# https://doi.org/10.1109/ARITH.2019.00019).
-BF16_PRODUCTS: Final = 6
 
 
 def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
@@ -102,7 +102,7 @@ def why_not_seconds(measurement: Measurement) -> str:
     if not 1 <= len(samples_s) <= MOST_SAMPLES:
         return f"found {len(samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
     cold_s = () if cold_median_s is None else (cold_median_s,)
-    offsets_s = [time_s for each in measurement.offsets for time_s in (each.median_s, *each.interval_s)]
+    offsets_s = [time_s for offset in measurement.offsets for time_s in (offset.median_s, *offset.interval_s)]
     for time_s in (measurement.median_s, *samples_s, *measurement.interval_s, *cold_s, *offsets_s):
         if not LEAST_S <= time_s <= MOST_S:
             return f"found a time of {time_s:g} s, allowed {LEAST_S:g} s to {MOST_S:g} s"
@@ -156,7 +156,9 @@ def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
 def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: float) -> str:
     """Returns why the time of a baseline library is impossible, by ``why_impossible``; else ""."""
     why = why_impossible(baseline.measurement, problem, limit_flop_per_s)
-    return f"baseline: {why}" if why else ""
+    if why:
+        return f"baseline: {why}"
+    return ""
 
 
 def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> str:
@@ -170,11 +172,6 @@ def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> str:
 
 def _is_within(value: float, low: float, high: float) -> bool:
     return low * (1 - ROUNDING) <= value <= high * (1 + ROUNDING)
-
-
-# what ran: the binary of a KernelCode, or its text that the driver compiled in its place
-BINARY = "binary"
-TEXT = "text"
 
 
 @dataclass(frozen=True)

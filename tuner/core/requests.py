@@ -14,6 +14,24 @@ from tuner.core.programs import ProgramResult, ProgramSource
 from tuner.core.quantization import CONSTANT
 from tuner.core.runs import DatabaseInfo, Proposal, Run, RunSettings, TaskQuery
 
+ASKING = {"trial": "tuner history", "run": "tuner history --runs"}  # noun -> the command that lists IDs
+FLAGS = {"output": "--output-dtype"}  # field of TaskQuery -> its option, where that has another name
+PLAIN = {  # field of TaskQuery -> the value for which no option is needed
+    "dtype": "f32",
+    "layout": "nn",
+    "epilogue": "none",
+    "output": "",
+    "align": NUMPY_ALIGNMENT,
+    "cache": WARM,
+    "threads": 1,
+    "target": None,
+}
+NUMBER_MAX = 2**63 - 1  # largest integer of a database
+DEFAULT_TRIALS = 100  # when neither trials nor a budget is given
+TIMED_SAMPLER = "tpe"  # the default where candidates are timed
+WORKERS_LIMIT = 4  # more workers would wait for the measurement worker
+LEAST = {"threads": 1, "seed": 0, "trials": 1, "workers": 1}
+
 
 @dataclass(frozen=True)
 class CampaignSettings:
@@ -63,20 +81,6 @@ class CampaignProposal:
     proposal: Proposal  # with the projected candidate, and its outcome if there is one
 
 
-ASKING = {"trial": "tuner history", "run": "tuner history --runs"}  # noun -> the command that lists IDs
-FLAGS = {"output": "--output-dtype"}  # field of TaskQuery -> its option, where that has another name
-PLAIN = {  # field of TaskQuery -> the value for which no option is needed
-    "dtype": "f32",
-    "layout": "nn",
-    "epilogue": "none",
-    "output": "",
-    "align": NUMPY_ALIGNMENT,
-    "cache": WARM,
-    "threads": 1,
-    "target": None,
-}
-
-
 def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
     """Returns a shell command that tunes the problem of ``task``: ``tuner tune matmul 64x64x64 --dtype f64``.
 
@@ -111,13 +115,6 @@ def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
     return f"no {noun} matches; {count} without conditions\nhint: {ASKING[noun]}"
 
 
-NUMBER_MAX = 2**63 - 1  # largest integer of a database
-DEFAULT_TRIALS = 100  # when neither trials nor a budget is given
-TIMED_SAMPLER = "tpe"  # the default where candidates are timed
-WORKERS_LIMIT = 4  # more workers would wait for the measurement worker
-LEAST = {"threads": 1, "seed": 0, "trials": 1, "workers": 1}
-
-
 @dataclass(frozen=True)
 class RunRequest:
     """All options of a new run, as a user gives them; ``run_settings`` adds what depends on the machine."""
@@ -149,11 +146,13 @@ class RunRequest:
     @property
     def trials_limit(self) -> int | None:
         """Returns the limit of trials, DEFAULT_TRIALS (100) without any limit; None: only time is limited."""
-        return DEFAULT_TRIALS if self.trials is None and self.budget_s is None else self.trials
+        if self.trials is None and self.budget_s is None:
+            return DEFAULT_TRIALS
+        return self.trials
 
     @property
     def strategy_text(self) -> tuple[str, ...]:
-        return tuple(str(strategy) for strategy in self.strategies)
+        return tuple(map(str, self.strategies))
 
     @property
     def library_paths(self) -> tuple[Path, ...]:
@@ -165,7 +164,9 @@ class RunRequest:
 
     def workers_on(self, machine: Machine) -> int:
         """Returns the number of compile workers: as given, else one per core, at most WORKERS_LIMIT (4)."""
-        return min(WORKERS_LIMIT, machine.physical_cores) if self.workers is None else self.workers
+        if self.workers is None:
+            return min(WORKERS_LIMIT, machine.physical_cores)
+        return self.workers
 
 
 def require_number(name: str, number: int | None, low: int) -> None:

@@ -10,6 +10,14 @@ from tuner.core.records import Measurement, drift
 from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
 from tuner.core.runs import Baseline
 
+NOISE_LIMIT = 0.05  # relative: differences that a quiet machine shows between timings of the same code
+DRIFT_LIMIT = 0.1  # relative, between quarters of a round: OpenBLAS on two quiet cores shows up to 9 %
+SHARE_LIMIT = 0.05  # of the time: steal time, throttling
+WAITED_LIMIT = 0.1  # of the time: interleaved threads wait a little for one another on quiet cores
+NO_NOISE_FLOOR = "the noise floor is not known: no code was timed twice"
+OTHERS_LIMIT = 0.2  # processors busy with other programs, where no processor is free for them
+LEAST_SAMPLES = 6  # the range of 6 samples contains the median with 1 - 2 (1/2)^6 = 97 %, of 5 with 94 %
+
 
 @dataclass(frozen=True)
 class RoundQuality:
@@ -52,15 +60,6 @@ class StoredRound:
     of_trials: int = 0  # number of trials of the run at that time: an extended run has more
 
 
-NOISE_LIMIT = 0.05  # relative: differences that a quiet machine shows between timings of the same code
-DRIFT_LIMIT = 0.1  # relative, between quarters of a round: OpenBLAS on two quiet cores shows up to 9 %
-SHARE_LIMIT = 0.05  # of the time: steal time, throttling
-WAITED_LIMIT = 0.1  # of the time: interleaved threads wait a little for one another on quiet cores
-NO_NOISE_FLOOR = "the noise floor is not known: no code was timed twice"
-OTHERS_LIMIT = 0.2  # processors busy with other programs, where no processor is free for them
-LEAST_SAMPLES = 6  # the range of 6 samples contains the median with 1 - 2 (1/2)^6 = 97 %, of 5 with 94 %
-
-
 def repeat_text(noise: float) -> str:
     """Returns what a large ``noise`` is, as a clause: 'two timings of the same code differ by 34%'."""
     far = f"{noise:.0%}" if noise < 1 else f"a factor of {1 + noise:.1f}"
@@ -73,7 +72,9 @@ def noise_text(noise: float | None) -> str:
     Above NOISE_LIMIT (5 %) times are unreliable, and the reason for that says how far they differ.
     """
     is_floor = noise is not None and noise <= NOISE_LIMIT
-    return f"; noise floor {noise:.1%}" if is_floor else ""
+    if is_floor:
+        return f"; noise floor {noise:.1%}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,11 @@ def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
     """
     if evidence.unreliable:
         return evidence.unreliable
-    if not all(each.is_complete for each in times):
+    if not all(time.is_complete for time in times):
         return "a measurement was stopped early"
     if not evidence.is_interleaved:
         return "not timed interleaved in one round"
-    fewest = min(len(each.samples_s) for each in times)
+    fewest = min(len(time.samples_s) for time in times)
     if fewest < LEAST_SAMPLES:
         return f"found {fewest} samples, {LEAST_SAMPLES} are needed"
     if evidence.noise is None:
@@ -115,7 +116,9 @@ def reliability_in_round(time: Measurement, evidence: Evidence) -> Reliability:
     reason = objection((time,), evidence)
     if reason and not evidence.unreliable and evidence.noise is None:
         return unknown(reason)
-    return unreliable(reason) if reason else RELIABLE
+    if reason:
+        return unreliable(reason)
+    return RELIABLE
 
 
 def reliability_alone(
@@ -136,7 +139,7 @@ def reliability_alone(
 
 def reliability_of_sessions(objections: Sequence[str]) -> Reliability:
     """Returns RELIABLE if most sessions were quiet; ``objections``: one per session, "" for a quiet one."""
-    disturbed = [each for each in objections if each]
+    disturbed = list(filter(None, objections))
     if not objections:
         return unknown("nothing was timed")
     if 2 * len(disturbed) < len(objections):
@@ -183,7 +186,9 @@ def _symptom(noise: float | None, drifts: tuple[tuple[str, float], ...]) -> str:
         return repeat_text(noise)
     what, most = max(drifts, key=lambda each: each[1], default=("", 0.0))
     floor = "" if noise is None else f" (noise floor {noise:.1%})"
-    return f"{what} by {most:.0%}{floor}" if most > DRIFT_LIMIT else ""
+    if most > DRIFT_LIMIT:
+        return f"{what} by {most:.0%}{floor}"
+    return ""
 
 
 def _pressed(host: HostConditions | None, spare_cores: int) -> str:

@@ -22,6 +22,10 @@ ORIGINS = (WARM_START, SHIPPED, SPACE_FILE, SEED)
 NOT_TIMED = unknown("not timed")
 REPLAYED = unknown("the time of a recording, nothing ran here")
 NO_ROUND = unknown("no final re-measurement with a noise floor")
+# Fields of TaskQuery, and attributes of Problem
+OF_PROBLEM = (
+    *("key", "operation", "shape", "dtype", "layout", "epilogue", "output", "align", "cache", "weights"),
+)
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,9 @@ class Run:
             return unreliable(self.unreliable)
         if not self.settings.target.has_machine:
             return REPLAYED
-        return NO_ROUND if self.noise is None else RELIABLE
+        if self.noise is None:
+            return NO_ROUND
+        return RELIABLE
 
     @property
     def idle_share(self) -> float | None:
@@ -186,7 +192,10 @@ class StoredTrial:
     @property
     def summary(self) -> str:
         """Returns the origin of a kernel of this trial: 'trial 3 of run 1, 2.9 us, reliable'."""
-        time = "not timed" if self.best_s is None else f"{seconds_text(self.best_s)}, {self.reliability.word}"
+        if self.best_s is None:
+            time = "not timed"
+        else:
+            time = f"{seconds_text(self.best_s)}, {self.reliability.word}"
         return f"trial {self.id} of run {self.run}, {time}"
 
     @property
@@ -213,7 +222,9 @@ class StoredTrial:
     @property
     def script(self) -> str:
         """Returns the bound transform script as text; '' for a replay, and where binding failed."""
-        return self.script_text if self.record.target.has_machine else ""
+        if self.record.target.has_machine:
+            return self.script_text
+        return ""
 
     @property
     def time_s(self) -> float | None:
@@ -237,7 +248,9 @@ class StoredTrial:
 
         The median of the final re-measurement, else of the first measurement, which may be early-stopped.
         """
-        return self.record.median_s if self.final is None else self.final.median_s
+        if self.final is None:
+            return self.record.median_s
+        return self.final.median_s
 
 
 def require_unaltered(trial: StoredTrial) -> None:
@@ -259,12 +272,6 @@ class Proposal:
     row: int  # index of the candidate in the run's feasible set
     candidate: Candidate
     trial: StoredTrial | None  # None: no outcome: its session was killed, or is still running
-
-
-# Fields of TaskQuery, and attributes of Problem
-OF_PROBLEM = (
-    *("key", "operation", "shape", "dtype", "layout", "epilogue", "output", "align", "cache", "weights"),
-)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import types
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 from urllib.parse import unquote
@@ -28,6 +29,21 @@ SECRET_NAME: Final = re.compile(r"(?i)pass(?!file)|pwd|\bpw\b|secret|token|crede
 PARAMETER: Final = re.compile(r"([^=?&;#\s]+)\s*=\s*('[^']*'|[^?&;#\s]+)")
 ENCODED_TIMES: Final = 3  # how often a text may be percent-encoded
 LEAST_CHARACTERS: Final = 3  # of a part that is looked for in other texts: shorter parts are in any text
+# Frozen dataclasses <-> JSON, by their annotations; a wrong value is refused with its place in the JSON.
+Kind = TypeVar("Kind")
+QUOTED = 60  # characters of what was found
+LARGEST = sys.float_info.max  # NaN and infinities are not below this limit
+LARGEST_INTEGER = 2**63 - 1  # that a database stores
+WORDS: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+FORM: Final = "form"  # key of a field's metadata
+IF_CHANGED: Final = "if_changed"  # key of a field's metadata
+STORED_AS: Final = "stored_as"  # key of a field's metadata
+UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+# Control characters but newline and tab, Unicode line separators, and marks that change the writing direction
+CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+LIMIT_BYTES = 64 << 20  # of a script or payload
+NAMES_LIMIT = 2000  # names of a folder that a missing file's name is compared with
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 def masked(address: str) -> str:
@@ -50,7 +66,7 @@ def without_secrets(text: str, *addresses: str) -> str:
 
     Passwords are also found percent-decoded, escaped, and in parts of 3 characters: drivers may quote half.
     """
-    found = {form for address in addresses for form in _forms(address)}
+    found = set(chain.from_iterable(map(_forms, addresses)))
     for form in sorted(found, key=len, reverse=True):
         text = text.replace(form, MASK)
     return text
@@ -71,7 +87,7 @@ def _spans(address: str) -> list[tuple[int, int]]:
 
 def _forms(address: str) -> set[str]:
     secrets = {address[start:end] for start, end in _spans(address)}
-    whole = secrets | {_decoded(secret) for secret in secrets}
+    whole = secrets | set(map(_decoded, secrets))
     parts = {part for secret in whole for part in re.split(r"[@:/?#&=\s]", secret)}
     return {
         form for form in whole | parts | {repr(each)[1:-1] for each in whole} if len(form) >= LEAST_CHARACTERS
@@ -84,18 +100,6 @@ def _decoded(text: str) -> str:
     return text
 
 
-# Frozen dataclasses <-> JSON, by their annotations; a wrong value is refused with its place in the JSON.
-
-Kind = TypeVar("Kind")
-QUOTED = 60  # characters of what was found
-LARGEST = sys.float_info.max  # NaN and infinities are not below this limit
-LARGEST_INTEGER = 2**63 - 1  # that a database stores
-WORDS: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-FORM: Final = "form"  # key of a field's metadata
-IF_CHANGED: Final = "if_changed"  # key of a field's metadata
-STORED_AS: Final = "stored_as"  # key of a field's metadata
-
-
 @dataclass(frozen=True)
 class Only:
     """Which JSON values a dataclass field accepts, as annotation: ``Annotated[int, whole(1)]``."""
@@ -106,7 +110,10 @@ class Only:
 
 def whole(least: int, most: int = LARGEST_INTEGER) -> Only:
     """Returns the annotation of a field that accepts whole numbers, ``least`` to ``most``, both included."""
-    words = f"{least} or more" if most == LARGEST_INTEGER else f"a whole number from {least} to {most}"
+    if most == LARGEST_INTEGER:
+        words = f"{least} or more"
+    else:
+        words = f"a whole number from {least} to {most}"
     return Only(words, lambda found: type(found) is int and least <= found <= most)
 
 
@@ -160,7 +167,7 @@ def encode(value: Any) -> Any:
         case bytes():
             return value.decode("ascii")
         case tuple():
-            return [encode(item) for item in value]
+            return list(map(encode, value))
     if not is_dataclass(value):
         return value
     document: dict[str, Any] = {}
@@ -243,7 +250,9 @@ def _from_text(kind: Any, found: Any, place: str) -> Any:
         moment = datetime.datetime.fromisoformat(found)
     except (AttributeError, TypeError, ValueError):
         return _refuse(place, found, f"a {kind.__name__}")
-    return moment if moment.tzinfo else _refuse(place, found, "a moment with its zone")
+    if moment.tzinfo:
+        return moment
+    return _refuse(place, found, "a moment with its zone")
 
 
 def _union(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
@@ -254,7 +263,7 @@ def _union(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
         return _decode(others[0], found, place)
     for kind in others:
         if is_dataclass(kind) and isinstance(found, dict):
-            if found.keys() <= {key_of(field) for field in fields(kind)}:
+            if found.keys() <= set(map(key_of, fields(kind))):
                 return _decode(kind, found, place)
         elif type(found) is kind or (kind is float and type(found) is int):
             return _decode(kind, found, place)
@@ -285,9 +294,10 @@ def _dataclass(kind: type, found: Any, place: str) -> Any:
         elif key_of(field) in document:
             inner = _at(place, key_of(field))
             value = document[key_of(field)]
-            values[field.name] = (
-                _formed(other, value, inner) if other else _decode(hints[key_of(field)], value, inner)
-            )
+            if other:
+                values[field.name] = _formed(other, value, inner)
+            else:
+                values[field.name] = _decode(hints[key_of(field)], value, inner)
         elif field.default is MISSING:  # a field added by a later version has a default
             raise UsageError(f"{_at(place, key_of(field))}: missing")
     try:
@@ -318,12 +328,16 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _object(found: Any, place: str) -> Any:
-    return found if isinstance(found, dict) else _refuse(place, found, "an object")
+    if isinstance(found, dict):
+        return found
+    return _refuse(place, found, "an object")
 
 
 def _at(place: str, name: str) -> str:
     """Returns the place of a field, ``place.name``; without the dot where ``place`` ends with a space."""
-    return f"{place}{name}" if place.endswith(" ") else f"{place}.{name}"
+    if place.endswith(" "):
+        return f"{place}{name}"
+    return f"{place}.{name}"
 
 
 def _refuse(place: str, found: Any, allowed: str) -> Any:
@@ -333,10 +347,9 @@ def _refuse(place: str, found: Any, allowed: str) -> Any:
 def quoted(found: object) -> str:
     """Returns ``repr(found)`` for an error message, cut after 60 characters (QUOTED)."""
     text = repr(found)
-    return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
-
-
-UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+    if len(text) <= QUOTED:
+        return text
+    return f"{text[:QUOTED]}..."
 
 
 def parse_moment(text: str, name: str = "since") -> datetime.datetime:
@@ -349,7 +362,9 @@ def parse_moment(text: str, name: str = "since") -> datetime.datetime:
 
 def with_zone(moment: datetime.datetime) -> datetime.datetime:
     """Returns ``moment`` with a time zone: unchanged where it has one, else taken as UTC."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+    if moment.tzinfo:
+        return moment
+    return moment.replace(tzinfo=datetime.UTC)
 
 
 def utc_text(moment: datetime.datetime) -> str:
@@ -366,10 +381,6 @@ def parse_seconds(text: str) -> float:
     return seconds
 
 
-# Control characters but newline and tab, Unicode line separators, and marks that change the writing direction
-CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
-
 def printable_lines(text: str) -> str:
     r"""Returns a text of several lines in which control characters are escaped: \u001b, as in JSON."""
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -382,19 +393,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-LIMIT_BYTES = 64 << 20  # of a script or payload
-
-
-NAMES_LIMIT = 2000  # names of a folder that a missing file's name is compared with
-
-
 def similar_file_hint(path: Path) -> str:
     """Returns "did you mean FILE?" for a missing file or folder: the most similar name next to it; or ""."""
     near = ""
     with contextlib.suppress(OSError):  # its folder is missing, too
         names = [each.name for each in itertools.islice(path.parent.iterdir(), NAMES_LIMIT)]
         near = "" if path.exists() else nearest(path.name, names)
-    return f"did you mean {path.with_name(near)}?" if near else ""
+    if near:
+        return f"did you mean {path.with_name(near)}?"
+    return ""
 
 
 def unreadable(path: Path, error: OSError, allowed: str, hint: str = "") -> UsageError:
@@ -451,9 +458,6 @@ def _decoded_text(name: str, content: bytes, allowed: str, limit_bytes: int) -> 
         return content.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: not {allowed}: byte {error.start} is not UTF-8") from error
-
-
-UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 def seconds_text(seconds: float) -> str:

@@ -130,7 +130,9 @@ def _allowed_text(annotation: Any) -> str:
     if origin is collections.abc.Callable:
         return "a function"
     if origin in (tuple, collections.abc.Sequence):
-        return "a tuple" if of[0] is Any else f"a tuple of values, each {_allowed_text(of[0])}"
+        if of[0] is Any:
+            return "a tuple"
+        return f"a tuple of values, each {_allowed_text(of[0])}"
     if origin is collections.abc.Mapping:
         keys, values = map(_allowed_text, of)
         return f"a dictionary with keys {keys} and values {values}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 OPEN_S: Final = 5.0  # that a connection may take
+Row = dict[str, Any]
 
 
 @final
@@ -64,9 +65,6 @@ async def require_server(url: str) -> None:
     """Raises psycopg's error where no server answers at ``url``; Procrastinate's pool would wait for one."""
     connection = await psycopg.AsyncConnection.connect(server_of(url), connect_timeout=round(OPEN_S))
     await connection.close()
-
-
-Row = dict[str, Any]
 
 
 @final

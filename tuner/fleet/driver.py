@@ -29,6 +29,7 @@ from tuner.targets.target import ignore_report
 
 LISTEN_S: Final = 0.5  # until the tables are read, where no notification comes
 TAKEN_LIMIT_S: Final = 5.0  # that the server may need to see a killed driver's connection closed
+URGENT: Final = 1000  # added to the priority of work that a whole run waits for
 
 
 @final
@@ -83,7 +84,7 @@ class DriverConnection:
             if is_due:
                 sweep(self.connection, self._lease_s)
                 self._swept_s = time.monotonic()
-            busy = [each for each in self._runs if each.has_jobs]
+            busy = [run for run in self._runs if run.has_jobs]
             news = [each.read(is_thorough=False) for each in busy]
             if not any(news) and (is_woken or is_due):
                 news = [each.read(is_thorough=True) for each in busy]
@@ -104,9 +105,6 @@ class DriverConnection:
             if why and why not in reported:
                 reported.add(why)
                 each.report(why)
-
-
-URGENT: Final = 1000  # added to the priority of work that a whole run waits for
 
 
 @dataclass
@@ -309,7 +307,7 @@ def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
         settings = read_settings(connection)
         end_s = time.monotonic() + settings.lease_s
         while True:
-            seen = [each for each in tables.stored_nodes(connection) if not each.drains]
+            seen = [node for node in tables.stored_nodes(connection) if not node.drains]
             alive = tuple(each.node for each in seen if not each.is_lost(settings.lease_s))
             if alive or not seen or time.monotonic() >= end_s:
                 return alive

@@ -30,6 +30,16 @@ PACKAGED = Path("/usr/lib/postgresql")
 
 
 LIMIT_S = 180  # of initdb and pg_ctl, which take a second on a quiet machine
+READY_LIMIT_S: Final = 120.0  # until a node is at work, on a busy machine
+ORPHAN_LIMIT_S: Final = 60.0  # that the end of a killed process's children may take, on a busy machine
+LOOK_S: Final = 0.05
+LEASE_S: Final = 10.0
+END_LIMIT_S: Final = 30.0  # that a node may need for its current work
+NODES: Final = (
+    ("compile-1", ("--compile", "1")),
+    ("compile-2", ("--compile", "1")),
+    ("measure", ("--measure",)),
+)
 
 
 class NoServerError(TunerError):
@@ -108,11 +118,6 @@ def _run(folder: Path, *options: str | Path) -> None:
         raise NoServerError(f"no PostgreSQL server: {Path(options[0]).name} failed: {reason}")
 
 
-READY_LIMIT_S: Final = 120.0  # until a node is at work, on a busy machine
-ORPHAN_LIMIT_S: Final = 60.0  # that the end of a killed process's children may take, on a busy machine
-LOOK_S: Final = 0.05
-
-
 @final
 class LocalNodes:
     """Nodes and drivers of a fleet as child processes with logs, for a ``with`` block, which kills them."""
@@ -159,11 +164,11 @@ class LocalNodes:
         with session(self.url) as connection:
             lease_s = read_settings(connection).lease_s
             while True:
-                seen = [each for each in tables.stored_nodes(connection) if not each.is_lost(lease_s)]
+                seen = [node for node in tables.stored_nodes(connection) if not node.is_lost(lease_s)]
                 missing = set(names) - {each.node.name for each in seen}
                 if not missing:
                     return
-                ended = [name for name in missing if self.has_ended(name)]
+                ended = list(filter(self.has_ended, missing))
                 if ended or time.monotonic() > give_up_s:
                     name = min(ended or missing)
                     raise TunerError(f"fleet: node {name}: {self.last_line(name)}")
@@ -204,15 +209,6 @@ class LocalNodes:
 
     def _log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
-
-
-LEASE_S: Final = 10.0
-END_LIMIT_S: Final = 30.0  # that a node may need for its current work
-NODES: Final = (
-    ("compile-1", ("--compile", "1")),
-    ("compile-2", ("--compile", "1")),
-    ("measure", ("--measure",)),
-)
 
 
 @contextmanager

@@ -164,7 +164,7 @@ class NodeProcess:
         """
         try:
             if not await self._database.ask(tables.has_outcome, work.key):
-                blobs = tuple([await self._database.ask(_required_blob, each) for each in work.blobs])
+                blobs = tuple([await self._database.ask(_required_blob, blob) for blob in work.blobs])
                 try:
                     self._require_fit(work)
                     await self._work(work, blobs)

@@ -29,6 +29,9 @@ from tuner.targets.target import RunnerChildren, Target
 
 KEPT: Final = 4  # measurement workers; each holds the arrays of its problem
 GIB: Final = 1 << 30
+LARGEST_BYTES: Final = 1 << 16  # that a pipe holds
+IDLE_TICK_S: Final = 10.0  # without work nothing is polled: an order wakes the thread at once
+Result = Artifact | Evaluation | FinalTimes | Baseline | Roofline | Failure
 
 
 @dataclass(frozen=True)
@@ -92,9 +95,6 @@ class MeasurementWorkers:
         return _Kept(worker, children, memory_bytes)
 
 
-LARGEST_BYTES: Final = 1 << 16  # that a pipe holds
-
-
 @final
 class WakePipe:
     """A pipe by which any thread can wake the one thread that polls the pipes of child processes."""
@@ -118,11 +118,6 @@ class WakePipe:
     def close(self) -> None:
         os.close(self._reading)
         os.close(self._writing)
-
-
-IDLE_TICK_S: Final = 10.0  # without work nothing is polled: an order wakes the thread at once
-
-Result = Artifact | Evaluation | FinalTimes | Baseline | Roofline | Failure
 
 
 @dataclass(frozen=True)
@@ -296,7 +291,7 @@ class NodeChildren:
         if work.stage in (BASELINE, ROOFLINE):
             return self._alone(order)
         children = self._children_of(work)
-        artifacts = tuple(unpacked(blob) for blob in order.blobs)
+        artifacts = tuple(map(unpacked, order.blobs))
         limits = children.limits
         expected = (work.problem, work.effort, work.slowest_s)
         question: Artifact | Group
@@ -332,7 +327,9 @@ class NodeChildren:
         return self._children(work.target, work.problem, work.threads)
 
     def _quiet(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext() if self._pool is None else self._pool.paused()
+        if self._pool is None:
+            return contextlib.nullcontext()
+        return self._pool.paused()
 
     def _exclusive(self, device: str) -> LockContext:
         @contextlib.contextmanager

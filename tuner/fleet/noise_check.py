@@ -61,7 +61,7 @@ def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
         hosts = ", ".join(sorted({each.node.host for each in seen})) or "none"
         raise UsageError(f"check: no node measures on {host}; nodes measure on {hosts}")
     names = {node.name for node in here}
-    busy = [each.device for each in status.devices if each.node in names and each.doing is not None]
+    busy = [device.device for device in status.devices if device.node in names and device.doing is not None]
     if busy:
         raise UsageError(f"check: {', '.join(busy)} has work; check when it is idle")
     for node in here:

@@ -30,21 +30,8 @@ GRANTS: Final = (
     ("SELECT, INSERT, UPDATE, DELETE", "procrastinate_events"),
     ("SELECT, UPDATE", "procrastinate_periodic_defers"),  # updated by a trigger on deleted jobs
 )
-
-
-def seconds_since_start(connection: "Connection", jobs: list[int]) -> dict[int, float]:
-    """Returns, by job id, the seconds since the latest attempt at the job began; none for waiting jobs."""
-    rows = connection.execute(
-        "SELECT job_id, extract(epoch FROM now() - max(at))::float8 FROM procrastinate_events "
-        "WHERE type = 'started' AND job_id = ANY(%s) GROUP BY job_id",
-        (jobs,),
-    )
-    return {int(job): float(seconds) for job, seconds in rows}
-
-
 # The job queues of a fleet: Procrastinate's public API, with its tables in the history's database.
 # All nodes that serve a queue are equivalent for its jobs. A job carries a piece of work as JSON.
-
 INSTALL_LOCK: Final = 0x666C656574  # advisory lock: "fleet"
 TASK: Final = "work"  # Procrastinate's name of the task of all jobs
 ATTEMPTS: Final = 3  # of a job whose node vanished; retries of a job whose node raised an error
@@ -56,6 +43,21 @@ DOING: Final = "doing"  # job states of Procrastinate
 UNDER_WAY: Final = ("todo", DOING)
 FAILED: Final = "failed"
 AT_ONCE: Final = datetime.datetime.fromtimestamp(0, datetime.UTC)  # whatever the server's clock says
+Result = TypeVar("Result")
+# Looks after work that no node would finish: requeues the jobs of lost nodes, fails given-up jobs.
+LOCK: Final = 0x7377656570  # advisory lock: "sweep"
+KEPT_DAYS: Final = 7  # of blobs, outcomes, and nodes that are gone
+SWEEPER: Final = "sweep"  # in place of a node's name, in outcomes of jobs that were given up
+
+
+def seconds_since_start(connection: "Connection", jobs: list[int]) -> dict[int, float]:
+    """Returns, by job id, the seconds since the latest attempt at the job began; none for waiting jobs."""
+    rows = connection.execute(
+        "SELECT job_id, extract(epoch FROM now() - max(at))::float8 FROM procrastinate_events "
+        "WHERE type = 'started' AND job_id = ANY(%s) GROUP BY job_id",
+        (jobs,),
+    )
+    return {int(job): float(seconds) for job, seconds in rows}
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,7 @@ async def _served(app: "App", service: Service, beat_s: float) -> None:
 
 async def _until(ending: asyncio.Event, works: list[Any]) -> None:
     """Runs until one worker ends or ``ending`` is set; a worker that is cancelled finishes its job."""
-    tasks = [asyncio.create_task(work) for work in works]
+    tasks = list(map(asyncio.create_task, works))
     end = asyncio.create_task(ending.wait())
     await asyncio.wait([*tasks, end], return_when=asyncio.FIRST_COMPLETED)
     for task in (*tasks, end):
@@ -291,9 +293,6 @@ def _run(job: "engine.Job") -> str:
     return str(job.task_kwargs.get("run"))
 
 
-Result = TypeVar("Result")
-
-
 def completed(call: Coroutine[Any, Any, Result]) -> Result:
     """Returns the result of a coroutine that never suspends, without an event loop; else RuntimeError."""
     try:
@@ -302,13 +301,6 @@ def completed(call: Coroutine[Any, Any, Result]) -> Result:
         result: Result = end.value
         return result
     raise RuntimeError("a call on a SessionConnector waits for something")
-
-
-# Looks after work that no node would finish: requeues the jobs of lost nodes, fails given-up jobs.
-
-LOCK: Final = 0x7377656570  # advisory lock: "sweep"
-KEPT_DAYS: Final = 7  # of blobs, outcomes, and nodes that are gone
-SWEEPER: Final = "sweep"  # in place of a node's name, in outcomes of jobs that were given up
 
 
 def sweep(connection: "Connection", lease_s: float) -> int:

@@ -49,6 +49,12 @@ from tuner.targets.target import (
 if TYPE_CHECKING:
     from tuner.search.cost_model.untimed import PredictedCycles
 
+Named = TypeVar("Named")
+# The backends of a run on a fleet: nodes compile and measure, everything else stays as without a fleet.
+PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/concepts/fleet.md
+NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
+PENDING_PER_DEVICE: Final = 2  # of several devices; the run has as many more as one device
+
 
 @dataclass
 class _Flight:
@@ -146,7 +152,7 @@ class FleetRunner(AbstractRunner):
     def _timed(
         self, group: Group, effort: Effort, seed: int, slowest_s: float | None
     ) -> FinalTimes | Failure:
-        blobs = tuple(packed(artifact) for artifact in group.artifacts)
+        blobs = tuple(map(packed, group.artifacts))
         work = replace(
             self._work_template,
             stage=REMEASURE,
@@ -172,9 +178,6 @@ class FleetRunner(AbstractRunner):
             if not is_repeated and not known.value.is_refused and self._order.recall("", code) is None:
                 flight.is_evaluated_early = True
                 self._begin_evaluation(flight, known.value)
-
-
-Named = TypeVar("Named")
 
 
 def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
@@ -345,13 +348,6 @@ class FleetTarget(Target):
         return machine, devices
 
 
-# The backends of a run on a fleet: nodes compile and measure, everything else stays as without a fleet.
-
-PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/concepts/fleet.md
-NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
-PENDING_PER_DEVICE: Final = 2  # of several devices; the run has as many more as one device
-
-
 def require_server(url: str) -> None:
     """Raises UsageError for a database that is not on a server, and where a package is missing."""
     server_of(url)
@@ -360,7 +356,9 @@ def require_server(url: str) -> None:
 
 def pending_limit(devices: int) -> int:
     """Returns how many proposals of a run may be without an outcome, for a number of devices."""
-    return PENDING_OF_ONE if devices == 1 else PENDING_PER_DEVICE * (devices + 1)
+    if devices == 1:
+        return PENDING_OF_ONE
+    return PENDING_PER_DEVICE * (devices + 1)
 
 
 @final

@@ -32,6 +32,11 @@ KEEP_ALIVE_THERE: Final = (
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; "
     "SET tcp_user_timeout = 30000"  # in one round trip
 )
+P = ParamSpec("P")
+Reply = TypeVar("Reply")
+AGAIN_S: Final = 0.5  # until a query is repeated
+RETRY_LIMIT_S: Final = 300.0  # after which the outcome of the work is lost
+ENDING_RETRY_LIMIT_S: Final = 5.0  # for a node that is to end
 
 
 class NoReplyError(UsageError):
@@ -65,7 +70,9 @@ def as_role(url: str, role: str | None) -> str:
     """Returns a URL with ``role`` in place of user and password; unchanged where ``role`` is None or ""."""
     scheme, _, rest = url.partition("://")
     server, slash, database = rest.partition("/")
-    return f"{scheme}://{role}@{server.rpartition('@')[2]}{slash}{database}" if role else url
+    if role:
+        return f"{scheme}://{role}@{server.rpartition('@')[2]}{slash}{database}"
+    return url
 
 
 def connected(url: str) -> "Connection":
@@ -109,13 +116,6 @@ def plain_errors() -> Iterator[None]:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-P = ParamSpec("P")
-Reply = TypeVar("Reply")
-AGAIN_S: Final = 0.5  # until a query is repeated
-RETRY_LIMIT_S: Final = 300.0  # after which the outcome of the work is lost
-ENDING_RETRY_LIMIT_S: Final = 5.0  # for a node that is to end
 
 
 @final

@@ -58,7 +58,9 @@ class FleetStatus:
         """Returns "works", "drains" (it was asked to end) or "lost" (no heartbeat for a lease)."""
         if seen.is_lost(self.lease_s):
             return "lost"
-        return "drains" if seen.drains else "works"
+        if seen.drains:
+            return "drains"
+        return "works"
 
 
 def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
@@ -105,7 +107,7 @@ def _queue(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> Q
 
 
 def _serving(queue: str, nodes: tuple[SeenNode, ...]) -> list[SeenNode]:
-    return [seen for seen in nodes if queue in (each.queue for each in seen.node.services)]
+    return [seen for seen in nodes if queue in (service.queue for service in seen.node.services)]
 
 
 def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str:

@@ -29,6 +29,9 @@ LEASE_S: Final = 30.0  # a node without a heartbeat for so long loses its work
 BEATS: Final = 3  # heartbeats within a lease
 LEAST_LEASE_S: Final = 1.0
 NAME: Final = "lease_s"
+# of code, uncompressed; for CPUs some 100 kB, 10 MB where loops are unrolled
+BLOB_LIMIT_BYTES: Final = 64 << 20
+REPORT_LIMIT_BYTES: Final = 4 << 20  # of an outcome; final times of 20 candidates are some 100 kB
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,6 @@ def read_settings(connection: "Connection") -> FleetSettings:
     if row is None:
         raise UsageError("this database has no fleet", "tuner fleet up")
     return FleetSettings(float(str(row[0])))
-
-
-# of code, uncompressed; for CPUs some 100 kB, 10 MB where loops are unrolled
-BLOB_LIMIT_BYTES: Final = 64 << 20
-REPORT_LIMIT_BYTES: Final = 4 << 20  # of an outcome; final times of 20 candidates are some 100 kB
 
 
 @dataclass(frozen=True)
@@ -325,7 +323,7 @@ def stored_nodes(connection: "Connection") -> tuple[SeenNode, ...]:
         "extract(epoch FROM now() - started)::float8, extract(epoch FROM now() - seen)::float8, drains, "
         "cpu_share, wakeups_per_s FROM fleet_node ORDER BY name"
     )
-    return tuple(_seen(row) for row in rows)
+    return tuple(map(_seen, rows))
 
 
 def _seen(row: tuple[Any, ...]) -> SeenNode:

@@ -19,6 +19,14 @@ from tuner.core.serialization import decode, encode
 from tuner.runtime.workers.services import Evaluation
 from tuner.version import __version__
 
+COMPILE: Final = "compile"  # stages of work
+EVALUATE: Final = "evaluate"
+REMEASURE: Final = "remeasure"
+BASELINE: Final = "baseline"
+ROOFLINE: Final = "roofline"
+HASH_DIGITS: Final = 12  # of the hashes in names of queues
+Key = tuple[str, int, str]  # run, number, stage
+
 
 def inflate(packed: bytes, limit_bytes: int) -> bytes:
     """Returns zlib data decompressed. Raises ValueError for damaged data and above ``limit_bytes``."""
@@ -59,16 +67,6 @@ def require_hash(sha256: str, blob: bytes) -> bytes:
     return blob
 
 
-COMPILE: Final = "compile"  # stages of work
-EVALUATE: Final = "evaluate"
-REMEASURE: Final = "remeasure"
-BASELINE: Final = "baseline"
-ROOFLINE: Final = "roofline"
-HASH_DIGITS: Final = 12  # of the hashes in names of queues
-
-Key = tuple[str, int, str]  # run, number, stage
-
-
 @dataclass(frozen=True)
 class FleetWork:
     """A piece of work for a node: one stage (compile, evaluate, remeasure, ...) of a trial or of a run."""
@@ -93,7 +91,9 @@ class FleetWork:
 
     @property
     def text(self) -> str:
-        return f"{self.stage} of trial {self.number}" if self.number >= 0 else self.stage
+        if self.number >= 0:
+            return f"{self.stage} of trial {self.number}"
+        return self.stage
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def contraction_reports(
     """
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(program, "payload")
-        before = [_report(op) for op in _contractions(module)]
+        before = list(map(_report, _contractions(module)))
         script = transform.parse(library, "library")
         _run(MARK_SEQUENCE, module, script)
         entries = {f"{PREFIX}{entry_name(problem)}" for problem in problems}
@@ -63,7 +63,7 @@ def payload_contractions(program: str) -> tuple[ContractionReport, ...]:
     """Returns the contractions of a program, without entries. Raises CandidateError for a broken program."""
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(program, "payload")  # kept while its ops are read
-        return tuple(_report(op) for op in _contractions(module))
+        return tuple(map(_report, _contractions(module)))
 
 
 def _run(sequence: str, module: ir.Module, script: ir.Module) -> None:
@@ -129,7 +129,7 @@ def _layout(op: Op) -> str | None:
     if loops not in (3, 4) or len(maps) != 3:
         return None
     names = [f"d{dimension}" for dimension in range(loops)]
-    results = [[str(expression) for expression in each.results] for each in maps]
+    results = [list(map(str, each.results)) for each in maps]
     if loops == 4:
         batch = {found[0] for found in results}
         if len(batch) != 1 or not batch <= set(names) or any(len(found) != 3 for found in results):
@@ -155,9 +155,9 @@ def _why_none(contraction: ContractionReport, problems: Iterable[Problem]) -> st
     same_sizes = [each for each in known if each[0] in (sizes, last)]
     if not same_sizes:
         return f"no entry has the sizes {sizes}"
-    layouts = {each[2] for each in same_sizes if each[1] == kinds.split("/")[0]}
+    layouts = {size[2] for size in same_sizes if size[1] == kinds.split("/")[0]}
     if not layouts:
-        listed = ", ".join(sorted({each[1] for each in same_sizes}))
+        listed = ", ".join(sorted({size[1] for size in same_sizes}))
         return f"entries of these sizes are of {listed}, not {kinds}"
     if layout not in layouts:
         return f"entries of these sizes have layout {', '.join(sorted(layouts))}, not {layout}"

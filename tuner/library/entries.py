@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 
 NO_BASELINE = NotComparable("no baseline was timed in the same round")
+Selectable = Callable[[StoredTrial], bool]
+ONE_THREAD = TaskQuery(threads=1, align=NUMPY_ALIGNMENT, cache=WARM)
+ProblemOnChip = tuple[str, str]  # Problem.key, chip
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,9 @@ class LibraryEntry:
     def size(self, knob: str) -> int:
         """Returns the number that the candidate has for a knob; 0 where it has a text, or no such knob."""
         value = dict(self.candidate.choices).get(knob, 0)
-        return value if isinstance(value, int) else 0
+        if isinstance(value, int):
+            return value
+        return 0
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,6 @@ class LibraryFile:
 
     name: str  # in the folder of the library, such as "library.mlir"
     content: bytes
-
-
-Selectable = Callable[[StoredTrial], bool]
-ONE_THREAD = TaskQuery(threads=1, align=NUMPY_ALIGNMENT, cache=WARM)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def library_entries(
         for run in runs
         if not _results(store, task, (run,), any_trial)
     ]
-    notes = [note for note in notes if note]
+    notes = list(filter(None, notes))
     if not chosen:
         raise UsageError(f"export: {notes[0]}", "more trials, or another --strategy, may time one without")
     _require_distinct([result.best.record.problem for result in chosen.values()])
@@ -219,9 +220,6 @@ def _nothing_there(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> Us
         targets = ", ".join(sorted({group.target for group in groups}))
         return UsageError(f"export: a library has schedules for a {CPU}, measured are only {targets}")
     return UsageError("export: nothing measured that fits the options", "tuner history --best")
-
-
-ProblemOnChip = tuple[str, str]  # Problem.key, chip
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ class CFormat(ExportFormat):
     def files(self, entries: tuple[LibraryEntry, ...], prefix: str | None) -> tuple[LibraryFile, ...]:
         from tuner.library.c.writer import c_files  # loads Jinja
 
-        return c_files(entries) if prefix is None else c_files(entries, prefix=prefix)
+        if prefix is None:
+            return c_files(entries)
+        return c_files(entries, prefix=prefix)
 
 
 @final

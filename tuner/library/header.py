@@ -154,4 +154,6 @@ def _script(text: str, entry: str, problem: Problem, name: str) -> str:
 def slowdown_text(found: PairedSlowdown) -> str:
     """Returns how much longer a code takes: "+2.0% time (99 % interval +1.0% .. +3.0%)", or why unknown."""
     compared = session_comparison(found)
-    return compared.longer_text if isinstance(compared, Comparable) else compared.reason
+    if isinstance(compared, Comparable):
+        return compared.longer_text
+    return compared.reason

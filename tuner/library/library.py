@@ -28,6 +28,16 @@ MLIR_22, MLIR_23 = VERSIONS = ("mlir-22", "mlir-23")
 NEWER = "transform.apply_patterns.x86."
 OLDER = "transform.apply_patterns.x86vector."
 MADE_FOR = re.compile(r"^(// made by   .*, for )\S.*$", re.MULTILINE)  # in the header of a library
+FILE = "library.mlir"
+# The format "lighthouse": a library, and descriptors by which the project lighthouse finds and applies it.
+#
+# Conventions, of lighthouse/pipeline in https://github.com/llvm/lighthouse: a descriptor is a YAML file
+# ``<arch>/<operation>/<dtype>.yaml`` below the ``base_path`` of ``find_pipeline_file``. Its key ``Pipeline``
+# lists stages. The path of a stage ``transform`` begins at the descriptor's folder, and the first op of that
+# module is applied to the module of the payload.
+ARCH = "x86_64"
+TO_LIBRARY = f"../../{FILE}"  # from a descriptor
+PARAMETERS = "schedule_parameters.json"
 
 
 def for_version(version: str, file: LibraryFile) -> LibraryFile:
@@ -44,10 +54,9 @@ def versions_text(text: str) -> str:
     """Returns which versions of MLIR read a module: both, unless it names a dialect that was renamed."""
     if OLDER in text:
         return MLIR_22
-    return MLIR_23 if NEWER in text else f"{MLIR_22} and {MLIR_23}"
-
-
-FILE = "library.mlir"
+    if NEWER in text:
+        return MLIR_23
+    return f"{MLIR_22} and {MLIR_23}"
 
 
 def write_library(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
@@ -107,18 +116,6 @@ def _why_not(entry: LibraryEntry) -> str:
     if not contractions_of(problem):
         return f"batches are recognized in layout nn only, not {problem.layout}"
     return ""
-
-
-# The format "lighthouse": a library, and descriptors by which the project lighthouse finds and applies it.
-#
-# Conventions, of lighthouse/pipeline in https://github.com/llvm/lighthouse: a descriptor is a YAML file
-# ``<arch>/<operation>/<dtype>.yaml`` below the ``base_path`` of ``find_pipeline_file``. Its key ``Pipeline``
-# lists stages. The path of a stage ``transform`` begins at the descriptor's folder, and the first op of that
-# module is applied to the module of the payload.
-
-ARCH = "x86_64"
-TO_LIBRARY = f"../../{FILE}"  # from a descriptor
-PARAMETERS = "schedule_parameters.json"
 
 
 def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:

@@ -30,6 +30,11 @@ from tuner.targets.cpu.compiler import CpuCompiler
 RESULTS_TO_ARGUMENTS = (
     "builtin.module(buffer-results-to-out-params{modify-public-functions=true hoist-static-allocs=true})"
 )
+Value = TypeVar("Value")
+SESSIONS = 3
+EFFORT = Effort(budget_s=0.05, min_samples=12, max_samples=60)  # of each code in a session
+TIMEOUT_S = 240.0
+BATCH = 4  # matrices of the batch that a matmul's schedule is timed on
 
 
 def lowered(module: bindings.ir.Module) -> str:
@@ -39,12 +44,6 @@ def lowered(module: bindings.ir.Module) -> str:
     code = lower_to_llvm(module)
     reject_unjittable(code)
     return code
-
-
-Value = TypeVar("Value")
-SESSIONS = 3
-EFFORT = Effort(budget_s=0.05, min_samples=12, max_samples=60)  # of each code in a session
-TIMEOUT_S = 240.0
 
 
 def slower_by(problem: Problem, script: str, reference: str) -> PairedSlowdown:
@@ -100,9 +99,6 @@ def _timed(problem: Problem, code: Artifact, reference: Artifact) -> PairedSlowd
     return paired_slowdown(tuple(sessions))
 
 
-BATCH = 4  # matrices of the batch that a matmul's schedule is timed on
-
-
 @dataclass(frozen=True)
 class OutliningCost:
     """Slowdown of an entry's outlined function against its script compiled directly, as in tuning."""
@@ -116,10 +112,10 @@ def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost
     problems = tuple(
         replace(
             problem,
-            operation=one.operation,
-            batch=one.batch or (BATCH if one.has_batch else 1),
+            operation=contraction.operation,
+            batch=contraction.batch or (BATCH if contraction.has_batch else 1),
         )
-        for one in contractions_of(problem)
+        for contraction in contractions_of(problem)
     )
     slowdowns = _in_child(problems[0], partial(_library_slowdowns, problems, library, script))
     costs = {each.operation: slowdown for each, slowdown in zip(problems, slowdowns, strict=True)}

@@ -23,6 +23,66 @@ PAIR = f"({ANY}) -> ({ANY}, {ANY})"
 TWO = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
 MARK_SEQUENCE = "tuner_mark"  # steps 1 and 2, without which nothing is changed
 PREFIX = "tuned."  # of the attributes that name an op's entry
+_GENERIC = f"""  transform.named_sequence @is_contraction(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
+    transform.match.operation_name %op ["linalg.generic"] : {ANY}
+    %matched = transform.match.structured failures(propagate) %op : {ONE} {{
+    ^bb0(%s: {ANY}):
+      transform.match.structured.body %s {{contraction = ["arith.mulf", "arith.addf"]}} : {ANY}
+      transform.match.structured.yield %s : {ANY}
+    }}
+    transform.yield %op : {ANY}
+  }}
+"""
+# Matmuls that begin with a fill are outlined with it; other matmuls add to their output.
+_SPLIT_BY_INIT = f"""  transform.named_sequence @is_cleared(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
+    %before = transform.get_producer_of_operand %op[2] : {ONE}
+    transform.match.operation_name %before ["linalg.fill"] : {ANY}
+    transform.yield %op : {ANY}
+  }}
+  transform.named_sequence @is_any(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
+    transform.yield %op : {ANY}
+  }}
+  transform.named_sequence @mark_cleared(%op: {ANY} {{transform.readonly}}) {{
+    transform.annotate %op "{PREFIX}cleared" : {ANY}
+    transform.yield
+  }}
+  transform.named_sequence @mark_accumulating(%op: {ANY} {{transform.readonly}}) {{
+    transform.annotate %op "{PREFIX}accumulating" : {ANY}
+    transform.yield
+  }}
+"""
+# Cleans up an outlined function and its caller. A batch becomes a loop over matmuls: of batches of one by
+# ``fuse``, then generic, without the unit dimension, and named again, as the halves match named ops.
+_WHOLE = f"""  transform.named_sequence @tuner_whole(
+      %function: {ANY} {{transform.readonly}}, %call: {ANY} {{transform.readonly}}) {{
+    %caller = transform.get_parent_op %call {{op_name = "func.func"}} : {ONE}
+    transform.apply_patterns to %caller {{
+      transform.apply_patterns.canonicalization
+    }} : {ANY}
+    transform.apply_patterns to %function {{
+      transform.apply_patterns.canonicalization
+      transform.apply_patterns.scf.for_loop_canonicalization
+    }} : {ANY}
+    %batches = transform.structured.match ops{{["linalg.batch_matmul"]}} in %function : {ONE}
+    transform.foreach %batches : {ANY} {{
+    ^bb0(%batch: {ANY}):
+      %matrix, %matrices = transform.structured.fuse %batch tile_sizes [1, 0, 0, 0] : {PAIR}
+      %named = transform.structured.match ops{{["linalg.batch_matmul", "linalg.fill"]}} in %function : {ONE}
+      %generic = transform.structured.generalize %named : {ONE}
+      transform.apply_patterns to %function {{
+        transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices
+        transform.apply_patterns.canonicalization
+      }} : {ANY}
+      %flat = transform.structured.match ops{{["linalg.generic"]}} in %function : {ONE}
+      %named_again = transform.structured.specialize %flat : {ONE}
+      transform.apply_patterns to %function {{
+        transform.apply_patterns.canonicalization
+        transform.apply_patterns.scf.for_loop_canonicalization
+      }} : {ANY}
+    }}
+    transform.yield
+  }}
+"""
 
 
 @dataclass(frozen=True)
@@ -177,67 +237,5 @@ def _entry_sequences(schedule: EntrySchedule) -> str:
   }}
   transform.named_sequence @buffers_{name}({halves.buffers_function}: {ANY} {{transform.readonly}}) {{
 {halves.buffers}    transform.yield
-  }}
-"""
-
-
-_GENERIC = f"""  transform.named_sequence @is_contraction(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
-    transform.match.operation_name %op ["linalg.generic"] : {ANY}
-    %matched = transform.match.structured failures(propagate) %op : {ONE} {{
-    ^bb0(%s: {ANY}):
-      transform.match.structured.body %s {{contraction = ["arith.mulf", "arith.addf"]}} : {ANY}
-      transform.match.structured.yield %s : {ANY}
-    }}
-    transform.yield %op : {ANY}
-  }}
-"""
-# Matmuls that begin with a fill are outlined with it; other matmuls add to their output.
-_SPLIT_BY_INIT = f"""  transform.named_sequence @is_cleared(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
-    %before = transform.get_producer_of_operand %op[2] : {ONE}
-    transform.match.operation_name %before ["linalg.fill"] : {ANY}
-    transform.yield %op : {ANY}
-  }}
-  transform.named_sequence @is_any(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
-    transform.yield %op : {ANY}
-  }}
-  transform.named_sequence @mark_cleared(%op: {ANY} {{transform.readonly}}) {{
-    transform.annotate %op "{PREFIX}cleared" : {ANY}
-    transform.yield
-  }}
-  transform.named_sequence @mark_accumulating(%op: {ANY} {{transform.readonly}}) {{
-    transform.annotate %op "{PREFIX}accumulating" : {ANY}
-    transform.yield
-  }}
-"""
-# Cleans up an outlined function and its caller. A batch becomes a loop over matmuls: of batches of one by
-# ``fuse``, then generic, without the unit dimension, and named again, as the halves match named ops.
-_WHOLE = f"""  transform.named_sequence @tuner_whole(
-      %function: {ANY} {{transform.readonly}}, %call: {ANY} {{transform.readonly}}) {{
-    %caller = transform.get_parent_op %call {{op_name = "func.func"}} : {ONE}
-    transform.apply_patterns to %caller {{
-      transform.apply_patterns.canonicalization
-    }} : {ANY}
-    transform.apply_patterns to %function {{
-      transform.apply_patterns.canonicalization
-      transform.apply_patterns.scf.for_loop_canonicalization
-    }} : {ANY}
-    %batches = transform.structured.match ops{{["linalg.batch_matmul"]}} in %function : {ONE}
-    transform.foreach %batches : {ANY} {{
-    ^bb0(%batch: {ANY}):
-      %matrix, %matrices = transform.structured.fuse %batch tile_sizes [1, 0, 0, 0] : {PAIR}
-      %named = transform.structured.match ops{{["linalg.batch_matmul", "linalg.fill"]}} in %function : {ONE}
-      %generic = transform.structured.generalize %named : {ONE}
-      transform.apply_patterns to %function {{
-        transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices
-        transform.apply_patterns.canonicalization
-      }} : {ANY}
-      %flat = transform.structured.match ops{{["linalg.generic"]}} in %function : {ONE}
-      %named_again = transform.structured.specialize %flat : {ONE}
-      transform.apply_patterns to %function {{
-        transform.apply_patterns.canonicalization
-        transform.apply_patterns.scf.for_loop_canonicalization
-      }} : {ANY}
-    }}
-    transform.yield
   }}
 """

@@ -15,6 +15,28 @@ from typing import Any, TypeAlias
 
 WHEEL = "numba_cuda_mlir"
 FRONT_END = f"{WHEEL}.numba_cuda.np.numpy_support"  # imports the whole compiler of Python kernels
+__all__ = [
+    "Attribute",
+    "Block",
+    "Op",
+    "Type",
+    "Value",
+    "WalkResult",
+    "ext",
+    "gpu",
+    "indexing_maps_of",
+    "interpreter",
+    "ir",
+    "irdl",
+    "jit_bindings",
+    "op_names",
+    "passmanager",
+    "pattern_rewrites",
+    "torch_importer",
+    "torch_importer_bindings",
+    "torch_pass_bindings",
+    "transform",
+]
 
 
 @contextlib.contextmanager
@@ -50,29 +72,6 @@ with _without_front_end():
     from numba_cuda_mlir._mlir.dialects import ext, gpu, irdl, transform
     from numba_cuda_mlir._mlir.dialects.transform import interpreter
 
-__all__ = [
-    "Attribute",
-    "Block",
-    "Op",
-    "Type",
-    "Value",
-    "WalkResult",
-    "ext",
-    "gpu",
-    "indexing_maps_of",
-    "interpreter",
-    "ir",
-    "irdl",
-    "jit_bindings",
-    "op_names",
-    "passmanager",
-    "pattern_rewrites",
-    "torch_importer",
-    "torch_importer_bindings",
-    "torch_pass_bindings",
-    "transform",
-]
-
 # The wheel has no stubs for `ir`: mypy reads each alias as Any. The aliases show what a function takes.
 Op: TypeAlias = ir.Operation | ir.OpView  # a walk gives Operation, a builder gives OpView
 Value: TypeAlias = ir.Value
@@ -87,7 +86,9 @@ def indexing_maps_of(op: Op) -> list[Any] | None:
     from numba_cuda_mlir._mlir._mlir_libs import _mlirDialectsLinalg
 
     found = _mlirDialectsLinalg.get_indexing_maps(op)
-    return None if found is None else [ir.AffineMapAttr(each).value for each in found]
+    if found is None:
+        return None
+    return [ir.AffineMapAttr(each).value for each in found]
 
 
 def op_names(dialect: str) -> set[str]:

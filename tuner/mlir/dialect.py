@@ -88,16 +88,22 @@ def silenceable_failure(op: Op, reason: str) -> transform.DiagnosedSilenceableFa
 def attribute(op: Op, name: str, default: int) -> int:
     """Returns the integer attribute ``name`` of a transform op, or ``default`` if it is absent."""
     attributes = op.operation.attributes
-    return int(ir.IntegerAttr(attributes[name]).value) if name in attributes else default
+    if name in attributes:
+        return int(ir.IntegerAttr(attributes[name]).value)
+    return default
 
 
 def text(op: Op, name: str, default: str) -> str:
     """Returns the string attribute ``name`` of a transform op, or ``default`` if it is absent."""
     attributes = op.operation.attributes
-    return str(ir.StringAttr(attributes[name]).value) if name in attributes else default
+    if name in attributes:
+        return str(ir.StringAttr(attributes[name]).value)
+    return default
 
 
 def integer_list(op: Op, name: str) -> tuple[int, ...]:
     """Returns the integers of the attribute ``name`` (array<i64>) of a transform op; () if it is absent."""
     attributes = op.operation.attributes
-    return tuple(ir.DenseI64ArrayAttr(attributes[name])) if name in attributes else ()
+    if name in attributes:
+        return tuple(ir.DenseI64ArrayAttr(attributes[name]))
+    return ()

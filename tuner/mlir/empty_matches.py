@@ -17,6 +17,7 @@ and never in ``transform.foreach`` or ``transform.alternatives``.
 import contextlib
 import difflib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from tuner.mlir.bindings import Attribute, Op, ext, ir, transform
@@ -35,6 +36,7 @@ SIMILAR = 0.8  # ratio of difflib from which a name is suggested ("did you mean"
 
 FOUND_NOTHING = "tuner.found_nothing"  # attribute of a match while the script runs: why it found nothing
 HAS_FOUND = "tuner.has_found"  # attribute of the script while it runs: a match found more than containers
+_SUCCESS = transform.DiagnosedSilenceableFailure.Success
 
 
 class NoteMatchOp(TunerDialect.Operation, name="note_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
@@ -68,9 +70,9 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
         match = op.target.owner
-        found = [each.operation for each in state.get_payload_ops(op.target)]
+        found = [get_payload_op.operation for get_payload_op in state.get_payload_ops(op.target)]
         if not found:
-            scopes = [each.operation for each in state.get_payload_ops(op.scope)]
+            scopes = [get_payload_op.operation for get_payload_op in state.get_payload_ops(op.scope)]
             names = _names(match)
             payload = [
                 op
@@ -93,7 +95,9 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
                 whose = "which has"
             reason = f"found no {sought} in the payload{_similar(wanted, there, whose)}"
             match.attributes[FOUND_NOTHING] = ir.StringAttr.get(reason)
-            return silenceable_failure(op, reason) if _is_unknown(match) else _SUCCESS
+            if _is_unknown(match):
+                return silenceable_failure(op, reason)
+            return _SUCCESS
         if any(each.name not in CONTAINERS for each in found):
             _root(match).attributes[HAS_FOUND] = ir.UnitAttr.get()
         return _SUCCESS
@@ -124,9 +128,6 @@ class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # unty
         return True
 
 
-_SUCCESS = transform.DiagnosedSilenceableFailure.Success
-
-
 def attach_to_context() -> None:
     """Registers the ops ``tuner.note_match`` and ``tuner.require_match`` in the current MLIR context."""
     for op, interface in ((NoteMatchOp, NoteMatch), (RequireMatchOp, RequireMatch)):
@@ -141,7 +142,7 @@ def empty_matches_refused(script: ir.Module) -> Iterator[None]:
     Inserts the checking ops of this module, and removes them after the block.
     """
     matches = walk(script, MATCH)
-    inserted = [op for match in matches for op in _inserted(match)]
+    inserted = list(chain.from_iterable(map(_inserted, matches)))
     if walk(script, *OTHER_MATCHES):
         script.operation.attributes[HAS_FOUND] = ir.UnitAttr.get()
     try:
@@ -188,12 +189,14 @@ def _names(match: Op) -> list[str]:
 
 def _is_unknown(match: Op) -> bool:
     names = _names(match)
-    return bool(names) and not any(match.context.is_registered_operation(name) for name in names)
+    return bool(names) and not any(map(match.context.is_registered_operation, names))
 
 
 def _text(name: str, attribute: Attribute) -> str:
     text = str(attribute)
-    return name if text == "unit" else f"{name} = {text}"[:ATTRIBUTE_SHOWN]
+    if text == "unit":
+        return name
+    return f"{name} = {text}"[:ATTRIBUTE_SHOWN]
 
 
 def _similar(wanted: list[str], there: Iterable[str], whose: str) -> str:

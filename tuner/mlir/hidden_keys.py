@@ -24,6 +24,8 @@ LEAST = -1e30
 SEEN = -1e20
 MOST_FACTOR = 1e6  # of the width that a score sums up times its scale
 Array = npt.NDArray[Any]
+_CASTS = ("arith.extf", "arith.truncf")
+_EQUAL = 1  # arith's oeq
 
 
 class _State(Enum):
@@ -56,8 +58,6 @@ _STEPS: dict[tuple[str | _State | None, ...], _State] = {
     ("arith.andi", _State.IS_LEAST, _State.START): _State.NONE_SEEN,
     ("arith.andi", _State.START, _State.IS_LEAST): _State.NONE_SEEN,
 }
-_CASTS = ("arith.extf", "arith.truncf")
-_EQUAL = 1  # arith's oeq
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,9 @@ def visible_band(mask: AttentionMask, numbers: Array) -> tuple[int, int] | None:
     rows = np.arange(queries)
     first = int((visible.argmax(axis=1) - rows).min())
     last = int((count - 1 - visible[:, ::-1].argmax(axis=1) - rows).max())
-    return (first, last) if first > 1 - queries or last < count - 1 else None
+    if first > 1 - queries or last < count - 1:
+        return (first, last)
+    return None
 
 
 def with_visible_band(text: str, mask: AttentionMask, band: tuple[int, int]) -> str:
@@ -128,7 +130,10 @@ def with_hidden_keys(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
     numbers = inputs[mask.argument]
     rows, keys = np.ogrid[: numbers.shape[-2], : numbers.shape[-1]]
     seen = np.broadcast_to((keys - rows >= first) & (keys - rows <= last), numbers.shape)
-    shown = np.where(seen, numbers, numbers.dtype.type(-np.inf)) if mask.hides is None else seen != mask.hides
+    if mask.hides is None:
+        shown = np.where(seen, numbers, numbers.dtype.type(-np.inf))
+    else:
+        shown = seen != mask.hides
     return (*inputs[: mask.argument], np.asarray(shown), *inputs[mask.argument + 1 :])
 
 
@@ -151,7 +156,7 @@ class _Search:
         if len(products) != 2:
             return None
         scores, mixed = products  # Q K^T, and weights V
-        read = [_argument(each) for each in (*list(scores.operands)[:2], mixed.operands[1])]
+        read = list(map(_argument, (*list(scores.operands)[:2], mixed.operands[1])))
         guarded = tuple(each for each in read if each is not None)
         self.tensors[scores.results[0]] = _Known(_State.SCORE)
         self.factor = float(scores.operands[0].type.shape[-1])
@@ -162,7 +167,9 @@ class _Search:
         if len(guarded) != 3 or weights != _Known(_State.ZERO) or len(self.hides) != 1:
             return None
         ((argument, hides),) = self.hides.items()
-        return AttentionMask(argument, hides, guarded) if self.factor <= MOST_FACTOR else None
+        if self.factor <= MOST_FACTOR:
+            return AttentionMask(argument, hides, guarded)
+        return None
 
     def _follow(self, op: Op) -> None:
         block = op.regions[0].blocks[0]
@@ -182,7 +189,7 @@ class _Search:
                 found = None
             if found is not None:
                 known[argument] = found
-        *ops, end = [each.operation for each in block.operations]
+        *ops, end = [operation.operation for operation in block.operations]
         for each in ops:
             found = self._step(each, known)
             if found is not None:
@@ -196,38 +203,46 @@ class _Search:
     def _constant_or_mask(self, operand: Value, loops: list[int], count: int) -> _Known | None:
         number = _argument(operand)
         is_mask = number is not None and len(loops) >= 2 and loops == list(range(count - len(loops), count))
-        return _Known(_State.MASK, float(number)) if is_mask and number is not None else _number(operand)
+        if is_mask and number is not None:
+            return _Known(_State.MASK, float(number))
+        return _number(operand)
 
     def _step(self, op: Op, known: Mapping[Value, _Known]) -> _Known | None:
-        given = [known.get(each) or _number(each) for each in op.operands]
+        given = [known.get(operand) or _number(operand) for operand in op.operands]
         if any(each is None for each in given) or len(op.results) != 1:
             return None
         parts = [each for each in given if each is not None]
-        states = [each.state for each in parts]
+        states = [part.state for part in parts]
         if op.name in _CASTS:
             return parts[0]
         # a scaled score
         if op.name in ("arith.mulf", "arith.divf") and _State.SCORE in states and None in states:
-            number = next(each.number for each in parts if each.state is None) or 0.0
+            number = next(part.number for part in parts if part.state is None) or 0.0
             if op.name == "arith.divf" and (states[1] is not None or not number):
                 return None
             self.factor *= max(abs(number if op.name == "arith.mulf" else 1 / number), 1.0)
             return _Known(_State.SCORE)
         if op.name == "arith.cmpf" and states == [_State.HIDDEN, None]:
             is_equal = ir.IntegerAttr(op.attributes["predicate"]).value == _EQUAL
-            return _Known(_State.IS_LEAST) if is_equal and _is_least(parts[1]) else None
+            if is_equal and _is_least(parts[1]):
+                return _Known(_State.IS_LEAST)
+            return None
         if op.name == "arith.select":
             return self._selected(parts)
         state = _STEPS.get((op.name, *states))
         if state is _State.HIDDEN:
-            self._apply(next(each for each in parts if each.state is _State.MASK), None)
-        return None if state is None else _Known(state)
+            self._apply(next(part for part in parts if part.state is _State.MASK), None)
+        if state is None:
+            return None
+        return _Known(state)
 
     def _selected(self, parts: list[_Known]) -> _Known | None:
         condition, left, right = parts
         # no visible key ? 0 : weight: a row without keys becomes 0
         if condition.state is _State.NONE_SEEN and left.number == 0 and left.state is None:
-            return right if right.state is _State.ZERO else None
+            if right.state is _State.ZERO:
+                return right
+            return None
         # mask ? score : least, or mask ? least : score (then a true element hides)
         pair = (left, right) if left.state is _State.SCORE else (right, left)
         if condition.state is not _State.MASK or pair[0].state is not _State.SCORE or not _is_least(pair[1]):

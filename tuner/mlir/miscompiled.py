@@ -134,7 +134,7 @@ def _compute_bounds(loop: Op) -> None:
     for name, of_map in (("lowerBoundMap", operands), ("upperBoundMap", operands[sizes[0] :])):
         mapping = ir.AffineMapAttr(attributes[name]).value
         results = _values_of(mapping, of_map)
-        symbols = [ir.AffineExpr.get_symbol(number) for number in range(len(results))]
+        symbols = list(map(ir.AffineExpr.get_symbol, range(len(results))))
         attributes[name] = ir.AffineMapAttr.get(ir.AffineMap.get(0, len(results), symbols))
         bounds += results
         counts.append(len(results))

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.progress import step
@@ -16,6 +17,12 @@ from tuner.mlir.bindings import ir, passmanager
 from tuner.mlir.transform import first_diagnostic
 
 _kept: list[tuple[str, str]] | None = None  # the list of the active kept_stages block
+LINE = re.compile(r"^\s+(\d+\.\d+) \(\s*[\d.]+%\)\s+(\w+)$", re.MULTILINE)  # neither pipelines nor analyses
+OF_THE_REPORT = ("Rest", "Total")  # names in the report that are not passes
+MODULE = "builtin.module"
+NESTED = re.compile(r"([\w.]+)\((.*)\)")  # a pipeline on the operations of one name
+OPENING = "({"
+CLOSING = ")}"
 
 
 @contextmanager
@@ -37,10 +44,6 @@ def reached(stage: str, module: ir.Module) -> None:
     """Appends (``stage``, the module's IR text) to the list of the active ``kept_stages`` block, if any."""
     if _kept is not None:
         _kept.append((stage, str(module)))
-
-
-LINE = re.compile(r"^\s+(\d+\.\d+) \(\s*[\d.]+%\)\s+(\w+)$", re.MULTILINE)  # neither pipelines nor analyses
-OF_THE_REPORT = ("Rest", "Total")  # names in the report that are not passes
 
 
 class PassTimes:
@@ -87,12 +90,6 @@ def timed_passes() -> Iterator[PassTimes]:
         _times = None
 
 
-MODULE = "builtin.module"
-NESTED = re.compile(r"([\w.]+)\((.*)\)")  # a pipeline on the operations of one name
-OPENING = "({"
-CLOSING = ")}"
-
-
 def _listed(text: str) -> tuple[str, ...]:
     """Returns what commas separate outside of brackets: "a,f(b,c),d{e=1,2}" has three parts."""
     starts = [0]
@@ -115,7 +112,7 @@ def single_passes(pipeline: str) -> tuple[tuple[str, str], ...]:
     nested = NESTED.fullmatch(pipeline)
     if nested is None:
         return ((pipeline, pipeline),)
-    inner = (each for part in _listed(nested[2]) for each in single_passes(part))
+    inner = chain.from_iterable(map(single_passes, _listed(nested[2])))
     return tuple((name, f"{nested[1]}({alone})") for name, alone in inner)
 
 

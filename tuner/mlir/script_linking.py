@@ -15,6 +15,13 @@ SEQUENCE = "transform.named_sequence"
 SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
 MAIN = "__transform_main"
 PRIVATE = "private"
+# Scripts as text that MLIR reads back as the same script, which its printers do not always give.
+#
+# ``transform.apply_registered_pass`` prints its options sorted by name, and the types of their parameters in
+# another order: with two types, the text cannot be parsed.
+APPLY_REGISTERED = "transform.apply_registered_pass"
+OPTIONS = "options"
+PARAMETER = re.compile(r"#transform\.param_operand<index\s*=\s*(\d+)\s*:\s*i64>")
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,16 +170,6 @@ def _rename(module: Op, old: str, new: str) -> None:
                     op.attributes[name] = Attribute.parse(reference.sub(renamed, text))
 
 
-# Scripts as text that MLIR reads back as the same script, which its printers do not always give.
-#
-# ``transform.apply_registered_pass`` prints its options sorted by name, and the types of their parameters in
-# another order: with two types, the text cannot be parsed.
-
-APPLY_REGISTERED = "transform.apply_registered_pass"
-OPTIONS = "options"
-PARAMETER = re.compile(r"#transform\.param_operand<index\s*=\s*(\d+)\s*:\s*i64>")
-
-
 def sort_pass_options(module: ir.Module) -> None:
     """Orders the parameters of each ``transform.apply_registered_pass`` as its options are printed, in place.
 
@@ -188,7 +185,7 @@ def sort_pass_options(module: ir.Module) -> None:
 def _sort(op: Op) -> None:
     target, *parameters = op.operands
     options = str(op.attributes[OPTIONS])
-    order = list(dict.fromkeys(int(number) for number in PARAMETER.findall(options)))
+    order = list(dict.fromkeys(map(int, PARAMETER.findall(options))))
     if order == sorted(order):
         return
 

@@ -109,4 +109,4 @@ def _named(op: Op) -> str:
 def _is_scalable(op: Op) -> bool:
     """Returns whether an op has tile or vector sizes such as [4], multiples of a number of the processor."""
     flags = [attribute for key, attribute in attributes_of(op).items() if SCALABLE in key]
-    return any("true" in str(each) for each in flags)
+    return any("true" in str(flag) for flag in flags)

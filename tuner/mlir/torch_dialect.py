@@ -123,7 +123,9 @@ def _run_pipelines(bindings: Any, module: Any) -> None:
 def _place(location: Any) -> str:
     """Returns the operator and the line in the mark of a location; "" where it has none."""
     marked = MARKED.search(str(location))
-    return marked[1] if marked else ""
+    if marked:
+        return marked[1]
+    return ""
 
 
 def _drop_operators(ir: Any, module: Any, places: Collection[str]) -> bool:
@@ -132,14 +134,14 @@ def _drop_operators(ir: Any, module: Any, places: Collection[str]) -> bool:
     block = function.regions[0].blocks[0]
     own = [op for op in block.operations if _place(op.location) in places and not _is_kept(op)]
     dropped = [op for op in own if all(str(each.type).startswith("!torch.vtensor") for each in op.results)]
-    inputs = [each.type for each in block.arguments]
+    inputs = [argument.type for argument in block.arguments]
     for op in dropped:
         for result in op.results:
             result.replace_all_uses_with(block.add_argument(result.type, op.location))
             inputs.append(result.type)
     for op in reversed(dropped):
         op.operation.erase()
-    results = [each.type for each in block.operations[len(block.operations) - 1].operands]
+    results = [operand.type for operand in block.operations[len(block.operations) - 1].operands]
     type_ = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
     function.attributes["function_type"] = type_
     return bool(dropped)
@@ -177,7 +179,7 @@ def _replace_scans(ir: Any, module: Any) -> None:
         kinds = ("reduction" if each == dim else "parallel" for each in range(rank))
         iterators = ", ".join(f"#linalg.iterator_type<{kind}>" for kind in kinds)
         attributes = {
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
+            "indexing_maps": ir.ArrayAttr.get(list(map(ir.AffineMapAttr.get, maps))),
             "iterator_types": ir.Attribute.parse(f"[{iterators}]"),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 2]),
         }
@@ -250,9 +252,11 @@ def _constant(ir: Any, value: Any) -> int | None:
 def first_line(error: BaseException) -> str:
     """Returns the first line of an error that says something, or the operation that is not lowered."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if REASON.search(line)] or lines
+    telling = list(filter(REASON.search, lines)) or lines
     line = PLACE.sub("", telling[0]) if telling else ""
     lacking = LACKING.search(line)
     if lacking:
         return f"torch-mlir does not lower {lacking['unknown'] or lacking['known']}"
-    return line[:LINE_LIMIT] if " " in line else f"{type(error).__name__} {line}".strip()
+    if " " in line:
+        return line[:LINE_LIMIT]
+    return f"{type(error).__name__} {line}".strip()

@@ -55,6 +55,78 @@ DYNAMIC_SIZES = (
 NO_DIAGNOSTIC = "Diagnostic message"  # all that is left of an op that fails without a message
 UNDIVIDED = re.compile(r"(?<=\w)(?=at loc\()")  # two messages of MLIR without a line break: "this opat loc("
 LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
+# Rejects scripts that run passes with effects outside of the payload: writing files, starting programs.
+#
+# Upstream registers such passes together with all others: ``transform.apply_registered_pass`` runs them by
+# name. Passes that take a pipeline as an option can run them too, so every string of a script is checked.
+# https://mlir.llvm.org/docs/Passes/: passes whose options name files, programs (ptxas, lld) or plugins; and
+# passes that print
+EFFECTS = re.compile(
+    r"(?<![\w-])(?:location-snapshot|snapshot-op-locations|gpu-module-to-binary|gpu-lower-to-[\w-]+-pipeline"
+    r"|(?:nvvm|rocdl|xevm)-attach-target|sparsifier|transform-(?:preload-library|interpreter)"
+    r"|(?:view-op-graph|print-[\w-]+|load-(?:pass|dialect)-plugin))(?![\w-])"
+)
+TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2})")
+# The form of linalg.elementwise since September 2026, https://github.com/llvm/llvm-project/pull/222569
+ELEMENTWISE = re.compile(r"\blinalg\.elementwise\s*<\s*(\w+)\s*>")
+X86 = re.compile(r"\bx86vector\.")  # the former name of the dialect that LLVM 23 calls x86
+# One op up to LLVM 22; today three ops, each with the attributes of that op.
+LOWER_REDUCTION = re.compile(r"\b(transform\.apply_patterns\.vector\.)lower_multi_reduction\b((?:(?!//).)*)")
+REDUCTION_STEPS = ("reorder_multi_reduction_dims", "multi_reduction_flattening", "multi_reduction_unrolling")
+MARK = "gpu."  # every text with an older spelling of the ops below contains this
+DIMENSION = re.compile(r'("gpu\.\w+"\s*\(\s*\)\s*(?:<\s*)?\{\s*dimension\s*=\s*)"([xyz])"')
+SHUFFLE_MODE = re.compile(r'("gpu\.shuffle"\s*\([^)]*\)\s*(?:<\s*)?\{\s*mode\s*=\s*)"(xor|up|down|idx)"')
+REDUCED_BY = re.compile(r'(?<![\w.])(op\s*=\s*)"(add|mul|and|or|xor)"')  # of gpu.all_reduce, after its region
+NUMBERED_SHARED = re.compile(rf"(memref<{NESTED}),\s*3(?:\s*:\s*\w+)?\s*>")
+DYNAMIC = "gpu.dynamic_shared_memory"
+MODULE_END = re.compile(r'"gpu\.module_end"\s*\(\s*\)\s*:\s*\(\s*\)\s*->\s*\(\s*\)|gpu\.module_end\b')
+# A new op is a new file and an entry here.
+OPS = (
+    AmxBlockOp,
+    PrefetchFragmentsOp,
+    PrefetchReadsOp,
+    OverlapTilesOp,
+    PackByRowsOp,
+    PackWeightsOp,
+    PadViewsOp,
+    PairBlockOp,
+    UnrollInnerLoopsOp,
+    BoundLoadsOp,
+    BypassL1Op,
+    ConvolutionBlockOp,
+    ConvolutionTilesOp,
+    CountStagesOp,
+    DropUnitBatchOp,
+    ElementTypesOp,
+    FinishStoresOp,
+    FixTransposedAOp,
+    FlatCopiesOp,
+    InsertBarriersOp,
+    MergeLdmatrixOp,
+    LanesAlongKOp,
+    OrderProductsOp,
+    QuantizedMatmulOp,
+    ReorderWeightsOp,
+    SkipHiddenKeysOp,
+    SetAsideEpilogueOp,
+    SharedLayoutOp,
+    SplitKOp,
+    SwizzleBlocksOp,
+    TransposeOperandsOp,
+    UseFp8Op,
+    UseTf32Op,
+    VnniBlockOp,
+    WgmmaPipelineOp,
+    WidenOperandsOp,
+)
+CONSUMING = (PrefetchFragmentsOp,)  # replace the payload ops of their handle
+# MLIR then lists all dialects that it knows, which is too long for a message.
+UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.]+)'.*")
+UNKNOWN_OP = re.compile(r"custom op '([\w.]+)' is unknown")
+AT_LINE = re.compile(r"(?:error|note): line (\d+:\d+: )")
+UNREGISTERED = re.compile(r"line (\d+):(\d+): operation being parsed with an unregistered dialect\..*")
+QUOTED = re.compile(r'"([^"\n]*)"')  # the name of an op in generic form
 
 
 class OpLocations:
@@ -127,23 +199,9 @@ class OpLocations:
             is_here = (own.filename, own.start_line, own.start_col) == place
             return is_here and op.name.startswith("linalg.") and any("?" in str(x.type) for x in op.operands)
 
-        return [DYNAMIC_SIZES] if any_where(self._payload, is_dynamic) else []
-
-
-# Rejects scripts that run passes with effects outside of the payload: writing files, starting programs.
-#
-# Upstream registers such passes together with all others: ``transform.apply_registered_pass`` runs them by
-# name. Passes that take a pipeline as an option can run them too, so every string of a script is checked.
-
-# https://mlir.llvm.org/docs/Passes/: passes whose options name files, programs (ptxas, lld) or plugins; and
-# passes that print
-EFFECTS = re.compile(
-    r"(?<![\w-])(?:location-snapshot|snapshot-op-locations|gpu-module-to-binary|gpu-lower-to-[\w-]+-pipeline"
-    r"|(?:nvvm|rocdl|xevm)-attach-target|sparsifier|transform-(?:preload-library|interpreter)"
-    r"|(?:view-op-graph|print-[\w-]+|load-(?:pass|dialect)-plugin))(?![\w-])"
-)
-TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
-ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2})")
+        if any_where(self._payload, is_dynamic):
+            return [DYNAMIC_SIZES]
+        return []
 
 
 def require_no_effects(script: ir.Module) -> None:
@@ -157,21 +215,6 @@ def require_no_effects(script: ir.Module) -> None:
                 f"script: found pass {found[0]}, which writes files, starts programs or prints; "
                 "allowed with tuner apply --allow-effects",
             )
-
-
-# The form of linalg.elementwise since September 2026, https://github.com/llvm/llvm-project/pull/222569
-ELEMENTWISE = re.compile(r"\blinalg\.elementwise\s*<\s*(\w+)\s*>")
-X86 = re.compile(r"\bx86vector\.")  # the former name of the dialect that LLVM 23 calls x86
-# One op up to LLVM 22; today three ops, each with the attributes of that op.
-LOWER_REDUCTION = re.compile(r"\b(transform\.apply_patterns\.vector\.)lower_multi_reduction\b((?:(?!//).)*)")
-REDUCTION_STEPS = ("reorder_multi_reduction_dims", "multi_reduction_flattening", "multi_reduction_unrolling")
-MARK = "gpu."  # every text with an older spelling of the ops below contains this
-DIMENSION = re.compile(r'("gpu\.\w+"\s*\(\s*\)\s*(?:<\s*)?\{\s*dimension\s*=\s*)"([xyz])"')
-SHUFFLE_MODE = re.compile(r'("gpu\.shuffle"\s*\([^)]*\)\s*(?:<\s*)?\{\s*mode\s*=\s*)"(xor|up|down|idx)"')
-REDUCED_BY = re.compile(r'(?<![\w.])(op\s*=\s*)"(add|mul|and|or|xor)"')  # of gpu.all_reduce, after its region
-NUMBERED_SHARED = re.compile(rf"(memref<{NESTED}),\s*3(?:\s*:\s*\w+)?\s*>")
-DYNAMIC = "gpu.dynamic_shared_memory"
-MODULE_END = re.compile(r'"gpu\.module_end"\s*\(\s*\)\s*:\s*\(\s*\)\s*->\s*\(\s*\)|gpu\.module_end\b')
 
 
 def with_current_spellings(text: str) -> str:
@@ -198,48 +241,6 @@ def with_current_spellings(text: str) -> str:
     return MODULE_END.sub("", text)
 
 
-# A new op is a new file and an entry here.
-OPS = (
-    AmxBlockOp,
-    PrefetchFragmentsOp,
-    PrefetchReadsOp,
-    OverlapTilesOp,
-    PackByRowsOp,
-    PackWeightsOp,
-    PadViewsOp,
-    PairBlockOp,
-    UnrollInnerLoopsOp,
-    BoundLoadsOp,
-    BypassL1Op,
-    ConvolutionBlockOp,
-    ConvolutionTilesOp,
-    CountStagesOp,
-    DropUnitBatchOp,
-    ElementTypesOp,
-    FinishStoresOp,
-    FixTransposedAOp,
-    FlatCopiesOp,
-    InsertBarriersOp,
-    MergeLdmatrixOp,
-    LanesAlongKOp,
-    OrderProductsOp,
-    QuantizedMatmulOp,
-    ReorderWeightsOp,
-    SkipHiddenKeysOp,
-    SetAsideEpilogueOp,
-    SharedLayoutOp,
-    SplitKOp,
-    SwizzleBlocksOp,
-    TransposeOperandsOp,
-    UseFp8Op,
-    UseTf32Op,
-    VnniBlockOp,
-    WgmmaPipelineOp,
-    WidenOperandsOp,
-)
-CONSUMING = (PrefetchFragmentsOp,)  # replace the payload ops of their handle
-
-
 def load_custom_ops() -> None:
     """Registers the transform ops of the ``tuner`` dialect in the current MLIR context."""
     TunerDialect.load_in_context()
@@ -252,14 +253,6 @@ def load_custom_ops() -> None:
         effects.attach(op.OPERATION_NAME)
     empty_matches.attach_to_context()
     script_steps.attach_to_context()
-
-
-# MLIR then lists all dialects that it knows, which is too long for a message.
-UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.]+)'.*")
-UNKNOWN_OP = re.compile(r"custom op '([\w.]+)' is unknown")
-AT_LINE = re.compile(r"(?:error|note): line (\d+:\d+: )")
-UNREGISTERED = re.compile(r"line (\d+):(\d+): operation being parsed with an unregistered dialect\..*")
-QUOTED = re.compile(r'"([^"\n]*)"')  # the name of an op in generic form
 
 
 def new_context() -> ir.Context:
@@ -292,7 +285,9 @@ def parse(text: str, what: str) -> ir.Module:
 def _with_similar_op(match: re.Match[str]) -> str:
     dialect, _, name = match[1].partition(".")
     near = nearest(name, op_names(dialect))
-    return f"{match[0]}; did you mean {dialect}.{near}?" if near else match[0]
+    if near:
+        return f"{match[0]}; did you mean {dialect}.{near}?"
+    return match[0]
 
 
 def _unregistered(match: re.Match[str], text: str) -> str:
@@ -420,7 +415,7 @@ def _bound_argument(root: ir.Value, text: str, type_: ir.Type) -> ir.Value:
     try:
         if text.startswith("#"):
             numbers = [f"{int(each)} : i64" for each in text[1:].split(";")]
-            constants = [made("transform.param.constant", type_, [], value=each) for each in numbers]
+            constants = [made("transform.param.constant", type_, [], value=number) for number in numbers]
             return made("transform.merge_handles", type_, constants)
         name = f'["{text.removeprefix("^")}"]'
         if not text.startswith("^"):

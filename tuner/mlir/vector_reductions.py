@@ -69,7 +69,9 @@ def _as_rows(vector: Value, reduced: list[int], kept: list[int]) -> Value:
         vector = value("vector.transpose", permuted, vector, permutation=ir.DenseI64ArrayAttr.get(order))
     count = math.prod(kind.shape[axis] for axis in reduced)
     rows = ir.VectorType.get([count, *(kind.shape[axis] for axis in kept)], kind.element_type)
-    return vector if vector.type == rows else value("vector.shape_cast", rows, vector)
+    if vector.type == rows:
+        return vector
+    return value("vector.shape_cast", rows, vector)
 
 
 def _row(rows: Value, number: int) -> Value:

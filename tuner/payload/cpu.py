@@ -57,7 +57,7 @@ def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
         if match is None:
             text = "entry row column m n" + (" [first matrices]" if problem.lead else "")
             raise UsageError(f"script: panels: found {part!r}, allowed '{text}'")
-        partitions.append(Partition(match[1], *(int(number) for number in match[2].split())))
+        partitions.append(Partition(match[1], *map(int, match[2].split())))
     _require_cover(problem, tuple(partitions))
     return tuple(partitions)
 
@@ -73,7 +73,9 @@ def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
 
 def batch_comment(problem: Problem) -> str:
     """Returns an MLIR comment line with the number of matrix pairs of a batch; "" for a single matmul."""
-    return f"// for each of {problem.batch} pairs of matrices\n" if problem.lead else ""
+    if problem.lead:
+        return f"// for each of {problem.batch} pairs of matrices\n"
+    return ""
 
 
 def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
@@ -94,7 +96,9 @@ def matrix_bytes(problem: Problem) -> tuple[int, ...]:
 
 def indexing_maps(layout: str) -> str:
     """Returns the attribute ``indexing_maps`` of a ``linalg.matmul``, with a space before it; "" for nn."""
-    return "" if layout == "nn" else f" {maps_attribute(MATMUL, layout)}"
+    if layout == "nn":
+        return ""
+    return f" {maps_attribute(MATMUL, layout)}"
 
 
 def maps_attribute(operation: str, layout: str) -> str:
@@ -134,7 +138,9 @@ def tensor_program(problem: Problem, name: str, element: str, maps: str) -> str:
 
 def zero(element: str) -> str:
     """Returns zero as a typed MLIR attribute of an element type: ``0.0 : f32``, ``0 : i32``."""
-    return f"0 : {element}" if element.startswith("i") else f"0.0 : {element}"
+    if element.startswith("i"):
+        return f"0 : {element}"
+    return f"0.0 : {element}"
 
 
 def scalar_op(text: str, element: str) -> str:
@@ -146,7 +152,9 @@ def scalar_op(text: str, element: str) -> str:
 def _partition_text(panel: Partition) -> str:
     text = f"{panel.entry} {panel.row} {panel.column} {panel.m} {panel.n}"
     is_whole = (panel.first, panel.matrices) == (0, 1)
-    return text if is_whole else f"{text} {panel.first} {panel.matrices}"
+    if is_whole:
+        return text
+    return f"{text} {panel.first} {panel.matrices}"
 
 
 def _require_cover(problem: Problem, partitions: tuple[Partition, ...]) -> None:
@@ -193,7 +201,10 @@ def _function(problem: Problem, panel: Partition) -> str:
     is_rounded = result != sums
     is_finished = has_epilogue(problem)
     last = "%result" if is_finished else "%product"
-    start, total = ("%Sums", f"tensor<{panel.m}x{panel.n}x{sums}>") if is_rounded else ("%C", c.tensor)
+    if is_rounded:
+        start, total = ("%Sums", f"tensor<{panel.m}x{panel.n}x{sums}>")
+    else:
+        start, total = ("%C", c.tensor)
     parameters = "".join(f", %{buffer.name}: {buffer.memref}" for buffer in extra)
     return f"""  func.func @{panel.entry}(%a: {a.memref}, %b: {b.memref}{parameters}, %c: {c.memref}) {{
     %zero = arith.constant {zero(sums)}

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from tuner.core.epilogues import SUM, Epilogue
 
 Float64 = npt.NDArray[np.float64]
+APPROXIMATED = 2.0  # times the error of an addition: functions as polynomials
+WHOLE: Final[Mapping[str, Callable[..., Float64]]] = {"add": np.add, "max": np.maximum}
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,6 @@ def _of_largest(left: BoundedValue, right: BoundedValue, _type: Arithmetic) -> B
     return BoundedValue(np.maximum(left.value, right.value), np.maximum(left.error, right.error))
 
 
-APPROXIMATED = 2.0  # times the error of an addition: functions as polynomials
-
-
 def _of_exponential(operand: BoundedValue, type_: Arithmetic) -> BoundedValue:
     value = np.exp(operand.value)
     error = value * (operand.error + APPROXIMATED * type_.unit)
@@ -75,7 +74,7 @@ def _of_tanh(operand: BoundedValue, type_: Arithmetic) -> BoundedValue:
 
 def _of_erf(operand: BoundedValue, type_: Arithmetic) -> BoundedValue:
     numbers = operand.value
-    value = np.array([math.erf(number) for number in numbers.flat], np.float64).reshape(numbers.shape)
+    value = np.array(list(map(math.erf, numbers.flat)), np.float64).reshape(numbers.shape)
     slope = np.exp(-(numbers**2)) * (2.0 / math.sqrt(math.pi))
     error = np.where(slope > 0.0, slope * operand.error, 0.0)
     return BoundedValue(value, error + np.abs(value) * (APPROXIMATED * type_.unit) + type_.smallest)
@@ -92,9 +91,6 @@ EVALUATIONS: Final[
     "tanh": _of_tanh,
     "erf": _of_erf,
 }
-
-
-WHOLE: Final[Mapping[str, Callable[..., Float64]]] = {"add": np.add, "max": np.maximum}
 
 
 def evaluate(
@@ -129,6 +125,6 @@ def evaluate(
 def _whole_numbers(epilogue: Epilogue, sums: Float64, arguments: Mapping[str, Float64]) -> Float64:
     known: dict[str, Float64] = {**arguments, SUM: sums}
     for step in epilogue.steps:
-        operands = (known[each] if isinstance(each, str) else each for each in step.operands)
+        operands = (known[operand] if isinstance(operand, str) else operand for operand in step.operands)
         known[step.name] = WHOLE[step.operation](*operands)
     return known[epilogue.result]

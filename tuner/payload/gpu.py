@@ -94,17 +94,19 @@ def matmul_with_epilogue_mlir(problem: Problem, operands: tuple[EpilogueOperand,
     b = _operand(problem, Scratch(), "b")
     c = replace(_output(problem), element=result)
     others = [
-        _Array(each.name, tuple(problem.sizes[at] for at in each.dimensions), each.element, each.name)
-        for each in operands
+        _Array(
+            operand.name, tuple(problem.sizes[at] for at in operand.dimensions), operand.element, operand.name
+        )
+        for operand in operands
     ]
     sums = problem.accumulator
     between = f"tensor<{_sizes(c.sizes)}x{sums}>"
-    indices = [", ".join("mn"[at] for at in each.dimensions) for each in operands]
-    maps = ["(m, n)", *(f"({each})" for each in indices), "(m, n)"]
+    indices = [", ".join("mn"[at] for at in operand.dimensions) for operand in operands]
+    maps = ["(m, n)", *(f"({index})" for index in indices), "(m, n)"]
     listed = ", ".join(f"affine_map<(m, n) -> {each}>" for each in maps)
-    names = ", ".join(["%product", *(f"%{each.name.upper()}" for each in others)])
-    kinds = ", ".join([between, *(each.tensor for each in others)])
-    inputs = "".join(f"%in_{each.name}: {each.element}, " for each in others)
+    names = ", ".join(["%product", *(f"%{other.name.upper()}" for other in others)])
+    kinds = ", ".join([between, *(other.tensor for other in others)])
+    inputs = "".join(f"%in_{other.name}: {other.element}, " for other in others)
     body = f"    %between = tensor.empty() : {between}\n" + _product(problem, a, b, "%between", between)
     body += f"""    %result = linalg.generic {{indexing_maps = [{listed}],
       iterator_types = ["parallel", "parallel"]}}
@@ -143,7 +145,9 @@ class _Array:
     @property
     def memory(self) -> str:
         """Returns the value that is the array in memory: the argument, or a part of it."""
-        return f"%{self.name}_part" if self.is_part else f"%{self.name}"
+        if self.is_part:
+            return f"%{self.name}_part"
+        return f"%{self.name}"
 
     @property
     def memory_type(self) -> str:

@@ -76,6 +76,9 @@ INTEGER_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 ROUNDED_OFF = 2.0**-54  # times a float64: adding less changes nothing
 SMALL_TILE = 2**14  # elements to which a number is added sooner than their minimum is known
+WHOLE_FLOP = 2**40  # of the largest problem compared whole: some 10 s in float64 on a few cores
+SAMPLED_ROWS = 256
+GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no period as tiles have
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +277,10 @@ class Inputs:
         inner = flip.column if is_a else flip.row
         of_a = _wide(a[row, inner]) * self.rows[row + flip.matrix * m]
         of_b = _wide(b[inner, column]) * self.columns[flip.matrix, column]
-        changes = (_flip_change(of_a, a.dtype), of_b) if is_a else (of_a, _flip_change(of_b, b.dtype))
+        if is_a:
+            changes = (_flip_change(of_a, a.dtype), of_b)
+        else:
+            changes = (of_a, _flip_change(of_b, b.dtype))
         expected[np.ix_(at_rows, at_columns)] += np.outer(*changes)
 
 
@@ -297,7 +303,9 @@ def rounding(dtype: str) -> float:
 
 def sum_rounding(problem: Problem) -> float:
     """Returns the unit roundoff that is assumed for sums of products: the accumulator's; for fp8 2**-14."""
-    return FLOAT8_SUM_ROUNDING if problem.dtype in FLOAT8S else rounding(problem.accumulator)
+    if problem.dtype in FLOAT8S:
+        return FLOAT8_SUM_ROUNDING
+    return rounding(problem.accumulator)
 
 
 def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
@@ -519,7 +527,9 @@ def as_stored(numbers: Array, dtype: str) -> Array:
         raise UsageError(
             f"dtype: {dtype} needs the package ml_dtypes, which is missing", "pip install ml_dtypes"
         )
-    return narrowed(numbers) if dtype == "bf16" else numbers.astype(NUMPY_DTYPES[dtype])
+    if dtype == "bf16":
+        return narrowed(numbers)
+    return numbers.astype(NUMPY_DTYPES[dtype])
 
 
 def _scaled(
@@ -557,11 +567,6 @@ def _flip_change(numbers: Float64, dtype: np.dtype[Any]) -> Float64:
 
 def _wide(numbers: Array) -> Float64:
     return widened(numbers).astype(np.float64)
-
-
-WHOLE_FLOP = 2**40  # of the largest problem compared whole: some 10 s in float64 on a few cores
-SAMPLED_ROWS = 256
-GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no period as tiles have
 
 
 def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:

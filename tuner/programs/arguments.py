@@ -23,6 +23,12 @@ UNREADABLE = (
     KeyError,
     RecursionError,
 )
+WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.*)")
+EXAMPLE = "such as 0=zeros, 1=[64,64]random or 2=7"
+FILLS = {"zeros": 0.0, "ones": 1.0, "nan": float("nan")}
+CONTENTS = "random, range, zeros, ones, nan, @FILE.npy or a number"
+INTEGERS_BELOW = 100  # random integers are below this limit, and not negative
+ELEMENTS_LIMIT = 1 << 31  # of one argument
 
 
 def read_npy(path: Path, place: str) -> Array:
@@ -39,14 +45,6 @@ def read_npy(path: Path, place: str) -> Array:
     if not isinstance(found, np.ndarray):
         raise UsageError(f"{place}: several arrays in one file: save one as .npy")
     return found
-
-
-WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.*)")
-EXAMPLE = "such as 0=zeros, 1=[64,64]random or 2=7"
-FILLS = {"zeros": 0.0, "ones": 1.0, "nan": float("nan")}
-CONTENTS = "random, range, zeros, ones, nan, @FILE.npy or a number"
-INTEGERS_BELOW = 100  # random integers are below this limit, and not negative
-ELEMENTS_LIMIT = 1 << 31  # of one argument
 
 
 def make_arguments(
@@ -74,7 +72,7 @@ def make_arguments(
             raise UsageError(f"argument {int(match[1])}: found {typed!r}, allowed sizes such as [64,64]")
         if int(match[1]) in given:
             raise UsageError(f"argument {int(match[1])}: {typed!r} cannot be combined with an earlier one")
-        sizes = tuple(int(size) for size in match[2].split(",")) if match[2] else ()
+        sizes = tuple(map(int, match[2].split(","))) if match[2] else ()
         given[int(match[1])] = (sizes, match[3])
     return tuple(_make(number, kind, *given.get(number, ((), "")), rng) for number, kind in enumerate(types))
 
@@ -161,6 +159,8 @@ def _of_file(name: str, path: str, dtype: "np.dtype[Any]", shape: tuple[int, ...
 
 def _number(name: str, text: str, dtype: "np.dtype[Any]", allowed: str) -> int | float:
     try:
-        return int(text, 0) if dtype.kind in "ib" else float(text)
+        if dtype.kind in "ib":
+            return int(text, 0)
+        return float(text)
     except ValueError:
         raise UsageError(f"{name}: found {text!r}, allowed {allowed} of type {dtype}") from None

@@ -43,6 +43,16 @@ if TYPE_CHECKING:
     from tuner.programs.run.fused_program import FusedFunction
     from tuner.programs.run.host_function import HostFunction
 
+# Compiles programs in a child process, so that no crash or hang of a compiler ends the user's process.
+#
+# The child process also compiles the host code to machine code once, as a check: loading the same code in
+# this process is then known to work. Each thread keeps its child process for the next program, because
+# starting a child process takes a second.
+# prefixes of a worker's message about how its child process ended
+ENDS = ("killed by", "exited", TIMED_OUT, "exceeded")
+TIMEOUT_S = 600.0  # of one program, without the start of the child process
+Value = TypeVar("Value")
+
 
 @typed_arguments
 def compile_program(
@@ -127,18 +137,6 @@ def compile_program(
     return DeviceFunction(compiled.code, opened, why_no_fusions=compiled.why_no_fusions)
 
 
-# Compiles programs in a child process, so that no crash or hang of a compiler ends the user's process.
-#
-# The child process also compiles the host code to machine code once, as a check: loading the same code in
-# this process is then known to work. Each thread keeps its child process for the next program, because
-# starting a child process takes a second.
-
-# prefixes of a worker's message about how its child process ended
-ENDS = ("killed by", "exited", TIMED_OUT, "exceeded")
-TIMEOUT_S = 600.0  # of one program, without the start of the child process
-Value = TypeVar("Value")
-
-
 def compile_in_child(request: ProgramRequest) -> CompiledProgram:
     """Returns the compiled program.
 
@@ -148,7 +146,9 @@ def compile_in_child(request: ProgramRequest) -> CompiledProgram:
     """
     module = without_data(request.text)
     cached = kept_program(replace(request, text=module), lambda: split_payload(request.text).resources)
-    return _compiled_in_child(request) if cached is None else cached
+    if cached is None:
+        return _compiled_in_child(request)
+    return cached
 
 
 def _compiled_in_child(request: ProgramRequest) -> CompiledProgram:

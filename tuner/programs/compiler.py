@@ -47,6 +47,15 @@ if TYPE_CHECKING:
 MOVING = frozenset({"linalg.copy", "linalg.fill", "linalg.transpose"})
 TOO_DEEP = "its operations depend on each other in a chain that is too long"
 MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
+# Of a program as a whole, its text and its machine code, both with its constants: an eighth of the folder.
+WHOLE_LIMIT_BYTES = LIMIT_BYTES // 8
+# Counts the launches and copies of a program from its code, without running it.
+#
+# Takes a host function on device memory, before its work is put on streams; each ``gpu.launch_func`` and each
+# ``gpu.memcpy`` of its only block runs once in a call.
+LAUNCH = "gpu.launch_func"
+COPY = "gpu.memcpy"
+VIEWS = ("memref.reinterpret_cast", "memref.cast", "memref.subview")
 
 
 @dataclass(frozen=True)
@@ -223,7 +232,9 @@ class ProgramCompiler:
         if isinstance(found, NotFused):
             key = self._whole_key(SplitPayload(text, resources()), entry, found.reason)
             return cast("CompiledProgram | None", compiled_files().read(key))
-        return None if found is None else CompiledProgram(found.code.program, (), found)
+        if found is None:
+            return None
+        return CompiledProgram(found.code.program, (), found)
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
         from tuner.programs.fusion_compiler import compile_fusions  # loads pydantic
@@ -287,10 +298,6 @@ class ProgramCompiler:
         return default_script(problem, self.machine)
 
 
-# Of a program as a whole, its text and its machine code, both with its constants: an eighth of the folder.
-WHOLE_LIMIT_BYTES = LIMIT_BYTES // 8
-
-
 def _kept_whole(key: str, compile_program: Callable[[], CompiledProgram]) -> CompiledProgram:
     """Returns the program that ``compiled_files`` has for a key, else a new one with its machine code."""
     found: CompiledProgram | None = compiled_files().read(key)
@@ -338,16 +345,6 @@ def _read(text: str, entry: str | None) -> "ProgramPayload":
         raise
 
 
-# Counts the launches and copies of a program from its code, without running it.
-#
-# Takes a host function on device memory, before its work is put on streams; each ``gpu.launch_func`` and each
-# ``gpu.memcpy`` of its only block runs once in a call.
-
-LAUNCH = "gpu.launch_func"
-COPY = "gpu.memcpy"
-VIEWS = ("memref.reinterpret_cast", "memref.cast", "memref.subview")
-
-
 def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> DeviceWork | None:
     """Returns the launches and copied bytes of one call of ``payload``, whose launches are lowered in place.
 
@@ -362,13 +359,13 @@ def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) ->
     block = function.regions[0].blocks[0]
     work = DeviceWork()
     for op in walk(function, LAUNCH, COPY):
-        memrefs = [each.type for each in op.operands if isinstance(each.type, ir.MemRefType)]
+        memrefs = [operand.type for operand in op.operands if isinstance(operand.type, ir.MemRefType)]
         if op.block != block or not all(type_.has_static_shape for type_ in memrefs):
             return None
         if op.name == LAUNCH:
             work = work.with_launch()
         else:
-            to, from_ = (_is_on_device(each, options) for each in op.operands)
+            to, from_ = (_is_on_device(operand, options) for operand in op.operands)
             work = work.with_copy(memref_bytes(memrefs[0]), to_device=to, from_device=from_)
     return work
 

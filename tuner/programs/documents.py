@@ -23,19 +23,19 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "problems": [problem.key for problem in report.problems],
         "trace": list(report.trace) if request.options.trace else None,
         "reports": list(report.reports),
-        "comparisons": [_comparison(one) for one in report.comparisons] if request.is_compared else None,
+        "comparisons": list(map(_comparison, report.comparisons)) if request.is_compared else None,
         "reference": report.reference or None,
         "times": None if report.times is None else times_document(report.times),
         "interpreted": report.is_interpreted,
-        "samples": [_sample(one) for one in report.samples] if request.options.sample else None,
+        "samples": list(map(_sample, report.samples)) if request.options.sample else None,
         "work": _work(report.work),
         "work_without_fusions": _work(report.work_without_fusions),
         "resident_bytes": report.resident_bytes,
         "fusions": [
-            *(explained_document(each) for each in report.fusions),
+            *map(explained_document, report.fusions),
             *(
-                {"kind": each.kind, "ops": list(each.ops), "reason": each.reason or None}
-                for each in report.device_fusions
+                {"kind": fusion.kind, "ops": list(fusion.ops), "reason": fusion.reason or None}
+                for fusion in report.device_fusions
             ),
         ]
         or None,
@@ -59,7 +59,9 @@ def times_document(times: ProgramTimes) -> dict[str, Any]:
 def _work(work: DeviceWork | None) -> dict[str, Any] | None:
     bytes_ = ("copied_in_bytes", "copied_out_bytes", "copied_inside_bytes")
     names = ("launches", *bytes_, "copies_in", "copies_out")
-    return None if work is None else {name: getattr(work, name) for name in names}
+    if work is None:
+        return None
+    return {name: getattr(work, name) for name in names}
 
 
 def _sample(sample: KernelSample) -> dict[str, Any]:
@@ -94,7 +96,7 @@ def program_document(tuned: TunedProgram) -> dict[str, Any]:
     gain = tuned.gain
     return {
         "target": tuned.target.text,
-        "problems": [_problem(each) for each in tuned.problems],
+        "problems": list(map(_problem, tuned.problems)),
         "program": None if report is None else run_document(tuned.request, report),
         "plain": None if plain is None or plain.times is None else times_document(plain.times),
         "failure": tuned.failure or None,
@@ -113,11 +115,11 @@ def _fusions(tuned: TunedProgram) -> dict[str, Any]:
     return {
         "campaign": tuned.campaign.campaign.id,
         "fusions": [
-            {**explained_document(each), "before_s": each.before_s, "after_s": each.time_s}
-            for each in tuned.fusions
+            {**explained_document(fusion), "before_s": fusion.before_s, "after_s": fusion.time_s}
+            for fusion in tuned.fusions
         ],
         "left_out": list(tuned.left_out),
-        "baselines": [baseline_document(each) for each in tuned.baselines],
+        "baselines": list(map(baseline_document, tuned.baselines)),
     }
 
 

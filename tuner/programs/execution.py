@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tuner.programs.run.sampled_launches import LaunchSample
 
 PROGRAM = "the program"  # the step in which a program runs
+ROUNDS = 11  # calls whose kernels are timed; the call with the median sum of kernel times is reported
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,12 +143,14 @@ def host_times(
 
 def reports_of(device: "AbstractDevice") -> tuple[str, ...]:
     """Returns the defects that a simulated device found, one line each; () for a real device."""
-    return () if device.watch is None else device.watch.reports()
+    if device.watch is None:
+        return ()
+    return device.watch.reports()
 
 
 def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns the arguments with each numpy array copied, so that a program may write to the copies."""
-    return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in arguments)
+    return tuple(argument.copy() if isinstance(argument, np.ndarray) else argument for argument in arguments)
 
 
 def _opened(request: ProgramRequest, support: ProgramSupport, **simulated: Any) -> "AbstractDevice":
@@ -200,9 +203,6 @@ class LaunchTimer:
         """Waits for pending launches and destroys its own events; does not close the wrapped device."""
         self.take()
         self._device.destroy_event(self._start)
-
-
-ROUNDS = 11  # calls whose kernels are timed; the call with the median sum of kernel times is reported
 
 
 def time_on_device(

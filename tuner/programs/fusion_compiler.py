@@ -73,6 +73,16 @@ if TYPE_CHECKING:
 
 EFFORT = Effort(budget_s=0.03, min_samples=10, max_samples=60)  # of each fusion, which is timed twice
 THREADS = 1
+# How many threads a fusion is divided among: all threads of the program, or one if there is little work.
+#
+# A barrier takes a microsecond or more, and what a thread has written is in the caches of its processor. So a
+# fusion of some microseconds is run by one thread.
+LEAST_S = 15e-6  # of a fusion that is divided
+FIRST_CONFIGURATIONS = 3  # that are tried of a fusion, each up to a time limit; then it becomes loops
+LONG_CODE = 2000  # lines of LLVM dialect; LLVM takes at most a second for less
+# a name of linalg or tensor in printed MLIR
+OPERATION = re.compile(r"\b(?:linalg|tensor)\.(?!yield|index|empty)[a-z_0-9.]+")
+Array = npt.NDArray[Any]
 
 
 def timed_fusions(
@@ -126,30 +136,30 @@ def with_shares(
     """
     too_long = unreliable(f"it takes longer than a whole call, {seconds_text(call_s)}")
     fusions = tuple(
-        replace(each, reliability=too_long)
-        if not each.reliability.unreliable and (each.time_s or 0.0) > (1 + DRIFT_LIMIT) * call_s
-        else each
-        for each in fusions
+        replace(fusion, reliability=too_long)
+        if not fusion.reliability.unreliable and (fusion.time_s or 0.0) > (1 + DRIFT_LIMIT) * call_s
+        else fusion
+        for fusion in fusions
     )
-    is_whole = all(each.reliability.is_reliable for each in fusions if each.time_s)
+    is_whole = all(fusion.reliability.is_reliable for fusion in fusions if fusion.time_s)
     rooflines = {
         dtype: measure_roofline(dtype, THREADS, machine)
-        for dtype in sorted({_dtype(each.fusion) for each in fusions})
+        for dtype in sorted({_dtype(fusion.fusion) for fusion in fusions})
     }
     for each in fusions:
         if each.time_s:
             dtype = _dtype(each.fusion)
             rooflines[dtype] = rooflines[dtype].raised(*_work(each.fusion, machine), each.time_s)
-    whole_s = sum(each.time_s or 0.0 for each in fusions)
+    whole_s = sum(fusion.time_s or 0.0 for fusion in fusions)
     return tuple(
         replace(
-            each,
-            share=each.time_s / whole_s if is_whole else None,
-            roofline=rooflines[_dtype(each.fusion)].share(*_work(each.fusion, machine), each.time_s),
+            fusion,
+            share=fusion.time_s / whole_s if is_whole else None,
+            roofline=rooflines[_dtype(fusion.fusion)].share(*_work(fusion.fusion, machine), fusion.time_s),
         )
-        if each.time_s and each.reliability.is_reliable
-        else each
-        for each in fusions
+        if fusion.time_s and fusion.reliability.is_reliable
+        else fusion
+        for fusion in fusions
     )
 
 
@@ -159,20 +169,16 @@ def _work(fusion: CompiledFusion, machine: Machine) -> tuple[int, int, int]:
 
 
 def _dtype(fusion: CompiledFusion) -> str:
-    return fusion.element if fusion.element in CPU_DTYPES else "f32"
-
-
-# How many threads a fusion is divided among: all threads of the program, or one if there is little work.
-#
-# A barrier takes a microsecond or more, and what a thread has written is in the caches of its processor. So a
-# fusion of some microseconds is run by one thread.
-
-LEAST_S = 15e-6  # of a fusion that is divided
+    if fusion.element in CPU_DTYPES:
+        return fusion.element
+    return "f32"
 
 
 def useful_threads(fusion: CompiledFusion, threads: int) -> int:
     """Returns the number of threads to divide a fusion among: ``threads`` or 1."""
-    return threads if estimated_s(fusion) >= LEAST_S else 1
+    if estimated_s(fusion) >= LEAST_S:
+        return threads
+    return 1
 
 
 def threads_of(fusion: Fusion, problem: Problem, threads: int) -> int:
@@ -193,10 +199,6 @@ class GivenUp:
     """Kept in place of a fusion's code: why compiling it was stopped, or that it crashed the compiler."""
 
     reason: str
-
-
-FIRST_CONFIGURATIONS = 3  # that are tried of a fusion, each up to a time limit; then it becomes loops
-LONG_CODE = 2000  # lines of LLVM dialect; LLVM takes at most a second for less
 
 
 @dataclass(frozen=True)
@@ -256,7 +258,10 @@ class FusionTask:
 
     def give_up(self, reason: str) -> bool:
         """Notes that compiling the fusion in this way failed; returns False where that cannot be kept."""
-        what = f"configuration {len(self.given_up) + 1}" if self.schedule is None else "the stored schedule"
+        if self.schedule is None:
+            what = f"configuration {len(self.given_up) + 1}"
+        else:
+            what = "the stored schedule"
         compiled_files().write(self.key, GivenUp(f"{what} {reason}"))
         return compiled_files().has(self.key)
 
@@ -313,7 +318,9 @@ def schedule_fusion(
 
 def _reason_given_up(task: FusionTask) -> str | None:
     found = compiled_files().read(task.key)
-    return found.reason if isinstance(found, GivenUp) else None
+    if isinstance(found, GivenUp):
+        return found.reason
+    return None
 
 
 def _tasks(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int) -> Iterator[FusionTask]:
@@ -414,10 +421,6 @@ def _as_loops(fusion: Fusion, reason: str, threads: int) -> ScheduledFusion:
     return ScheduledFusion(code, replace(summary, is_divided=code.is_divided))
 
 
-# a name of linalg or tensor in printed MLIR
-OPERATION = re.compile(r"\b(?:linalg|tensor)\.(?!yield|index|empty)[a-z_0-9.]+")
-
-
 def _compiled(text: str, script: str | None, threads: int) -> FusionCode:
     with transform.new_context(), ir.Location.unknown():
         try:
@@ -432,9 +435,6 @@ def _compiled(text: str, script: str | None, threads: int) -> FusionCode:
     if missing:
         raise CandidateError(Stage.COMPILE, f"calls {missing[0]!r}, which the C library does not have")
     return code
-
-
-Array = npt.NDArray[Any]
 
 
 def compile_fusions(
@@ -463,7 +463,9 @@ def compile_fusions(
         return NotFused(error.reason)
     key = _linked_key(formed, fusions, machine, threads)
     made = compiled_files().kept(key, lambda: _linked(formed, fusions, machine, threads))
-    return made if isinstance(made, NotFused) else _with_weights(formed, made, split.resources)
+    if isinstance(made, NotFused):
+        return made
+    return _with_weights(formed, made, split.resources)
 
 
 def kept_program(
@@ -541,14 +543,14 @@ def missing_fusions(
     firsts = [_next_task(each, machine, schedules, threads) for each in known]
     init = [InitTask(formed.program.init)] if formed.program.init else []
     tasks: tuple[CompileTask, ...] = (*init, *firsts)
-    return tuple(each for each in tasks if files.read(each.key) is None)
+    return tuple(task for task in tasks if files.read(task.key) is None)
 
 
 def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:
     """Returns the first fusion of each kind and text, in order: those of equal text are compiled once."""
     found: dict[tuple[str, str], Fusion] = {}
-    for each in formed.program.fusions:
-        found.setdefault((each.kind, each.text), each)
+    for fusion in formed.program.fusions:
+        found.setdefault((fusion.kind, fusion.text), fusion)
     return found
 
 
@@ -570,7 +572,7 @@ class LinkedProgram:
 def _linked(
     formed: FormedText, fusions: tuple[ScheduledFusion, ...], machine: Machine, threads: int
 ) -> LinkedProgram | NotFused:
-    codes = [each.code for each in fusions]
+    codes = [fusion.code for fusion in fusions]
     try:
         memory = memory_plan(formed.program)
         places = FusionPlaces(formed.program, memory, weight_plan(formed.program, codes))
@@ -581,8 +583,8 @@ def _linked(
     if machine.isa != AVX512:  # LLVM encodes the same dot products of bytes as AVX-VNNI
         called = tuple(AVX_VNNI if name == VNNI else name for name in called)
     needs = tuple(dict.fromkeys((*level, *called)))
-    level_name = next((LEVELS[each] for each in needs if each in LEVELS), PLAIN_LEVEL)
-    features = (INSTRUCTION_SET_FEATURES[each] for each in needs if each in INSTRUCTION_SET_FEATURES)
+    level_name = next((LEVELS[need] for need in needs if need in LEVELS), PLAIN_LEVEL)
+    features = (INSTRUCTION_SET_FEATURES[need] for need in needs if need in INSTRUCTION_SET_FEATURES)
     llvm_text = linked(places, codes, ProcessorLevel(level_name, ",".join(features)))
     code = FusedCode(
         entry=formed.entry,
@@ -593,7 +595,7 @@ def _linked(
         weights_bytes=places.weights.bytes,
         needs=needs,
         compiler=cpu_compiler().fingerprint,
-        fusions=tuple(each.summary for each in fusions),
+        fusions=tuple(fusion.summary for fusion in fusions),
         object_code=object_code(llvm_text, PROGRAM_ENTRY),
         threads=threads if any(code.is_divided for code in codes) else 1,
         asserts=any(code.asserts for code in codes),
@@ -633,14 +635,14 @@ def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[A
     if not program.init:
         return weights
     codes = InitTask(program.init).compile()
-    distinct = {each.part.text: each for each in codes}  # parts of equal text have equal code
+    distinct = {code.part.text: code for code in codes}  # parts of equal text have equal code
     loaded = {
         text: HostFunction(each.program, object_code=each.object_code)
         for text, each in distinct.items()
         if each.program is not None
     }
     found: dict[int, Array] = {}
-    for part in (each.part for each in codes):
+    for part in (code.part for code in codes):
         arrays = [np.ascontiguousarray(weights[number]) for number in part.inputs]
         made = loaded[part.text](*arrays) if part.text else arrays[0]
         found |= zip(part.results, made if len(part.results) > 1 else (made,), strict=True)

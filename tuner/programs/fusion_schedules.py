@@ -23,6 +23,22 @@ from tuner.space.scripts.choice import first_configuration, projected_script, wh
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
+# Schedules that stored trials suggest for a fusion.
+#
+# First the best schedule of the fusion itself, or of the matmul by a constant B with its epilogue; then of
+# the same contraction with another epilogue, or of the matmul with this one that packs B at each call; then
+# of the fusion of the same kind with the nearest sizes, if these are
+# near. Only trials that were timed on the same class of machine count, and those on the nearest number of
+# threads first: the code is as right on any other.
+CPU = "cpu"
+NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run may have none that fits
+# Farther fusions are not asked: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
+# the initial configuration (docs/decisions/fusions.md).
+NEAR_OCTAVES = 3.0
+PACKED = "contraction_cpu_packed"
+DIRECT = "contraction_cpu_direct"
+OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with another name in these two
+
 
 @dataclass(frozen=True)
 class TunableFusions:
@@ -36,7 +52,9 @@ class TunableFusions:
 
     def threads_of(self, problem: Problem, threads: int) -> int:
         """Returns the number of threads on which a fusion of a program on ``threads`` is tuned."""
-        return threads if problem in self.divided else 1
+        if problem in self.divided:
+            return threads
+        return 1
 
 
 def tunable_fusions(
@@ -89,24 +107,6 @@ def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | str:
     return problem
 
 
-# Schedules that stored trials suggest for a fusion.
-#
-# First the best schedule of the fusion itself, or of the matmul by a constant B with its epilogue; then of
-# the same contraction with another epilogue, or of the matmul with this one that packs B at each call; then
-# of the fusion of the same kind with the nearest sizes, if these are
-# near. Only trials that were timed on the same class of machine count, and those on the nearest number of
-# threads first: the code is as right on any other.
-
-CPU = "cpu"
-NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run may have none that fits
-# Farther fusions are not asked: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
-# the initial configuration (docs/decisions/fusions.md).
-NEAR_OCTAVES = 3.0
-PACKED = "contraction_cpu_packed"
-DIRECT = "contraction_cpu_direct"
-OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with another name in these two
-
-
 def fusion_schedules(
     store: "Store", machine: Machine, problem: TextProblem, threads: int
 ) -> Iterator[FusionSchedule]:
@@ -116,7 +116,7 @@ def fusion_schedules(
     """
     there = _Trials(store, machine, threads)
     states = (problem.cache, *(each for each in CACHES if each != problem.cache))
-    problems = tuple(replace(problem, cache=each) for each in states)
+    problems = tuple(replace(problem, cache=state) for state in states)
     tuned = next((found for one in problems if (found := there.best(TaskQuery.of(one)))), None)
     if tuned is None:
         tuned = there.best_of_constant(problem)
@@ -139,7 +139,9 @@ class _Trials:
         query = replace(task, target=CPU, machine=self.machine.name)
         found = best_results(self.store, TrialQuery(query), is_measured_there)
         ranked = ((self.octaves(group.threads), each.rank, each) for group, each in found.items())
-        return min(ranked, key=lambda each: each[:2])[2].best if found else None
+        if found:
+            return min(ranked, key=lambda each: each[:2])[2].best
+        return None
 
     def best_of_constant(self, problem: TextProblem) -> StoredTrial | None:
         """Returns the best trial of the matmul by a constant B with the epilogue of the fusion."""
@@ -200,7 +202,7 @@ def _of_nearest(there: _Trials, problem: Problem) -> Iterator[FusionSchedule]:
         octaves = distance(task, task_of(run))
         return octaves is not None and octaves <= NEAR_OCTAVES
 
-    near = [run for run in there.runs(problem) if is_near(run)]
+    near = list(filter(is_near, there.runs(problem)))
     for run in nearest_first(task, near, task_of)[:NEAREST_RUNS]:
         trial = there.best_of_run(run)
         if trial is not None:

@@ -25,6 +25,15 @@ FORMS: tuple[Form, ...] = get_args(Form)
 # CUDA gives each device 8 connections to the host; streams beyond them share one. CUDA programming guide,
 # CUDA_DEVICE_MAX_CONNECTIONS.
 MAX_STREAMS = 8
+LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
+STEPS: tuple[LoweringStep, ...] = get_args(LoweringStep)
+# Steps whose text differs by ``form``, which only these take; each earlier step shows one fixed form.
+WITH_FORM: tuple[LoweringStep, ...] = ("llvm", "ptx")
+OPERATION = re.compile(r'"?([a-z_]\w*(?:\.\w+)+|[a-z_]\w+)')  # memref.load, "gpux.wait", call
+# "line 8:3" in the forms of messages: after "error:", in parentheses, after the name of an operation.
+POSITION = re.compile(r"(?:error: |note: )?(?: ?\(?at )?line (\d+:\d+)\)?(: )?")
+CHILD = "program: "  # prefix of messages of the process that runs programs
+SUBJECTS = ("payload: ", "host program: ")  # prefixes that the file's name replaces
 
 
 @dataclass(frozen=True)
@@ -44,17 +53,6 @@ class DeviceOptions:
 
 
 DEFAULTS = DeviceOptions()
-
-LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
-STEPS: tuple[LoweringStep, ...] = get_args(LoweringStep)
-# Steps whose text differs by ``form``, which only these take; each earlier step shows one fixed form.
-WITH_FORM: tuple[LoweringStep, ...] = ("llvm", "ptx")
-
-OPERATION = re.compile(r'"?([a-z_]\w*(?:\.\w+)+|[a-z_]\w+)')  # memref.load, "gpux.wait", call
-# "line 8:3" in the forms of messages: after "error:", in parentheses, after the name of an operation.
-POSITION = re.compile(r"(?:error: |note: )?(?: ?\(?at )?line (\d+:\d+)\)?(: )?")
-CHILD = "program: "  # prefix of messages of the process that runs programs
-SUBJECTS = ("payload: ", "host program: ")  # prefixes that the file's name replaces
 
 
 def in_file(reason: str, name: str, text: str = "") -> str:
@@ -78,7 +76,9 @@ def operation_at(text: str, position: str) -> str:
     """Returns the operation at "LINE:COLUMN", counted from 1, of MLIR text; "" where none begins there."""
     line, column = map(int, position.split(":"))
     match = OPERATION.match("".join(text.splitlines()[line - 1 : line])[column - 1 :])
-    return match[1] if match else ""
+    if match:
+        return match[1]
+    return ""
 
 
 @contextlib.contextmanager
@@ -187,7 +187,9 @@ class ProgramRequest:
 
         A matmul that is not listed gets a default script.
         """
-        return None if self.scripts is None else {key: Script.of(text) for key, text in self.scripts}
+        if self.scripts is None:
+            return None
+        return {key: Script.of(text) for key, text in self.scripts}
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,11 @@ class Comparison:
     def verdict(self) -> str:
         """Returns "equal", "unclear" (within the tolerance, but zeros would be as well) or "WRONG"."""
         is_near = self.max_error <= self.tolerance
-        return "equal" if self.is_equal else "unclear" if is_near else "WRONG"
+        if self.is_equal:
+            return "equal"
+        if is_near:
+            return "unclear"
+        return "WRONG"
 
 
 @dataclass(frozen=True)

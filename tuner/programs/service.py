@@ -296,7 +296,9 @@ def find_fusions(request: ProgramRequest, cache: str) -> TunableFusions:
 def formed_fusions(text: str) -> tuple[Fusion, ...]:
     """Returns the fusions that a payload becomes on this processor; () where it is compiled as a whole."""
     formed = fuse_program(text, multiplies_pairs=real_backends().machine().multiplies_pairs)
-    return () if isinstance(formed, NotFused) else formed.program.fusions
+    if isinstance(formed, NotFused):
+        return ()
+    return formed.program.fusions
 
 
 @_as_failures()

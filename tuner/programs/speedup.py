@@ -30,6 +30,8 @@ from tuner.runtime.cpu.host import describe_machine
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
 
+FUSION_EFFORT = Effort(budget_s=0.02, min_samples=6, max_samples=15)  # of each fusion, per program
+
 
 @dataclass(frozen=True)
 class TimedPair:
@@ -89,9 +91,6 @@ def timed_on_device(
         return TimedPair(*interleaved(tuple(repeats), FINAL_EFFORT, np.random.default_rng(seed), None))
 
 
-FUSION_EFFORT = Effort(budget_s=0.02, min_samples=6, max_samples=15)  # of each fusion, per program
-
-
 @dataclass(frozen=True)
 class TimedFusions:
     """Times of a tuned program and of the untuned one, and of each of its fusions."""
@@ -107,7 +106,7 @@ def timed_fusions(
     if tuned.image is None or untuned.image is None:
         raise UsageError(f"no fusions: {tuned.why_no_fusions or untuned.why_no_fusions}")
     images = (tuned.image, untuned.image, tuned.image)
-    functions = tuple(FusedFunction(each.code, each.weights) for each in images)
+    functions = tuple(FusedFunction(image.code, image.weights) for image in images)
     pair = timed_on_host(functions, arguments, options.seed)
     rng = np.random.default_rng(options.seed)
     watch = host_watch()

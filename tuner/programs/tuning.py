@@ -47,6 +47,18 @@ PROBLEMS_TIMEOUT_S = 60.0
 RUN_TIMEOUT_S = 600.0
 RequestOnThreads = Callable[[Problem, int], RunRequest]  # takes a fusion and its number of threads
 SettingsOf = Callable[[Problem], RunSettings]  # raises UsageError for a problem that no strategy supports
+# Tunes the fusions of a program under one budget, then times the program tuned and untuned.
+#
+# Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly. The trials stay in
+# the database, where every later compilation of a program finds them.
+# Seconds of the last phase per second of finding a program's fusions: to run and time it, to run it alone
+RUN_PER_FIND = 5.0
+LEAST_RUN_PER_FIND = 3.5
+OVERRUN = 0.05  # part of a budget by which timing the untuned program may exceed it
+LATEST = 0.1, 3.0  # part of a budget, and seconds, by which a run of the program may: the larger of the two
+LEAST_CAMPAIGN_SHARE = 0.3  # part of a budget that the campaign gets at least
+NO_WORK = "no candidate worked: it has its initial configuration, or is loops"
+CPU = "cpu"
 
 
 @dataclass(frozen=True)
@@ -118,7 +130,9 @@ class TunedProgram:
     @property
     def speedup(self) -> float | None:
         """Returns the time of an untuned call divided by that of a tuned one; None if not comparable."""
-        return self.gain.speed if isinstance(self.gain, Comparable) else None
+        if isinstance(self.gain, Comparable):
+            return self.gain.speed
+        return None
 
 
 def child_process_steps() -> ProgramSteps:
@@ -225,7 +239,10 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
     """Returns the times, fusions and baselines of a tuned program of fusions."""
     gain = tuned.gain
     times, plain = (None if each is None else each.times for each in (tuned.report, tuned.plain))
-    speed = MedianInterval(gain.speed, *gain.speed_interval) if isinstance(gain, Comparable) else None
+    if isinstance(gain, Comparable):
+        speed = MedianInterval(gain.speed, *gain.speed_interval)
+    else:
+        speed = None
     return ProgramResult(
         None if times is None else times.call_s,
         None if plain is None else plain.call_s,
@@ -236,20 +253,6 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
         NOT_RECORDED if times is None else times.reliability,
         gain.reason if isinstance(gain, NotComparable) else "",
     )
-
-
-# Tunes the fusions of a program under one budget, then times the program tuned and untuned.
-#
-# Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly. The trials stay in
-# the database, where every later compilation of a program finds them.
-
-# Seconds of the last phase per second of finding a program's fusions: to run and time it, to run it alone
-RUN_PER_FIND = 5.0
-LEAST_RUN_PER_FIND = 3.5
-OVERRUN = 0.05  # part of a budget by which timing the untuned program may exceed it
-LATEST = 0.1, 3.0  # part of a budget, and seconds, by which a run of the program may: the larger of the two
-LEAST_CAMPAIGN_SHARE = 0.3  # part of a budget that the campaign gets at least
-NO_WORK = "no candidate worked: it has its initial configuration, or is loops"
 
 
 @dataclass(frozen=True)
@@ -396,9 +399,6 @@ class FusionTuning:
             gain=pair.gain(spare_cores),
             fusions=ran.times.fusions,
         )
-
-
-CPU = "cpu"
 
 
 def tune_text(

@@ -63,4 +63,4 @@ def interleaved(
         (*stopwatches, timing.with_untimed_calls(watch.reference_kernel)), effort, rng
     )
     host = watch.conditions(before, watch.read(), reference_kernel.samples_s)
-    return tuple(replace(each, host=host) for each in times)
+    return tuple(replace(time, host=host) for time in times)

@@ -140,7 +140,9 @@ def best_here(
         return _best_of(store, backends, problem, target, text, threads)
     timed = [target for target in timed_here(backends) if _takes(backends, problem, target)]
     if not timed:
-        working = (TargetName(each.name, each.chip) for each in backends.statuses() if each.is_available)
+        working = (
+            TargetName(status.name, status.chip) for status in backends.statuses() if status.is_available
+        )
         first = next((target.kind for target in working if _takes(backends, problem, target)), None)
         raise _nothing_known(store, problem, TaskQuery.of(problem, target=first, threads=threads))
     for target in timed[:-1]:
@@ -176,7 +178,7 @@ def best_trials_here(store: "Store", backends: Backends, query: TrialQuery) -> t
             return False
         return backends.target(target).machine(target).name == group.machine
 
-    best = [each.best for each in best_results(store, query, is_of_here).values()]
+    best = [result.best for result in best_results(store, query, is_of_here).values()]
     return tuple(sorted(best, key=lambda trial: (trial.created, trial.id)))
 
 
@@ -244,7 +246,7 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> NotTune
 
 def _timed_groups(store: "Store", task: TaskQuery) -> list[BestGroup]:
     groups = (bound.group for bound in store.run_bounds(TrialQuery(task)))
-    return [group for group in groups if is_measured_there(group)]
+    return list(filter(is_measured_there, groups))
 
 
 @dataclass(frozen=True)
@@ -293,8 +295,8 @@ def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
         if cache != best.record.problem.cache:
             problem = replace(best.record.problem, cache=cache)
             query = TrialQuery.measured(problem, best.record.target, best.machine, best.threads)
-            winners += [each.best for each in best_results(store, query).values()][:1]
-    return tuple(each for each in winners if each.record.script_sha256 != best.record.script_sha256)
+            winners += [result.best for result in best_results(store, query).values()][:1]
+    return tuple(winner for winner in winners if winner.record.script_sha256 != best.record.script_sha256)
 
 
 def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:
@@ -326,7 +328,7 @@ def why_first_is_not_best(
     if not trials or trials[0].best_s is None:
         return ""
     first = trials[0]
-    best = next((each for each in best_of_runs if group_of(each.best) == group_of(first)), None)
+    best = next((run for run in best_of_runs if group_of(run.best) == group_of(first)), None)
     if best is None or best.best.id == first.id:
         return ""
     return f"best: trial {best.best.id}, not {first.id}: {why_not_best(store, first, best)}"

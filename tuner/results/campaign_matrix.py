@@ -66,11 +66,11 @@ def campaign_matrix(campaign_id: int, backends: Backends, store: "Store") -> Cam
     campaign = store.campaign(campaign_id)
     proposals = store.campaign_proposals(campaign_id)
     tried: dict[tuple[int, Candidate], StoredTrial] = {
-        (each.run, each.proposal.candidate): each.proposal.trial
-        for each in proposals
-        if each.proposal.trial is not None
+        (proposal.run, proposal.proposal.candidate): proposal.proposal.trial
+        for proposal in proposals
+        if proposal.proposal.trial is not None
     }
-    columns = tuple(dict.fromkeys((*campaign.settings.columns, *(each.column for each in proposals))))
+    columns = tuple(dict.fromkeys((*campaign.settings.columns, *(proposal.column for proposal in proposals))))
     common = campaign.runs[0].settings
     machine = campaign.runs[0].machine
     source = backends.target_of_run(common)

@@ -20,7 +20,9 @@ def open_known(named: str | Path | None) -> Store:
 
     The default database is empty if its file is missing; raises UsageError for a missing named file.
     """
-    return open_existing(named) if is_named(named) else Store.open_or_empty(which_database(None))
+    if is_named(named):
+        return open_existing(named)
+    return Store.open_or_empty(which_database(None))
 
 
 def open_or_empty(named: str | Path | None) -> Store:
@@ -28,7 +30,9 @@ def open_or_empty(named: str | Path | None) -> Store:
 
     A missing file is an empty database, unless ``named``: what the environment names may come later.
     """
-    return open_existing(named) if named is not None else Store.open_or_empty(which_database(None))
+    if named is not None:
+        return open_existing(named)
+    return Store.open_or_empty(which_database(None))
 
 
 def open_existing(named: str | Path | None) -> Store:

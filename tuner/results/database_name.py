@@ -28,7 +28,9 @@ def shown_database(named: str | Path | None) -> str:
     """Returns the results database to print: ~ for the home folder, *** for a password."""
     where = which_database(named)
     home = f"{Path.home()}{os.sep}"
-    return f"~{os.sep}{where.removeprefix(home)}" if where.startswith(home) else without_secrets(where, where)
+    if where.startswith(home):
+        return f"~{os.sep}{where.removeprefix(home)}"
+    return without_secrets(where, where)
 
 
 def is_named(named: str | Path | None) -> bool:
@@ -43,7 +45,9 @@ def database_text(named: str | Path | None) -> str:
     """
     if named is None:
         return ""
-    return " --db URL" if has_secret(str(named)) else f" --db {shlex.quote(str(named))}"
+    if has_secret(str(named)):
+        return " --db URL"
+    return f" --db {shlex.quote(str(named))}"
 
 
 @contextlib.contextmanager

@@ -14,6 +14,12 @@ from tuner.results.output.json_documents import Document, history_document, slow
 from tuner.results.output.tables import resources_lines
 from tuner.targets.gpu.sass import assembly_mix, instruction_mix
 
+CONTEXT_LINES = 2  # around a change
+Stages = tuple[tuple[str, str], ...]  # (stage, text after it), in order
+INSTRUCTIONS_SHOWN = 12
+NONE = "-"
+FIRST = "first"  # the first stage that differs
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -67,10 +73,6 @@ def _run_facts(trials: tuple[StoredTrial, ...]) -> dict[int, dict[str, object]]:
     return facts
 
 
-CONTEXT_LINES = 2  # around a change
-Stages = tuple[tuple[str, str], ...]  # (stage, text after it), in order
-
-
 @dataclass(frozen=True)
 class StageDifference:
     """How the texts of two trials after one stage of compilation differ: a unified diff, with counts."""
@@ -99,7 +101,7 @@ class TrialDifference:
     @property
     def first_stage(self) -> str | None:
         """Returns the first stage after which the texts of the two trials differ; None: all are equal."""
-        return next((each.stage for each in self.stages if each.lines), None)
+        return next((stage.stage for stage in self.stages if stage.lines), None)
 
 
 def trial_difference(
@@ -120,7 +122,7 @@ def trial_difference(
     return TrialDifference(
         first,
         second,
-        tuple(each for each in knobs if each[1] != each[2]),
+        tuple(knob for knob in knobs if knob[1] != knob[2]),
         between_trials(run, second, first) if is_comparable and has_times else None,
         tuple(_stage(name, ours[name], theirs[name]) for name in ours if name in theirs),
         _unequal_instructions(ours, theirs),
@@ -142,14 +144,9 @@ def _unequal_instructions(
             first = dict(mix(ours[stage]))
             second = dict(mix(theirs[stage]))
             counts = ((name, first.get(name, 0), second.get(name, 0)) for name in {**first, **second})
-            unequal = [each for each in counts if each[1] != each[2]]
+            unequal = [count for count in counts if count[1] != count[2]]
             return tuple(sorted(unequal, key=lambda each: (-abs(each[2] - each[1]), each[0])))
     return ()
-
-
-INSTRUCTIONS_SHOWN = 12
-NONE = "-"
-FIRST = "first"  # the first stage that differs
 
 
 def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: int | None = None) -> list[str]:
@@ -194,8 +191,8 @@ def difference_document(found: TrialDifference) -> Document:
         **slowdown_document(compared),
         "first_stage": found.first_stage,
         "stages": [
-            {"stage": each.stage, "added": each.added, "removed": each.removed, "diff": list(each.lines)}
-            for each in found.stages
+            {"stage": stage.stage, "added": stage.added, "removed": stage.removed, "diff": list(stage.lines)}
+            for stage in found.stages
         ],
         "instructions": {name: [ours, theirs] for name, ours, theirs in found.instructions},
     }
@@ -227,4 +224,6 @@ def _change_text(found: TrialDifference) -> str:
 
 
 def _no_times(found: TrialDifference) -> str:
-    return "one has no time" if found.is_of_one_problem else "the problems differ"
+    if found.is_of_one_problem:
+        return "one has no time"
+    return "the problems differ"

@@ -48,6 +48,7 @@ IMPORTANCE_LINE = (
     "importance: a knob's share of what distinguishes the fastest tenth from all trials (PED-ANOVA)"
 )
 SPARED = ("timed", "failed")  # columns of the table of strategies that a narrow terminal loses first
+LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a quoted line of a script or payload
 
 
 def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
@@ -115,14 +116,14 @@ def gain_texts(gain: Gain | None) -> tuple[str, str, str, str]:
     return str(gain.trials), f"{gain.slower:.1%}", interval, f"{gain.chance:.2g}"
 
 
-LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a quoted line of a script or payload
-
-
 def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_text: str = "") -> list[str]:
     """Returns why a trial failed, with the lines of the ops ``failed``; or one line that it did not fail."""
     record = trial.record
     if not isinstance(record.outcome, Failure):
-        time = "not timed" if trial.best_s is None else f"{trial_time_text(trial)}, {trial.reliability.word}"
+        if trial.best_s is None:
+            time = "not timed"
+        else:
+            time = f"{trial_time_text(trial)}, {trial.reliability.word}"
         status = "compiled only" if record.is_compiled_only else record.status
         return [f"trial {trial.id} did not fail: {status}, {time}"]
     stage = record.outcome.stage.value
@@ -237,7 +238,7 @@ def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
         if record.target.has_machine:
             key = (record.problem, record.target, trial.machine, trial.threads, record.candidate)
             points.setdefault(key, []).append(trial)
-    return tuple(_observation(tried) for tried in points.values())
+    return tuple(map(_observation, points.values()))
 
 
 def problem_and_target(problem: Problem, target: TargetName) -> str:

@@ -41,6 +41,15 @@ if TYPE_CHECKING:
 
 FORMS = ("script", "provenance", "source", "payload", "ptx", "cubin", "t4")
 DATA_FORMS = ("t4",)  # forms that need no script
+# The knobs of an exported script: constants, or options, values that change nothing else in the script.
+#
+# Some values also decide other steps: which loops are peeled, how often a loop is unrolled. So a value is an
+# option only where the strategy, bound with that value, gives the same text except for the knob's line.
+KNOB_LINE = re.compile(
+    r"^(?P<begin>(?P<handle> *%\w+) = "
+    r'transform\.tune\.knob<"(?P<name>\w+)"> = (?P<value>\d+) from options = )\[[\d, ]+\]',
+    re.MULTILINE,
+)
 
 
 def exported(
@@ -89,7 +98,10 @@ def exported(
             script = trial.script_text
             ops = custom_ops(script)
             file = Path("best.mlir") if output is None else output
-            script = with_constants(script) if constants else _with_knob_options(store.run(trial.run), trial)
+            if constants:
+                script = with_constants(script)
+            else:
+                script = _with_knob_options(store.run(trial.run), trial)
             header = (provenance, ops, file.name, source_file(file).name)
             return script_with_header(script, *header).encode()
 
@@ -247,18 +259,6 @@ def _applied(backends: Backends, script: str, source: str) -> str:
         return ""
 
 
-# The knobs of an exported script: constants, or options, values that change nothing else in the script.
-#
-# Some values also decide other steps: which loops are peeled, how often a loop is unrolled. So a value is an
-# option only where the strategy, bound with that value, gives the same text except for the knob's line.
-
-KNOB_LINE = re.compile(
-    r"^(?P<begin>(?P<handle> *%\w+) = "
-    r'transform\.tune\.knob<"(?P<name>\w+)"> = (?P<value>\d+) from options = )\[[\d, ]+\]',
-    re.MULTILINE,
-)
-
-
 def with_constants(script: str) -> str:
     """Returns a bound script with plain constants in place of knobs, for tools without ``transform.tune``."""
     return KNOB_LINE.sub(r"\g<handle> = transform.param.constant \g<value> : i64", script)
@@ -283,7 +283,9 @@ def with_knob_options(script: str, candidate: Candidate, binder: Binder, space: 
             changed = Candidate.of(candidate.strategy, {**chosen, name: value})
             if _rest(_bound(changed, candidate, binder, space), name) == _rest(script, name):
                 kept.append(str(value))
-        return f"{knob['begin']}[{', '.join(kept)}]" if kept else knob[0]
+        if kept:
+            return f"{knob['begin']}[{', '.join(kept)}]"
+        return knob[0]
 
     return KNOB_LINE.sub(listed, script)
 

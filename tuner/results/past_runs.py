@@ -36,6 +36,21 @@ COLUMNS = (
     *("target", "threads", "machine", "strategy", "status", "stage", "reason", "median_s"),
     *("early_stopped_after", "reliability", "unreliable", "stale", "created"),
 )
+PROBLEM_OPTIONS = {  # condition -> allowed values
+    "operation": (*OPERATIONS, QUANTIZED),
+    "dtype": tuple(INPUT_DTYPES),
+    "layout": LAYOUTS,
+    "epilogue": tuple(EPILOGUES),
+    "output": ("", *OUTPUTS),
+    "align": ALIGNMENTS,
+    "cache": CACHES,
+}
+ASKED_TYPES: Mapping[str, Any] = {  # of conditions that have more forms than the fields of a query
+    "shape": str | tuple[int, ...] | None,
+    "dtype": object,  # numpy's types as well
+    "output": object,
+    "since": datetime.datetime | str | None,
+}
 
 
 class Trials(tuple[StoredTrial, ...]):
@@ -92,31 +107,13 @@ class Trials(tuple[StoredTrial, ...]):
             >>> tuner.history(run=1).rows()[0]["shape"]
             '64x64x64'
         """
-        return [_row(trial) for trial in self]
+        return list(map(_row, self))
 
 
 def _row(trial: StoredTrial) -> dict[str, Any]:
     columns = history_columns(trial) | {"created": trial.created}
     knobs = {f"{KNOB}{name}": value for name, value in trial.knobs.items()}
     return {name: columns[name] for name in COLUMNS} | knobs
-
-
-PROBLEM_OPTIONS = {  # condition -> allowed values
-    "operation": (*OPERATIONS, QUANTIZED),
-    "dtype": tuple(INPUT_DTYPES),
-    "layout": LAYOUTS,
-    "epilogue": tuple(EPILOGUES),
-    "output": ("", *OUTPUTS),
-    "align": ALIGNMENTS,
-    "cache": CACHES,
-}
-
-ASKED_TYPES: Mapping[str, Any] = {  # of conditions that have more forms than the fields of a query
-    "shape": str | tuple[int, ...] | None,
-    "dtype": object,  # numpy's types as well
-    "output": object,
-    "since": datetime.datetime | str | None,
-}
 
 
 def trial_query(**conditions: Any) -> TrialQuery:
@@ -229,5 +226,5 @@ def best_results_among(store: "Store", query: TrialQuery, trials: Trials) -> tup
 
     The best is searched in all trials that match ``query``, without its limit: it may not be in ``trials``.
     """
-    groups = {group_of(trial) for trial in trials}
+    groups = set(map(group_of, trials))
     return tuple(best_results(store, replace(query, best=False), groups.__contains__).values())

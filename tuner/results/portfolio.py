@@ -76,7 +76,7 @@ def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCamp
     return MeasuredCampaign(
         matrix,
         rounds_s,
-        tuple(None if each is None else each.measurement.median_s for each in baselines),
+        tuple(None if baseline is None else baseline.measurement.median_s for baseline in baselines),
         tuple(run.reliability for run in campaign.runs),
         first.machine,
         first.settings.threads,
@@ -173,7 +173,7 @@ def with_current_times(known: CampaignPortfolio, backends: Backends, store: "Sto
     found = campaign_matrix(known.campaign, backends, store)
     campaign = store.campaign(known.campaign)
     measured = measured_campaign(found, campaign)
-    columns = tuple(measured.matrix.columns.index(column) for column in known.columns)
+    columns = tuple(map(measured.matrix.columns.index, known.columns))
     portfolio = served(measured.matrix, columns)
     return replace(known, measured=measured, portfolio=portfolio, missing=_missing(portfolio, found))
 

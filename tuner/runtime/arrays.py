@@ -26,6 +26,11 @@ BOOLEAN = 6
 CAPSULE = b"dltensor"
 CAPSULE_OF_1 = b"dltensor_versioned"
 READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
+# Bytes per element, by CUtensorMapDataType; 13 and later are packed 4-bit and 6-bit types.
+TENSOR_MAP_ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
+HEADER_WORDS = 3  # allocated, aligned, offset
+CUDA_DEVICES = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged; dlpack.h
+ALIGN_BYTES = 16  # of the widest load, and required by tensor maps: PTX ISA, ld; CUDA driver API
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +89,10 @@ def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
             capsule = found.__dlpack__(**options)
     tensor, is_read_only = _tensor(capsule)
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
-    strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else None
+    if tensor.strides:
+        strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim))
+    else:
+        strides = None
     code = tensor.code
     bits = tensor.bits
     lanes = tensor.lanes
@@ -113,11 +121,6 @@ def _tensor(capsule: Any) -> tuple[_Tensor, bool]:
         return _Tensor.from_address(pointer(capsule, CAPSULE)), False
     managed = _Versioned.from_address(pointer(capsule, CAPSULE_OF_1))
     return managed.tensor, bool(managed.flags & READ_ONLY)
-
-
-# Bytes per element, by CUtensorMapDataType; 13 and later are packed 4-bit and 6-bit types.
-TENSOR_MAP_ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
-HEADER_WORDS = 3  # allocated, aligned, offset
 
 
 @dataclass(frozen=True)
@@ -188,10 +191,6 @@ def element_bytes_of_tensor_map(dtype: int) -> int:
     return TENSOR_MAP_ELEMENT_BYTES[dtype]
 
 
-CUDA_DEVICES = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged; dlpack.h
-ALIGN_BYTES = 16  # of the widest load, and required by tensor maps: PTX ISA, ld; CUDA driver API
-
-
 @dataclass(frozen=True, eq=False)
 class DeviceArray:
     """A view of another package's array in device memory; ``owner`` keeps the memory alive."""
@@ -256,7 +255,7 @@ def _of_interface(name: str, found: Any) -> DeviceArray:
     fields = found.__cuda_array_interface__
     try:
         dtype = np.dtype(fields["typestr"])
-        shape = tuple(int(size) for size in fields["shape"])
+        shape = tuple(map(int, fields["shape"]))
         address, is_read_only = fields["data"]
         strides = fields.get("strides")
         stream = fields.get("stream")

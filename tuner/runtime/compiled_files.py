@@ -89,7 +89,7 @@ class CompiledFiles:
         """Deletes the files that were not read for longest, where all together exceed the limit."""
         kept_bytes = 0
         with os.scandir(self.folder) as entries:
-            found = [(each.path, each.stat()) for each in entries if each.is_file(follow_symlinks=False)]
+            found = [(entry.path, entry.stat()) for entry in entries if entry.is_file(follow_symlinks=False)]
         if sum(status.st_size for _, status in found) <= self.limit_bytes:
             return
         for path, status in sorted(found, key=lambda each: -each[1].st_mtime):

@@ -53,7 +53,9 @@ class Extension:
         module, _, attribute = self.entry_point.partition(":")
         try:
             loaded = importlib.import_module(module)
-            return getattr(loaded, attribute) if attribute else loaded
+            if attribute:
+                return getattr(loaded, attribute)
+            return loaded
         except TunerError:
             raise
         except Exception as error:
@@ -150,7 +152,9 @@ def _text(file: str) -> str:
         content = os.read(descriptor, BYTES_LIMIT)
     finally:
         os.close(descriptor)
-    return content.decode(errors="replace") if PREFIX.encode() in content else ""
+    if PREFIX.encode() in content:
+        return content.decode(errors="replace")
+    return ""
 
 
 def _parsed(texts: Mapping[str, str]) -> dict[str, list[Extension]]:

@@ -16,6 +16,9 @@ WAIT_LIMIT_S = 30.0  # that a fork waits, longer than any call between forks; th
 POLL_S = 0.001
 # process-wide on purpose: what os.fork() copies is all of the process
 LOCKS: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_locks_between_forks: "weakref.WeakSet[Any]" = weakref.WeakSet()  # one of each thread
+_entering = threading.RLock()
+_held_by_fork: list[list[Any]] = []  # by the thread that forks
 
 
 def thread_lock() -> threading.Lock:
@@ -59,7 +62,7 @@ def _begin_fork() -> None:
     _held_by_fork.append(taken)
     # none is taken again before the fork: ``between_forks`` waits for ``_entering``
     taken += [
-        each for each in list(_locks_between_forks) if each.acquire(timeout=max(end_s - time.monotonic(), 0))
+        fork for fork in list(_locks_between_forks) if fork.acquire(timeout=max(end_s - time.monotonic(), 0))
     ]
     while _is_importing() and time.monotonic() < end_s:
         time.sleep(POLL_S)
@@ -88,9 +91,6 @@ def _free_locks() -> None:
         lock._at_fork_reinit()  # noqa: SLF001 - as threading itself renews its locks
 
 
-_locks_between_forks: "weakref.WeakSet[Any]" = weakref.WeakSet()  # one of each thread
-_entering = threading.RLock()
-_held_by_fork: list[list[Any]] = []  # by the thread that forks
 _of_thread = _LockOfThread()
 os.register_at_fork(after_in_child=_free_locks)
 # Before a fork the last hook runs first: that of logging takes a lock that other threads may need to go on.

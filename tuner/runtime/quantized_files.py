@@ -215,7 +215,7 @@ def _read_gguf(file: Path, name: str) -> QuantizedTensor:
     _require_name(name, tensors, file)
     tensor = tensors[name]
     kind = tensor.tensor_type.name
-    sizes = [int(each) for each in tensor.shape]
+    sizes = list(map(int, tensor.shape))
     if kind not in (Q4_0, Q8_0):
         allowed = f"{Q4_0}, {Q8_0}"
         hint = f"llama-quantize --pure --allow-requantize {file.name} new.gguf {Q4_0}"
@@ -244,7 +244,7 @@ def _read_safetensors(file: Path, name: str) -> QuantizedTensor:
             _require_name(f"{layer}.qweight", names, file)
             parts = ("qweight", "qzeros", "scales", "g_idx")
             found = {
-                each: opened.get_tensor(f"{layer}.{each}") for each in parts if f"{layer}.{each}" in names
+                part: opened.get_tensor(f"{layer}.{part}") for part in parts if f"{layer}.{part}" in names
             }
     except (safetensors.SafetensorError, OSError) as error:
         raise UsageError(f"{file}: cannot be read as safetensors: {error}") from error

@@ -25,6 +25,16 @@ REST_S = 0.02  # libgomp's threads wait in a loop for some 6 ms, those of the ot
 WAKING_CALLS = 3
 Call = Callable[[], object]
 Clock = Callable[[], float]
+SAMPLE_S = 1e-3  # least duration of a sample; the overhead of clock and call is negligible
+EARLY_SAMPLES = 3  # all above the limit: early-stopped; fewer samples must be above twice the limit
+TURN_S = 0.02  # duration of a sample; another process' time slice (Linux: some 4 ms) is small against it
+RESAMPLES = 500  # of the bootstrap
+COLD_S = 0.02  # duration of a call; filling the caches takes little of it
+LIMIT_S = 1.0  # of one action's calls in an interleaved timing, or FEW_SAMPLES and OTHER_CALLS if longer
+FEW_SAMPLES = 6
+OTHER_CALLS = 4  # two to verify, two to warm up
+Repeat = Callable[[int], None]  # runs the action so many times
+Stopwatch = Callable[[int], float]  # runs the action so many times in a row; returns the seconds per call
 
 
 def interleaved_times(
@@ -55,7 +65,9 @@ def interleaved_times(
 
 def before_slice_of(threads: int) -> Callable[[Call], object]:
     """Returns what to call before each slice: for several threads a rest and waking calls, else nothing."""
-    return _nothing if threads == 1 else _awake_after_a_rest
+    if threads == 1:
+        return _nothing
+    return _awake_after_a_rest
 
 
 def _nothing(_: Call) -> None:
@@ -73,19 +85,6 @@ def _slice(call: Call, count: int, clock: Clock) -> float:
     for _ in range(count):
         call()
     return (clock() - start) / count
-
-
-SAMPLE_S = 1e-3  # least duration of a sample; the overhead of clock and call is negligible
-EARLY_SAMPLES = 3  # all above the limit: early-stopped; fewer samples must be above twice the limit
-TURN_S = 0.02  # duration of a sample; another process' time slice (Linux: some 4 ms) is small against it
-RESAMPLES = 500  # of the bootstrap
-COLD_S = 0.02  # duration of a call; filling the caches takes little of it
-LIMIT_S = 1.0  # of one action's calls in an interleaved timing, or FEW_SAMPLES and OTHER_CALLS if longer
-FEW_SAMPLES = 6
-OTHER_CALLS = 4  # two to verify, two to warm up
-
-Repeat = Callable[[int], None]  # runs the action so many times
-Stopwatch = Callable[[int], float]  # runs the action so many times in a row; returns the seconds per call
 
 
 def measure(

@@ -23,6 +23,14 @@ TEXT_BYTES = 200  # of the text that describes a holder
 FLOCK = "hhqqi4x"
 
 log = logging.getLogger(__name__)
+# Where the lock's file is: in a folder that belongs to the user and that nobody else can write to.
+#
+# A file that everybody can open can be locked by everybody, for ever. Two tuners of one user must agree on
+# the folder whatever their environments say: TMPDIR and HOME do not count as long as there is /tmp.
+FOLDER_VARIABLE = "TUNER_LOCK_FOLDER"  # of the environment: another folder, for tests that share no lock
+SHARED_FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - only a folder of the user in them is used
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+BUS_SEPARATOR = ":"  # of a GPU's bus address, "0000:01:00.0"; a device without it is the processors
 
 
 def holder_text(problem: Problem) -> str:
@@ -97,16 +105,6 @@ def _with_state(holder: str) -> str:
     return f"{holder} (it is stopped: kill -CONT {process[1]})"
 
 
-# Where the lock's file is: in a folder that belongs to the user and that nobody else can write to.
-#
-# A file that everybody can open can be locked by everybody, for ever. Two tuners of one user must agree on
-# the folder whatever their environments say: TMPDIR and HOME do not count as long as there is /tmp.
-
-FOLDER_VARIABLE = "TUNER_LOCK_FOLDER"  # of the environment: another folder, for tests that share no lock
-SHARED_FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - only a folder of the user in them is used
-OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-
-
 def lock_folders() -> Iterator[Path]:
     """Yields the folders for the lock's file, in the order in which they are tried; makes missing ones."""
     chosen = os.environ.get(FOLDER_VARIABLE)
@@ -161,9 +159,6 @@ def _opened_in(folder: Path, name: str) -> int:
 
 def _set_lock(descriptor: int, kind: int, byte: int, count: int = 1) -> None:
     fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack(FLOCK, kind, os.SEEK_SET, byte, count, 0))
-
-
-BUS_SEPARATOR = ":"  # of a GPU's bus address, "0000:01:00.0"; a device without it is the processors
 
 
 @functools.cache

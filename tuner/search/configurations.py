@@ -9,6 +9,13 @@ import numpy.typing as npt
 
 from tuner.space.feasible_set import FeasibleSet
 
+Codes = npt.NDArray[np.signedinteger]  # (rows, columns); -1: the row's strategy has no such knob
+Rows = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+MISSING = 0.5  # position of a missing knob among its values: in the middle
+ALIGNED_LEVELS_MIN = 3  # values of a knob: of two values, the rank says everything
+SAMPLE_ROWS = 1 << 14  # drawn anew for every proposal: a hundred proposals score a million rows
+
 
 class Pool:
     """The state of each configuration (``row``) during a search: unseen, pending or with an outcome."""
@@ -77,14 +84,6 @@ class Pool:
         return rng.choice(unseen, min(count, len(unseen)), replace=False)
 
 
-Codes = npt.NDArray[np.signedinteger]  # (rows, columns); -1: the row's strategy has no such knob
-Rows = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
-
-MISSING = 0.5  # position of a missing knob among its values: in the middle
-ALIGNED_LEVELS_MIN = 3  # values of a knob: of two values, the rank says everything
-
-
 @dataclass(frozen=True)
 class Column:
     """A column of a RowTable with more than one value: a strategy, a knob, or a knob's alignments.
@@ -123,7 +122,9 @@ class Column:
         squared Euclidean distance, for which Gaussian kernels are positive definite.
         """
         apart = self.differences(code)
-        return apart * apart if self.is_ordinal else 0.5 * apart
+        if self.is_ordinal:
+            return apart * apart
+        return 0.5 * apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,10 +185,9 @@ def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
     # trailing zeros in binary; 0 of 0, which means "off"
     zeros = [(number & -number).bit_length() - 1 if number else 0 for number in numbers]
     _, ranks = np.unique(zeros, return_inverse=True)
-    return () if (np.diff(ranks) >= 0).all() else tuple(ranks.tolist())
-
-
-SAMPLE_ROWS = 1 << 14  # drawn anew for every proposal: a hundred proposals score a million rows
+    if (np.diff(ranks) >= 0).all():
+        return ()
+    return tuple(ranks.tolist())
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,11 @@ FIRST_STEP = 0.4
 LARGEST_STEP = 1.0
 FASTER = 1.3
 SLOWER = 0.5
+# A Gaussian process over the rows: mean and standard deviation of the standardized log time of each row.
+# Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, algorithm 2.1.
+GROUP_LIMIT = 256  # largest number of combinations of a group of columns
+BLOCK = 16  # observed rows per block of the Cholesky factor
+SLOW_QUANTILE = 0.5  # slower times are set to this quantile: how slow a slow row is matters little
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +103,6 @@ def _loss(squares: Array, values: Array, parameters: Array) -> tuple[float, Arra
     return loss, np.append(by_width, by_noise)
 
 
-# A Gaussian process over the rows: mean and standard deviation of the standardized log time of each row.
-# Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, algorithm 2.1.
-
-GROUP_LIMIT = 256  # largest number of combinations of a group of columns
-BLOCK = 16  # observed rows per block of the Cholesky factor
-
-
 @dataclass(frozen=True, eq=False)
 class _Group:
     columns: tuple[int, ...]
@@ -130,7 +128,7 @@ class GaussianProcess:
         self._widths = widths
         self._groups = _groups(scope.table)
         self._pairs = [  # by column: weighted squared distance of each two codes
-            weight * np.stack([column.squares(code) for code in (*range(column.levels), -1)])
+            weight * np.stack(list(map(column.squares, (*range(column.levels), -1))))
             for column, weight in zip(scope.table.columns, widths.weights.tolist(), strict=True)
         ]
         rows = len(scope.rows)
@@ -206,16 +204,13 @@ def _groups(table: RowTable) -> tuple[_Group, ...]:
     return tuple(groups)
 
 
-SLOW_QUANTILE = 0.5  # slower times are set to this quantile: how slow a slow row is matters little
-
-
 def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
     """Returns the logarithms of the times of ``rows``, scaled to mean 0 and standard deviation 1.
 
     Failed and pending rows get the slowest time; then the slower half of all is set to the median. All values
     are 0 where the times are then equal.
     """
-    outcomes = [pool.outcomes.get(row) for row in rows]
+    outcomes = list(map(pool.outcomes.get, rows))
     times = [time for time in outcomes if time is not None]
     least = min((time for time in times if time > 0), default=1.0) / 2  # a time of 0 has no logarithm
     slowest = max(times, default=1.0)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, final
 
 import numpy as np
@@ -31,6 +31,15 @@ STRATEGY = "strategy"  # a parameter in addition to the knobs; a trial has the k
 
 Distributions = dict[str, BaseDistribution]  # by parameter, over all strategies
 EXACT_LIMIT = 1 << 53  # Optuna computes with the bounds of a range as floats
+SCORED_LIMIT = 1 << 15  # rows up to which all are scored for every proposal: 20 ms; more are sampled
+BEST_ROWS = 4  # fastest rows whose neighbours belong to every sample
+# The rows proposed before a model is fitted: the median of each strategy, then rows far from earlier ones.
+# A random configuration of a large space is usually far from good, and two distant ones tell more than two
+# near ones. The farthest row of all would be a corner, where extreme values meet: the farthest of a few
+# random rows usually is not (best-candidate sampling, Mitchell 1991, https://doi.org/10.1145/122718.122736).
+START_ROWS = 6
+START_ROWS_OF_STRATEGY = 3  # one slow row must not exclude a strategy
+DRAWN = 16  # rows of which the farthest is taken
 
 
 def parameters(candidate: Candidate) -> dict[str, Value]:
@@ -68,10 +77,6 @@ def _distributions(pairs: Iterable[tuple[str, Value]]) -> Distributions:
     return distributions
 
 
-SCORED_LIMIT = 1 << 15  # rows up to which all are scored for every proposal: 20 ms; more are sampled
-BEST_ROWS = 4  # fastest rows whose neighbours belong to every sample
-
-
 @dataclass(frozen=True, eq=False)
 class Neighbours:
     """The configurations that differ from one in a single knob, computed at first use and kept."""
@@ -92,7 +97,7 @@ class Neighbours:
             for choice in knob.choices
             if choice != values[knob.name]
         )
-        rows = (self.feasible.row_of(move) for move in moves)
+        rows = map(self.feasible.row_of, moves)
         self._known[row] = tuple(sorted(near for near in rows if near is not None))
         return self._known[row]
 
@@ -132,7 +137,7 @@ class SearchTask:
         """
         if self.feasible.rows <= SCORED_LIMIT:
             return self._whole
-        near = [row for best in self.pool.fastest()[:BEST_ROWS] for row in self.neighbours.of(best)]
+        near = list(chain.from_iterable(map(self.neighbours.of, self.pool.fastest()[:BEST_ROWS])))
         return sampled(self.table, self.pool, rng, near)
 
     def best_unseen(self, scope: Scope, score: Floats, rng: np.random.Generator) -> int:
@@ -143,16 +148,6 @@ class SearchTask:
         return int(rng.choice(best))
 
 
-# The rows proposed before a model is fitted: the median of each strategy, then rows far from earlier ones.
-# A random configuration of a large space is usually far from good, and two distant ones tell more than two
-# near ones. The farthest row of all would be a corner, where extreme values meet: the farthest of a few
-# random rows usually is not (best-candidate sampling, Mitchell 1991, https://doi.org/10.1145/122718.122736).
-
-START_ROWS = 6
-START_ROWS_OF_STRATEGY = 3  # one slow row must not exclude a strategy
-DRAWN = 16  # rows of which the farthest is taken
-
-
 def is_starting(task: SearchTask) -> bool:
     """Returns whether there are fewer than 6 proposals, or than 3 times the number of strategies."""
     return len(task.pool.order) < max(START_ROWS, START_ROWS_OF_STRATEGY * len(task.feasible.index))
@@ -160,7 +155,7 @@ def is_starting(task: SearchTask) -> bool:
 
 def start_row(task: SearchTask, rng: np.random.Generator) -> int:
     """Returns a row to propose before a model is fitted, of the strategy with the fewest proposals."""
-    ends = np.cumsum([len(index) for index in task.feasible.index]).tolist()
+    ends = np.cumsum(list(map(len, task.feasible.index))).tolist()
     starts = [0, *ends[:-1]]
     seen = [
         sum(start <= row < end for row in task.pool.order) for start, end in zip(starts, ends, strict=True)
@@ -282,7 +277,9 @@ class DemotedLast(AbstractMethod):
         return int(search.rows[search.method.choose(rng)])
 
     def _search_of(self, row: int) -> _Search:
-        return self._preferred if self.task.feasible.is_preferred[row] else self._demoted
+        if self.task.feasible.is_preferred[row]:
+            return self._preferred
+        return self._demoted
 
 
 class StudySampler(AbstractSampler):

@@ -24,7 +24,7 @@ def encoded(machines: Iterable[Array]) -> str:
     On each machine by the logarithm of the time, then the mean of the machines that timed it. ``machines``:
     an array each, (configurations,): seconds, NaN for no time, but not for all. "" for no machine.
     """
-    levels = [_levels(times_s) for times_s in machines]
+    levels = list(map(_levels, machines))
     if not levels:
         return ""
     is_known = ~np.isnan(levels)

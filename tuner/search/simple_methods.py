@@ -14,6 +14,16 @@ from tuner.search.surrogates import Tpe, Trees
 
 POPULATION = 20  # the fastest rows, and the random rows of the start
 CROSSOVER = 0.5  # probability that a knob comes from the second parent
+EXPLORE = 0.05  # probability of a random row: escapes local minima
+CLIMBED = 3  # fastest rows whose neighbours come first
+# A bandit over other search methods: every second proposal probes one of the methods, round-robin.
+# The method with the best probes makes the other proposals.
+# Which method made a proposal is not stored, but follows from the index of the proposal; only probes are
+# credited. A resumed run therefore gives the same credit as an uninterrupted one. Credit by rank in a sliding
+# window: Fialho et al., 2010, https://doi.org/10.1007/978-3-642-15844-5_24.
+PROBE_EVERY = 2  # proposals
+REMEMBERED = 5  # latest probes of a method: a method that is good at the start may not be good later
+UNKNOWN = 1.0  # credit of a method without a probe: the largest
 
 
 class Evolution(AbstractMethod):
@@ -44,10 +54,6 @@ class Exhaustive(AbstractMethod):
         return int(np.argmax(self.task.pool.unseen))
 
 
-EXPLORE = 0.05  # probability of a random row: escapes local minima
-CLIMBED = 3  # fastest rows whose neighbours come first
-
-
 class Local(AbstractMethod):
     """Hill climbing: chooses a configuration that differs in one knob from one of the fastest."""
 
@@ -65,17 +71,6 @@ class Local(AbstractMethod):
         scope = self.task.scope(rng)
         changed = (scope.table.codes != self.task.table.codes[fastest[0]]).sum(axis=1)
         return self.task.best_unseen(scope, -changed.astype(np.float32), rng)
-
-
-# A bandit over other search methods: every second proposal probes one of the methods, round-robin.
-# The method with the best probes makes the other proposals.
-# Which method made a proposal is not stored, but follows from the index of the proposal; only probes are
-# credited. A resumed run therefore gives the same credit as an uninterrupted one. Credit by rank in a sliding
-# window: Fialho et al., 2010, https://doi.org/10.1007/978-3-642-15844-5_24.
-
-PROBE_EVERY = 2  # proposals
-REMEMBERED = 5  # latest probes of a method: a method that is good at the start may not be good later
-UNKNOWN = 1.0  # credit of a method without a probe: the largest
 
 
 # trees and evolution are not samplers by name: alone they win nowhere (docs/decisions/search.md)
@@ -98,7 +93,9 @@ class Ensemble(AbstractMethod):
 
 def probed(turn: int) -> int | None:
     """Returns which method proposal ``turn`` (0, 1, ...) probes and is credited to, by its index in ARMS."""
-    return None if turn % PROBE_EVERY else (turn // PROBE_EVERY) % len(ARMS)
+    if turn % PROBE_EVERY:
+        return None
+    return (turn // PROBE_EVERY) % len(ARMS)
 
 
 def best(pool: Pool) -> int:
@@ -120,7 +117,9 @@ def credit(pool: Pool, arm: int) -> float:
         0.0 if (value := pool.outcomes[row]) is None else bisect_right(slower, -value) / len(pool.outcomes)
         for row in probes[-REMEMBERED:]
     ]
-    return float(np.mean(beaten)) if beaten else UNKNOWN
+    if beaten:
+        return float(np.mean(beaten))
+    return UNKNOWN
 
 
 class RandomRows(AbstractMethod):

@@ -47,6 +47,8 @@ SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s
 SHORT = 1024  # basic blocks; only launches that execute more are searched for threads that wait in a loop
 FAIR_STEPS = 64  # in longer launches, each warp runs a basic block after every 64: none starves
 PAUSE_BLOCKS = 1 << 16  # basic blocks after which other work of the device may run
+LANES_LIMIT = 2048  # lanes of resident blocks: more lanes need more memory, fewer have more overhead
+WAITING_LIMIT = 8  # batches of LANES_LIMIT lanes that may wait for other blocks while later batches run
 
 
 @dataclass(frozen=True)
@@ -314,7 +316,9 @@ class Simulation:
     def conflict_ratio(self) -> float:
         """Returns the shared-memory wavefronts divided by those needed without bank conflicts, or 1.0."""
         ideal = sum(conflict.ideal_wavefronts for conflict in self.conflicts)
-        return sum(conflict.wavefronts for conflict in self.conflicts) / ideal if ideal else 1.0
+        if ideal:
+            return sum(conflict.wavefronts for conflict in self.conflicts) / ideal
+        return 1.0
 
     def written(self, array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Returns which elements of ``array`` the launch wrote; none unless it is an argument."""
@@ -325,8 +329,6 @@ class Simulation:
         return flags.reshape(array.shape)
 
 
-LANES_LIMIT = 2048  # lanes of resident blocks: more lanes need more memory, fewer have more overhead
-WAITING_LIMIT = 8  # batches of LANES_LIMIT lanes that may wait for other blocks while later batches run
 PausingRun: TypeAlias = Generator[Pause, None, Simulation]  # a launch; at each yield other work may run
 
 
@@ -531,11 +533,14 @@ def program_accesses(program: KernelCode) -> tuple[tuple[Access, ...], ...]:
     up to 16 accesses of warps per PTX instruction: loads of global memory, and loads, stores and cp.async of
     shared memory. All buffers initially hold zeros. Raises as ``simulate`` does.
     """
-    arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
+    arrays: dict[str, Array] = {buffer.name: np.zeros(buffer.bytes, np.uint8) for buffer in program.buffers}
     module = parse(program.text)
     samples = []
     for launch in program.launches:
-        maps = {each.name: tensor_of(each.layout, arrays[each.buffer]) for each in launch.tensor_maps}
+        maps = {
+            tensor_map.name: tensor_of(tensor_map.layout, arrays[tensor_map.buffer])
+            for tensor_map in launch.tensor_maps
+        }
         arguments = tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)
         kernel = prepare(module, kernel_of(module, launch.kernel))
         sizes = (launch.grid, launch.block, arguments, launch.dynamic_shared_bytes)

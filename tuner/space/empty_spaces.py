@@ -48,7 +48,9 @@ class EmptySpace:
     @property
     def processor(self) -> str:
         """Returns "GPU" or "processor", by what the strategy's constraints may ask for."""
-        return "GPU" if "compute_capability" in dict(self.space.variables) else "processor"
+        if "compute_capability" in dict(self.space.variables):
+            return "GPU"
+        return "processor"
 
     def note(self, machine: str = "") -> str:
         """Returns why the strategy is not tried; ``machine``: its name in the line, "": this processor."""

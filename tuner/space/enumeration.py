@@ -17,6 +17,22 @@ Keys = npt.NDArray[np.uint64]  # (words, rows); one word unless the space has 2*
 
 WORD_LIMIT = 2**63  # combinations that one word can number
 DECODED_ROWS = 1 << 17  # decoded at once: they fit in the cache
+# The feasible set by constraint-ordered backtracking over blocks of configurations.
+# The Cartesian product of all choices is never formed.
+BLOCK_ROWS = 1 << 16  # combinations evaluated together: bounds memory, fits in the cache
+VISITS_LIMIT = 2_000_000_000  # partial combinations visited: about ten seconds
+# The configurations that a search chooses among: the whole feasible set, or a fixed sample of a larger set.
+# A sample is drawn level by level. Each level extends the kept partial configurations by every allowed choice
+# of one more knob and keeps those with the smallest hashes: each allowed configuration is equally likely to
+# be in the sample, and the shares that were kept estimate their number (Chen, 1992,
+# https://doi.org/10.1137/0221022, with equal weights). The hash is fixed, so equal spaces give equal samples
+# on every machine, in every session.
+ROWS_LIMIT = 20_000_000  # rows in memory: a byte or two per knob here, about 50 bytes in a sampler
+SAMPLE_ROWS = 1 << 20  # the best of so many is among the best millionth of the set
+SAMPLE_KNOBS = 40  # a space with more has a smaller sample: each knob is a level, and makes the keys longer
+PILOT_ROWS = 1 << 14  # of the sample that estimates the size of the set
+GROWN_LIMIT = 1 << 23  # rows before a level of a sample is cut: bounds memory
+SURE = 3.0  # times a limit: an estimate above is trusted, so that no enumeration is tried
 
 
 class RowKeys:
@@ -41,7 +57,11 @@ class RowKeys:
     def dtype(self) -> type[np.unsignedinteger]:
         """Returns the narrowest unsigned integer type that holds the choice indices of every knob."""
         largest = max(self.sizes, default=1)
-        return np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
+        if largest <= 2**8:
+            return np.uint8
+        if largest <= 2**16:
+            return np.uint16
+        return np.uint32
 
     def root(self) -> Keys:
         return np.zeros((len(self._words), 1), np.uint64)
@@ -81,13 +101,6 @@ def sort_keys(keys: Keys) -> Keys:
     return keys[:, np.lexsort(keys[::-1])]  # lexsort takes the most significant word last
 
 
-# The feasible set by constraint-ordered backtracking over blocks of configurations.
-# The Cartesian product of all choices is never formed.
-
-BLOCK_ROWS = 1 << 16  # combinations evaluated together: bounds memory, fits in the cache
-VISITS_LIMIT = 2_000_000_000  # partial combinations visited: about ten seconds
-
-
 @dataclass(frozen=True, eq=False)
 class Block:
     """A block of partial configurations: in each the same knobs have a choice and the others are open."""
@@ -124,7 +137,9 @@ class Walk:
     def steps(self) -> tuple[_Step, ...]:
         """Returns the steps in order, one per knob; each constraint is applied as early as possible."""
         ordered = _ordered(self._space, self._constraints)
-        rules = [[Rule.of(self._space, each) for each in constraints] for _, constraints in ordered]
+        rules = [
+            [Rule.of(self._space, constraint) for constraint in constraints] for _, constraints in ordered
+        ]
         steps: list[_Step] = []
         later: frozenset[int] = frozenset()
         for (knob, _), ready in zip(reversed(ordered), reversed(rules), strict=True):
@@ -135,9 +150,13 @@ class Walk:
         return tuple(reversed(steps))
 
     def root(self) -> Block | None:
-        constant = (each for each in self._constraints if not each.names & set(self._space.names))
+        constant = (
+            constraint for constraint in self._constraints if not constraint.names & set(self._space.names)
+        )
         is_allowed = all(evaluated(self._space, each, {}, 1).all() for each in constant)
-        return Block(self.keys.root(), {}) if is_allowed else None
+        if is_allowed:
+            return Block(self.keys.root(), {})
+        return None
 
     def grown(self, depth: int, block: Block) -> Block:
         """Returns a block of configurations extended by each allowed choice of the knob of step ``depth``."""
@@ -250,12 +269,13 @@ def _ordered(
 ) -> list[tuple[int, tuple[Expression, ...]]]:
     """Orders the knobs so that constraints apply early: next, the knobs of the cheapest open constraint."""
     sizes = {knob.name: len(knob.choices) for knob in space.knobs}
-    open_constraints = [each for each in constraints if each.names & sizes.keys()]
+    open_constraints = [constraint for constraint in constraints if constraint.names & sizes.keys()]
     bound: set[str] = set()
     steps = []
     while len(bound) < len(sizes):
         missing = [
-            sorted((each.names & sizes.keys()) - bound, key=sizes.__getitem__) for each in open_constraints
+            sorted((constraint.names & sizes.keys()) - bound, key=sizes.__getitem__)
+            for constraint in open_constraints
         ]
         fewest = min(
             missing or [[name for name in sizes if name not in bound]],
@@ -263,25 +283,12 @@ def _ordered(
         )
         for name in fewest:
             bound.add(name)
-            ready = tuple(each for each in open_constraints if each.names & sizes.keys() <= bound)
-            open_constraints = [each for each in open_constraints if each not in ready]
+            ready = tuple(
+                constraint for constraint in open_constraints if constraint.names & sizes.keys() <= bound
+            )
+            open_constraints = [constraint for constraint in open_constraints if constraint not in ready]
             steps.append((space.names.index(name), ready))
     return steps
-
-
-# The configurations that a search chooses among: the whole feasible set, or a fixed sample of a larger set.
-# A sample is drawn level by level. Each level extends the kept partial configurations by every allowed choice
-# of one more knob and keeps those with the smallest hashes: each allowed configuration is equally likely to
-# be in the sample, and the shares that were kept estimate their number (Chen, 1992,
-# https://doi.org/10.1137/0221022, with equal weights). The hash is fixed, so equal spaces give equal samples
-# on every machine, in every session.
-
-ROWS_LIMIT = 20_000_000  # rows in memory: a byte or two per knob here, about 50 bytes in a sampler
-SAMPLE_ROWS = 1 << 20  # the best of so many is among the best millionth of the set
-SAMPLE_KNOBS = 40  # a space with more has a smaller sample: each knob is a level, and makes the keys longer
-PILOT_ROWS = 1 << 14  # of the sample that estimates the size of the set
-GROWN_LIMIT = 1 << 23  # rows before a level of a sample is cut: bounds memory
-SURE = 3.0  # times a limit: an estimate above is trusted, so that no enumeration is tried
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ import ast
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
@@ -39,6 +40,14 @@ FUNCTIONS: dict[str, Callable[[list[Partial]], Partial]] = {
     "abs": lambda arguments: partial_arithmetic.magnitude(*arguments),
     "ceil_div": lambda arguments: partial_arithmetic.ceil_div(*arguments),
 }
+LENGTH_LIMIT = 1000  # characters of an expression
+DEPTH_LIMIT = 40  # nested parts of an expression
+EXPONENT_LIMIT = 16  # exponents are literal: they bound the size of a result before it is computed
+ALLOWED = (
+    "names, numbers, 'text', + - * // / %, ** by a literal up to 16, comparisons, in ('a', 'b'), "
+    "and, or, not, a if b else c, min(), max(), abs(), ceil_div(a, b)"
+)
+ARGUMENTS = {"min": (2, 8), "max": (2, 8), "abs": (1, 1), "ceil_div": (2, 2)}  # fewest, most
 
 
 def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
@@ -89,17 +98,6 @@ def _chain(
     return partial_arithmetic.all_of(links)
 
 
-LENGTH_LIMIT = 1000  # characters of an expression
-DEPTH_LIMIT = 40  # nested parts of an expression
-EXPONENT_LIMIT = 16  # exponents are literal: they bound the size of a result before it is computed
-
-ALLOWED = (
-    "names, numbers, 'text', + - * // / %, ** by a literal up to 16, comparisons, in ('a', 'b'), "
-    "and, or, not, a if b else c, min(), max(), abs(), ceil_div(a, b)"
-)
-ARGUMENTS = {"min": (2, 8), "max": (2, 8), "abs": (1, 1), "ceil_div": (2, 2)}  # fewest, most
-
-
 @dataclass(frozen=True)
 class Expression:
     """A checked expression over knobs, problem and machine, such as a constraint. Made by ``parse``."""
@@ -113,7 +111,9 @@ class Expression:
     @property
     def full_text(self) -> str:
         """Returns the text with each derived name (``let:`` of the file) replaced by its expression."""
-        return ast.unparse(self.tree) if self.is_written_out else self.text
+        if self.is_written_out:
+            return ast.unparse(self.tree)
+        return self.text
 
     def evaluate(self, values: "Mapping[str, Operand]") -> "Operand":
         """Returns the value of the expression; ``values`` gives each name a value or a numpy column.
@@ -178,7 +178,7 @@ def check_depth(tree: ast.expr, where: str) -> None:
         depth += 1
         if depth > DEPTH_LIMIT:
             raise UsageError(f"{where}: found an expression nested deeper, allowed {DEPTH_LIMIT} levels")
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = list(chain.from_iterable(map(ast.iter_child_nodes, level)))
 
 
 def _check(node: ast.expr, line: str, where: str) -> None:
@@ -222,10 +222,14 @@ def _compared(left: ast.expr, signs: list[ast.cmpop], rights: list[ast.expr]) ->
     if not all(type(sign) in COMPARISONS for sign in signs[:-1]):
         return None
     if not isinstance(signs[-1], ast.In | ast.NotIn):
-        return [left, *rights] if type(signs[-1]) in COMPARISONS else None
+        if type(signs[-1]) in COMPARISONS:
+            return [left, *rights]
+        return None
     members = rights[-1].elts if isinstance(rights[-1], ast.Tuple | ast.List) else []
-    is_literal = bool(members) and all(_is_literal_node(member) for member in members)
-    return [left, *rights[:-1], *members] if is_literal else None
+    is_literal = bool(members) and all(map(_is_literal_node, members))
+    if is_literal:
+        return [left, *rights[:-1], *members]
+    return None
 
 
 def _is_literal(value: object) -> bool:
@@ -234,7 +238,10 @@ def _is_literal(value: object) -> bool:
 
 
 def _is_literal_node(node: ast.expr) -> bool:
-    bare = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        bare = node.operand
+    else:
+        bare = node
     return isinstance(bare, ast.Constant) and _is_literal(bare.value)
 
 

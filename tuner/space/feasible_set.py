@@ -24,6 +24,12 @@ from tuner.space.search_space import Knob, Rule, SearchSpace, Truth, join_tables
 EXACT_LIMIT = 5_000_000  # combinations up to which rejections are counted exactly
 SAMPLE_SIZE = 200_000  # combinations visited to estimate the counts of a larger set
 SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
+# Projection: the configuration that a configuration of one problem becomes on another problem.
+#
+# Constraints depend on sizes, so the knob values that suit one problem are often not allowed for another one.
+# A projected configuration keeps the given values where the constraints of the other problem allow that, and
+# has near values elsewhere. It depends on the configuration and the other search space alone: on no sample.
+VISITS_LIMIT = 4_000  # values tried for one configuration: at most a second or two
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +105,7 @@ class FeasibleSet:
 
     @cached_property
     def _ends(self) -> npt.NDArray[np.int64]:
-        return np.cumsum([len(index) for index in self.index])
+        return np.cumsum(list(map(len, self.index)))
 
     def candidate(self, row: int) -> Candidate:
         """Returns the configuration with index ``row``. Raises IndexError outside of ``0 .. rows - 1``."""
@@ -117,7 +123,9 @@ class FeasibleSet:
         for space, index, end in zip(self.spaces, self.index, self._ends, strict=True):
             if space.contains(candidate):
                 row = _find(space, index, dict(candidate.choices))
-                return None if row is None else int(end) - len(index) + row
+                if row is None:
+                    return None
+                return int(end) - len(index) + row
         return None
 
     @cached_property
@@ -216,16 +224,16 @@ class FeasibleSet:
         # over all strategies: integers in ascending order, then texts
         levels = {name: sorted(values_of[name], key=lambda v: (isinstance(v, str), v)) for name in values_of}
         is_ordinal = (False, *(all(isinstance(v, int) for v in values) for values in levels.values()))
-        cardinality = (len(self.spaces), *(len(values) for values in levels.values()))
+        cardinality = (len(self.spaces), *map(len, levels.values()))
         dtype = np.int16 if max(cardinality) < 2**15 else np.int32
         columns = np.full((len(cardinality), self.rows), -1, dtype)
-        columns[0] = np.repeat(np.arange(len(self.spaces), dtype=dtype), [len(each) for each in self.index])
+        columns[0] = np.repeat(np.arange(len(self.spaces), dtype=dtype), list(map(len, self.index)))
         for column, (name, values) in zip(columns[1:], levels.items(), strict=True):
             for space, index, part in zip(self.spaces, self.index, self._parts(), strict=True):
                 if name in space.names:
                     number = space.names.index(name)
                     choices = space.knobs[number].choices
-                    codes = np.array([values.index(choice) for choice in choices], np.int32)
+                    codes = np.array(list(map(values.index, choices)), np.int32)
                     column[part] = codes[index[:, number]]
         stands_for = (tuple(space.strategy for space in self.spaces), *map(tuple, levels.values()))
         return Matrix(columns.T, ("strategy", *levels), is_ordinal, cardinality, stands_for)
@@ -242,7 +250,9 @@ def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int |
         pick = knob.choices.index(values[knob.name])
         column = index[:, number]  # bisect, not searchsorted: that would copy a column whose type differs
         low, high = bisect_left(column, pick, low, high), bisect_right(column, pick, low, high)
-    return low if low < high else None
+    if low < high:
+        return low
+    return None
 
 
 def _indices(space: SearchSpace, candidates: tuple[Candidate, ...]) -> Indices:
@@ -284,7 +294,7 @@ def steps_from(value: Value, knob: Knob) -> npt.NDArray[np.float32]:
     """
     if knob.is_text or isinstance(value, str):
         return np.array([choice != value for choice in knob.choices], np.float32)
-    numbers = np.array([int(choice) for choice in knob.choices], np.float64)
+    numbers = np.array(list(map(int, knob.choices)), np.float64)
     ordered = np.sort(numbers)
     ranks = np.searchsorted(ordered, numbers)
     # sizes compare by their ratio: 192 is about as far from 128 as from 256
@@ -296,15 +306,6 @@ def steps_from(value: Value, knob: Knob) -> npt.NDArray[np.float32]:
 def _scale(numbers: npt.NDArray[np.float64] | np.float64) -> npt.NDArray[np.float64]:
     scaled: npt.NDArray[np.float64] = np.sign(numbers) * np.log2(1 + np.abs(numbers))
     return scaled
-
-
-# Projection: the configuration that a configuration of one problem becomes on another problem.
-#
-# Constraints depend on sizes, so the knob values that suit one problem are often not allowed for another one.
-# A projected configuration keeps the given values where the constraints of the other problem allow that, and
-# has near values elsewhere. It depends on the configuration and the other search space alone: on no sample.
-
-VISITS_LIMIT = 4_000  # values tried for one configuration: at most a second or two
 
 
 def projected(candidate: Candidate, space: SearchSpace) -> Candidate | None:
@@ -395,8 +396,8 @@ def _checks(space: SearchSpace) -> tuple[_Checks, ...] | None:
 def _order(knob: Knob, own: Value | None, instead: Value | None) -> tuple[int, ...]:
     values = [value for value in (own, instead) if value in knob.choices]
     if isinstance(own, int) and not knob.is_text:
-        numbers = sorted(int(choice) for choice in knob.choices)
+        numbers = sorted(map(int, knob.choices))
         values += [number for number in reversed(numbers) if number < own]
         values += [number for number in numbers if number > own]
     values += knob.choices
-    return tuple(knob.choices.index(value) for value in dict.fromkeys(values))
+    return tuple(map(knob.choices.index, dict.fromkeys(values)))

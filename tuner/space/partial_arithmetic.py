@@ -116,7 +116,7 @@ def compare(sign: str, left: Partial, right: Partial) -> Partial:
 
 def all_of(parts: list[Partial]) -> Partial:
     """Returns the logical and: False where any is, else undefined where any is. Raises TypeError for text."""
-    return negate(any_of([negate(part) for part in parts]))
+    return negate(any_of(list(map(negate, parts))))
 
 
 def any_of(parts: list[Partial]) -> Partial:
@@ -165,10 +165,14 @@ def _number(value: Operand, sign: str) -> int | float | Column:
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "U":
             raise TypeError(f"text in {sign}")
-        return value.astype(np.int64) if value.dtype.kind == "b" else value
+        if value.dtype.kind == "b":
+            return value.astype(np.int64)
+        return value
     if isinstance(value, str):
         raise TypeError(f"text in {sign}")
-    return int(value) if isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return int(value)
+    return value
 
 
 def _wide_enough(
@@ -197,13 +201,19 @@ def _widest(value: int | float | Column) -> int:
 
 def _exact(value: int | float | Column) -> int | float | Column:
     is_integers = isinstance(value, np.ndarray) and value.dtype.kind == "i"
-    return value.astype(object) if is_integers and isinstance(value, np.ndarray) else value
+    if is_integers and isinstance(value, np.ndarray):
+        return value.astype(object)
+    return value
 
 
 def _mask(value: Any) -> Mask:
-    return value.astype(bool) if isinstance(value, np.ndarray) and value.ndim else bool(value)
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value.astype(bool)
+    return bool(value)
 
 
 def _plain(value: Any) -> Any:
     is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
-    return value.item() if is_scalar else value
+    if is_scalar:
+        return value.item()
+    return value

@@ -12,6 +12,12 @@ from tuner.core.errors import UsageError
 from tuner.space.expressions import Expression
 
 CHOICES_LIMIT = 4096  # choices of one knob: samplers keep a table of the similarity of any two choices
+# Constraints as truth tables: evaluated once per combination of the constraint's knobs, then looked up.
+# A constraint has few knobs with few choices each, while an enumeration asks for many configurations. A
+# constraint whose knobs have too many combinations is evaluated for each configuration instead.
+Truth = npt.NDArray[np.bool_]
+Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> per configuration, index of its choice
+TABLE_LIMIT = 1 << 17  # combinations in a table: evaluated within a millisecond, small enough for the cache
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,7 @@ class Knob:
             raise ValueError(f"knob {self.name!r} has no choices")
         if len(set(self.choices)) != len(self.choices):
             raise ValueError(f"knob {self.name!r} repeats a choice: {self.choices}")
-        if {type(choice) for choice in self.choices} not in ({int}, {str}):
+        if set(map(type, self.choices)) not in ({int}, {str}):
             raise ValueError(f"knob {self.name!r}: found {self.choices}, allowed all integers or all texts")
 
     @property
@@ -77,17 +83,7 @@ class SearchSpace:
 
     def _first_false(self, expressions: tuple[Expression, ...], candidate: Candidate) -> Expression | None:
         values = {**dict(self.variables), **dict(candidate.choices)}
-        return next((each for each in expressions if not each.evaluate(values)), None)
-
-
-# Constraints as truth tables: evaluated once per combination of the constraint's knobs, then looked up.
-# A constraint has few knobs with few choices each, while an enumeration asks for many configurations. A
-# constraint whose knobs have too many combinations is evaluated for each configuration instead.
-
-Truth = npt.NDArray[np.bool_]
-Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> per configuration, index of its choice
-
-TABLE_LIMIT = 1 << 17  # combinations in a table: evaluated within a millisecond, small enough for the cache
+        return next((expression for expression in expressions if not expression.evaluate(values)), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,4 +188,6 @@ def _spread(table: ConstraintTable, knobs: tuple[int, ...]) -> Truth:
 
 
 def _rows(picks: Picks) -> int:
-    return len(next(iter(picks.values()))) if picks else 1
+    if picks:
+        return len(next(iter(picks.values())))
+    return 1

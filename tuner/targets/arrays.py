@@ -37,6 +37,17 @@ from tuner.runtime.cpu.memory import FaultingMemory, GuardedArray, placed_empty
 
 LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
 Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
+LARGEST_FILL = 100  # exact in every type of an output, i8 and bf16 included
+MARKS = 256  # random places of single-element changes, used cyclically; a power of two
+A_SHARE = 0.5  # of the numbers that change; the rest are in B
+COMPARED_ROWS = 64  # random rows of C that ``check_rows`` compares, some of each kind of extreme inputs
+# of an array's memory
+BEGIN = 0
+END = -1
+SLACK_BYTES = 256  # of an array's memory: offsets of up to four alignments of 64 bytes
+NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
+GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
+Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element
 
 
 def kernel_text(kernel: Any, threads: int = 0) -> str:
@@ -107,9 +118,6 @@ def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_ma
         raise UsageError(f"{name}: found strides {strides}, allowed a C-contiguous array; {remedy}")
 
 
-LARGEST_FILL = 100  # exact in every type of an output, i8 and bf16 included
-
-
 def number_like_a_result(rng: np.random.Generator) -> int:
     """Returns a number to fill outputs with; random, so that no kernel that adds to C can subtract it."""
     return int(rng.integers(1, LARGEST_FILL + 1))
@@ -168,18 +176,6 @@ class KernelArrays(Protocol):
 
         Raises CandidateError(VERIFY) for a wrong element.
         """
-
-
-MARKS = 256  # random places of single-element changes, used cyclically; a power of two
-A_SHARE = 0.5  # of the numbers that change; the rest are in B
-COMPARED_ROWS = 64  # random rows of C that ``check_rows`` compares, some of each kind of extreme inputs
-# of an array's memory
-BEGIN = 0
-END = -1
-SLACK_BYTES = 256  # of an array's memory: offsets of up to four alignments of 64 bytes
-NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
-GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
-Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +253,7 @@ class ProblemArrays:
         """Returns the memory of each array, with a page for other offsets than those of its ends."""
         *inputs, c = self._like
         return (
-            *(FaultingMemory(each.nbytes + SLACK_BYTES, is_read_only=True) for each in inputs),
+            *(FaultingMemory(input_.nbytes + SLACK_BYTES, is_read_only=True) for input_ in inputs),
             FaultingMemory(c.nbytes + SLACK_BYTES, is_read_only=False),
         )
 
@@ -266,7 +262,9 @@ class ProblemArrays:
         return (*self._at.inputs, self._at.output.array)
 
     def _alignment(self, array: Array) -> int:
-        return array.itemsize if self.problem.align == "any" else int(self.problem.align)
+        if self.problem.align == "any":
+            return array.itemsize
+        return int(self.problem.align)
 
     def _placed_at(self, steps: tuple[int, ...]) -> PlacedArrays:
         """Returns arrays each so many times its alignment after the begin of its memory; END: at its end."""
@@ -320,7 +318,9 @@ class ProblemArrays:
 
     @property
     def special_draws(self) -> int:
-        return 2 if has_narrow_bias(self.problem) else 1
+        if has_narrow_bias(self.problem):
+            return 2
+        return 1
 
     def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
         add = with_special_bias if draw else with_special_numbers
@@ -352,7 +352,7 @@ class ProblemArrays:
     def _flip(self, index: int, is_a: bool) -> Flip:
         a, b = self._at.factors
         array, transposed_in = (a, "tn") if is_a else (b, "nt")
-        *matrix, row, column = (int(each) for each in np.unravel_index(index, array.shape))
+        *matrix, row, column = map(int, np.unravel_index(index, array.shape))
         if self.problem.layout == transposed_in:
             row, column = column, row
         return Flip("A" if is_a else "B", row, column, *matrix)

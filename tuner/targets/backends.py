@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 REPLAY_STATUS = TargetStatus(
     REPLAY, False, f"with a file only, a recorded space: --target {REPLAY}:FILE"
 )  # of what never measures
+AUTO = "auto"  # the first target that times candidates here
+# What other compilers and packages call a target -> its name here
+OTHER_NAMES = {
+    **dict.fromkeys(("gpu", "nvidia", "nvptx", "nvvm", "ptx"), CUDA),
+    **dict.fromkeys(("host", "native", "llvm", "llvm-cpu", "x86", "x86_64", "x86-64"), CPU),
+    "gpusim": SIMULATOR,
+}
 
 
 class Backends(ABC):
@@ -69,7 +76,9 @@ class Backends(ABC):
         target = self.targets.get(name.kind)
         if target is None:
             raise UsageError(f"target {name.text!r}: not known here")
-        return target.cross_compiled if target.cross_compiled is not None and name.detail else target
+        if target.cross_compiled is not None and name.detail:
+            return target.cross_compiled
+        return target
 
     def target_of_run(self, settings: RunSettings) -> Target:
         """Returns what measures for a run: its target, or its recording. Raises UsageError."""
@@ -79,7 +88,9 @@ class Backends(ABC):
 
     def status(self, name: TargetName) -> TargetStatus:
         """Returns whether a target compiles and runs here, or why not. Raises UsageError if unknown."""
-        return self.target(name).status() if name.has_machine else REPLAY_STATUS
+        if name.has_machine:
+            return self.target(name).status()
+        return REPLAY_STATUS
 
     def statuses(self) -> tuple[TargetStatus, ...]:
         """Returns the status on this machine of each target, then that of replays of recordings."""
@@ -89,9 +100,6 @@ class Backends(ABC):
         """Returns the cycles of a GPU program by the first target that has a model; None where none has."""
         counted = (target.predicted(problem, program) for target in self.targets.values())
         return next((cycles for cycles in counted if cycles is not None), None)
-
-
-AUTO = "auto"  # the first target that times candidates here
 
 
 def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
@@ -153,14 +161,6 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
             f"chip {detail or chip!r} cannot be combined with target {name}, only with {allowed}"
         )
     return TargetName(name)
-
-
-# What other compilers and packages call a target -> its name here
-OTHER_NAMES = {
-    **dict.fromkeys(("gpu", "nvidia", "nvptx", "nvvm", "ptx"), CUDA),
-    **dict.fromkeys(("host", "native", "llvm", "llvm-cpu", "x86", "x86_64", "x86-64"), CPU),
-    "gpusim": SIMULATOR,
-}
 
 
 def _meant(text: str, backends: Backends) -> str:

@@ -48,7 +48,9 @@ class Plan:
 
     def seeds(self, resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
         """Returns rows that the model prefers; ``resources``: of candidates, from ptxas."""
-        return () if self.model is None else self.model.rows(self.feasible, resources)
+        if self.model is None:
+            return ()
+        return self.model.rows(self.feasible, resources)
 
 
 def ignore_report(_who: str) -> None:
@@ -265,7 +267,9 @@ class Target(ABC):
 
     def with_baseline(self, baseline: str) -> "Target":
         """Returns the target that compares with a library ("": the default). Raises UsageError."""
-        return self.baselines.target(baseline) if baseline else self
+        if baseline:
+            return self.baselines.target(baseline)
+        return self
 
     def require_baseline(self, baseline: str, problem: Problem) -> None:
         """Raises UsageError unless a problem can be compared with a chosen library; "" always can."""

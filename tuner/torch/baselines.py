@@ -28,6 +28,9 @@ from tuner.tuning.run_steps import noise_of
 
 LINE_CHARACTERS = 200  # of a failure
 ModuleCall = Callable[[], Any]
+SECONDS = 3.0  # of rounds; in each round every call runs for about 2 ms
+OURS = "tuner"
+AGAIN = "tuner again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +114,7 @@ def _by_onnxruntime(example: Example, threads: int) -> ModuleCall:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
-    taken = {each.name for each in session.get_inputs()}
+    taken = {get_input_.name for get_input_ in session.get_inputs()}
     feed = {name: each.numpy() for name, each in zip(names, inputs, strict=True) if name in taken}
     return lambda: session.run(None, feed)
 
@@ -120,16 +123,16 @@ def _by_openvino(example: Example, threads: int) -> ModuleCall:
     require("openvino")
     openvino = imported_openvino()
     inputs = _positional(example)
-    shapes = [each.shape for each in inputs]
+    shapes = [input_.shape for input_ in inputs]
     converted = openvino.convert_model(example.module, example_input=inputs, input=shapes)
-    is_bf16 = any(each.dtype == torch.bfloat16 for each in inputs)
+    is_bf16 = any(input_.dtype == torch.bfloat16 for input_ in inputs)
     limits = {
         "INFERENCE_NUM_THREADS": threads,
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "bf16" if is_bf16 else "f32",
     }
     request = openvino.compile_model(converted, "CPU", limits).create_infer_request()
-    arrays = [each.numpy() for each in inputs]
+    arrays = [input_.numpy() for input_ in inputs]
 
     def call() -> list[Any]:
         found = request.infer(arrays, share_inputs=True, share_outputs=True)
@@ -139,7 +142,7 @@ def _by_openvino(example: Example, threads: int) -> ModuleCall:
 
 
 def _positional(example: Example) -> tuple[torch.Tensor, ...]:
-    if example.keywords or not all(isinstance(each, torch.Tensor) for each in example.arguments):
+    if example.keywords or not all(isinstance(argument, torch.Tensor) for argument in example.arguments):
         raise TunerError("needs inputs that are tensors, without keywords")
     return example.arguments
 
@@ -159,11 +162,6 @@ RUNTIMES: Mapping[str, Runtime] = {
     ONNXRUNTIME: _by_onnxruntime,
     OPENVINO: _by_openvino,
 }
-
-
-SECONDS = 3.0  # of rounds; in each round every call runs for about 2 ms
-OURS = "tuner"
-AGAIN = "tuner again"
 
 
 def timed_baselines(

@@ -26,7 +26,9 @@ def signature_of(module: torch.nn.Module | torch.export.ExportedProgram) -> insp
             signature = inspect.signature(module.forward)
         except (TypeError, ValueError):  # of a function in C
             return None
-        parameters = [each.replace(annotation=Parameter.empty) for each in signature.parameters.values()]
+        parameters = [
+            parameter.replace(annotation=Parameter.empty) for parameter in signature.parameters.values()
+        ]
         return inspect.Signature(parameters)
     entry = module.module_call_graph[0].signature
     if entry is None or not entry.forward_arg_names:
@@ -133,4 +135,6 @@ def require_constant(name: str, value: object, constant: object) -> None:
 def _brief(value: object) -> str:
     if isinstance(value, torch.Tensor):
         return "a tensor"
-    return value if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        return value
+    return repr(value)

@@ -84,7 +84,7 @@ def compile(  # noqa: A001 - as torch.compile
     notes = []
     if isinstance(function, FusedFunction):
         notes.append(given_up_note(function.code.fusions))
-        notes.append(loops_note([ExplainedFusion(each) for each in function.code.fusions]))
+        notes.append(loops_note(list(map(ExplainedFusion, function.code.fusions))))
     if fallback == EAGER:
         found = compared_with_eager(module, example_of(module, arguments, keywords or {}), program)
         program, note = with_fallback(program, found, db, threads)
@@ -137,14 +137,14 @@ def load(folder: str | Path) -> TensorProgram:
 
 def _flat(function: FusedFunction) -> ExportedModule:
     """Returns how a loaded program is called: tensors one after the other, for one or a tuple of tensors."""
-    results = tuple(_empty(each) for each in function.code.results)
+    results = tuple(map(_empty, function.code.results))
     flatten = torch.utils._pytree.tree_flatten  # noqa: SLF001 - torch's only API
-    in_spec = flatten((tuple(_empty(each) for each in function.code.arguments), {}))[1]
+    in_spec = flatten((tuple(map(_empty, function.code.arguments)), {}))[1]
     out_spec = flatten(results[0] if len(results) == 1 else results)[1]
     inputs = tuple(range(len(function.code.arguments)))
-    outputs = tuple(Output(at) for at in range(len(results)))
+    outputs = tuple(map(Output, range(len(results))))
     types, result_types = (
-        tuple(torch_type(each.element) for each in kinds)
+        tuple(torch_type(kind.element) for kind in kinds)
         for kinds in (function.code.arguments, function.code.results)
     )
     return ExportedModule(

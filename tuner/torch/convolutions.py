@@ -49,9 +49,13 @@ def convolution(
     if transposed:
         phases = math.prod(form.stride)  # 1: torch-mlir adds no zeros between pixels
         is_better = phases <= PHASES_LIMIT and (phases > 1 or dims == 3)
-        return _transposed(x, weight, bias, form) if is_better else NotImplemented
+        if is_better:
+            return _transposed(x, weight, bias, form)
+        return NotImplemented
     # MLIR has no convolution of volumes in groups
-    return _of_volumes(x, weight, bias, form) if dims == 3 and groups > 1 else NotImplemented
+    if dims == 3 and groups > 1:
+        return _of_volumes(x, weight, bias, form)
+    return NotImplemented
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def _transposed(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
     together: dict[tuple[_Read, ...], dict[int, torch.Tensor]] = {}
     for number, phase in enumerate(phases):
         reads, part = _part_of_window(flipped, phase, window, form)
-        if all(each.taps for each in reads):
+        if all(read.taps for read in reads):
             together.setdefault(reads, {})[number] = part
     zeros = torch.zeros((), dtype=x.dtype).expand(x.shape[0], form.groups * filters, *counts)
     empty = zeros if bias is None else zeros + bias.reshape(-1, *[1] * dims)
@@ -116,7 +120,7 @@ def _transposed(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
         results = [sums.pop(0) if number in parts else each for number, each in enumerate(results)]
     for at, step in reversed([*enumerate(form.stride)]):  # each phase is written where its pixels lie
         rows = [results[first : first + step] for first in range(0, len(results), step)]
-        results = [torch.stack(each, 3 + at).flatten(2 + at, 3 + at) for each in rows]
+        results = [torch.stack(row, 3 + at).flatten(2 + at, 3 + at) for row in rows]
     return results[0][(..., *map(slice, sizes))].contiguous()
 
 
@@ -171,4 +175,6 @@ def _along(x: torch.Tensor, dim: int, first: int, count: int) -> torch.Tensor:
     low = min(max(-first, 0), count)
     high = min(max(first + count - x.shape[dim], 0), count)
     inside = x.narrow(dim, min(max(first, 0), x.shape[dim]), count - low - high)
-    return pad(inside, [0, 0] * (x.dim() - 1 - dim) + [low, high]) if low or high else inside
+    if low or high:
+        return pad(inside, [0, 0] * (x.dim() - 1 - dim) + [low, high])
+    return inside

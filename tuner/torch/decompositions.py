@@ -47,6 +47,7 @@ POOLS = {
     "adaptive_max_pool": adaptive_max_pool,
 }
 NARROW = (torch.float16, torch.bfloat16)
+PREFIX_BLOCK = 16  # so many elements are summed by a triangle of additions: a vector of f32
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
@@ -102,7 +103,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.min.dim: lambda x, dim, keepdim=False: _with_index(torch.amin, x, dim, keepdim),
         ATEN._weight_int8pack_mm.default: _product_by_bytes,  # noqa: SLF001
         BYTES_PRODUCT: _product_of_bytes,
-        **{each: _of_scalars(each, table.get(each)) for each in softmaxes},
+        **{softmax: _of_scalars(softmax, table.get(softmax)) for softmax in softmaxes},
         ATEN.clamp.Tensor: _clamp_by_tensors,
         ATEN.var.correction: _variance,
         ATEN.var_mean.correction: _variance_and_mean,
@@ -123,8 +124,8 @@ def composites(graph: torch.fx.Graph) -> dict[Any, Callable[..., Any]]:
     """
     overload = torch._ops.OpOverload  # noqa: SLF001 - torch's only name
     targets = {node.target for node in graph.nodes if isinstance(node.target, overload)}
-    others = [each for each in targets if each.namespace != "aten" and each._can_decompose()]  # noqa: SLF001
-    return {each: _get_decomp_for_cia(each) for each in others}
+    others = [target for target in targets if target.namespace != "aten" and target._can_decompose()]  # noqa: SLF001
+    return {other: _get_decomp_for_cia(other) for other in others}
 
 
 def _product_of_bytes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -146,7 +147,9 @@ def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable
 
     def computed(x: torch.Tensor, dim: int, *arguments: Any, **keywords: Any) -> Any:
         if x.dim():
-            return NotImplemented if decomposed is None else decomposed(x, dim, *arguments, **keywords)
+            if decomposed is None:
+                return NotImplemented
+            return decomposed(x, dim, *arguments, **keywords)
         return softmax(x.reshape(1), 0, *arguments, **keywords).reshape(())
 
     return computed
@@ -162,12 +165,16 @@ def _compared(comparison: Any) -> Callable[..., Any]:
             if isinstance(number, float):
                 return comparison(x.to(torch.get_default_dtype()), number)
             wrapped = _wrapped(number, x.dtype)
-            return NotImplemented if wrapped == number else comparison(x, wrapped)
+            if wrapped == number:
+                return NotImplemented
+            return comparison(x, wrapped)
         near = number if number != number else _rounded(number, x.dtype)
         # A float that x's type has is left to torch-mlir. Another number is rounded to such a float: the new
         # comparison comes here again, and stays.
         is_exact = isinstance(number, float) and (near == number or near != near)
-        return NotImplemented if is_exact else comparison(x, near)
+        if is_exact:
+            return NotImplemented
+        return comparison(x, near)
 
     return computed
 
@@ -223,7 +230,9 @@ def _softplus(x: torch.Tensor, beta: float = 1, threshold: float = 20) -> torch.
 
 
 def _wide(x: torch.Tensor) -> torch.Tensor:
-    return x.float() if x.dtype in NARROW else x
+    if x.dtype in NARROW:
+        return x.float()
+    return x
 
 
 def _clamp_by_tensors(
@@ -231,7 +240,9 @@ def _clamp_by_tensors(
 ) -> torch.Tensor:
     """Keeps NaN, and compares booleans without a sign, which torch-mlir does not."""
     x = x if least is None else torch.maximum(x, least)
-    return x if greatest is None else torch.minimum(x, greatest)
+    if greatest is None:
+        return x
+    return torch.minimum(x, greatest)
 
 
 def _variance(x: torch.Tensor, dim: Any = None, *, keepdim: bool = False, **_: Any) -> Any:
@@ -243,7 +254,9 @@ def _variance(x: torch.Tensor, dim: Any = None, *, keepdim: bool = False, **_: A
 
 def _variance_and_mean(x: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
     variance = _variance(x, *arguments, **keywords)
-    return NotImplemented if variance is NotImplemented else (variance, variance)
+    if variance is NotImplemented:
+        return NotImplemented
+    return (variance, variance)
 
 
 def _bucketize(
@@ -260,7 +273,9 @@ def _bucketize(
         is_searched = low < high
         low = torch.where(is_searched & is_after, middle + 1, low)
         high = torch.where(is_searched & ~is_after, middle, high)
-    return low.to(torch.int32) if out_int32 else low
+    if out_int32:
+        return low.to(torch.int32)
+    return low
 
 
 def _of_floats(linspace: Callable[..., Any]) -> Callable[..., Any]:
@@ -310,7 +325,9 @@ def _by_runs(reduction: Any) -> Callable[..., Any]:
 
 def _gelu(x: torch.Tensor, approximate: str = "none") -> Any:
     if approximate == "none":  # torch-mlir's is right for what is not narrow
-        return ATEN.gelu.default(x.float()).to(x.dtype) if x.dtype in NARROW else NotImplemented
+        if x.dtype in NARROW:
+            return ATEN.gelu.default(x.float()).to(x.dtype)
+        return NotImplemented
     wide = _wide(x)
     inner = GELU_SCALE * (wide + GELU_CUBE * (wide * wide * wide))
     return (0.5 * wide * (1 + torch.tanh(inner))).to(x.dtype)
@@ -330,9 +347,6 @@ def _clamp(x: torch.Tensor, least: float | None = None, greatest: float | None =
 def _reciprocal(x: torch.Tensor) -> Any:
     wide = x if x.is_floating_point() else x.to(torch.get_default_dtype())
     return ATEN.div.Tensor(_like(wide, 1.0), wide)
-
-
-PREFIX_BLOCK = 16  # so many elements are summed by a triangle of additions: a vector of f32
 
 
 def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -419,7 +433,9 @@ def _of_narrow_floats(operation: Any) -> Callable[..., Any]:
 
     def computed(x: torch.Tensor, number: Any) -> Any:
         is_rounded = isinstance(number, float) and x.dtype in NARROW and _rounded(number, x.dtype) != number
-        return operation(x.float(), number).to(x.dtype) if is_rounded else NotImplemented
+        if is_rounded:
+            return operation(x.float(), number).to(x.dtype)
+        return NotImplemented
 
     return computed
 
@@ -434,7 +450,9 @@ def _shifted(shift: Any) -> Callable[..., Any]:
         if not isinstance(y, torch.Tensor):
             if 0 <= y <= last:
                 return NotImplemented
-            return shift(x, last) if is_right and dtype.is_signed else x ^ x
+            if is_right and dtype.is_signed:
+                return shift(x, last)
+            return x ^ x
         x = x.to(dtype)
         y = y.to(dtype)
         is_within = (y >= 0) & (y <= last)
@@ -442,7 +460,9 @@ def _shifted(shift: Any) -> Callable[..., Any]:
         for bit in range(last.bit_length()):  # by 1, 2, 4 and so on, where y has this bit
             shifted = x >> (1 << bit) if is_right else x << (1 << bit)
             x = torch.where(((y >> bit) & 1) == 1, shifted, x)
-        return x if is_right and dtype.is_signed else torch.where(is_within, x, 0)
+        if is_right and dtype.is_signed:
+            return x
+        return torch.where(is_within, x, 0)
 
     return computed
 
@@ -537,7 +557,9 @@ def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) ->
         return NotImplemented
     if dim is None:
         index = _index_of(extremum, x.reshape(-1), 0, False)
-        return index.reshape([1] * x.dim()) if keepdim else index
+        if keepdim:
+            return index.reshape([1] * x.dim())
+        return index
     at = dim % x.dim()
     is_found = (x == extremum(x, at, keepdim=True)) | (x != x)  # an extremum of NaN equals nothing
     shape = [-1] + [1] * (x.dim() - 1 - at)
@@ -547,7 +569,9 @@ def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) ->
 
 def _with_index(extremum: Any, x: torch.Tensor, dim: int, keepdim: bool) -> Any:
     index = _index_of(extremum, x, dim, keepdim)
-    return NotImplemented if index is NotImplemented else (extremum(x, dim, keepdim=keepdim), index)
+    if index is NotImplemented:
+        return NotImplemented
+    return (extremum(x, dim, keepdim=keepdim), index)
 
 
 def _zeros(size: list[int], *, dtype: torch.dtype | None = None, **_: Any) -> torch.Tensor:

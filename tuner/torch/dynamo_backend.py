@@ -208,7 +208,7 @@ def _require_tensors(inputs: tuple[Any, ...]) -> None:
 def _require_schedules(function: Any) -> None:
     if not isinstance(function, FusedFunction):
         raise UsageError(f"no fusions: {function.why_no_fusions}")
-    note = loops_note([ExplainedFusion(each) for each in function.code.fusions])
+    note = loops_note(list(map(ExplainedFusion, function.code.fusions)))
     if note:
         raise UsageError(note)
 

@@ -70,7 +70,9 @@ class ModuleGraph:
                 continue
             if node.op != "call_function" or not _is_operator(node):
                 raise UsageError(f"{node.target} has a graph of its own")
-            is_constant = all(each in weights or each in constants for each in node.all_input_nodes)
+            is_constant = all(
+                input_node in weights or input_node in constants for input_node in node.all_input_nodes
+            )
             constants.update([node] if is_constant else [])
             nodes += [] if is_constant else [node]
         specs = program.graph_signature.output_specs
@@ -104,7 +106,7 @@ class ModuleGraph:
 
         for node in nodes:
             copied(node)
-        graph.output(tuple(copied(node) for node in outputs))
+        graph.output(tuple(map(copied, outputs)))
         return torch.fx.GraphModule(root, graph), reads
 
     def values(self, wanted: Sequence[Node]) -> dict[Node, torch.Tensor]:
@@ -131,7 +133,7 @@ class Region:
     def ops(self) -> str:
         """Returns the names of the operators but for views: "conv2d, batch_norm, relu and 2 more"."""
         computing = [node for node in self.nodes if not _is_view(node)] or self.nodes
-        names = [*dict.fromkeys(_base(node) for node in computing)]
+        names = [*dict.fromkeys(map(_base, computing))]
         more = f" and {len(names) - SHOWN_OPS} more" if len(names) > SHOWN_OPS else ""
         return ", ".join(names[:SHOWN_OPS]) + more
 
@@ -246,7 +248,7 @@ def compared_with_eager(
         if not isinstance(program.function, FusedFunction):
             raise UsageError(program.why_no_fusions)
         fusions = sourced_fusions(exported)
-        if [each.ops for each in fusions] != [each.ops for each in program.function.code.fusions]:
+        if [fusion.ops for fusion in fusions] != [fusion.ops for fusion in program.function.code.fusions]:
             raise UsageError("its fusions are others than those of the graph")
     except (UsageError, CandidateError) as error:
         return EagerComparison(graph, why_unknown=str(error))
@@ -287,7 +289,7 @@ def _slower(
 def _piece(graph: ModuleGraph, region: Region) -> tuple[Any, tuple[Node, ...]]:
     own = {*region.nodes}
     outputs = [node for node in region.nodes if node in graph.results or not own.issuperset(node.users)]
-    return graph.piece(region.nodes, [each for each in outputs if _is_tensor(each)])
+    return graph.piece(region.nodes, list(filter(_is_tensor, outputs)))
 
 
 def _is_tensor(node: Node) -> bool:
@@ -365,7 +367,9 @@ def split_program(
         own = node
         while own.target is operator.getitem:  # several results of an operator are not a tensor
             own = own.all_input_nodes[0]
-        least = max((levels[each] for each in node.all_input_nodes if each in levels), default=0)
+        least = max(
+            (levels[input_node] for input_node in node.all_input_nodes if input_node in levels), default=0
+        )
         levels[node] = least + (least % 2 != (own in in_torch))
     pieces = []
     for level in sorted({*levels.values()}):
@@ -384,7 +388,7 @@ def split_program(
         if is_compiled:
             call = compiled(module, tuple(values[node] for node in reads)).run
         parts.append(
-            TensorPart(call, tuple(each.name for each in reads), tuple(each.name for each in outputs))
+            TensorPart(call, tuple(read.name for read in reads), tuple(output.name for output in outputs))
         )
     known = [node for node in graph.results if node not in levels and node not in graph.inputs]
     module, _ = graph.piece((), known)

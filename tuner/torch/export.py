@@ -164,7 +164,7 @@ class LoweredProgram:
         """
         names = {*program.constants, *program.state_dict}
         constants = program.constants.values()
-        known = {bytes_of(each) for each in constants if isinstance(each, torch.Tensor)}
+        known = {bytes_of(constant) for constant in constants if isinstance(constant, torch.Tensor)}
         has_truths = any(each.dtype is torch.bool for each in program.state_dict.values())
         is_sure = not has_truths and known.issuperset(data for _, data in self.data)
         return (
@@ -192,7 +192,7 @@ def _imported(
         for name, weight in weights.items():
             if isinstance(weight, torch.Tensor):
                 weights[name] = plain(weight, name)
-    inputs = [each for each in program.graph_signature.input_specs if each.kind.name == INPUT]
+    inputs = [spec for spec in program.graph_signature.input_specs if spec.kind.name == INPUT]
     outputs = _outputs(program)
     _drop_constants(program)
     types, result_types = _types(program)
@@ -290,7 +290,7 @@ def _unless_refused(
 def _unlike_pytorch(program: torch.export.ExportedProgram) -> tuple[RefusedOperator, ...]:
     """Returns the operators, also in nested graphs, that torch-mlir would compute otherwise than PyTorch."""
     # nested graphs are such as those under autocast
-    graphs = [each for each in program.graph_module.modules() if isinstance(each, torch.fx.GraphModule)]
+    graphs = [module for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule)]
     calls = [node for graph in graphs for node in graph.graph.nodes if node.op == "call_function"]
     reasons = [(node, _why_unlike_pytorch(node)) for node in calls]
     return tuple(RefusedOperator(place_of(node), reason) for node, reason in reasons if reason)
@@ -323,7 +323,7 @@ def _why_still_unlike_pytorch(node: torch.fx.Node) -> str:
     if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
         return RANDOM
     # torch-mlir gives -1 for a NaN, PyTorch the index of the NaN
-    if "max_pool" in str(node.target) and any(_is_second_result(each) for each in node.users):
+    if "max_pool" in str(node.target) and any(map(_is_second_result, node.users)):
         return "its indices, of NaN, would be wrong"
     if node.target is torch.ops.aten.linspace.default and not node.meta["val"].is_floating_point():
         return "of integers: its steps would be rounded otherwise"
@@ -367,14 +367,14 @@ def _drop_constants(program: torch.export.ExportedProgram) -> None:
     specs = signature.output_specs
     kept = zip(end.args[0], tuple(specs), strict=True)
     end.args = (tuple(each for each, spec in kept if _is_tensor(spec)),)
-    specs[:] = [each for each in specs if _is_tensor(each)]
+    specs[:] = list(filter(_is_tensor, specs))
 
 
 def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ...], tuple[torch.dtype, ...]]:
     named = {node.name: node.meta["val"].dtype for node in program.graph.nodes if node.op == "placeholder"}
-    inputs = (each.arg.name for each in program.graph_signature.input_specs if each.kind.name == INPUT)
+    inputs = (spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == INPUT)
     results = tuple(node.meta["val"].dtype for node in program.graph.output_node().args[0])
-    if any(each.is_complex for each in results):
+    if any(result.is_complex for result in results):
         raise UsageError("a result of complex numbers is not supported")
     return tuple(named[name] for name in inputs), results
 
@@ -401,16 +401,16 @@ def _origin(node: torch.fx.Node) -> torch.fx.Node:
 
 
 def _require_pure(program: torch.export.ExportedProgram) -> None:
-    for each in program.graph_signature.output_specs:
-        if each.kind.name == "USER_INPUT_MUTATION":
+    for spec in program.graph_signature.output_specs:
+        if spec.kind.name == "USER_INPUT_MUTATION":
             raise UsageError(
-                f"the module changes its input {each.target}: only results are supported",
+                f"the module changes its input {spec.target}: only results are supported",
                 "in the module, change a copy of it: .clone()",
             )
-        if each.kind.name != "USER_OUTPUT":
-            kind = each.kind.name.partition("_")[0].lower()  # a buffer or a parameter
+        if spec.kind.name != "USER_OUTPUT":
+            kind = spec.kind.name.partition("_")[0].lower()  # a buffer or a parameter
             raise UsageError(
-                f"the module changes its {kind} {each.target or each.arg.name}: only results are supported",
+                f"the module changes its {kind} {spec.target or spec.arg.name}: only results are supported",
                 "call module.eval(), or return the new value",
             )
     _require_static(program)
@@ -429,7 +429,7 @@ def _require_static(program: torch.export.ExportedProgram) -> None:
 
 def _is_static(node: torch.fx.Node) -> bool:
     values = _pytree.tree_leaves(node.meta.get("val"))
-    shapes = [each.shape for each in values if isinstance(each, torch.Tensor)]
+    shapes = [value.shape for value in values if isinstance(value, torch.Tensor)]
     return all(isinstance(size, int) for shape in shapes for size in shape)
 
 
@@ -440,12 +440,12 @@ def _is_tensor(spec: Any) -> bool:
 def _outputs(program: torch.export.ExportedProgram) -> tuple[Output, ...]:
     outputs: list[Output] = []
     number = 0
-    for each in program.graph_signature.output_specs:
-        if _is_tensor(each):
+    for spec in program.graph_signature.output_specs:
+        if _is_tensor(spec):
             outputs.append(Output(number))
             number += 1
-        elif type(each.arg).__name__ == CONSTANT:
-            outputs.append(Output(None, each.arg.value))
+        elif type(spec.arg).__name__ == CONSTANT:
+            outputs.append(Output(None, spec.arg.value))
         else:
             raise UsageError("the module returns a number that it computes: only tensors are supported")
     if not number:

@@ -33,7 +33,7 @@ def export_key(program: torch.export.ExportedProgram) -> str | None:
         constants = tuple(_weights(program.constants, holds_constants=True))
     except _UnknownError:
         return None
-    overridden = sorted(each for each in torch.library._impls if each.startswith("aten/"))  # noqa: SLF001
+    overridden = sorted(impl for impl in torch.library._impls if impl.startswith("aten/"))  # noqa: SLF001
     state = (torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled(), overridden)
     versions = (torch.__version__, torch.version.git_version)
     signature = repr(program.graph_signature)
@@ -65,7 +65,7 @@ def _text(value: Any) -> str:
         return f"%{value.name}"
     if isinstance(value, torch.Tensor):
         sizes = (*value.shape, *value.stride(), value.storage_offset())
-        if not all(type(each) is int for each in sizes):
+        if not all(type(size) is int for size in sizes):
             raise _UnknownError
         kind = (value.dtype, value.layout, value.device, value.requires_grad, value.is_conj(), value.is_neg())
         return f"tensor {tuple(value.shape)} {value.stride()} {value.storage_offset()} {kind}"

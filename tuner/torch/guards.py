@@ -30,6 +30,13 @@ NO_TANGENTS = "forward-mode autograd is not supported: the input has a tangent"
 dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack  # noqa: SLF001 - torch's only API
 function_modes: Callable[[], int] = torch._C._len_torch_function_stack  # noqa: SLF001
 default_dtype = torch.get_default_dtype
+# What weights contain, so that code which has copies of them is not used after they have changed.
+#
+# torch counts versions of a tensor, which writes through ``.data``, numpy or DLPack leave as they are, and
+# which tensors made under inference mode lack; addresses are used again. So contents are compared: 64 bits of
+# a hash, read at the speed of memory.
+Layout = tuple[int, torch.dtype, torch.Size, tuple[int, ...]]  # address, type, shape, strides
+State = tuple[tuple[Any, ...], int]  # types, shapes and strides of tensors, and the hash of what they contain
 
 
 def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
@@ -44,8 +51,8 @@ def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
 
 
 def _check_like(examples: list[torch.Tensor]) -> Check:
-    sizes: list[Any] = [list(each.shape) for each in examples]
-    strides: list[Any] = [list(each.stride()) for each in examples]
+    sizes: list[Any] = [list(example.shape) for example in examples]
+    strides: list[Any] = [list(example.stride()) for example in examples]
     check: Check = TensorGuards(*examples, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides).check
     return check
 
@@ -98,7 +105,10 @@ def plain(tensor: object, name: str) -> torch.Tensor:
     if tensor.is_nested:
         raise UsageError(f"{name}: found a nested tensor, allowed a dense tensor")
     if tensor.layout is not torch.strided or tensor.is_quantized:
-        kind = "a quantized tensor" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
+        if tensor.is_quantized:
+            kind = "a quantized tensor"
+        else:
+            kind = str(tensor.layout).removeprefix("torch.")
         raise UsageError(f"{name}: found {kind}, allowed a dense tensor")
     if not tensor.is_cpu:
         raise UsageError(f"{name}: found device {tensor.device}, allowed cpu")
@@ -154,16 +164,6 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-# What weights contain, so that code which has copies of them is not used after they have changed.
-#
-# torch counts versions of a tensor, which writes through ``.data``, numpy or DLPack leave as they are, and
-# which tensors made under inference mode lack; addresses are used again. So contents are compared: 64 bits of
-# a hash, read at the speed of memory.
-
-Layout = tuple[int, torch.dtype, torch.Size, tuple[int, ...]]  # address, type, shape, strides
-State = tuple[tuple[Any, ...], int]  # types, shapes and strides of tensors, and the hash of what they contain
-
-
 class WeightContents:
     """Reads the contents of tensors, mostly of the same ones as in the call before."""
 
@@ -172,12 +172,12 @@ class WeightContents:
 
     def of(self, tensors: Sequence[torch.Tensor]) -> State:
         """Returns a value that equals another one if types, shapes, strides and contents are equal."""
-        layouts = [(each.data_ptr(), each.dtype, each.shape, each.stride()) for each in tensors]
+        layouts = [(tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()) for tensor in tensors]
         known, kinds, content = self._known  # read at once: other threads call this, too
         if content is not None and layouts == known:
             return kinds, content.value()
-        kinds = tuple(each[1:] for each in layouts)
-        read = [materialized(each) for each in tensors]
+        kinds = tuple(layout[1:] for layout in layouts)
+        read = list(map(materialized, tensors))
         # all of the memory between the first and the last element is the tensor's
         is_dense = [_span_bytes(each) <= int(each.numel()) * int(each.element_size()) for each in read]
         dense = [

@@ -107,5 +107,5 @@ def _is_of_integers(node: torch.fx.Node) -> bool:
     tensors = [
         each for value in values for each in _pytree.tree_leaves(value) if isinstance(each, torch.Tensor)
     ]
-    is_whole = not any(each.is_floating_point() or each.is_complex() for each in tensors)
+    is_whole = not any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors)
     return node.op == "call_function" and is_whole and bool(tensors)

@@ -59,7 +59,9 @@ class _Axis:
     @property
     def factor(self) -> int:
         """Returns by which whole factor the size grows; 0 where that is not whole."""
-        return self.count // self.size if self.count % self.size == 0 else 0
+        if self.count % self.size == 0:
+            return self.count // self.size
+        return 0
 
 
 def nearest(dims: int, *, exact: bool) -> Callable[..., Any]:
@@ -220,12 +222,15 @@ def _taps(
     step = _step_of(found)
     if step and found[0] + first >= 0 and found[-1] + last < axis.size:
         read = [_sliced(x, axis, int(found[0]) + first + tap, step) for tap in range(len(weights))]
-        return _weighted_sum(read, [_along_dim(each, x, axis) for each in weights])
-    distances = found - np.arange(axis.count) // axis.factor if axis.factor else np.array([axis.size])
+        return _weighted_sum(read, [_along_dim(weight, x, axis) for weight in weights])
+    if axis.factor:
+        distances = found - np.arange(axis.count) // axis.factor
+    else:
+        distances = np.array([axis.size])
     if set(distances.tolist()) <= {-1, 0}:
         return _by_phases(x, axis, base, weights, first)
     read = [_gathered(x, axis, base + float(first + tap)) for tap in range(len(weights))]
-    return _weighted_sum(read, [_along_dim(each, x, axis) for each in weights])
+    return _weighted_sum(read, [_along_dim(weight, x, axis) for weight in weights])
 
 
 def _by_phases(
@@ -244,14 +249,14 @@ def _by_phases(
     numbers = torch.arange(axis.size, dtype=base.dtype).unsqueeze(1)
     is_before = (base.reshape(axis.size, axis.factor) < numbers).reshape(shape)
     read = [torch.where(is_before, before, here) for before, here in pairwise(planes)]
-    return _weighted_sum(read, [each.reshape(shape) for each in weights]).flatten(axis.dim, axis.dim + 1)
+    return _weighted_sum(read, [weight.reshape(shape) for weight in weights]).flatten(axis.dim, axis.dim + 1)
 
 
 def _weighted_sum(read: list[torch.Tensor], weights: list[torch.Tensor]) -> torch.Tensor:
     products = [each * weight for each, weight in zip(read, weights, strict=True)]
     total = products[0]
-    for each in products[1:]:
-        total = total + each
+    for product in products[1:]:
+        total = total + product
     return total
 
 
@@ -263,7 +268,9 @@ def _step_of(read: Pixels) -> int:
     """Returns the distance of the pixels that are read, where it is the same and above 0; else 0."""
     steps = set(np.diff(read).tolist())
     step = steps.pop() if len(steps) == 1 else 0
-    return max(step, 0) if len(read) > 1 and not steps else 0
+    if len(read) > 1 and not steps:
+        return max(step, 0)
+    return 0
 
 
 def _sliced(x: torch.Tensor, axis: _Axis, first: int, step: int) -> torch.Tensor:

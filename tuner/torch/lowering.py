@@ -20,6 +20,36 @@ from tuner.programs.compile import call_in_kept_child
 from tuner.torch.refusals import RefusedOperator, place_of, require_none
 
 RESOURCES = "\n{-#"  # begins the bytes of constants, after the module
+# Computes operations of constants whose elements are all equal by PyTorch itself.
+#
+# torch-mlir 20261001 folds them wrongly: the sum of constants of 2.0 and -1 is 1.8e19, the sign of -3.0 is 1,
+# a comparison of 0.25 with 0 is the opposite.
+ATEN = torch.ops.aten
+LIKE = ATEN.full_like.default
+# all operations that create constants, after decompositions
+FACTORIES = (ATEN.full.default, ATEN.scalar_tensor.default, LIKE)
+# Of a weight of one float and an integer these are folded wrongly, too; with a float number, rightly.
+ELEMENTWISE_SUMS = tuple(
+    overload for each in (ATEN.add, ATEN.sub, ATEN.mul) for overload in (each.Tensor, each.Scalar)
+)
+# Unsigned integers: MLIR's integers have no sign, so an operation on uint8 is accepted only where its result
+# has the same bits as for int8.
+#
+# Torch-mlir converts uint8 to wider types as it should, and forgets the sign where it promotes types itself.
+# So types are promoted here, before operations.
+UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
+CONVERSIONS = (ATEN._to_copy.default, torch.ops.prims.convert_element_type.default)  # noqa: SLF001
+REDUCTIONS = (ATEN.sum.default, ATEN.sum.dim_IntList)  # of int64
+# by their names: each is right for all 256 numbers, which a test shows
+BYTES = frozenset(
+    {
+        *("add", "sub", "mul", "neg", "amax", "amin", "maximum", "minimum", "clamp"),
+        *("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "__lshift__", "__rshift__"),
+        *("cat", "stack", "split", "split_with_sizes", "slice", "select", "index", "index_select", "gather"),
+        *("alias", "clone", "detach", "expand", "flip", "permute", "repeat", "squeeze", "transpose"),
+        *("unsqueeze", "view", "where", "full", "full_like", "empty_strided", "scalar_tensor"),
+    }
+)
 
 
 def lower_in_child(text: str) -> str:
@@ -74,21 +104,6 @@ def _refused_operators(
         return ()
 
 
-# Computes operations of constants whose elements are all equal by PyTorch itself.
-#
-# torch-mlir 20261001 folds them wrongly: the sum of constants of 2.0 and -1 is 1.8e19, the sign of -3.0 is 1,
-# a comparison of 0.25 with 0 is the opposite.
-
-ATEN = torch.ops.aten
-LIKE = ATEN.full_like.default
-# all operations that create constants, after decompositions
-FACTORIES = (ATEN.full.default, ATEN.scalar_tensor.default, LIKE)
-# Of a weight of one float and an integer these are folded wrongly, too; with a float number, rightly.
-ELEMENTWISE_SUMS = tuple(
-    overload for each in (ATEN.add, ATEN.sub, ATEN.mul) for overload in (each.Tensor, each.Scalar)
-)
-
-
 def fold_uniform(graph: torch.fx.Graph) -> None:
     """Folds operations on constants of equal elements to ``aten.full``, in place; raises UsageError."""
     known: dict[torch.fx.Node, torch.Tensor] = {}
@@ -123,8 +138,12 @@ def _is_followed(node: torch.fx.Node, known: dict[torch.fx.Node, torch.Tensor]) 
     if not all(isinstance(size, int) for size in node.meta["val"].shape):
         return False
     # of full_like, only the number counts
-    inputs = [each for each in node.all_input_nodes if node.target is not LIKE or each is not node.args[0]]
-    return (node.target in FACTORIES or bool(inputs)) and all(each in known for each in inputs)
+    inputs = [
+        input_node
+        for input_node in node.all_input_nodes
+        if node.target is not LIKE or input_node is not node.args[0]
+    ]
+    return (node.target in FACTORIES or bool(inputs)) and all(input_ in known for input_ in inputs)
 
 
 def _values(arguments: Any, known: dict[torch.fx.Node, torch.Tensor]) -> Any:
@@ -138,27 +157,6 @@ def _is_uniform(result: torch.Tensor) -> bool:
     if first != first:
         return bool((result != result).all())
     return bool((result == first).all()) and bool((result.signbit() == first.signbit()).all())
-
-
-# Unsigned integers: MLIR's integers have no sign, so an operation on uint8 is accepted only where its result
-# has the same bits as for int8.
-#
-# Torch-mlir converts uint8 to wider types as it should, and forgets the sign where it promotes types itself.
-# So types are promoted here, before operations.
-
-UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
-CONVERSIONS = (ATEN._to_copy.default, torch.ops.prims.convert_element_type.default)  # noqa: SLF001
-REDUCTIONS = (ATEN.sum.default, ATEN.sum.dim_IntList)  # of int64
-# by their names: each is right for all 256 numbers, which a test shows
-BYTES = frozenset(
-    {
-        *("add", "sub", "mul", "neg", "amax", "amin", "maximum", "minimum", "clamp"),
-        *("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "__lshift__", "__rshift__"),
-        *("cat", "stack", "split", "split_with_sizes", "slice", "select", "index", "index_select", "gather"),
-        *("alias", "clone", "detach", "expand", "flip", "permute", "repeat", "squeeze", "transpose"),
-        *("unsqueeze", "view", "where", "full", "full_like", "empty_strided", "scalar_tensor"),
-    }
-)
 
 
 def promote_unsigned(program: torch.export.ExportedProgram) -> tuple[RefusedOperator, ...]:
@@ -204,13 +202,13 @@ def _is_promoted(program: torch.export.ExportedProgram, node: torch.fx.Node) -> 
 
 def _convert(program: torch.export.ExportedProgram, node: torch.fx.Node, dtype: torch.dtype) -> None:
     """Lets a node read its inputs of uint8, or the floats that become uint8, as ``dtype``."""
-    for each in node.all_input_nodes:
-        value = each.meta["val"]
+    for input_node in node.all_input_nodes:
+        value = input_node.meta["val"]
         if value.dtype is torch.uint8 or node.target in CONVERSIONS:
             with program.graph.inserting_before(node):
-                wide = program.graph.call_function(CONVERSIONS[0], (each,), {"dtype": dtype})
+                wide = program.graph.call_function(CONVERSIONS[0], (input_node,), {"dtype": dtype})
             wide.meta = {"val": value.to(dtype)}
-            node.replace_input_with(each, wide)
+            node.replace_input_with(input_node, wide)
 
 
 def _base(target: Any) -> str:
@@ -218,5 +216,5 @@ def _base(target: Any) -> str:
 
 
 def _types(nodes: list[torch.fx.Node]) -> set[torch.dtype]:
-    values = _pytree.tree_leaves([each.meta.get("val") for each in nodes])
-    return {each.dtype for each in values if isinstance(each, torch.Tensor)}
+    values = _pytree.tree_leaves([node.meta.get("val") for node in nodes])
+    return {value.dtype for value in values if isinstance(value, torch.Tensor)}

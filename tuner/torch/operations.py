@@ -46,6 +46,10 @@ BIAS = """  %sum = linalg.generic
 RESOURCES = (
     '{{-#\n  dialect_resources: {{\n    builtin: {{\n      weight: "0x04000000{digits}"\n    }}\n  }}\n#-}}\n'
 )
+# process-wide on purpose: weights live as long as their modules, as does what is packed of them
+PACKED: Any = WeakIdKeyDictionary()
+# process-wide on purpose: torch knows the operations as long as this exists
+LIBRARY = torch.library.Library("tuner", "FRAGMENT")
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,6 @@ class _PackedWeight:
     contents: WeightContents
     state: State
     functions: dict[tuple[Product, bool], FusedFunction]  # by the product, and whether B is the transpose
-
-
-# process-wide on purpose: weights live as long as their modules, as does what is packed of them
-PACKED: Any = WeakIdKeyDictionary()
 
 
 def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -179,19 +179,17 @@ def _refuse_autocast(name: str, *_: object) -> NoReturn:
 
 def _without_gradients(name: str, operation: Any, keys: Any, *operands: Any) -> torch.Tensor:
     """Calls an operation where no derivative is asked for, in the transforms of ``torch.func``, too."""
-    tensors = [each for each in operands if isinstance(each, torch.Tensor)]
-    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):  # type: ignore[attr-defined,unused-ignore]
+    tensors = [operand for operand in operands if isinstance(operand, torch.Tensor)]
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):  # type: ignore[attr-defined,unused-ignore]
         raise UsageError(f"tuner::{name}: {NO_GRADIENTS}")
     is_forward_mode = forward_ad._current_level >= 0  # noqa: SLF001 - torch's only API
-    if is_forward_mode and any(forward_ad.unpack_dual(each).tangent is not None for each in tensors):
+    if is_forward_mode and any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors):
         raise UsageError(f"tuner::{name}: forward-mode autograd is not supported: an operand has a tangent")
     with torch._C._AutoDispatchBelowAutograd():  # noqa: SLF001 - as torch.library does
         found: torch.Tensor = operation.redispatch(keys & torch._C._after_autograd_keyset, *operands)  # noqa: SLF001
     return found
 
 
-# process-wide on purpose: torch knows the operations as long as this exists
-LIBRARY = torch.library.Library("tuner", "FRAGMENT")
 OPERATIONS: tuple[tuple[str, Callable[..., torch.Tensor], Callable[..., torch.Tensor]], ...] = (
     ("mm(Tensor a, Tensor b) -> Tensor", partial(_matmul, "mm"), partial(_empty_matmul, "mm")),
     (
@@ -243,7 +241,7 @@ def _run(
         function = _function(product)
     else:
         function = _function_of_weight(product, weight, is_transposed=is_transposed)
-    held = [each.detach().contiguous() for each in inputs]
+    held = [input_.detach().contiguous() for input_ in inputs]
     return torch.from_numpy(function.run([each.data_ptr() for each in held])[0])
 
 
@@ -280,7 +278,9 @@ def _element(name: str, *tensors: torch.Tensor) -> str:
         if not each.is_cpu:
             raise UsageError(f"tuner::{name}: found device {each.device}, allowed cpu")
         if each.dtype not in ELEMENTS or each.dtype != tensors[0].dtype:
-            found = " and ".join(dict.fromkeys(str(one.dtype).removeprefix("torch.") for one in tensors))
+            found = " and ".join(
+                dict.fromkeys(str(tensor.dtype).removeprefix("torch.") for tensor in tensors)
+            )
             raise UsageError(f"tuner::{name}: found {found}, allowed float32 or float64 of all operands")
         if not each.data_ptr() and each.numel():
             raise UsageError(f"tuner::{name}: found a tensor without memory: its storage was freed")
@@ -288,7 +288,7 @@ def _element(name: str, *tensors: torch.Tensor) -> str:
 
 
 def _require_one_device(name: str, *tensors: torch.Tensor) -> None:
-    devices = dict.fromkeys(str(each.device) for each in tensors)
+    devices = dict.fromkeys(str(tensor.device) for tensor in tensors)
     if len(devices) > 1:
         raise UsageError(f"tuner::{name}: found devices {' and '.join(devices)}, allowed one")
 
@@ -325,11 +325,13 @@ def _require_weight(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | 
 
 
 def _listed(bias: torch.Tensor | None) -> list[torch.Tensor]:
-    return [] if bias is None else [bias]
+    if bias is None:
+        return []
+    return [bias]
 
 
 def _wrong_shapes(name: str, *tensors: torch.Tensor) -> UsageError:
-    shapes = " and ".join("x".join(map(str, each.shape)) or "()" for each in tensors)
+    shapes = " and ".join("x".join(map(str, tensor.shape)) or "()" for tensor in tensors)
     return UsageError(f"tuner::{name}: shapes {shapes} do not fit together")
 
 

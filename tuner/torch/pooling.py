@@ -88,7 +88,7 @@ def max_pool(dims: int) -> Callable[..., Any]:
         ceil_mode: bool = False,
     ) -> Any:
         windows = _windows(x, dims, kernel_size, stride, padding, dilation, ceil_mode)
-        if not x.is_floating_point() or max(each.window for each in windows) > SLICES_LIMIT:
+        if not x.is_floating_point() or max(window.window for window in windows) > SLICES_LIMIT:
             return NotImplemented
         return _pooled(x, windows, -math.inf, _greatest).to(x.dtype)
 
@@ -192,7 +192,7 @@ def adaptive_max_pool(dims: int) -> Callable[..., Any]:
 
 def _greatest(slices: list[torch.Tensor]) -> torch.Tensor:
     """Returns the greatest number of each place, a NaN before all; in f32 of narrower ones."""
-    wide = [each.float() if each.dtype in NARROW else each for each in slices]
+    wide = [slice_.float() if slice_.dtype in NARROW else slice_ for slice_ in slices]
     return reduce(lambda most, x: torch.where((x > most) | (x != x), x, most), wide)
 
 
@@ -201,7 +201,7 @@ def _total(slices: list[torch.Tensor]) -> torch.Tensor:
 
 
 def _pooled(x: torch.Tensor, windows: list[_Windows], outside: float, combine: Combine) -> torch.Tensor:
-    margins = [margin for each in reversed(windows) for margin in each.margins]
+    margins = [margin for window in reversed(windows) for margin in window.margins]
     if any(margin > 0 for margin in margins):
         x = pad(x, [max(margin, 0) for margin in margins], value=outside)
     slices = [x]
@@ -209,8 +209,12 @@ def _pooled(x: torch.Tensor, windows: list[_Windows], outside: float, combine: C
         end = (each.count - 1) * each.stride + 1
         starts = range(0, each.reach, each.dilation)
         slices = [
-            ATEN.slice.Tensor(one, dim, start, start + end, each.stride) for one in slices for start in starts
+            ATEN.slice.Tensor(slice_, dim, start, start + end, each.stride)
+            for slice_ in slices
+            for start in starts
         ]
         if each.stride < each.window or len(slices) * each.window > SLICES_LIMIT:
             slices = [combine(slices)]
-    return combine(slices) if len(slices) > 1 else slices[0]
+    if len(slices) > 1:
+        return combine(slices)
+    return slices[0]

@@ -64,7 +64,7 @@ class PartedFunction:
         for part in self.parts:
             returned = part.call(tuple([values[name] for name in part.reads]))
             values.update(zip(part.returns, returned, strict=True))
-        taken = {each.untyped_storage().data_ptr() for each in tensors}
+        taken = {tensor.untyped_storage().data_ptr() for tensor in tensors}
         found = []
         for name in self.results:
             result = self.held[name] if name in self.held else values[name]
@@ -91,7 +91,7 @@ class TensorProgram:
         self.tuned: TunedProgram | None = None  # how the program was tuned, of ``tuner.torch.tune``
         self._exported = exported
         self._weights = weights
-        shapes = (torch.Size(each.shape) for each in _types_of(function))
+        shapes = (torch.Size(type_.shape) for type_ in _types_of(function))
         self._expected = tuple(zip(exported.types, shapes, strict=True))
         self._default_dtype = default_dtype()
         # torch's guards of usual tensors outside and inside of inference mode, and of tensors made in it
@@ -100,7 +100,7 @@ class TensorProgram:
         self._run = function.run if isinstance(function, FusedFunction) else None
         self._parts = function if isinstance(function, PartedFunction) else None
         results = function.code.results if isinstance(function, FusedFunction) else function.program.results
-        elements = (each.element for each in results)
+        elements = (result.element for result in results)
         self._conversions = tuple(map(_conversion_of, elements, exported.result_types))
         # flat: called with tensors alone; single: returns one tensor. Neither needs torch's trees at a call.
         flat = torch.utils._pytree.tree_flatten(((0,) * len(exported.inputs), {}))[1]  # noqa: SLF001 - torch's only API
@@ -146,7 +146,7 @@ class TensorProgram:
         if self._is_single:
             return results[0]
         outputs = self._exported.outputs
-        leaves = [each.constant if each.result is None else results[each.result] for each in outputs]
+        leaves = [output.constant if output.result is None else results[output.result] for output in outputs]
         return rebuilt(leaves, self._exported.out_spec)
 
     def run(self, tensors: tuple[Any, ...]) -> list[torch.Tensor]:
@@ -179,7 +179,7 @@ class TensorProgram:
         if self._run is not None:
             arrays = self._run(addresses)
         else:
-            results: Any = self.function(*(array_of(each) for each in tensors))
+            results: Any = self.function(*map(array_of, tensors))
             arrays = list(results) if isinstance(results, tuple) else [results]
         return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
 
@@ -203,7 +203,9 @@ class TensorProgram:
             Names of parameters and buffers; () where the program has the present ones, and where the module
             does not exist any more.
         """
-        return () if self._weights is None else self._weights.changed()
+        if self._weights is None:
+            return ()
+        return self._weights.changed()
 
     @typed_arguments
     def export(self, folder: str | Path) -> None:
@@ -236,7 +238,7 @@ def _types_of(function: FusedFunction | HostFunction | PartedFunction) -> tuple[
     if isinstance(function, FusedFunction):
         return function.code.arguments
     kinds = function.program.arguments
-    return tuple(TensorType(tuple(int(size) for size in kind.shape), kind.element) for kind in kinds)  # type: ignore[union-attr,arg-type]
+    return tuple(TensorType(tuple(map(int, kind.shape)), kind.element) for kind in kinds)  # type: ignore[union-attr]
 
 
 def array_of(tensor: torch.Tensor) -> Any:

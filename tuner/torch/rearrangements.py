@@ -35,7 +35,9 @@ def roll(x: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> to
             after = ATEN.slice.Tensor(rolled, dim, first, size)
             before = ATEN.slice.Tensor(rolled, dim, 0, first)
             rolled = ATEN.cat.default([after, before], dim)
-    return x.clone() if rolled is x else rolled
+    if rolled is x:
+        return x.clone()
+    return rolled
 
 
 def constant_pad(x: torch.Tensor, pad: Sequence[int], value: Scalar = 0) -> Any:
@@ -58,12 +60,14 @@ def constant_pad(x: torch.Tensor, pad: Sequence[int], value: Scalar = 0) -> Any:
     if not kept.numel() and 0 not in shape:
         return torch.full(shape, value if x.is_floating_point() else int(value), dtype=x.dtype)
     added = [max(size, 0) for size in pad]
-    return ATEN.constant_pad_nd.default(kept, added, value) if any(added) else kept.clone()
+    if any(added):
+        return ATEN.constant_pad_nd.default(kept, added, value)
+    return kept.clone()
 
 
 def block_diagonal(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """Returns the matrix that has matrices on its diagonal; a vector is one row."""
-    matrices = [torch.atleast_2d(tensor) for tensor in tensors]
+    matrices = list(map(torch.atleast_2d, tensors))
     columns = sum(matrix.shape[1] for matrix in matrices)
     rows = []
     before = 0

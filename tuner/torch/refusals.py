@@ -46,7 +46,9 @@ def place_of(node: torch.fx.Node) -> str:
     operator = node.meta.get("original_aten") or node.target  # the former: before decompositions
     name = str(operator).removesuffix(".default")
     line = line_in(node.meta.get("stack_trace") or "")
-    return f"{name} at {line}" if line else name
+    if line:
+        return f"{name} at {line}"
+    return name
 
 
 def line_in(trace: str) -> str:
@@ -64,7 +66,7 @@ def line_of(error: BaseException) -> str:
 
 
 def _innermost(frames: list[tuple[str, int]]) -> str:
-    own = [each for each in frames if not each[0].startswith((*LIBRARIES, "<"))]
+    own = [frame for frame in frames if not frame[0].startswith((*LIBRARIES, "<"))]
     if not own:
         return ""
     file, line = own[-1]

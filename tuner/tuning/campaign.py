@@ -44,6 +44,9 @@ from tuner.version import __version__
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
+TRIALS_EACH = 8  # of each problem on average, where neither trials nor a budget is given
+RequestOf = Callable[[Problem], RunRequest]  # raises UsageError
+
 
 def begin_campaign(
     settings: CampaignSettings,
@@ -64,10 +67,10 @@ def begin_campaign(
     if not members:
         raise UsageError("no problem to tune")
     members = tuple(
-        replace(each, settings=replace(each.settings, first=(), trials=None, budget_s=None))
-        for each in members
+        replace(member, settings=replace(member.settings, first=(), trials=None, budget_s=None))
+        for member in members
     )
-    common = max((each.settings for each in members), key=lambda each: each.threads)
+    common = max((member.settings for member in members), key=lambda each: each.threads)
     source = backends.target_of_run(common)
     if source.needs_local_resources:
         require_workers(common.workers, backends.machine())
@@ -149,12 +152,14 @@ def resume_campaign(
 
 def _shipped_columns(members: tuple[CampaignMember, ...], machine: Machine) -> Iterator[Candidate]:
     """Yields the configurations of the shipped results for the members' types; none on a GPU."""
-    chosen = {one.name for each in members for one in each.settings.strategies}
-    kinds = dict.fromkeys((each.settings.problem.multiplied_dtype, each.settings.threads) for each in members)
+    chosen = {one.name for member in members for one in member.settings.strategies}
+    kinds = dict.fromkeys(
+        (member.settings.problem.multiplied_dtype, member.settings.threads) for member in members
+    )
     for dtype, threads in () if machine.chip else kinds:
         shipped = shipped_rule(machine, dtype, threads)
         columns = () if shipped is None else shipped.rule.columns
-        yield from (each for each in columns if each.strategy in chosen)
+        yield from (column for column in columns if column.strategy in chosen)
 
 
 def _session(
@@ -193,9 +198,9 @@ def _errors_name(problem: Problem) -> Iterator[None]:
 
 def _plans(members: tuple[CampaignMember, ...], source: Target, machine: Machine) -> tuple[Plan, ...]:
     plans = []
-    for each in members:
-        with _errors_name(each.settings.problem):
-            plans.append(source.plan(each.settings, machine))
+    for member in members:
+        with _errors_name(member.settings.problem):
+            plans.append(source.plan(member.settings, machine))
     return tuple(plans)
 
 
@@ -206,7 +211,7 @@ def _floors_s(
     interruption: events.Interruption,
     wait: LockWait,
 ) -> tuple[float, ...]:
-    if not all(isinstance(each.settings.problem, TextProblem) for each in members):
+    if not all(isinstance(member.settings.problem, TextProblem) for member in members):
         return ()  # times of other problems are far from their roofline, all alike
     rooflines: dict[tuple[str, int], Roofline] = {}  # by dtype and number of threads
     floors_s = []
@@ -256,7 +261,9 @@ def _campaign_plan(
 def _untuned(plan: Plan) -> Candidate:
     """Returns the configuration of a fusion that nothing was tuned for, as ``first_configuration`` does."""
     feasible = plan.feasible
-    return feasible.candidate(plan.first[0]) if plan.first else feasible.first_preferred
+    if plan.first:
+        return feasible.candidate(plan.first[0])
+    return feasible.first_preferred
 
 
 def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...], store: "Store") -> None:
@@ -296,7 +303,7 @@ def measure_cells(
     source = backends.target_of_run(campaign.runs[0].settings)
     machine = machine_of_run(campaign.runs[0].settings, source, backends)
     # the next free numbers: some trials may have been pruned
-    number = 1 + max((each.number for each in store.campaign_proposals(campaign_id)), default=-1)
+    number = 1 + max((proposal.number for proposal in store.campaign_proposals(campaign_id)), default=-1)
     done = 0
     for place, run in enumerate(campaign.runs):
         wanted = [cell for cell in cells if cell.place == place]
@@ -350,11 +357,6 @@ def _measure(
         steps.store_outcome(number, bound, seconds + time.monotonic() - started_s)
         done += 1
     return done
-
-
-TRIALS_EACH = 8  # of each problem on average, where neither trials nor a budget is given
-
-RequestOf = Callable[[Problem], RunRequest]  # raises UsageError
 
 
 def campaign_settings(

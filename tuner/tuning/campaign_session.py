@@ -90,7 +90,7 @@ class CampaignSession:
             )
             for place, run in enumerate(campaign.runs)
         )
-        by_dtype = {each.run.settings.problem.multiplied_dtype: each for each in self._steps}
+        by_dtype = {step.run.settings.problem.multiplied_dtype: step for step in self._steps}
         self._reserved_s += sum(each.roofline_s for each in by_dtype.values())
         self._scheduler = Scheduler(plan.pool, campaign.settings.seed, campaign.settings.floors_s)
         self._taken = [0] * len(campaign.runs)  # trials of each run
@@ -201,7 +201,7 @@ class CampaignSession:
             self._ends_early = self._ends_early and not self._scheduler.has_nothing_left
             return False
         spent_s = self._searched_s() + self._reserved_s
-        spent_s += in_flight_s([each.progress for each in self._steps])
+        spent_s += in_flight_s([step.progress for step in self._steps])
         if self._interruption.is_asked or is_spent(self._campaign.settings, proposed, spent_s):
             self._ended = ""
             return True

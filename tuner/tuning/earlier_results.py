@@ -203,7 +203,7 @@ def _times_s(feasible: FeasibleSet, times: Iterable[tuple[Candidate, float]]) ->
 
 
 def _strategies(settings: RunSettings) -> tuple[str, ...]:
-    return tuple(each.name for each in settings.strategies)
+    return tuple(strategy.name for strategy in settings.strategies)
 
 
 # Configurations that a run proposes before its sampler does.
@@ -290,7 +290,9 @@ class OutcomesByCode:
 
     def find(self, sha256: str) -> Record | None:
         """Returns the record by the SHA-256 of its script or code; None where the hash is unknown or ""."""
-        return self._records.get(sha256) if sha256 else None
+        if sha256:
+            return self._records.get(sha256)
+        return None
 
 
 class KnownOutcomes:
@@ -303,7 +305,10 @@ class KnownOutcomes:
         self._key = ReuseKey(
             settings.problem, settings.target, settings.threads, run.machine.name, run.compiler
         )
-        self._early_stopped = OutcomesByCode() if settings.fresh else early_stopped_before(store, run)
+        if settings.fresh:
+            self._early_stopped = OutcomesByCode()
+        else:
+            self._early_stopped = early_stopped_before(store, run)
         self._own = OutcomesByCode()
 
     def add(self, trial: int, record: Record) -> None:

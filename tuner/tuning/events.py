@@ -13,6 +13,8 @@ from tuner.core.reliability import Reliability
 from tuner.core.requests import Campaign
 from tuner.core.runs import NOT_TIMED, Baseline, Counts, RunSettings
 
+E = TypeVar("E")  # events of a run or a campaign
+
 
 @dataclass(frozen=True)
 class RunStarted:
@@ -224,9 +226,6 @@ class RunEvent:
 
 CampaignEvent = CampaignStarted | RunEvent
 CampaignObserver = Callable[[CampaignEvent], None]
-
-
-E = TypeVar("E")  # events of a run or a campaign
 
 
 def both_observers(first: Callable[[E], None], second: Callable[[E], None]) -> Callable[[E], None]:

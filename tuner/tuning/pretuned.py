@@ -95,7 +95,9 @@ def rule_of_class(name: str, dtype: str, threads: int) -> DispatchRule | None:
 
 @cache
 def _rule(file: Path) -> DispatchRule | None:
-    return parse_rule(file.read_text(), file.name) if file.is_file() else None
+    if file.is_file():
+        return parse_rule(file.read_text(), file.name)
+    return None
 
 
 def shipped_roofline(machine: Machine, dtype: str, threads: int) -> Roofline | None:
@@ -138,7 +140,9 @@ def picks_of(shipped: ShippedRule, space: ProblemSpaces, problem: Problem) -> Sh
     found = ranked_columns(shipped.rule.matrix(), projected.new_problem)
     order = (projected.candidates[column] for column in found.columns)
     candidates = tuple(dict.fromkeys(each for each in order if each is not None))
-    return ShippedPicks(candidates, shipped) if candidates else None
+    if candidates:
+        return ShippedPicks(candidates, shipped)
+    return None
 
 
 def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:

@@ -12,6 +12,18 @@ from tuner.core.runs import Counts, Proposal, RunSettings
 from tuner.runtime.timing import SAMPLE_S
 
 EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
+# What a budget leaves for the search: when it is spent, and the seconds of the final re-measurement.
+TOP_TRIALS = 8
+LEAST_S = 0.03  # per candidate, however short the search was
+SHARE_OF_SEARCH = 0.02  # per candidate: 12 of them are a quarter of the search; UNTIMED doubles it
+COMPILED_AGAIN_S = 2.4  # until the top trials are compiled and loaded again, and the command has ended
+OTHERS_TIMED = 4  # next to the top trials: the baseline, the fastest again and at other alignments
+UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
+DRAWN_PER_S = 1.5e9  # elements of operands before each sample, as ``tuner.targets.cpu.timing_checks`` does
+MOST_RESERVED = 0.4  # of a budget
+LONG_CALLS = 0.1  # of a budget, at most, for calls longer than a sample
+SHORT_BUDGET_S = 20.0  # below it a roofline that is shipped is not measured again
+ROOFLINE_S = 2.0  # until a child process has measured a roofline
 
 
 class Progress:
@@ -30,7 +42,9 @@ class Progress:
     @property
     def best_s(self) -> float | None:
         """Returns the seconds per call of the best record; None: none has a time."""
-        return None if self.best is None else self.best.median_s
+        if self.best is None:
+            return None
+        return self.best.median_s
 
     def propose(self, number: int, trial_id: int) -> None:
         """Counts a proposal: trial ``number`` of the run, which is stored with the id ``trial_id``."""
@@ -76,26 +90,11 @@ def is_faster(record: Record, best: Record | None) -> bool:
     return record.median_s < best.median_s
 
 
-# What a budget leaves for the search: when it is spent, and the seconds of the final re-measurement.
-
-TOP_TRIALS = 8
-LEAST_S = 0.03  # per candidate, however short the search was
-SHARE_OF_SEARCH = 0.02  # per candidate: 12 of them are a quarter of the search; UNTIMED doubles it
-COMPILED_AGAIN_S = 2.4  # until the top trials are compiled and loaded again, and the command has ended
-OTHERS_TIMED = 4  # next to the top trials: the baseline, the fastest again and at other alignments
-UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
-DRAWN_PER_S = 1.5e9  # elements of operands before each sample, as ``tuner.targets.cpu.timing_checks`` does
-MOST_RESERVED = 0.4  # of a budget
-LONG_CALLS = 0.1  # of a budget, at most, for calls longer than a sample
-SHORT_BUDGET_S = 20.0  # below it a roofline that is shipped is not measured again
-ROOFLINE_S = 2.0  # until a child process has measured a roofline
-
-
 def in_flight_s(sessions: Sequence[Progress]) -> float:
     """Returns the seconds until the trials in flight, and one more, end at the pace of those before."""
-    ended = sum(each.ended for each in sessions)
-    pace_s = sum(each.evaluated_s for each in sessions) / ended if ended else 0.0
-    return pace_s * (1 + sum(each.counts.proposed for each in sessions) - ended)
+    ended = sum(session.ended for session in sessions)
+    pace_s = sum(session.evaluated_s for session in sessions) / ended if ended else 0.0
+    return pace_s * (1 + sum(session.counts.proposed for session in sessions) - ended)
 
 
 def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: float) -> bool:

@@ -17,6 +17,8 @@ from tuner.targets.backends import Backends, require_runs_here, resolve_target
 
 GIB = 2**30
 WORKER_BYTES = 192 * 2**20  # of a compile worker: the bindings and one module, as measured
+PLAIN_SUFFIX = ".mlir"  # not checked here: templates, which may choose their ops by the machine
+UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is the default
 
 
 def require_memory(problem: Problem, machine: Machine) -> None:
@@ -49,9 +51,6 @@ def require_threads(threads: int, machine: Machine, processors: Processors) -> N
     if most and threads > processors.usable:
         allowed = f"{processors.usable}, the processors of this machine, which verifies"
         raise UsageError(f"threads: found {threads}, allowed up to {allowed}")
-
-
-PLAIN_SUFFIX = ".mlir"  # not checked here: templates, which may choose their ops by the machine
 
 
 def require_offered(backends: Backends, target: TargetName, needs: Collection[str], what: str) -> None:
@@ -88,7 +87,9 @@ class RunLimit:
     @classmethod
     def of(cls, trials: int | None, budget_s: float | None) -> "RunLimit | None":
         """Returns the limit; None if both arguments are None. Raises UsageError for an invalid argument."""
-        return None if trials is None and budget_s is None else cls(trials, budget_s)
+        if trials is None and budget_s is None:
+            return None
+        return cls(trials, budget_s)
 
     def applied(self, settings: RunSettings) -> RunSettings:
         return replace(settings, trials=self.trials, budget_s=self.budget_s)
@@ -96,7 +97,9 @@ class RunLimit:
 
 def searched_s(run: Run) -> float:
     """Returns the seconds of its budget that a run has used, without its final re-measurement."""
-    return run.search_s if run.status == "done" and run.search_s is not None else run.seconds or 0.0
+    if run.status == "done" and run.search_s is not None:
+        return run.search_s
+    return run.seconds or 0.0
 
 
 def require_whole(run: Run, stored: tuple[Proposal, ...]) -> None:
@@ -128,9 +131,6 @@ def require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[Proposal, .
                 f"run {run.id}: row {each.row} of its search space is no longer "
                 f"{each.candidate.text}; start a new run"
             )
-
-
-UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is the default
 
 
 def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
@@ -183,10 +183,14 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
 
 def _sampler(name: str | None, is_timed: bool, target: TargetName) -> str:
     if is_timed:
-        return TIMED_SAMPLER if name is None else name
+        if name is None:
+            return TIMED_SAMPLER
+        return name
     if name is not None and name not in UNTIMED_SAMPLERS:
         raise UsageError(
             f"sampler: found {name!r}, allowed {', '.join(UNTIMED_SAMPLERS)}: "
             f"target {target.kind} gives no times to learn from"
         )
-    return UNTIMED_SAMPLERS[0] if name is None else name
+    if name is None:
+        return UNTIMED_SAMPLERS[0]
+    return name

@@ -32,6 +32,12 @@ from tuner.tuning.pool import PoolProblem, projected_pool
 
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(sorted(knobs.items())))
 Efficiency = Annotated[float, number("a number above 0 and up to 1", lambda found: 0 < found <= 1)]
+# The file of a dispatch rule: YAML to read, with a checksum, for one machine and one search space.
+FORMAT: Final = "tuner-rule"
+VERSION: Final = 1
+LIMIT_BYTES: Final = 4_000_000
+HEAD: Final = ("format", "version", "sha256")  # the first lines; the hash is of all lines after them
+AGAIN: Final = "tuner portfolio CAMPAIGN --configs K -o {}"
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,7 @@ class DispatchRule:
     @property
     def columns(self) -> tuple[Candidate, ...]:
         """Returns the configurations as candidates."""
-        return tuple(each.candidate for each in self.configurations)
+        return tuple(configuration.candidate for configuration in self.configurations)
 
     def tuned(self, problem: Problem) -> RuleProblem | None:
         """Returns the entry of exactly this problem; None where it was not tuned."""
@@ -132,7 +138,9 @@ class DispatchRule:
 
 def _cost(time_s: float | None, residual: float | None) -> float:
     # up to a factor that all configurations of a problem share
-    return math.inf if time_s is None or residual is None else time_s / math.exp(residual)
+    if time_s is None or residual is None:
+        return math.inf
+    return time_s / math.exp(residual)
 
 
 @dataclass(frozen=True)
@@ -200,15 +208,6 @@ def _meaning(entry: StrategyEntry) -> tuple[object, ...]:
     return (entry.name, knobs, constraints, entry.projection)
 
 
-# The file of a dispatch rule: YAML to read, with a checksum, for one machine and one search space.
-
-FORMAT: Final = "tuner-rule"
-VERSION: Final = 1
-LIMIT_BYTES: Final = 4_000_000
-HEAD: Final = ("format", "version", "sha256")  # the first lines; the hash is of all lines after them
-AGAIN: Final = "tuner portfolio CAMPAIGN --configs K -o {}"
-
-
 def rule_text(rule: DispatchRule) -> str:
     """Returns the text of a rule file; ``parse_rule`` reads it."""
     body = yaml.safe_dump(encode(rule), sort_keys=False, width=110, default_flow_style=None)
@@ -240,7 +239,7 @@ def read_rule(path: Path, space: ProblemSpaces) -> DispatchRule:
         raise UsageError(f"{path}: was measured with threads={rule.threads}, not with {space.threads}")
     space_sha256 = ""
     with contextlib.suppress(UsageError):  # of a strategy that is unknown in this space
-        space_sha256 = space.sha256(each.strategy for each in rule.configurations)
+        space_sha256 = space.sha256(configuration.strategy for configuration in rule.configurations)
     if space_sha256 != rule.space_sha256:
         raise UsageError(f"{path}: belongs to another search space", AGAIN.format(path))
     return rule

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 ALIKE_LIMIT = 10  # equal failures, and nothing else, that end the search of one script of a user
 EARLY_STOPPED = 2.0  # a candidate slower than this many times the incumbent is early-stopped
+SOURCE: Final = "run {}"  # source of each initial configuration
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,9 @@ class TuningSession:
         if len(strategies) != 1 or strategies[0].path is None or progress.alike < ALIKE_LIMIT:
             return None
         first = progress.first_outcome
-        return first if progress.alike == progress.ended and isinstance(first, Failure) else None
+        if progress.alike == progress.ended and isinstance(first, Failure):
+            return first
+        return None
 
     def _is_over(self, proposed: int) -> bool:
         if proposed < len(self._stored):
@@ -270,9 +273,6 @@ class TuningSession:
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-
-
-SOURCE: Final = "run {}"  # source of each initial configuration
 
 
 def transfer_settings(

@@ -58,7 +58,9 @@ class Remeasurement:
     @property
     def host(self) -> HostConditions | None:
         """Returns the load while trials were interleaved; None: no times, a GPU, or a replay."""
-        return self.times[0][1].host if self.times else None
+        if self.times:
+            return self.times[0][1].host
+        return None
 
 
 def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) -> tuple[StoredTrial, ...]:
@@ -75,7 +77,7 @@ def remeasure_top_trials(
     runner: AbstractRunner, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
 ) -> Remeasurement:
     """Times ``top_trials`` interleaved, the first (the fastest) twice; leaves out trials that now fail."""
-    bound = tuple(bound_record(trial) for trial in top_trials)
+    bound = tuple(map(bound_record, top_trials))
     final_times = runner.remeasure((*bound, bound[0]), effort)
     wrong = {
         trial.id: (trial, outcome)
@@ -112,7 +114,7 @@ def noise_of(first: Measurement, again: Measurement) -> float:
     """Returns the largest of: the relative difference of two timings, their intervals' half widths."""
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller
-    return max(difference, *(half_width(measurement) for measurement in (first, again)))
+    return max(difference, *map(half_width, (first, again)))
 
 
 # Resuming a run as if it had never stopped: its stored trials are replayed in the search loop, which asks,
@@ -318,7 +320,9 @@ class RunSteps:
         A search of seconds takes what is shipped for such machines, where there is one, and measures none.
         """
         is_known = self._store.known_roofline(self.run.id) is not None or self._shipped_roofline() is not None
-        return 0.0 if is_known or not self._source.is_timed() else ROOFLINE_S
+        if is_known or not self._source.is_timed():
+            return 0.0
+        return ROOFLINE_S
 
     def measure_roofline(self) -> None:
         """Measures and stores the machine's roofline, unless a run on the machine has one."""
@@ -339,7 +343,7 @@ class RunSteps:
     def set_roofline(self, roofline: Roofline) -> None:
         problem = self.run.settings.problem
         trials = self._store.trials(TrialQuery(run=self.run.id))
-        times_s = [each.best_s for each in trials if each.best_s is not None]
+        times_s = [trial.best_s for trial in trials if trial.best_s is not None]
         if times_s:
             l3_bytes = self.run.machine.l3_bytes
             roofline = roofline.raised(problem.flop, problem.bytes, l3_bytes, min(times_s))

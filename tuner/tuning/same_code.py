@@ -89,7 +89,9 @@ def _compiled_again(
 
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
         """Gives all code some outcome that is known, so that none is evaluated."""
-        return replace(records[0], reused_from=0) if artifact_sha256 else None
+        if artifact_sha256:
+            return replace(records[0], reused_from=0)
+        return None
 
     order = RunnerOrder(settings.problem, settings.target, bind, recall)
     how = RunnerSettings(settings.threads, settings.workers, settings.seed, run=run.uuid)

@@ -36,7 +36,9 @@ class TunedRun:
     @property
     def best(self) -> StoredTrial | None:
         """Returns the trial to use, from the selected result; None where no candidate has a time."""
-        return None if self.selected is None else self.selected.best
+        if self.selected is None:
+            return None
+        return self.selected.best
 
     @property
     def has_worked(self) -> bool:
@@ -47,7 +49,9 @@ class TunedRun:
     def lost(self) -> str:
         """Returns why the run's latest timing round gave no times; '' if it gave times or there is none."""
         latest = self.rounds[-1].quality if self.rounds else None
-        return latest.unreliable if latest is not None and latest.is_lost else ""
+        if latest is not None and latest.is_lost:
+            return latest.unreliable
+        return ""
 
     @property
     def is_interrupted(self) -> bool:
@@ -84,22 +88,22 @@ class TunedCampaign:
     @property
     def trials(self) -> int:
         """Returns the number of trials of all problems together."""
-        return sum(each.counts.proposed for each in self.runs)
+        return sum(run.counts.proposed for run in self.runs)
 
     @property
     def best(self) -> tuple[StoredTrial | None, ...]:
         """Returns the best trial of each problem, in order; None where no candidate has a time."""
-        return tuple(each.best for each in self.runs)
+        return tuple(run.best for run in self.runs)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Returns the problems in order."""
-        return tuple(each.run.settings.problem for each in self.runs)
+        return tuple(run.run.settings.problem for run in self.runs)
 
     @property
     def counts(self) -> tuple[int, ...]:
         """Returns how often each problem occurs in what is tuned, in order."""
-        return tuple(1 if each.run.campaign is None else each.run.campaign.count for each in self.runs)
+        return tuple(1 if run.run.campaign is None else run.run.campaign.count for run in self.runs)
 
     @property
     def total_s(self) -> float | None:
@@ -117,7 +121,7 @@ class TunedCampaign:
     @property
     def has_worked(self) -> bool:
         """True if each problem's run ``has_worked``."""
-        return all(each.has_worked for each in self.runs)
+        return all(run.has_worked for run in self.runs)
 
     @property
     def is_interrupted(self) -> bool:

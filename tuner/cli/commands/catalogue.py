@@ -47,6 +47,13 @@ if TYPE_CHECKING:
     from tuner.targets.backends import Backends
     from tuner.targets.target import Plan
 
+PLACEHOLDER = "NAME"  # in the files below tuner/space/scripts/starter
+STARTER_FILES = {
+    "strategy.mlir.j2": "{name}.mlir.j2",
+    "space.yaml": "{name}.yaml",
+    "test_strategy.py.txt": "test_{name}.py",
+}
+
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
@@ -75,7 +82,7 @@ def strategies(names: tuple[str, ...], space: Path | None, as_json: bool) -> Non
             f"  needs   {' or '.join(entry.isas)}",
             f"  knobs   {', '.join(knob.name for knob in entry.knobs)}",
         ]
-    print_found(as_json, [_strategy_document(entry) for entry in entries], *wrapped(lines))
+    print_found(as_json, list(map(_strategy_document, entries)), *wrapped(lines))
 
 
 def _strategy_document(entry: "StrategyEntry") -> dict[str, object]:
@@ -202,7 +209,7 @@ def targets(context: click.Context, as_json: bool) -> None:
     lines = []
     for status, tools in known:
         available = "available" if status.is_available else "not available"
-        reason = "; ".join(text for text in (status.reason, tools) if text)
+        reason = "; ".join(filter(None, (status.reason, tools)))
         lines.append(f"{status.name}: {available}: {reason}")
         document.append({"name": status.name, "available": status.is_available, "reason": reason})
         if status.is_timed and TargetName(status.name).is_on_cpu:
@@ -246,7 +253,7 @@ def new_strategy(name: str, folder: Path, as_json: bool) -> None:
     space, test = (shlex.quote(str(folder / file)) for file in (f"{name}.yaml", f"test_{name}.py"))
     print_found(
         as_json,
-        {"strategy": name, "files": [str(path) for path in files]},
+        {"strategy": name, "files": list(map(str, files))},
         f"next  tuner tune matmul 64x64x64 --space {space} --strategy {name} --trials 4",
         f"      python -m pytest {test}    # needs: pip install pytest",
     )
@@ -312,14 +319,6 @@ def _lines(suggested: "dict[str, tuple[Suggestion, ...]]", here: str, min_suppor
                 f'      - "{each.constraint}"',
             ]
     return lines
-
-
-PLACEHOLDER = "NAME"  # in the files below tuner/space/scripts/starter
-STARTER_FILES = {
-    "strategy.mlir.j2": "{name}.mlir.j2",
-    "space.yaml": "{name}.yaml",
-    "test_strategy.py.txt": "test_{name}.py",
-}
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,8 @@ NEEDED = {  # option -> the one that it goes with
     **dict.fromkeys(("record", "summary"), "--baseline"),
     "library": "SCRIPT",
 }
+HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now", "reliable")
+SPARED = ("noise", "99 % interval")  # columns that a narrow terminal loses first
 
 
 @click.command()
@@ -187,7 +189,11 @@ def _check_script(
     if result.hint:
         print(error_lines("", result.hint), file=sys.stderr)
     is_undecided = result.finding in (CheckFinding.CANNOT_TELL, CheckFinding.COMPILED)
-    return DONE if result.finding.passes else UNDECIDED if is_undecided else FAILED
+    if result.finding.passes:
+        return DONE
+    if is_undecided:
+        return UNDECIDED
+    return FAILED
 
 
 def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
@@ -250,9 +256,11 @@ def _check_best(
             if not as_json:
                 click.echo("\n".join(wrapped([_audit_line(audited)], screen_columns())))
     flagged = sum(not audited.status.holds for audited in results)
-    document = {"audited": [_document(each) for each in results], "flagged": flagged}
+    document = {"audited": list(map(_document, results)), "flagged": flagged}
     print_found(as_json, document, f"{count_text(len(results), 'best')} audited, {flagged} flagged")
-    return FAILED if flagged else DONE
+    if flagged:
+        return FAILED
+    return DONE
 
 
 def _audit_line(audited: "Audited") -> str:
@@ -300,7 +308,9 @@ def _check_baseline(
     columns = screen_columns()
     lines = (gate_markdown(found),) if columns is None else gate_table(found, columns)
     print_found(as_json, gate_document(found), *lines)
-    return DONE if all(result.status.passes for result in found) else FAILED
+    if all(result.status.passes for result in found):
+        return DONE
+    return FAILED
 
 
 def _record(
@@ -351,10 +361,6 @@ def _trials(backends: "Backends", store: "Store", arguments: tuple[str, ...]) ->
     return list(trials.values())
 
 
-HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now", "reliable")
-SPARED = ("noise", "99 % interval")  # columns that a narrow terminal loses first
-
-
 def gate_markdown(results: "tuple[GateResult, ...]") -> str:
     """Returns the results as Markdown: headline, a table line per kernel, reasons of those not timed."""
     lines = [f"### tuner check: {_head(results)}", "", _piped(HEADER), f"|{'---|' * len(HEADER)}"]
@@ -376,7 +382,7 @@ def gate_table(results: "tuple[GateResult, ...]", columns: int) -> list[str]:
 def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
     """Returns the JSON document of ``tuner check --baseline``: whether all passed, an entry per kernel."""
     passed = all(result.status.passes for result in results)
-    return {"passed": passed, "entries": [_entry_document(result) for result in results]}
+    return {"passed": passed, "entries": list(map(_entry_document, results))}
 
 
 def gate_line(result: "GateResult") -> str:
@@ -392,7 +398,9 @@ def gate_line(result: "GateResult") -> str:
 
 def _head(results: "tuple[GateResult, ...]") -> str:
     stopped = sum(not result.status.passes for result in results)
-    return f"{stopped} of {count_text(len(results), 'kernel')} slower or failed" if stopped else "passed"
+    if stopped:
+        return f"{stopped} of {count_text(len(results), 'kernel')} slower or failed"
+    return "passed"
 
 
 def _piped(cells: tuple[str, ...]) -> str:

@@ -119,7 +119,7 @@ def history(
 def _list_trials(query: TrialQuery, database: str | None, listed: int | None, form: str) -> None:
     with open_known_store(database) as store:
         if form in STREAMED and query.limit is None:
-            best = {each.best.id for each in best_results(store, query).values()}
+            best = {result.best.id for result in best_results(store, query).values()}
             _print_all(each_past_trial(store, query), best, form)
             return
         if listed is None or form in DOCUMENTS:
@@ -131,8 +131,8 @@ def _list_trials(query: TrialQuery, database: str | None, listed: int | None, fo
         why = why_first_is_not_best(store, trials, best_of_runs) if query.sort == BY_MEDIAN else ""
         info = store.info()
         of_trials = dict.fromkeys(trial.run for trial in trials) if form == "t4" else ()
-        runs = tuple(store.run(run) for run in of_trials)
-    best = {each.best.id for each in best_of_runs}
+        runs = tuple(map(store.run, of_trials))
+    best = {best_of_run.best.id for best_of_run in best_of_runs}
     match form:
         case "json" | "csv":
             _print_all(trials, best, form)
@@ -169,7 +169,7 @@ def _list_runs(query: RunQuery, database: str | None, listed: int | None, as_jso
         info = store.info()
         shown = tuple(tuned_run(store, run.id) for run in (runs if as_json else runs[:listed]))
     if as_json:
-        print_json([listed_run_document(tuned) for tuned in shown])
+        print_json(list(map(listed_run_document, shown)))
     elif not shown:
         print(f"{nothing_matches(tune_command(query.task), 'run', info)}{database_text(database)}")
     else:

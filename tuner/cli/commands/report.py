@@ -26,6 +26,7 @@ FIRST_RUN = "tuner tune matmul 512x512x512"  # stores a run
 HOST = "127.0.0.1"  # loopback: other machines cannot connect
 PORTS = 65535
 ALIVE_S = 0.2  # between two looks whether the server still serves
+Application = Callable[..., Any]  # WSGI application, PEP 3333
 
 
 @click.command()
@@ -105,9 +106,10 @@ def report(
         raise UsageError("report: --run and --campaign cannot be combined")
     with open_known_store(database) as store:
         passes = timed_passes(backends_of(context), store) if with_passes else no_pass_timings
-        campaign = (
-            None if campaign_id is None else reported_campaign(store, backends_of(context), campaign_id)
-        )
+        if campaign_id is None:
+            campaign = None
+        else:
+            campaign = reported_campaign(store, backends_of(context), campaign_id)
         content = gathered(store, run_id, limit, passes, campaign)
         info = store.info()
     page = page_html(replace(content, database_text=database_text(database)))
@@ -117,7 +119,7 @@ def report(
     write_atomically(output, page.encode())
     size_bytes = len(page.encode())
     problems = len(content.best)
-    runs = [each.run.id for each in content.runs]
+    runs = [run.run.id for run in content.runs]
     shown = f"{count_text(len(runs), 'run')}, the best of {count_text(problems, 'problem')}"
     print_found(
         as_json,
@@ -126,9 +128,6 @@ def report(
     )
     if not runs:
         print(nothing_matches(FIRST_RUN, "run", info), file=sys.stderr)
-
-
-Application = Callable[..., Any]  # WSGI application, PEP 3333
 
 
 class _QuietHandler(WSGIRequestHandler):

@@ -36,7 +36,7 @@ class UnderHeadings(click.Command):
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in HEADINGS.items():
             flags = {f"--{name}" for name in names.split()}
-            chosen = (each for each in self.get_params(context) if not flags.isdisjoint(each.opts))
+            chosen = (param for param in self.get_params(context) if not flags.isdisjoint(param.opts))
             with formatter.section(heading):
                 formatter.write_dl([record for each in chosen if (record := each.get_help_record(context))])
 

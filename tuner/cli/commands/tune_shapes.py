@@ -151,7 +151,7 @@ def _named_problem(entry: Mapping[str, object], where: str) -> NamedProblem:
 def _text(entry: Mapping[str, object], key: str, where: str) -> str:
     value = entry[key]
     if key == "shape" and isinstance(value, list):
-        value = "x".join(str(each) for each in value)
+        value = "x".join(map(str, value))
     if key in ("align", "name") and type(value) is int:
         return str(value)
     if not isinstance(value, str):

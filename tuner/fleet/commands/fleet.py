@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 LOOK_S: Final = 0.2
 END_LIMIT_S: Final = 30.0  # the time that a run may need to end after an interrupt
+MIB = 1 << 20
 
 
 @click.command()
@@ -72,9 +73,10 @@ def _tune(nodes: "LocalNodes", options: tuple[str, ...]) -> None:
         while process.poll() is None:
             status = None if is_shown else found_status(nodes.url)
             # before the first trial a device measures the baseline
-            doing = (
-                [] if status is None else [each.doing for each in status.devices if each.doing is not None]
-            )
+            if status is None:
+                doing = []
+            else:
+                doing = [device.doing for device in status.devices if device.doing is not None]
             if status is not None and any(work.number >= 0 for work in doing):
                 print(f"\ntuner fleet status:\n{status_text(status, screen_columns())}\n", flush=True)
                 is_shown = True
@@ -108,9 +110,6 @@ def _require_end(process: "subprocess.Popen[bytes]") -> None:
         code = process.wait()
     if code != 0:
         raise TunerError(f"demo: a command ended with exit code {code}")
-
-
-MIB = 1 << 20
 
 
 @click.group(cls=Commands)
@@ -203,7 +202,9 @@ def drain(node: str, database: str | None) -> None:
     """
     with session(which_database(database)) as connection:
         if not tables.drain(connection, node):
-            raise unknown_value("node", node, [each.node.name for each in tables.stored_nodes(connection)])
+            raise unknown_value(
+                "node", node, [stored_node.node.name for stored_node in tables.stored_nodes(connection)]
+            )
     print(f"{node} ends after what it has")
 
 

@@ -13,6 +13,11 @@ from tuner.results.database_name import VARIABLE
 
 DRAIN_S: Final = 120  # from the first signal until a node is killed: time to finish its current work
 LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")
+MOUNTED: Final = "/etc/tuner-fleet"  # where a pod finds the certificates of a Secret
+SCRATCH: Final = "/tmp"  # noqa: S108 - a folder of the pod, shared with no other pod
+READABLE: Final = 0o440  # PostgreSQL's library refuses a key that others may read
+NOBODY: Final = 65534  # user and group: a node needs no rights
+LOG = "tuner-fleet.log"  # in the folder where SSH begins
 
 
 @dataclass(frozen=True)
@@ -90,12 +95,6 @@ def at_least_one(name: str, number: int) -> int:
     if number < 1:
         raise UsageError(f"{name}: found {number}, allowed 1 or more")
     return number
-
-
-MOUNTED: Final = "/etc/tuner-fleet"  # where a pod finds the certificates of a Secret
-SCRATCH: Final = "/tmp"  # noqa: S108 - a folder of the pod, shared with no other pod
-READABLE: Final = 0o440  # PostgreSQL's library refuses a key that others may read
-NOBODY: Final = 65534  # user and group: a node needs no rights
 
 
 def kubernetes_manifest(
@@ -191,9 +190,6 @@ def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: 
         f"exec srun --cpus-per-task={cores} {shlex.join(command.argv)}",
     )
     return "".join(f"{line}\n" for line in lines)
-
-
-LOG = "tuner-fleet.log"  # in the folder where SSH begins
 
 
 def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:

@@ -23,6 +23,16 @@ from tuner.results.output.formatting import count_text, table_lines, wrapped
 
 P = ParamSpec("P")
 R = TypeVar("R")
+certificates_option = click.option(
+    "--certificates",
+    default="",
+    metavar="FOLDER",
+    help="On the node, with ca.crt, tls.crt and tls.key: TLS both ways.",
+)
+NODES = ("node", "state", "target", "compiles", "measures on", "seen", "job queue", "compiler")
+DEVICES = ("device", "class of machine", "idle", "now")
+QUEUES = ("stage", "of", "now", "wait", "runs", "why they wait")
+SPARED = ("job queue", "seen", "target")  # columns of NODES that a narrow terminal loses first
 
 
 @click.group(cls=Commands)
@@ -63,14 +73,6 @@ def node_count_options(function: Callable[P, R]) -> Callable[P, R]:
     ):
         function = option(function)
     return function
-
-
-certificates_option = click.option(
-    "--certificates",
-    default="",
-    metavar="FOLDER",
-    help="On the node, with ca.crt, tls.crt and tls.key: TLS both ways.",
-)
 
 
 @script.command()
@@ -141,7 +143,9 @@ def _command(database: str | None, **arguments: Any) -> "NodeCommand":
 
 
 def _cores(asked: int | None, command: "NodeCommand") -> int:
-    return max(1, command.slots) if asked is None else asked
+    if asked is None:
+        return max(1, command.slots)
+    return asked
 
 
 def _print(kind: str, text: str, as_json: bool) -> None:
@@ -198,8 +202,10 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
     nodes = nodes_to_check(now, socket.gethostname())
     click.echo(f"{count_text(len(nodes), 'node')}, {count_text(rounds, 'round')} of 3 s each", err=True)
     checks = [check_noise(node, rounds, now.lease_s, rng) for node in nodes]
-    print_found(as_json, [encode(check) for check in checks], *wrapped(map(check_line, checks)))
-    return FAILED if any(check.exceeds_limit for check in checks) else DONE
+    print_found(as_json, list(map(encode, checks)), *wrapped(map(check_line, checks)))
+    if any(check.exceeds_limit for check in checks):
+        return FAILED
+    return DONE
 
 
 def found_status(url: str) -> "FleetStatus":
@@ -208,24 +214,19 @@ def found_status(url: str) -> "FleetStatus":
         return fleet_status(connection, read_settings(connection).lease_s)
 
 
-NODES = ("node", "state", "target", "compiles", "measures on", "seen", "job queue", "compiler")
-DEVICES = ("device", "class of machine", "idle", "now")
-QUEUES = ("stage", "of", "now", "wait", "runs", "why they wait")
-SPARED = ("job queue", "seen", "target")  # columns of NODES that a narrow terminal loses first
-
-
 def status_text(status: FleetStatus, columns: int | None = None, database_text: str = "") -> str:
     """Returns the tables of a fleet's nodes, devices and job queues, for a terminal ``columns`` wide.
 
     ``columns`` None: any width. ``database_text``: the ``--db`` option with a leading space, or "".
     """
     compiler_builds = sorted(
-        {seen.node.compiler_build for seen in status.nodes} | {each.compiler_build for each in status.queues}
+        {seen.node.compiler_build for seen in status.nodes}
+        | {queue.compiler_build for queue in status.queues}
     )
     letters = {compiler_build: _letters(index) for index, compiler_build in enumerate(compiler_builds)}
-    nodes = [(*_node(each, status), letters[each.node.compiler_build]) for each in status.nodes]
-    devices = [_device(each, status) for each in status.devices]
-    waiting = [_queue(each, status, letters) for each in status.queues]
+    nodes = [(*_node(node, status), letters[node.node.compiler_build]) for node in status.nodes]
+    devices = [_device(device, status) for device in status.devices]
+    waiting = [_queue(queue, status, letters) for queue in status.queues]
     no_node = f"no node; start one with: tuner fleet worker --compile 4 --measure{database_text}"
     parts = (
         table_lines(NODES, nodes, columns, SPARED) if nodes else [no_node],
@@ -244,7 +245,12 @@ def _letters(index: int) -> str:
 def check_line(check: NoiseCheck) -> str:
     """Returns the result of a noise check as one line: whether the node disturbs, and by how much."""
     low, high = check.longer.interval
-    finding = "does not disturb" if check.is_quiet else "disturbs" if check.exceeds_limit else "unclear"
+    if check.is_quiet:
+        finding = "does not disturb"
+    elif check.exceeds_limit:
+        finding = "disturbs"
+    else:
+        finding = "unclear"
     return (
         f"{check.node}: {finding}: times next to it {check.longer.median:+.2%} (99 % interval {low:+.2%} .. "
         f"{high:+.2%}), allowed {ALLOWED:.1%}; without it twice: {check.longer.noise:.2%} apart; "

@@ -49,6 +49,19 @@ CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
     "tolerance": "16 roundings of the type of the sums times |row of A| |column of B|, plus that of the "
     "epilogue and of a narrow C",
 }
+# Reads and writes a results file: JSON lines, one for the provenance, then one for each result.
+#
+# See docs/reference/json-documents.md.
+RESULTS_FORMAT: Final = "tuner-results"
+RESULTS_VERSION: Final = 5  # 5: code as text and binary
+KINDS: Final[dict[str, type[Any]]] = {  # first word of a line
+    "trial": MeasuredTrial,
+    "final": FinalTime,
+    "noise": NoiseFloor,
+    "baseline": BaselineTime,
+}
+FIELDS: Final = {"trial": "trials", "final": "final_times", "noise": "noises", "baseline": "baselines"}
+Line = MeasuredTrial | FinalTime | NoiseFloor | BaselineTime
 
 
 @dataclass(frozen=True)
@@ -178,22 +191,6 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> 
         return unpacking.read(part.file_size + 1)  # without a limit it unpacks all, whatever the claimed size
 
 
-# Reads and writes a results file: JSON lines, one for the provenance, then one for each result.
-#
-# See docs/reference/json-documents.md.
-
-RESULTS_FORMAT: Final = "tuner-results"
-RESULTS_VERSION: Final = 5  # 5: code as text and binary
-KINDS: Final[dict[str, type[Any]]] = {  # first word of a line
-    "trial": MeasuredTrial,
-    "final": FinalTime,
-    "noise": NoiseFloor,
-    "baseline": BaselineTime,
-}
-FIELDS: Final = {"trial": "trials", "final": "final_times", "noise": "noises", "baseline": "baselines"}
-Line = MeasuredTrial | FinalTime | NoiseFloor | BaselineTime
-
-
 @final
 class ResultsFile:
     """A results file that is open for appending; a result is on disk when the call returns."""
@@ -272,6 +269,8 @@ def _why_impossible(line: Line, machine: Machine) -> str:
                 return ""
             return why_impossible(line.measurement, line.problem, limit)
         case NoiseFloor():
-            return "" if line.noise >= 0 else f"found a noise of {line.noise:g}, allowed 0 or more"
+            if line.noise >= 0:
+                return ""
+            return f"found a noise of {line.noise:g}, allowed 0 or more"
         case BaselineTime():
             return why_no_baseline(line.baseline, line.problem, limit)

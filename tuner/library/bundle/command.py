@@ -83,7 +83,9 @@ def main(options: list[str]) -> int:
             line = f"defect: {type(error).__name__}: {error}"
             hint = "--debug shows where"
         _report(error_lines(line, hint))
-        return MISUSED if isinstance(error, UsageError) else FAILED
+        if isinstance(error, UsageError):
+            return MISUSED
+        return FAILED
 
 
 def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
@@ -106,7 +108,9 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
         print(json.dumps(summary_document(str(path), counts, results, seconds), indent=2, allow_nan=False))
     else:
         _print_end(request, counts, results)
-    return FAILED if counts.failed and not counts.measured else DONE
+    if counts.failed and not counts.measured:
+        return FAILED
+    return DONE
 
 
 def gpu_here() -> Gpu:

@@ -13,6 +13,11 @@ from tuner.runtime.workers.protocol import GPU_CALLS, REFERENCE_FLOP_PER_S, Fact
 from tuner.runtime.workers.worker import Worker, child_memory_bytes
 from tuner.targets.gpu.evaluator import GpuEvaluator
 
+COLD_S = 40.0  # to start a process, create a context, draw and upload inputs, on a busy machine
+WARM_S = 15.0  # to load code, draw inputs and compare, where process and context exist
+SLOWEST_FLOP_PER_S = 2e11  # 0.3 % of an H200's f32 without tensor cores; a slower kernel counts as a hang
+LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
+
 
 @dataclass(frozen=True)
 class EvaluatedCode:
@@ -68,12 +73,6 @@ def measuring_spec(evaluator: Factory) -> ServiceSpec:
     return ServiceSpec("measure", factory, services.gpu_library_environment(), announces=True)
 
 
-COLD_S = 40.0  # to start a process, create a context, draw and upload inputs, on a busy machine
-WARM_S = 15.0  # to load code, draw inputs and compare, where process and context exist
-SLOWEST_FLOP_PER_S = 2e11  # 0.3 % of an H200's f32 without tensor cores; a slower kernel counts as a hang
-LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
-
-
 @final
 class GpuChild:
     """A child that verifies and times GPU programs of one problem; replaced where a program crashes it."""
@@ -102,7 +101,9 @@ class GpuChild:
         group = services.Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
         found = self._reply_of("remeasure", group, effort, seed, within_s, limit_s)
-        return found if isinstance(found, FinalTimes) else FinalTimes(())
+        if isinstance(found, FinalTimes):
+            return found
+        return FinalTimes(())
 
     def close(self) -> None:
         """Kills the child process, whatever it is doing."""
@@ -125,7 +126,9 @@ class GpuChild:
         self._is_warm = not has_run and (self._is_warm or not isinstance(news.value, Failure))
         is_cut = has_run and within_s < limit_s and news.seconds >= within_s  # too early for a hang
         value: EvaluatedCode | Failure | FinalTimes = news.value
-        return None if is_cut else value
+        if is_cut:
+            return None
+        return value
 
 
 def hang_limit_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:

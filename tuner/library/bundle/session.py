@@ -135,7 +135,7 @@ class MeasuringSession:
                     timed.append((found.outcome.median_s, trial, found.code))
             ranked = sorted(timed, key=lambda each: each[0])
             # a final time of an earlier session is of another round: only what is timed together is compared
-            earlier = {each.origin for each in self._order.known.final_times}
+            earlier = {final_time.origin for final_time in self._order.known.final_times}
             best = ranked[:TOP_TRIALS]
             best += [each for each in ranked[TOP_TRIALS:] if each[1].origin in earlier]
             baseline = self._finals(child, problem, best, end_s)
@@ -319,7 +319,7 @@ def best_lines(results: RemoteResults) -> Iterator[str]:
 
 
 def _evidence(results: RemoteResults, trial: MeasuredTrial) -> Evidence:
-    noises = {each.problem: each.noise for each in results.noises}
+    noises = {noise.problem: noise.noise for noise in results.noises}
     is_final = any(final.origin == trial.origin for final in results.final_times)
     return Evidence(is_final, noises.get(trial.problem))
 
@@ -330,7 +330,7 @@ def _reliability(results: RemoteResults, trial: MeasuredTrial, time: Measurement
 
 def summary_document(path: str, counts: MeasuringCounts, results: RemoteResults, seconds: float) -> Any:
     """Returns the document of ``measure --json``: ``path`` of results, ``seconds`` of the session."""
-    baselines = {each.problem: each.baseline for each in results.baselines}
+    baselines = {baseline.problem: baseline.baseline for baseline in results.baselines}
     return {
         "results": path,
         "bundle": results.provenance.bundle,

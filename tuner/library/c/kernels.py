@@ -45,6 +45,14 @@ BITS = {
     AMX_BF16: "AMX_BF16",
     AMX_INT8: "AMX_INT8",
 }
+# Element type in memory -> C type.
+C_TYPES = {mlir: row.c for mlir, row in NUMBER_TYPES.items()}
+INDEX_A = {"nn": "i * k + l", "nt": "i * k + l", "tn": "l * m + i"}  # layout -> element (i, l) of A
+INDEX_B = {"nn": "l * n + j", "nt": "j * k + l", "tn": "l * n + j"}  # layout -> element (l, j) of B
+STORED_A = {"nn": "m x k", "nt": "m x k", "tn": "k x m (transposed)"}
+STORED_B = {"nn": "k x n", "nt": "n x k (transposed)", "tn": "k x n"}
+SCRATCH = -1  # in place of the number of an operand
+LINE_BYTES = 24  # of an image, in one line of C
 
 
 @dataclass(frozen=True)
@@ -79,14 +87,6 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
         if name in required and name in INSTRUCTION_SET_FEATURES
     )
     return CodeTarget(level, features, tuple(name for name in BITS if name in required))
-
-
-# Element type in memory -> C type.
-C_TYPES = {mlir: row.c for mlir, row in NUMBER_TYPES.items()}
-INDEX_A = {"nn": "i * k + l", "nt": "i * k + l", "tn": "l * m + i"}  # layout -> element (i, l) of A
-INDEX_B = {"nn": "l * n + j", "nt": "j * k + l", "tn": "l * n + j"}  # layout -> element (l, j) of B
-STORED_A = {"nn": "m x k", "nt": "m x k", "tn": "k x m (transposed)"}
-STORED_B = {"nn": "k x n", "nt": "n x k (transposed)", "tn": "k x n"}
 
 
 @dataclass(frozen=True)
@@ -191,10 +191,6 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, prefix: str, function:
     return CpuKernel(entry, function, target, tuple(shares), module)
 
 
-SCRATCH = -1  # in place of the number of an operand
-LINE_BYTES = 24  # of an image, in one line of C
-
-
 @dataclass(frozen=True)
 class GpuImage:
     """Code that the driver loads: a cubin, else PTX, which the driver compiles."""
@@ -206,7 +202,9 @@ class GpuImage:
     @property
     def kind(self) -> str:
         """Returns "PTX" or "cubin"."""
-        return "PTX" if self.is_ptx else "cubin"
+        if self.is_ptx:
+            return "PTX"
+        return "cubin"
 
     @property
     def capability(self) -> int:

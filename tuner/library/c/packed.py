@@ -88,14 +88,18 @@ class PackedArray:
     @property
     def strides(self) -> tuple[int, int]:
         """Returns the elements from a row to the next one, and from a column, in the caller's array."""
-        return (1, self.weight.rows) if self.weight.is_transposed else (self.n, 1)
+        if self.weight.is_transposed:
+            return (1, self.weight.rows)
+        return (self.n, 1)
 
     @property
     def flip(self) -> int:
         """Returns the bits of a byte that are flipped."""
         if self.packing.nibbles:
             return SIGNS_OF_NIBBLES
-        return SIGN_OF_BYTE if self.packing.unsigned else 0
+        if self.packing.unsigned:
+            return SIGN_OF_BYTE
+        return 0
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -237,7 +241,9 @@ def _arrays(problem: PackedProblem, packings: tuple[WeightPacking | None, ...]) 
         found.append(PackedArray(weight, used, n, end))
         end += -(-found[-1].bytes // ALIGNMENT) * ALIGNMENT
     expected = len(weights) - weights.count(None)
-    return tuple(found) if len(found) == expected else ()
+    if len(found) == expected:
+        return tuple(found)
+    return ()
 
 
 def _weights(problem: PackedProblem) -> tuple[PackedWeight | None, ...]:

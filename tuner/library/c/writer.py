@@ -48,6 +48,38 @@ WIDENED = WHOLE | FROM_BITS  # element type -> expression in the sums' type
 # check.c draws small integers: FROM_INTEGER converts one to the element type, AS_DOUBLE an element back.
 FROM_INTEGER = {mlir: f"({row.c})({{}})" for mlir, row in NUMBER_TYPES.items() if mlir != "f64"} | TO_BITS
 AS_DOUBLE = {"f64": "{}", **FROM_BITS}
+# C flag -> comment in the header: the x86-64 level that it requires
+FLAG_COMMENTS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
+DEFAULT_PREFIX = "tuner"
+PREFIX = re.compile(r"[a-z][a-z0-9_]{0,30}")
+# Keywords of C23 and C++23 that PREFIX allows, and names that a compiler or a C library defines as macros
+WORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
+co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
+default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline
+int long main mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
+register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast std
+struct switch template this thread_local throw true try typedef typeid typename typeof typeof_unqual union
+unsigned using virtual void volatile wchar_t while xor xor_eq errno linux unix stdin stdout stderr
+"""
+RESERVED = frozenset(WORDS.split())
+# Hides the symbols of an object file from programs that load a shared object made of it.
+#
+# The JIT adds a wrapper ``_mlir_<name>`` to each function. Hidden, neither the wrappers nor the kernels are
+# part of the interface of a shared object; code that is linked with them still finds them. Format: System V
+# ABI, ELF-64.
+ELF_64_LITTLE = b"\x7fELF\x02\x01"
+# e_shoff, e_shnum
+SECTION_TABLE_AT = 0x28
+SECTION_COUNT_AT = 0x3C
+SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
+SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
+SYMBOL_TABLE = 2  # SHT_SYMTAB
+OTHER_AT = 5  # offset of st_other in a symbol
+# STB_LOCAL, SHN_UNDEF, STV_HIDDEN
+LOCAL = 0
+UNDEFINED = 0
+HIDDEN = 2
 
 
 def rendered(template: str, **values: object) -> bytes:
@@ -104,7 +136,7 @@ def parameters(function: CFunction, *, has_batch: bool = True) -> str:
 
 def pack_parameters(kernel: PackedKernel) -> str:
     """Returns the parameters of a function that packs: the weights, and what it writes."""
-    given = (f"const {C_TYPES[each.weight.dtype]} *{each.weight.name}" for each in kernel.arrays)
+    given = (f"const {C_TYPES[array.weight.dtype]} *{array.weight.name}" for array in kernel.arrays)
     return ", ".join((*given, "void *packed"))
 
 
@@ -154,7 +186,7 @@ def provenance(kernel: CpuKernel | PackedKernel) -> str:
         " ".join(kernel.target.needs),
         f"trial {entry.trial}",
     ]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(filter(None, parts))
 
 
 def times(entry: LibraryEntry) -> tuple[str, ...]:
@@ -203,7 +235,7 @@ def gpu_parameters(function: CFunction) -> str:
     """Returns the parameters of a function on a GPU: addresses of its arrays, the sizes, the stream."""
     addresses = function.names
     sizes = (["batch"] if function.is_batch else []) + ["m", "n", "k"]
-    types = (*(f"uint64_t {each}" for each in addresses), *(f"int64_t {each}" for each in sizes))
+    types = (*(f"uint64_t {address}" for address in addresses), *(f"int64_t {size}" for size in sizes))
     return ", ".join((*types, "void *stream"))
 
 
@@ -212,14 +244,10 @@ def comment(text: str) -> str:
     return printable(" ".join(text.split())).replace("*/", "* /").replace("/*", "/ *")
 
 
-# C flag -> comment in the header: the x86-64 level that it requires
-FLAG_COMMENTS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
-
-
 def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
     """Returns the files of CPU entries; ``prefix`` begins C names. Raises TunerError for a failing entry."""
-    packed = compile_packed(tuple(each for each in entries if each.problem.weights), prefix)
-    kernels = compile_kernels(tuple(each for each in entries if not each.problem.weights), prefix)
+    packed = compile_packed(tuple(entry for entry in entries if entry.problem.weights), prefix)
+    kernels = compile_kernels(tuple(entry for entry in entries if not entry.problem.weights), prefix)
     # Of kernels that a processor can run, C code takes the first: later instruction sets come first.
     kernels = tuple(sorted(kernels, key=lambda each: -each.target.bits))
     functions = tuple(sorted({each.function for each in kernels}, key=lambda each: each.name))
@@ -235,7 +263,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "nibble_rows": NIBBLE_ROWS,
         "bits": tuple(BITS.values()),
         "comments": dict.fromkeys(BITS.values(), "") | FLAG_COMMENTS,
-        "machines": tuple(sorted({each.machine.name for each in entries})),
+        "machines": tuple(sorted({entry.machine.name for entry in entries})),
         "alignments": _alignments(entries),
         "symbols": tuple(dict.fromkeys(symbols)),
         "operand_counts": tuple(sorted({len(function.names) for function in functions})),
@@ -250,7 +278,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "threads": max(each.threads for each in both),
         "amx": any({AMX_BF16, AMX_INT8} & set(each.target.needs) for each in both),
         "bit_types": _bit_types(entries),
-        "bit_outputs": {each.problem.result_dtype for each in entries} & set(TO_BITS),
+        "bit_outputs": {entry.problem.result_dtype for entry in entries} & set(TO_BITS),
     }
     return (
         LibraryFile(f"{prefix}_matmul.h", rendered("matmul.h", **values)),
@@ -270,12 +298,12 @@ def object_file(kernels: tuple[CpuKernel | PackedKernel, ...]) -> bytes:
     """Returns kernels as a position-independent object with hidden symbols; raises CandidateError(LOAD)."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernels.o"
-        write_object(joined(each.module for each in kernels), file, is_position_independent=True)
+        write_object(joined(kernel.module for kernel in kernels), file, is_position_independent=True)
         return with_hidden_symbols(file.read_bytes())
 
 
 def _alignments(entries: tuple[LibraryEntry, ...]) -> str:
-    found = sorted({each.problem.align for each in entries})
+    found = sorted({entry.problem.align for entry in entries})
     names = [f"{each} bytes" if each.isdigit() else "one element" for each in found]
     return comment(f"Kernels were timed with operands at multiples of {' or '.join(names)}.")
 
@@ -331,21 +359,6 @@ def _compiled(entry: LibraryEntry) -> KernelCode:
     return artifact.code
 
 
-DEFAULT_PREFIX = "tuner"
-PREFIX = re.compile(r"[a-z][a-z0-9_]{0,30}")
-# Keywords of C23 and C++23 that PREFIX allows, and names that a compiler or a C library defines as macros
-WORDS = """
-alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
-co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
-default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline
-int long main mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
-register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast std
-struct switch template this thread_local throw true try typedef typeid typename typeof typeof_unqual union
-unsigned using virtual void volatile wchar_t while xor xor_eq errno linux unix stdin stdout stderr
-"""
-RESERVED = frozenset(WORDS.split())
-
-
 def require_prefix(prefix: str) -> None:
     """Raises UsageError for a prefix that begins no names of C and C++, with one that does in its hint."""
     if not PREFIX.fullmatch(prefix):
@@ -366,26 +379,6 @@ def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> 
     files = (*(cpu_files(on_cpu, prefix) if on_cpu else ()), *(gpu_files(on_gpu, prefix) if on_gpu else ()))
     example = rendered("CMakeLists.txt", prefix=prefix, has_cpu=bool(on_cpu), has_gpu=bool(on_gpu))
     return (*files, LibraryFile("CMakeLists.txt", example))
-
-
-# Hides the symbols of an object file from programs that load a shared object made of it.
-#
-# The JIT adds a wrapper ``_mlir_<name>`` to each function. Hidden, neither the wrappers nor the kernels are
-# part of the interface of a shared object; code that is linked with them still finds them. Format: System V
-# ABI, ELF-64.
-
-ELF_64_LITTLE = b"\x7fELF\x02\x01"
-# e_shoff, e_shnum
-SECTION_TABLE_AT = 0x28
-SECTION_COUNT_AT = 0x3C
-SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
-SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
-SYMBOL_TABLE = 2  # SHT_SYMTAB
-OTHER_AT = 5  # offset of st_other in a symbol
-# STB_LOCAL, SHN_UNDEF, STV_HIDDEN
-LOCAL = 0
-UNDEFINED = 0
-HIDDEN = 2
 
 
 def with_hidden_symbols(code: bytes) -> bytes:

@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     from tuner.library.contraction_report import ContractionReport
     from tuner.targets.backends import Backends
 
+# What an error says first of: the script or the payload, and where in its text.
+SUBJECT = re.compile(r"^(?:apply: )?(script|payload): ?(?:error: )?(?:line )?(?:(\d+:\d+): ?)?")
+PLACE = re.compile(r"\b(script|payload)(?=:\d+:\d+)")  # in the rest of the message
+FUNCTION = re.compile(r"^\s*\w+\.func\b", re.MULTILINE)
+SEQUENCE = re.compile(r"^[^/\n]*\btransform\.(?:named_)?sequence\b", re.MULTILINE)
+TIMEOUT_S = 60.0
+SHOWN = 3  # contractions of a payload in a message, which is one line
+
 
 @click.command()
 @click.argument("script", type=click.Path(path_type=Path, allow_dash=True))
@@ -115,11 +123,6 @@ def apply(
     print_found(as_json, {"payload": text}, text.rstrip("\n"))
 
 
-# What an error says first of: the script or the payload, and where in its text.
-SUBJECT = re.compile(r"^(?:apply: )?(script|payload): ?(?:error: )?(?:line )?(?:(\d+:\d+): ?)?")
-PLACE = re.compile(r"\b(script|payload)(?=:\d+:\d+)")  # in the rest of the message
-
-
 @contextlib.contextmanager
 def _with_names(script: Path, payload: Path) -> Iterator[None]:
     """Context manager: errors of the script or the payload begin with the name of its file."""
@@ -146,12 +149,6 @@ def _result_machine(backends: "Backends", cpu: str, script: Path, script_text: s
         if target.is_on_cpu and target.detail:
             return processor_of(target.detail).machine
     return backends.machine()
-
-
-FUNCTION = re.compile(r"^\s*\w+\.func\b", re.MULTILINE)
-SEQUENCE = re.compile(r"^[^/\n]*\btransform\.(?:named_)?sequence\b", re.MULTILINE)
-TIMEOUT_S = 60.0
-SHOWN = 3  # contractions of a payload in a message, which is one line
 
 
 def applied(
@@ -191,7 +188,7 @@ def applied_library(
     print(f"{name}: took {taken} of {len(reports)} contractions", file=sys.stderr)
     print_found(
         as_json,
-        {"payload": text, "taken": taken, "contractions": [encode(report) for report in reports]},
+        {"payload": text, "taken": taken, "contractions": list(map(encode, reports))},
         text.rstrip("\n"),
     )
     return reports

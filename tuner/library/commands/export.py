@@ -60,6 +60,11 @@ if TYPE_CHECKING:
 
 MLIR_OPT_NAMES = ("mlir-opt", "mlir-opt-23", "mlir-opt-22")  # of LLVM, of Debian's packages
 EXPORT_FORMATS = (*TRIAL_FORMATS, *library_formats())
+OF_UNTUNED = (*OF_ONE_PROBLEM, "target", "threads", "is_stock", "untuned", "output", "as_json", "debug")
+SUFFIX = ".t4.json.gz"
+OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # allowed with t4 of runs
+WITH_DEFAULTS = ("align", "cache")  # options whose defaults narrow the results as well
+FROM_TYPED = ("operation", "shape", "dtype", "layout", "epilogue", "target", "machine", "threads")
 
 
 @click.command()
@@ -224,9 +229,6 @@ def _export_unstored(
     export_merged(merge, output, as_json=as_json)
 
 
-OF_UNTUNED = (*OF_ONE_PROBLEM, "target", "threads", "is_stock", "untuned", "output", "as_json", "debug")
-
-
 def _export_untuned(context: click.Context, output: Path | None, *, as_json: bool) -> None:
     """Writes or prints the script that a problem has without a search; nothing is timed or stored."""
     from tuner.tuning.request import run_settings  # not at start-up
@@ -382,7 +384,7 @@ def _write(
     if form == "cubin" and trial.record.status == "verified":
         print(f"note: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
     if as_json and files:
-        print_json({"trial": trial.id, "format": form, "files": [str(path) for path in files]})
+        print_json({"trial": trial.id, "format": form, "files": list(map(str, files))})
 
 
 def _require_replaceable(output: Path) -> None:
@@ -422,10 +424,6 @@ def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
         print(content.decode(), end="")
 
 
-SUFFIX = ".t4.json.gz"
-OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # allowed with t4 of runs
-
-
 def export_runs_as_t4(
     context: click.Context,
     runs: tuple[int, ...],
@@ -450,7 +448,7 @@ def export_runs_as_t4(
     with open_known_store(database) as store:
         if campaign is not None:
             runs += tuple(run.id for run in store.campaign(campaign).runs)
-        for run in (store.run(number) for number in dict.fromkeys(runs)):
+        for run in map(store.run, dict.fromkeys(runs)):
             trials = store.trials(TrialQuery(run=run.id, sort="number"))
             if not trials:
                 print(f"note: run {run.id}: has no trials: {run.settings.problem.key}", file=sys.stderr)
@@ -465,7 +463,7 @@ def export_runs_as_t4(
         print(f"wrote {path}", file=sys.stderr)
     if as_json:
         listed = [{"run": run.id, "file": str(path)} for run, path in zip(written, paths, strict=True)]
-        print_json({"format": "t4", "files": [str(path) for path in paths], "runs": listed})
+        print_json({"format": "t4", "files": list(map(str, paths)), "runs": listed})
 
 
 def export_merged(libraries: tuple[Path, ...], output: Path | None, *, as_json: bool) -> None:
@@ -481,12 +479,8 @@ def export_merged(libraries: tuple[Path, ...], output: Path | None, *, as_json: 
         print(duel.line, file=sys.stderr)
     print(f"wrote {output}: {whole.entries} entries", file=sys.stderr)
     if as_json:
-        duels = [encode(duel) for duel in whole.duels]
+        duels = list(map(encode, whole.duels))
         print_json({"files": [str(output)], "entries": whole.entries, "compared": duels})
-
-
-WITH_DEFAULTS = ("align", "cache")  # options whose defaults narrow the results as well
-FROM_TYPED = ("operation", "shape", "dtype", "layout", "epilogue", "target", "machine", "threads")
 
 
 def export_library(
@@ -575,7 +569,7 @@ def _task_of_weights(context: click.Context, typed: dict[str, Any]) -> TaskQuery
 def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> dict[str, Any]:
     return {
         "format": form,
-        "files": [str(path) for path in paths],
+        "files": list(map(str, paths)),
         "entries": [
             {
                 "problem": problem_document(entry.problem),

@@ -95,7 +95,9 @@ class ConstantMatmul:
                 layer = self._layer(problem)
         except CandidateError:
             layer = None
-        return layer if layer is not None and self._is_worth_it(problem, layer) else self._with_numpy
+        if layer is not None and self._is_worth_it(problem, layer):
+            return layer
+        return self._with_numpy
 
     def _layer(self, problem: Problem) -> PackedMatmul | None:
         script = self._script(problem)
@@ -110,7 +112,9 @@ class ConstantMatmul:
         if found is not None:
             return found[1].script_text
         script = default_script(problem, self._backends.machine())
-        return None if script is None else script.text
+        if script is None:
+            return None
+        return script.text
 
     def _is_worth_it(self, problem: PackedProblem, layer: PackedMatmul) -> bool:
         """Returns whether a kernel is right, and faster than ``np.matmul``, on random rows."""

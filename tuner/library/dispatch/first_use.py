@@ -47,6 +47,17 @@ Otherwise = Callable[[Array, Array, Array | None, str], Array]
 MISALIGNED = "an array at an address that is not a multiple of {}"
 NO_ARRAYS = "not two plain numpy arrays"
 OUT = "out is read-only, not C-contiguous, of another type or shape, or shares memory with an input"
+EFFORT = Effort(budget_s=0.15, min_samples=5, max_samples=25)  # of each; 0.75 s for five
+DRAWS = 2  # inputs that each kernel is verified on; the second has the signs of the first flipped
+SEED = 0
+LEAST_GAIN = 0.02  # by which a kernel must beat the baseline: closer times change places from day to day
+LOCK_LIMIT_S = 2.0  # one timing by another process takes less; a run takes the lock again and again
+FORMAT: Final = "tuner-first-use"
+VERSION: Final = 1
+WAIT_LIMIT_S = 60.0  # for another process's first use of a shape, which takes some seconds
+REPORTED_AFTER_S = 3.0
+LOOK_AGAIN_S = 0.02
+HOLDER_BYTES = 20  # of the decimal process id in a lock's file
 
 
 def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
@@ -134,13 +145,6 @@ class KernelLoader:
         return KernelCall(problem, kernel, otherwise)
 
 
-EFFORT = Effort(budget_s=0.15, min_samples=5, max_samples=25)  # of each; 0.75 s for five
-DRAWS = 2  # inputs that each kernel is verified on; the second has the signs of the first flipped
-SEED = 0
-LEAST_GAIN = 0.02  # by which a kernel must beat the baseline: closer times change places from day to day
-LOCK_LIMIT_S = 2.0  # one timing by another process takes less; a run takes the lock again and again
-
-
 @dataclass(frozen=True)
 class BoundCandidate:
     """A candidate, and the text of its transform script for one problem."""
@@ -176,7 +180,9 @@ class FirstUse:
         times = {each.configuration.candidate: each.median_s for each in self.timed}
         known = {each: time for each in candidates if (time := times.get(each)) is not None}
         best = min(known, key=lambda each: known[each], default=None)
-        return best if best is not None and known[best] < self.baseline_s * (1 - LEAST_GAIN) else None
+        if best is not None and known[best] < self.baseline_s * (1 - LEAST_GAIN):
+            return best
+        return None
 
     @property
     def why_baseline(self) -> str:
@@ -262,12 +268,14 @@ def _no_ratio(times: list[Measurement], baseline: Measurement, evidence: Evidenc
     if best is None:
         return ""
     compared = comparison(best, baseline, evidence)
-    return compared.reason if isinstance(compared, NotComparable) else ""
+    if isinstance(compared, NotComparable):
+        return compared.reason
+    return ""
 
 
 def _times(calls: tuple[MatmulCall, ...], problem: Problem, arrays: ProblemArrays) -> tuple[Measurement, ...]:
     # the caller's arrays may lie on small pages, the slowest place: what is fastest there is a safe choice
-    on_small_pages = (copy_on_small_pages(each, problem.offset_bytes) for each in arrays.operands)
+    on_small_pages = (copy_on_small_pages(operand, problem.offset_bytes) for operand in arrays.operands)
     operands = _as_passed(problem, *on_small_pages)
 
     def repeated(call: MatmulCall) -> Callable[[int], None]:
@@ -277,17 +285,11 @@ def _times(calls: tuple[MatmulCall, ...], problem: Problem, arrays: ProblemArray
 
         return repeat
 
-    return timing.measure_together(
-        tuple(repeated(call) for call in calls), EFFORT, np.random.default_rng(SEED)
-    )
+    return timing.measure_together(tuple(map(repeated, calls)), EFFORT, np.random.default_rng(SEED))
 
 
 def _as_passed(problem: Problem, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     return (a.T if problem.layout == "tn" else a, b.T if problem.layout == "nt" else b, c)
-
-
-FORMAT: Final = "tuner-first-use"
-VERSION: Final = 1
 
 
 def default_folder() -> Path:
@@ -323,12 +325,6 @@ class _Stored:
     first_use: FirstUse
 
 
-WAIT_LIMIT_S = 60.0  # for another process's first use of a shape, which takes some seconds
-REPORTED_AFTER_S = 3.0
-LOOK_AGAIN_S = 0.02
-HOLDER_BYTES = 20  # of the decimal process id in a lock's file
-
-
 class FirstUseCache:
     """Files in a folder, which processes share: a file is written whole, then renamed."""
 
@@ -351,7 +347,9 @@ class FirstUseCache:
             stored = decode(_Stored, document, f"{path.name}: ")
         except (OSError, UsageError):
             return None
-        return stored.first_use if stored.key == key else None
+        if stored.key == key:
+            return stored.first_use
+        return None
 
     def write(self, key: FirstUseKey, first_use: FirstUse) -> None:
         """Stores what a first use measured; does nothing where the folder cannot be written."""

@@ -36,6 +36,8 @@ FIRST_USE = "first use"
 SHIPPED = "shipped"
 BASELINE = "baseline"
 SOURCES = (TUNED, SAME_WEIGHTS, FIRST_USE, SHIPPED, MODEL, BASELINE)
+TRIED = 3  # configurations that are timed at the first use of a shape without tuned neighbours
+SHIPPED_TRIED = 2  # of shipped results: each takes a sixth of a second, and the first call at most one
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,9 @@ class Chosen:
         """Returns in one line why a call is a miss: no kernel was tuned for exactly its problem."""
         if self.is_tuned:
             return ""
-        return f"baseline: {self.reason}" if self.source == BASELINE else f"never tuned: {self.source}"
-
-
-TRIED = 3  # configurations that are timed at the first use of a shape without tuned neighbours
-SHIPPED_TRIED = 2  # of shipped results: each takes a sixth of a second, and the first call at most one
+        if self.source == BASELINE:
+            return f"baseline: {self.reason}"
+        return f"never tuned: {self.source}"
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,10 @@ class Resolver:
             why = "" if usable else f"never tuned, and {picks.origin} are of other processors"
             return Ranked(SHIPPED if usable else BASELINE, self._bound(problem, usable), why)
         columns = self._space.first if self._rule is None else self._rule.columns
-        matrix = TimeMatrix((), (), columns, (), (), ()) if self._rule is None else self._rule.matrix()
+        if self._rule is None:
+            matrix = TimeMatrix((), (), columns, (), (), ())
+        else:
+            matrix = self._rule.matrix()
         try:
             projected = self._space.projected(problem, columns)
         except UsageError as error:
@@ -165,7 +168,7 @@ class Resolver:
         wanted = order[:1]
         if measures and found.source == MODEL:  # the initial configuration of the search space, too
             defaults = self._space.projected(problem, self._space.first).candidates
-            wanted = [*order[:TRIED], *[each for each in defaults if each is not None][:1]]
+            wanted = [*order[:TRIED], *[default for default in defaults if default is not None][:1]]
         unique = tuple(dict.fromkeys(each for each in wanted if each is not None))
         slower = self._slower_as_stored(problem, found.source)
         return Ranked(found.source, self._bound(problem, unique), slower)

@@ -41,6 +41,36 @@ COLUMNS = 32
 BLOCKS = ((64, 64), (128, 128), (128, 256), (64, 512))  # rows, columns of C that a thread computes at a time
 STEPS = (1, 4, 16)  # of k, in one iteration of the innermost loop
 MOST = 12  # configurations of one problem: each is compiled in one to two seconds
+NUMBERED = {"m": 0, "n": 1, "k": 2}  # dimensions as IREE numbers them, without a batch
+# The text of a tuning spec: matchers of exact sizes, each with its configuration.
+#
+#   transform.named_sequence @match_0(%op) {
+#     ... transform.iree.match.contraction %op, lhs_type = f32, ...
+#     ... transform.iree.match.dims_equal %m, [128]
+#     %config = transform.param.constant #iree_codegen.compilation_info<...>
+#
+# Format: https://iree.dev/reference/tuning. The attributes are those of one version of the compiler.
+APPLIED = "__tuning_spec_applied__"  # on each operation that a spec configured
+OP = "!transform.any_op"
+PARAM = "!transform.any_param"
+TIMEOUT_S = 300.0
+# Code for this processor, on the thread that calls; as the times were taken. A spec names them.
+OPTIONS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+    "--iree-opt-level=O2",
+)
+ERROR = re.compile(r"\berror:\s(.*)")  # a line that MLIR prints, after its place
+INSTALL = "pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
+DRIVER = "local-sync"  # runs all work on the thread that calls
+SIEVE = Effort(budget_s=0.05, min_samples=6, max_samples=30)  # of each configuration
+FINAL = Effort(budget_s=0.5, min_samples=12, max_samples=60)  # of the fastest, the default, the default again
+ATTEMPTS = 3  # final timings, where other programs disturb
+SEED = 0
+# IREE computes f64 as f32 unless an option of its compiler says otherwise; f16 was not tried with it.
+DTYPES = tuple(dtype for dtype in CPU_DTYPES if dtype not in ("f64", "f16"))
+FILE = "tuning_spec.mlir"
 
 
 @dataclass(frozen=True)
@@ -93,9 +123,6 @@ def _of_knobs(entry: LibraryEntry) -> Iterator[IreeConfiguration]:
     yield IreeConfiguration(blocks, (ROWS, COLUMNS), step)
 
 
-NUMBERED = {"m": 0, "n": 1, "k": 2}  # dimensions as IREE numbers them, without a batch
-
-
 def contraction_of(problem: Problem) -> Problem:
     """Returns the problem without what IREE's matchers do not see: epilogue, type of C, alignment, caches."""
     return replace(problem, epilogue="none", output="", align=NUMPY_ALIGNMENT, cache=WARM)
@@ -116,20 +143,6 @@ def program_of(problem: Problem) -> str:
     """Returns a program for IREE with one public function ``product``: tensors A and B to the tensor C."""
     maps = "" if problem.layout == "nn" else f"indexing_maps = {indexing_maps(problem)}"
     return tensor_program(problem, "product", problem.accumulator, maps)
-
-
-# The text of a tuning spec: matchers of exact sizes, each with its configuration.
-#
-#   transform.named_sequence @match_0(%op) {
-#     ... transform.iree.match.contraction %op, lhs_type = f32, ...
-#     ... transform.iree.match.dims_equal %m, [128]
-#     %config = transform.param.constant #iree_codegen.compilation_info<...>
-#
-# Format: https://iree.dev/reference/tuning. The attributes are those of one version of the compiler.
-
-APPLIED = "__tuning_spec_applied__"  # on each operation that a spec configured
-OP = "!transform.any_op"
-PARAM = "!transform.any_param"
 
 
 @dataclass(frozen=True)
@@ -189,18 +202,6 @@ def _matcher(number: int, entry: SpecEntry) -> str:
 """
 
 
-TIMEOUT_S = 300.0
-# Code for this processor, on the thread that calls; as the times were taken. A spec names them.
-OPTIONS = (
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-    "--iree-opt-level=O2",
-)
-ERROR = re.compile(r"\berror:\s(.*)")  # a line that MLIR prints, after its place
-INSTALL = "pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
-
-
 class IreeCompileError(TunerError):
     """IREE's compiler refuses a program with a tuning spec; the message is its first error."""
 
@@ -258,9 +259,6 @@ def find_compiler() -> IreeCompiler:
     return IreeCompiler(Path(binaries.find_tool("iree-compile")), str(version.VERSION))
 
 
-DRIVER = "local-sync"  # runs all work on the thread that calls
-
-
 class IreeProduct:
     """The function ``product`` of a compiled program, with arguments in IREE's memory."""
 
@@ -278,7 +276,7 @@ class IreeProduct:
         self._function: Any = context.modules.module.product
         arrays = self._inputs.arrays[:2]
         self._arguments = [
-            runtime.asdevicearray(config.device, np.ascontiguousarray(each)) for each in arrays
+            runtime.asdevicearray(config.device, np.ascontiguousarray(array)) for array in arrays
         ]
 
     def verify(self) -> tuple[Verdict, str]:
@@ -299,13 +297,6 @@ class IreeProduct:
 
         return timing.with_untimed_calls(timing.stopwatch_of(repeat))
 
-
-SIEVE = Effort(budget_s=0.05, min_samples=6, max_samples=30)  # of each configuration
-FINAL = Effort(budget_s=0.5, min_samples=12, max_samples=60)  # of the fastest, the default, the default again
-ATTEMPTS = 3  # final timings, where other programs disturb
-SEED = 0
-# IREE computes f64 as f32 unless an option of its compiler says otherwise; f16 was not tried with it.
-DTYPES = tuple(dtype for dtype in CPU_DTYPES if dtype not in ("f64", "f16"))
 
 # Times works interleaved, for as long as the effort says.
 Timer = Callable[[tuple[IreeProduct, ...], Effort], tuple[Measurement, ...]]
@@ -337,7 +328,11 @@ def select(
         return default_stays(f"IREE does not compute {problem.dtype} as such by default")
     timer = timer or _timed_here(problem)
     default = IreeProduct(compiler.compile(program_of(problem)), problem)
-    products = {each: product for each in configurations if (product := _loaded(compiler, problem, each))}
+    products = {
+        configuration: product
+        for configuration in configurations
+        if (product := _loaded(compiler, problem, configuration))
+    }
     if not products:
         return default_stays("no configuration is used by IREE and right")
     _, *times = timer((default, *products.values()), SIEVE)
@@ -367,7 +362,9 @@ def _loaded(compiler: IreeCompiler, problem: Problem, configuration: IreeConfigu
         verdict, _ = product.verify()
     except TunerError:  # of IREE's compiler or runtime
         return None
-    return product if verdict.max_error <= 1.0 else None
+    if verdict.max_error <= 1.0:
+        return product
+    return None
 
 
 def _timed_here(problem: Problem) -> Timer:
@@ -375,12 +372,9 @@ def _timed_here(problem: Problem) -> Timer:
 
     def timed(products: tuple[IreeProduct, ...], effort: Effort) -> tuple[Measurement, ...]:
         with TimingLock("cpu", holder_text(problem)).held():
-            return timing.measure_together_by(tuple(each.stopwatch for each in products), effort, rng)
+            return timing.measure_together_by(tuple(product.stopwatch for product in products), effort, rng)
 
     return timed
-
-
-FILE = "tuning_spec.mlir"
 
 
 def iree_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:

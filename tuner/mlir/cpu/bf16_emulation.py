@@ -76,8 +76,8 @@ def store_bf16_as_integers(module: ir.Module) -> None:
 
 def _compute_in_f32(op: Op) -> None:
     with ir.InsertionPoint(op), op.location:
-        operands = [_widened(each) if BF16 in str(each.type) else each for each in op.operands]
-        kinds = [_with(each.type, WIDE) for each in op.results]
+        operands = [_widened(operand) if BF16 in str(operand.type) else operand for operand in op.operands]
+        kinds = [_with(result.type, WIDE) for result in op.results]
         if op.name in (EXTEND, ROUND) and operands[0].type == kinds[0]:
             results = operands
         else:

@@ -63,12 +63,12 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
         with each.location, ir.InsertionPoint(each):
             _return(allocated, value("llvm.mlir.zero", ir.Type.parse("!llvm.ptr")))
         each.erase()
-    for each in ends:
-        ops = [op.operation for op in each.block.operations]
+    for end in ends:
+        ops = [op.operation for op in end.block.operations]
         says = next(op for op in ops if op.name == CALL and _callee(op) == PUTS)
-        with each.location, ir.InsertionPoint(each):
+        with end.location, ir.InsertionPoint(end):
             _return(allocated, says.operands[0])
-        for op in (ops[-1], each, says):
+        for op in (ops[-1], end, says):
             op.erase()
     arguments = str(function.attributes["function_type"].value).partition("(")[2].rpartition(")")[0]
     kind = ir.Type.parse(f"!llvm.func<ptr ({arguments})>")
@@ -88,7 +88,7 @@ def leave_at_failed_assertions(module: ir.Module, entry: str) -> None:
     for end in [call for call in walk(function, CALL) if returns and _callee(call) == ABORT]:
         unreachable = list(end.block.operations)[-1].operation
         with end.location, ir.InsertionPoint(end):
-            zeros = [value("llvm.mlir.zero", each.type) for each in returns[0].operands]
+            zeros = [value("llvm.mlir.zero", operand.type) for operand in returns[0].operands]
             create(RETURN, (), zeros)
         for op in (unreachable, end):
             op.erase()
@@ -111,8 +111,12 @@ def _return(allocated: list[Value], text: Value) -> None:
 
 
 def _callee(call: Op) -> str:
-    return str(call.attributes["callee"].value) if "callee" in call.attributes else ""
+    if "callee" in call.attributes:
+        return str(call.attributes["callee"].value)
+    return ""
 
 
 def _symbol(op: Op) -> str:
-    return str(op.attributes["sym_name"].value) if "sym_name" in op.attributes else ""
+    if "sym_name" in op.attributes:
+        return str(op.attributes["sym_name"].value)
+    return ""

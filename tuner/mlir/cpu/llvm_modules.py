@@ -12,6 +12,22 @@ from tuner.mlir.ir.reading import walk_where
 FUNCTION = "llvm.func"
 GLOBAL = "llvm.mlir.global"
 PASSTHROUGH = "passthrough"
+# Which instruction sets code in LLVM dialect needs: those of the intrinsics that it calls.
+#
+# All else in the code, such as vectors of any width, LLVM compiles for every processor.
+# Pattern that an intrinsic's name begins with -> instruction set, as in tuner.core.processors
+SETS = {
+    r"avx512bf16\.": "avx512-bf16",
+    r"avx512\.vpdp(?:busd|wssd)": "vnni",  # of 256 bits: AVX-VNNI has it as well
+    r"avx512\.(?!vpdp)|avx512\.vpdp\w+\.512": "avx512",
+    r"avx2\.": "avx2",
+    r"tdpbf16ps": "amx-bf16",
+    r"tdpb[su][su]d": "amx-int8",
+}
+# of exported functions, and of the function of a fusion, which has no interface for C
+ATTRIBUTES = re.compile(
+    rf"attributes {{({re.escape(EXPORTED)}(?:, )?)?(?:{re.escape(NO_BUILTINS)})?}}(?= {{)"
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +58,7 @@ def joined(parts: Iterable[ModulePart]) -> str:
         for part in parts:
             module = transform.parse(part.llvm_text, part.prefix)
             _rename(module, part.prefix)
-            for op in [each.operation for each in module.body.operations]:
+            for op in [operation.operation for operation in module.body.operations]:
                 if _is_declaration(op):
                     name = op.attributes["sym_name"].value
                     if name in declared:
@@ -71,7 +87,7 @@ def _rename(module: ir.Module, prefix: str) -> None:
     for op in walk_where(
         module, lambda each: any(_is_of(each.attributes[name], names) for name in each.attributes)
     ):
-        for name in [each for each in op.attributes if _is_of(op.attributes[each], names)]:
+        for name in [attribute for attribute in op.attributes if _is_of(op.attributes[attribute], names)]:
             op.attributes[name] = ir.FlatSymbolRefAttr.get(prefix + op.attributes[name].value)
 
 
@@ -88,31 +104,10 @@ def _compile_for(function: Op, part: ModulePart) -> None:
     )
 
 
-# Which instruction sets code in LLVM dialect needs: those of the intrinsics that it calls.
-#
-# All else in the code, such as vectors of any width, LLVM compiles for every processor.
-
-# Pattern that an intrinsic's name begins with -> instruction set, as in tuner.core.processors
-SETS = {
-    r"avx512bf16\.": "avx512-bf16",
-    r"avx512\.vpdp(?:busd|wssd)": "vnni",  # of 256 bits: AVX-VNNI has it as well
-    r"avx512\.(?!vpdp)|avx512\.vpdp\w+\.512": "avx512",
-    r"avx2\.": "avx2",
-    r"tdpbf16ps": "amx-bf16",
-    r"tdpb[su][su]d": "amx-int8",
-}
-
-
 def instructions_needed(llvm_text: str) -> tuple[str, ...]:
     """Returns the instruction sets that the intrinsics of a module need, such as ("amx-bf16",)."""
     called = set(re.findall(r'"llvm\.x86\.([\w.]+)"', llvm_text))
     return tuple(name for part, name in SETS.items() if any(re.match(part, each) for each in called))
-
-
-# of exported functions, and of the function of a fusion, which has no interface for C
-ATTRIBUTES = re.compile(
-    rf"attributes {{({re.escape(EXPORTED)}(?:, )?)?(?:{re.escape(NO_BUILTINS)})?}}(?= {{)"
-)
 
 
 def compiled_for(llvm_text: str, processor: str, features: str) -> str:

@@ -35,6 +35,23 @@ from tuner.mlir.math.lowering import expand_math
 from tuner.mlir.passes import reached, run_passes
 from tuner.mlir.transform import apply_script, parse
 
+# Functions of the C library that lowered code may call. Any other undefined symbol crashes the JIT.
+RESOLVABLE = frozenset(
+    {"malloc", "free", "aligned_alloc", "memcpy", "memset", "sem_wait", "sem_post", "sched_yield"}
+)
+DECLARATION = re.compile(
+    r'^ *llvm\.func (?:\w+ )*@"?([^"(\n]+)"?\(.*[^{\n]$', re.MULTILINE
+)  # no body follows
+# A vector<700xf32> takes the JIT seconds; the widest vector needed is the 28 accumulators of a register tile,
+# which a bf16 kernel passes on as one vector<448xf32> and which take 0.1 to 0.3 s to load.
+VECTOR_LIMIT_BYTES = 2048
+# vector<4x[4]xf32>, 4 x 4 numbers or a multiple; and the multiple, in a loop over scalable tiles
+SCALABLE = re.compile(r"vector<[^<>]*\[\d+\][^<>]*>|llvm\.intr\.vscale")
+# By which a shipped CPU script finds its functions again after bufferization: strategies/_matmul_cpu.mlir.j2.
+SCRIPT_MARKS = ("tuned", "part_0", "part_1")
+ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
+DEFINITION = re.compile(r"^( *llvm\.func @.*?) *\{ *$", re.MULTILINE)  # its end, where attributes go
+
 
 def with_batch_loops(
     llvm_text: str, partitions: tuple[Partition, ...], strides_bytes: tuple[int, ...]
@@ -87,22 +104,6 @@ def _loop(partition: Partition, strides_bytes: tuple[int, ...]) -> str:
 """
 
 
-# Functions of the C library that lowered code may call. Any other undefined symbol crashes the JIT.
-RESOLVABLE = frozenset(
-    {"malloc", "free", "aligned_alloc", "memcpy", "memset", "sem_wait", "sem_post", "sched_yield"}
-)
-DECLARATION = re.compile(
-    r'^ *llvm\.func (?:\w+ )*@"?([^"(\n]+)"?\(.*[^{\n]$', re.MULTILINE
-)  # no body follows
-# A vector<700xf32> takes the JIT seconds; the widest vector needed is the 28 accumulators of a register tile,
-# which a bf16 kernel passes on as one vector<448xf32> and which take 0.1 to 0.3 s to load.
-VECTOR_LIMIT_BYTES = 2048
-
-
-# vector<4x[4]xf32>, 4 x 4 numbers or a multiple; and the multiple, in a loop over scalable tiles
-SCALABLE = re.compile(r"vector<[^<>]*\[\d+\][^<>]*>|llvm\.intr\.vscale")
-
-
 def reject_unjittable(llvm_text: str) -> None:
     """Raises CandidateError(RESOURCES) for LLVM dialect that crashes the JIT or takes the JIT seconds.
 
@@ -124,14 +125,10 @@ def reject_unjittable(llvm_text: str) -> None:
             )
 
 
-# By which a shipped CPU script finds its functions again after bufferization: strategies/_matmul_cpu.mlir.j2.
-SCRIPT_MARKS = ("tuned", "part_0", "part_1")
-
-
 def bufferize_remaining_tensors(module: ir.Module) -> None:
     """Makes buffers of the tensors that a script leaves, in place: a user's schedule may not bufferize."""
     leave_one_op_in_masks(module)
-    if walk_where(module, lambda op: any("tensor<" in str(each.type) for each in op.results)):
+    if walk_where(module, lambda op: any("tensor<" in str(result.type) for result in op.results)):
         run_passes(module, pipeline.TENSORS_TO_BUFFERS)
         copy_by_loops(module)
 
@@ -202,10 +199,6 @@ def jit_text(module: ir.Module) -> str:
         text = str(module)
     marked = f"attributes {{{pipeline.EXPORTED}}}"
     return text.replace(marked, f"attributes {{{pipeline.EXPORTED}, {pipeline.NO_BUILTINS}}}")
-
-
-ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
-DEFINITION = re.compile(r"^( *llvm\.func @.*?) *\{ *$", re.MULTILINE)  # its end, where attributes go
 
 
 def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates: bool = False) -> FusionCode:

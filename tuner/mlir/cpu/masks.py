@@ -16,6 +16,8 @@ NEUTRAL = {
     for names, number in ((("maximumf", "maxnumf"), -math.inf), (("minimumf", "minnumf"), math.inf))
     for name in names
 }
+READ = "vector.transfer_read"
+WRITE = "vector.transfer_write"
 
 
 def fill_masked_lanes(module: ir.Module) -> None:
@@ -74,10 +76,6 @@ def leave_one_op_in_masks(module: ir.Module) -> None:
         with mask.location, ir.InsertionPoint(inner):
             create("vector.yield", [], list(first.results))
         mask.erase()
-
-
-READ = "vector.transfer_read"
-WRITE = "vector.transfer_write"
 
 
 def unmask_truths(module: ir.Module) -> None:
@@ -154,7 +152,7 @@ def read_masks_as_bytes(function: Op) -> None:
           %s = arith.select %k, %a, %b : f32
     """
     arguments = function.regions[0].blocks[0].arguments
-    masks = [each for each in arguments if str(each.type.element_type) == "i1"]
+    masks = [argument for argument in arguments if str(argument.type.element_type) == "i1"]
     for mask in masks:
         kind = ir.MemRefType(mask.type)
         tensors = [use.owner for use in mask.uses]
@@ -165,7 +163,7 @@ def read_masks_as_bytes(function: Op) -> None:
         for op in tensors:
             _retype(op.results[0], byte)
     if masks:
-        types = ir.FunctionType.get([each.type for each in arguments], [], function.context)
+        types = ir.FunctionType.get([argument.type for argument in arguments], [], function.context)
         function.attributes["function_type"] = ir.TypeAttr.get(types)
 
 

@@ -14,6 +14,40 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import constant_of, op_of, source_of, walk_where
 
 LOOP = "scf.for"
+ALLOCATIONS = ("memref.alloc", "memref.alloca")
+VIEWS = (
+    "memref.subview",
+    "memref.cast",
+    "memref.reinterpret_cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.view",
+    "memref.extract_strided_metadata",
+)
+# operation -> which operand is the buffer, and which value has the shape of what is accessed: an operand, or
+# the result (None)
+READS: dict[str, tuple[int, int | None]] = {
+    "memref.load": (0, None),
+    "vector.load": (0, None),
+    "vector.transfer_read": (0, None),
+    "vector.maskedload": (0, None),
+}
+WRITES: dict[str, tuple[int, int | None]] = {
+    "memref.store": (1, 0),
+    "vector.store": (1, 0),
+    "vector.transfer_write": (1, 0),
+    "vector.maskedstore": (0, -1),
+}
+WHOLE_READS = {"vector.gather": (0,), "x86.amx.tile_load": (0,), "memref.copy": (0,)}  # operands
+WHOLE_WRITES = {"vector.scatter": (0,), "x86.amx.tile_store": (0,), "memref.copy": (1,)}
+NO_ACCESS = (*ALLOCATIONS, *VIEWS, "memref.dealloc", "memref.dim", "memref.prefetch")
+PURE_DIALECTS = ("arith.", "math.", "vector.", "index.", "ub.", "x86.", "amx.", "complex.")
+# operation and its attribute
+INTRINSIC = "llvm.call_intrinsic"
+NAME = "intrin"
+PURE_INTRINSICS = ("llvm.x86.avx512.vpdpbusd.", "llvm.x86.avx512.permvar.")  # beginnings of names
+STRUCTURE = ("scf.for", "scf.if", "scf.yield")
+MAP = "permutation_map"
 
 
 @dataclass(frozen=True)
@@ -53,7 +87,7 @@ class LoopBounds:
 
 def bounds_of(loop: Op) -> LoopBounds | None:
     """Returns the bounds of an ``scf.for``; None where one of them is not a constant."""
-    first, end, step = (constant_of(each) for each in list(loop.operands)[:3])
+    first, end, step = map(constant_of, list(loop.operands)[:3])
     if first is None or end is None or step is None or step < 1:
         return None
     return LoopBounds(first, step, max(-(-(end - first) // step), 0))
@@ -76,22 +110,26 @@ def range_of(index: Value, variable: Value | None) -> IndexRange | None:
         bounds = bounds_of(loop)
         if bounds is not None:
             return IndexRange(0, bounds.first, bounds.last)
-        first, end = (range_of(each, variable) for each in list(loop.operands)[:2])
+        first, end = (range_of(operand, variable) for operand in list(loop.operands)[:2])
         if first is None or end is None or first.factor or end.factor:
             return None
         return IndexRange(0, first.low, max(end.high - 1, first.low))
     op = op_of(index, *RULES)
     if op is None:
         return None
-    found = [range_of(each, variable) for each in op.operands]
+    found = [range_of(operand, variable) for operand in op.operands]
     known_ranges = [each for each in found if each is not None]
-    return RULES[op.name](*known_ranges) if len(known_ranges) == len(found) else None
+    if len(known_ranges) == len(found):
+        return RULES[op.name](*known_ranges)
+    return None
 
 
 def _product(left: IndexRange, right: IndexRange) -> IndexRange | None:
     if left.low == left.high and not left.factor:
         return right.times(left.low)
-    return left.times(right.low) if right.low == right.high and not right.factor else None
+    if right.low == right.high and not right.factor:
+        return left.times(right.low)
+    return None
 
 
 def _quotient(left: IndexRange, right: IndexRange) -> IndexRange | None:
@@ -117,42 +155,6 @@ RULES: dict[str, Callable[..., IndexRange | None]] = {
     "arith.minui": lambda left, right: _extreme(min, left, right) if min(left.low, right.low) >= 0 else None,
     "arith.maxsi": partial(_extreme, max),
 }
-
-
-ALLOCATIONS = ("memref.alloc", "memref.alloca")
-VIEWS = (
-    "memref.subview",
-    "memref.cast",
-    "memref.reinterpret_cast",
-    "memref.collapse_shape",
-    "memref.expand_shape",
-    "memref.view",
-    "memref.extract_strided_metadata",
-)
-# operation -> which operand is the buffer, and which value has the shape of what is accessed: an operand, or
-# the result (None)
-READS: dict[str, tuple[int, int | None]] = {
-    "memref.load": (0, None),
-    "vector.load": (0, None),
-    "vector.transfer_read": (0, None),
-    "vector.maskedload": (0, None),
-}
-WRITES: dict[str, tuple[int, int | None]] = {
-    "memref.store": (1, 0),
-    "vector.store": (1, 0),
-    "vector.transfer_write": (1, 0),
-    "vector.maskedstore": (0, -1),
-}
-WHOLE_READS = {"vector.gather": (0,), "x86.amx.tile_load": (0,), "memref.copy": (0,)}  # operands
-WHOLE_WRITES = {"vector.scatter": (0,), "x86.amx.tile_store": (0,), "memref.copy": (1,)}
-NO_ACCESS = (*ALLOCATIONS, *VIEWS, "memref.dealloc", "memref.dim", "memref.prefetch")
-PURE_DIALECTS = ("arith.", "math.", "vector.", "index.", "ub.", "x86.", "amx.", "complex.")
-# operation and its attribute
-INTRINSIC = "llvm.call_intrinsic"
-NAME = "intrin"
-PURE_INTRINSICS = ("llvm.x86.avx512.vpdpbusd.", "llvm.x86.avx512.permvar.")  # beginnings of names
-STRUCTURE = ("scf.for", "scf.if", "scf.yield")
-MAP = "permutation_map"
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,9 @@ def is_local(buffer: Value) -> bool:
 def _accesses(op: Op) -> list[PlacedAccess] | None:
     name = op.name
     if name in STRUCTURE or name in NO_ACCESS:
-        return None if name in STRUCTURE and _has_buffers(op) else []
+        if name in STRUCTURE and _has_buffers(op):
+            return None
+        return []
     if name in READS or name in WRITES:
         is_write = name in WRITES
         place, shaped = (WRITES if is_write else READS)[name]
@@ -206,9 +210,13 @@ def _accesses(op: Op) -> list[PlacedAccess] | None:
         pairs += [(at, True) for at in WHOLE_WRITES.get(name, ())]
         bases = [(_base(op.operands[at]), is_write) for at, is_write in pairs]
         found = [PlacedAccess(base, is_write, (), ()) for base, is_write in bases if base is not None]
-        return found if len(found) == len(bases) else None
+        if len(found) == len(bases):
+            return found
+        return None
     is_pure = is_computing(op) and not op.regions and not _has_buffers(op)
-    return [] if is_pure else None
+    if is_pure:
+        return []
+    return None
 
 
 def _placed(op: Op, buffer: Value, accessed: Value, is_write: bool) -> list[PlacedAccess] | None:
@@ -235,7 +243,7 @@ def _dimensions(op: Op, rank: int, vector_rank: int) -> list[int | None]:
     if MAP not in op.attributes:
         return list(range(rank - vector_rank, rank))
     results = ir.AffineMapAttr(op.attributes[MAP]).value.results
-    return [each.position if isinstance(each, ir.AffineDimExpr) else None for each in results]
+    return [result.position if isinstance(result, ir.AffineDimExpr) else None for result in results]
 
 
 def _base(buffer: Value) -> Value | None:
@@ -243,8 +251,12 @@ def _base(buffer: Value) -> Value | None:
     base = source_of(buffer, VIEWS)
     owner = base.owner
     if isinstance(owner, ir.Block):
-        return base if owner.owner.operation.name == "func.func" else None
-    return base if owner.operation.name in ALLOCATIONS else None
+        if owner.owner.operation.name == "func.func":
+            return base
+        return None
+    if owner.operation.name in ALLOCATIONS:
+        return base
+    return None
 
 
 def _has_buffers(op: Op) -> bool:

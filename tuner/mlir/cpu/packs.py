@@ -29,7 +29,7 @@ def packs_to_loops(module: ir.Module) -> None:
     """
     for op in walk(module, PACK, UNPACK):
         buffers = list(op.operands)[:2]
-        if all(isinstance(each.type, ir.MemRefType) for each in buffers):
+        if all(isinstance(buffer.type, ir.MemRefType) for buffer in buffers):
             with ir.InsertionPoint(op), op.location:
                 _copy_elements(op, *buffers)
             op.erase()

@@ -102,7 +102,7 @@ def _is_handed_over(buffer: Value) -> bool:
         user = use.owner.operation
         if user.name in HAND_OVER or (user.name == "memref.store" and user.operands[0] == buffer):
             return True
-        if user.name in VIEWS and any(_is_handed_over(result) for result in user.results):
+        if user.name in VIEWS and any(map(_is_handed_over, user.results)):
             return True
     return False
 

@@ -41,6 +41,14 @@ from tuner.mlir.cpu.memory_accesses import (
 from tuner.mlir.ir.building import index, is_equal, times, total, value
 from tuner.mlir.ir.reading import walk
 
+DEPTHS = (0, 1, 2, 3)  # of the loops that are divided
+MOST_OF_OUTER = 0.97  # inner loops are divided where that takes at most so much of the time of outer ones
+MOST_OF_ONE = 0.8  # of the time of one thread, by the numbers of operations; else nothing is divided
+LANES = 16  # elements of a vector operation that counts as one
+SLOW_WEIGHT = 16  # of an elementary function: operations
+UNKNOWN_TRIPS = 8
+MEMORY = (*READS, *WRITES, *WHOLE_READS, *WHOLE_WRITES)
+
 # Shows which parts of a function may run on several threads: loops whose iterations touch separate memory.
 #
 # A part is a loop whose iterations are shared out, or code between loops, which one thread runs alone, or all
@@ -74,7 +82,7 @@ class Part:
         return self.ops[0].regions[0].blocks[0].arguments[0]
 
     def of(self, buffer: Value) -> tuple[PlacedAccess, ...]:
-        return tuple(each for each in self.accesses if each.buffer == buffer)
+        return tuple(access for access in self.accesses if access.buffer == buffer)
 
     def writes(self, buffer: Value) -> bool:
         return any(each.is_write for each in self.of(buffer))
@@ -95,14 +103,14 @@ def may_run_together(parts: Sequence[Part]) -> bool:
     return all(_has_separate_iterations(part) for part in parts if part.share is ThreadShare.SHARED) and all(
         _are_separate(one, other, buffer)
         for one, other in combinations(parts, 2)
-        for buffer in {each.buffer: None for each in one.accesses if other.of(each.buffer)}
+        for buffer in {access.buffer: None for access in one.accesses if other.of(access.buffer)}
     )
 
 
 def _has_separate_iterations(part: Part) -> bool:
     return all(
         _slabs([part], buffer) or (is_local(buffer) and part.of(buffer)[0].is_write)
-        for buffer in {each.buffer: None for each in part.accesses if each.is_write}
+        for buffer in {access.buffer: None for access in part.accesses if access.is_write}
     )
 
 
@@ -146,25 +154,18 @@ def _places(part: Part, buffer: Value) -> list[tuple[int, int] | None]:
     """Returns the first and the last index of each dimension of a buffer that a part touches; None: any."""
     accesses = part.of(buffer)
     # an access to the whole buffer
-    if any(not each.starts for each in accesses):
+    if any(not access.starts for access in accesses):
         return []
     places: list[tuple[int, int] | None] = []
     for dimension in range(len(accesses[0].starts)):
-        ranges = [(range_of(each.starts[dimension], None), each.extents[dimension]) for each in accesses]
+        ranges = [
+            (range_of(access.starts[dimension], None), access.extents[dimension]) for access in accesses
+        ]
         known = [(found, extent) for found, extent in ranges if found is not None]
         lows = [found.low for found, _ in known]
         highs = [found.high + extent - 1 for found, extent in known]
         places.append((min(lows), max(highs)) if len(known) == len(ranges) else None)
     return places
-
-
-DEPTHS = (0, 1, 2, 3)  # of the loops that are divided
-MOST_OF_OUTER = 0.97  # inner loops are divided where that takes at most so much of the time of outer ones
-MOST_OF_ONE = 0.8  # of the time of one thread, by the numbers of operations; else nothing is divided
-LANES = 16  # elements of a vector operation that counts as one
-SLOW_WEIGHT = 16  # of an elementary function: operations
-UNKNOWN_TRIPS = 8
-MEMORY = (*READS, *WRITES, *WHOLE_READS, *WHOLE_WRITES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +192,7 @@ def divide_among_threads(function: Op, threads: int) -> bool:
     best: _Division | None = None
     for depth in DEPTHS:
         found = _division(block, depth, threads)
-        if found is None or not any(each.part.share is ThreadShare.SHARED for each in found.parts):
+        if found is None or not any(part.part.share is ThreadShare.SHARED for part in found.parts):
             continue
         if best is None or found.time < best.time * MOST_OF_OUTER:
             best = found
@@ -199,7 +200,7 @@ def divide_among_threads(function: Op, threads: int) -> bool:
             break
     if best is None or best.time > alone * MOST_OF_ONE:
         return False
-    _rewrite(function, [each.part for each in best.parts])
+    _rewrite(function, [part.part for part in best.parts])
     return True
 
 
@@ -257,7 +258,7 @@ def _part(ops: tuple[Op, ...]) -> Part | None:
             return shared
     moved = _moved(ops)
     # each thread may run what writes only memory of its own; what writes an argument is for the first thread
-    if not any(each.is_write and not is_local(each.buffer) for each in accesses):
+    if not any(access.is_write and not is_local(access.buffer) for access in accesses):
         return Part(ThreadShare.ALL, ops, tuple(accesses))
     if any(_is_used_outside(op, moved) for op in moved):
         return None
@@ -265,8 +266,10 @@ def _part(ops: tuple[Op, ...]) -> Part | None:
 
 
 def _by_all_where_own(part: Part) -> Part:  # run whole by each thread, if it writes only its own memory
-    is_own = all(is_local(each.buffer) for each in part.accesses if each.is_write)
-    return replace(part, share=ThreadShare.ALL, bounds=None) if is_own else part
+    is_own = all(is_local(access.buffer) for access in part.accesses if access.is_write)
+    if is_own:
+        return replace(part, share=ThreadShare.ALL, bounds=None)
+    return part
 
 
 def _moved(ops: Sequence[Op]) -> list[Op]:
@@ -275,7 +278,7 @@ def _moved(ops: Sequence[Op]) -> list[Op]:
     made: set[Value] = set()
     for op in ops:
         is_free = op.name in NO_ACCESS or (is_computing(op) and op.name not in MEMORY)
-        if not is_free or any(each in made for each in op.operands):
+        if not is_free or any(operand in made for operand in op.operands):
             moved.append(op)
             made |= set(op.results)
     return moved
@@ -299,7 +302,9 @@ def _load(placed: _Placed, thread: int, threads: int) -> float:
     if part.share is ThreadShare.ALL:
         return work
     if part.share is ThreadShare.ALONE:
-        return work if thread == 0 else 0.0
+        if thread == 0:
+            return work
+        return 0.0
     assert part.bounds is not None
     trips = part.bounds.trips
     return work * ((thread + 1) * trips // threads - thread * trips // threads) / trips
@@ -312,19 +317,21 @@ def _work(op: Op) -> float:
         return inside * (_trips(op) if op.name == LOOP else 1)
     if op.name in NO_ACCESS or op.name == "arith.constant":
         return 0.0
-    kinds = [each.type for each in op.results] or [each.type for each in list(op.operands)[:1]]
-    vectors = [ir.VectorType(each) for each in kinds if isinstance(each, ir.VectorType)]
-    elements = max((prod(each.shape) for each in vectors), default=1)
+    kinds = [result.type for result in op.results] or [operand.type for operand in list(op.operands)[:1]]
+    vectors = [ir.VectorType(kind) for kind in kinds if isinstance(kind, ir.VectorType)]
+    elements = max((prod(vector.shape) for vector in vectors), default=1)
     return max(elements / LANES, 1) * (SLOW_WEIGHT if op.name.startswith("math.") else 1)
 
 
 def _trips(loop: Op) -> int:
     bounds = bounds_of(loop)
-    return UNKNOWN_TRIPS if bounds is None else bounds.trips
+    if bounds is None:
+        return UNKNOWN_TRIPS
+    return bounds.trips
 
 
 def _body(block: Block) -> list[Op]:
-    return [each.operation for each in block.operations][:-1]
+    return [operation.operation for operation in block.operations][:-1]
 
 
 def _rewrite(function: Op, parts: Sequence[Part]) -> None:
@@ -332,7 +339,7 @@ def _rewrite(function: Op, parts: Sequence[Part]) -> None:
     block = function.regions[0].blocks[0]
     location = ir.Location.unknown()
     thread, threads = (block.add_argument(kind, location) for _ in range(2))
-    inputs = [each.type for each in block.arguments]
+    inputs = [argument.type for argument in block.arguments]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
     with ir.InsertionPoint.at_block_begin(block), location:
         is_first = is_equal(thread, index(0))

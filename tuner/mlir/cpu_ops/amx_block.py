@@ -134,7 +134,10 @@ class _AmxMatmul:
         packed_a = amx_packing.PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
         has_edge = matmul.m % K_GROUPS or columns.rests(K_GROUPS)
         element = ir.MemRefType(matmul.c.type).element_type
-        scratch = allocated((K_GROUPS * tiles_m, K_GROUPS * tiles_n), element) if has_edge else None
+        if has_edge:
+            scratch = allocated((K_GROUPS * tiles_m, K_GROUPS * tiles_n), element)
+        else:
+            scratch = None
         if tiles is not None:
             amx_packing.pack_b_to_tiles(b, columns, matmul.k, tiles_n, tiles.store_b)
         packed_b = amx_packing.WeightTiles(weight, a.depth) if weight else tiles
@@ -205,7 +208,7 @@ class _AmxMatmul:
                     )
             return totals
 
-        totals = loop(0, self.packed_b.steps, multiply, [self._start(place) for place in places])
+        totals = loop(0, self.packed_b.steps, multiply, list(map(self._start, places)))
         for number, (place, tile) in enumerate(zip(places, totals, strict=True)):
             if place.is_whole:
                 amx_packing.tile_store(tile, self.matmul.c, place.row, place.column)

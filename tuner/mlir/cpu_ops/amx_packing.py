@@ -38,6 +38,8 @@ from tuner.mlir.ir.building import (
     value,
 )
 
+Steps: TypeAlias = tuple[BlockExtent, Value, int]  # a dimension, the number of a step, elements of a step
+
 
 @dataclass(frozen=True, eq=False)
 class PackedTiles:
@@ -104,9 +106,6 @@ def tile_store(tile: Value, buffer: Value, row: Value, column: Value) -> None:
     """Creates the store of an AMX ``tile`` to a 2-D memref, its first element to ``buffer[row, column]``."""
     segments = ir.DenseI32ArrayAttr.get([1, 2, 1, 0])
     create("x86.amx.tile_store", [], [buffer, row, column, tile], operandSegmentSizes=segments)
-
-
-Steps: TypeAlias = tuple[BlockExtent, Value, int]  # a dimension, the number of a step, elements of a step
 
 
 def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB) -> None:
@@ -259,7 +258,10 @@ def _if_whole(rows: Steps, columns: Steps, whole: Callable[[], None], part: Call
         for extent, number, size in (rows, columns)
         if extent.rests(size)
     ]
-    is_whole = are_whole[0] if len(are_whole) == 1 else value("arith.andi", are_whole[0].type, *are_whole)
+    if len(are_whole) == 1:
+        is_whole = are_whole[0]
+    else:
+        is_whole = value("arith.andi", are_whole[0].type, *are_whole)
     branch(is_whole, whole, part)
 
 

@@ -72,13 +72,9 @@ def buffer_matmuls(block_op: Op, function: Op, sums: Mapping[str, str]) -> list[
     allowed = "allowed memrefs of static sizes with adjacent elements"
     found: list[BufferMatmul] = []
     for op in walk(function, MATMUL):
-        kinds = [each.type for each in op.operands]
+        kinds = [operand.type for operand in op.operands]
         layout = _layout_of(op)
-        if (
-            not all(_is_of_rows(kind) for kind in kinds)
-            or not layout
-            or not _is_static(kinds, layout, columns)
-        ):
+        if not all(map(_is_of_rows, kinds)) or not layout or not _is_static(kinds, layout, columns):
             return f"found a matmul of {' x '.join(map(str, kinds))}, {allowed}"
         if is_unsigned(op):
             return f"found a matmul of unsigned integers, {allowed}"
@@ -117,7 +113,9 @@ def _layout_of(op: Op) -> str:
         str(each).rstrip(">").rpartition("-> ")[2] for each in ir.ArrayAttr(op.attributes["indexing_maps"])
     ]
     pairs = [layout for layout, maps in OVER_MNK.items() if tuple(texts[:2]) == maps]
-    return pairs[0] if pairs and texts[2] == "(d0, d1)" else ""
+    if pairs and texts[2] == "(d0, d1)":
+        return pairs[0]
+    return ""
 
 
 def fill_before(matmul: Op) -> Op | None:
@@ -133,7 +131,9 @@ def fill_before(matmul: Op) -> Op | None:
             last = each
     if last is None or last.name != FILL or last.operands[1] != total:
         return None
-    return last if is_zero(last.operands[0]) else None
+    if is_zero(last.operands[0]):
+        return last
+    return None
 
 
 def _is_inside(op: Op, outer: Op) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import (
@@ -191,7 +192,9 @@ class _Block:
 
         if bounds is not None:
             return loop(*bounds, body, sums)
-        return body(index(0), *sums) if count == unroll else loop(0, count // unroll, body, sums)
+        if count == unroll:
+            return body(index(0), *sums)
+        return loop(0, count // unroll, body, sums)
 
     def _planes(self, dimension: int) -> tuple[Value, Value] | None:
         """Creates the bounds of a loop over planes of the window, without those that read planes of zeros.
@@ -206,7 +209,7 @@ class _Block:
         view = op_of(tile.buffer(INPUT), "memref.subview")
         if terms.get(dimension) != 1 or dimension not in tile.reduced or view is None:
             return None
-        if any(tile.sizes[each] > 1 for each in terms if each not in tile.reduced):
+        if any(tile.sizes[term] > 1 for term in terms if term not in tile.reduced):
             return None
         if op_of(view.operands[0], "memref.subview") is not None:
             return None  # the place in the whole input is not known
@@ -257,7 +260,7 @@ class _Block:
         """Creates prefetches of the first and last element that the next tile of a row reads at this step."""
         last = self.tile.maps[INPUT][-1]
         pixel = next((dimension for dimension in last if dimension not in self.tile.reduced), None)
-        if pixel is None or pixel not in {each for terms in self.tile.maps[SUMS] for each in terms}:
+        if pixel is None or pixel not in set(chain.from_iterable(self.tile.maps[SUMS])):
             return
         width = self.tile.sizes[pixel]
         rank = len(self.tile.maps[INPUT])
@@ -272,8 +275,8 @@ class _Block:
             terms = self.tile.maps[number][side].items()
             parts = [times(at[dimension], factor) for dimension, factor in terms if dimension in at]
             base = parts[0] if parts else index(0)
-            for each in parts[1:]:
-                base = total(base, each)
+            for part in parts[1:]:
+                base = total(base, part)
             known[key] = base
         return known[key]
 
@@ -305,7 +308,7 @@ class _Block:
         """Returns the buffer of sums, as lanes x pixels if without gaps, and how many pixels are adjacent."""
         sums = self.tile.buffer(SUMS)
         kind = ir.MemRefType(sums.type)
-        dimensions = [dimension for terms in self.tile.maps[SUMS] for dimension in terms]
+        dimensions = list(chain.from_iterable(self.tile.maps[SUMS]))
         lead = kind.shape[: dimensions.index(self.tile.lane)]
         if kind != ir.MemRefType.get(kind.shape, kind.element_type) or any(size != 1 for size in lead):
             return sums, kind.shape[-1]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import load_lanes, store_lanes
@@ -23,6 +23,11 @@ from tuner.mlir.ir.reading import constant_of
 PAIR = 2  # channels of a K group
 
 At = dict[int, Value]  # dimension of the buffer -> index; of the channels: the number of the pair
+# Attribute of such an operation, array<i64: dimension of the input, first, end>: the input's planes before
+# ``first`` and from ``end`` on are zeros.
+PLANES = "planes"
+Terms = dict[int, int]  # dimension -> factor: an index as a sum of multiples of dimensions
+Place = dict[int, int]  # dimension -> element
 
 
 def paired(size: int) -> int:
@@ -220,13 +225,6 @@ class _KGroups:
 INPUT, WEIGHTS, SUMS = range(3)  # operands of a tile
 FILTERS, LAST = LANES_ALONG = ("filters", "last")  # the dimension of the lanes: of the weights, of the sums
 
-# Attribute of such an operation, array<i64: dimension of the input, first, end>: the input's planes before
-# ``first`` and from ``end`` on are zeros.
-PLANES = "planes"
-
-Terms = dict[int, int]  # dimension -> factor: an index as a sum of multiples of dimensions
-Place = dict[int, int]  # dimension -> element
-
 
 @dataclass(frozen=True, eq=False)
 class ConvolutionTile:
@@ -240,13 +238,13 @@ class ConvolutionTile:
     @classmethod
     def of(cls, op: Op, along: str) -> "ConvolutionTile | str":
         """Returns a ``linalg.generic`` as a tile; or, as text, what it is, if it is not a tile."""
-        kinds = [each.type for each in op.operands]
+        kinds = [operand.type for operand in op.operands]
         if len(kinds) != 3 or not all(
             isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds
         ):
             return f"a convolution of {' x '.join(map(str, kinds))}"
         found = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
-        maps = tuple(tuple(_terms(each) for each in mapping.results) for mapping in found)
+        maps = tuple(tuple(map(_terms, mapping.results)) for mapping in found)
         sizes: Place = {}
         for number in (WEIGHTS, SUMS):
             for terms, size in zip(maps[number], kinds[number].shape, strict=True):
@@ -277,13 +275,13 @@ class ConvolutionTile:
     @property
     def reduced(self) -> tuple[int, ...]:
         """Returns the dimensions that are summed up, in the order of the weights: the channels come last."""
-        parallel = {dimension for terms in self.maps[SUMS] for dimension in terms}
-        inside = [dimension for terms in self.maps[WEIGHTS] for dimension in terms]
+        parallel = set(chain.from_iterable(self.maps[SUMS]))
+        inside = list(chain.from_iterable(self.maps[WEIGHTS]))
         return tuple(dimension for dimension in inside if dimension not in parallel)
 
     def pixels(self) -> Iterator[Place]:
         """Yields the elements of the sums' dimensions but the lanes', the last dimension fastest."""
-        dimensions = [dimension for terms in self.maps[SUMS] for dimension in terms]
+        dimensions = list(chain.from_iterable(self.maps[SUMS]))
         ranges = [[0] if each == self.lane else range(self.sizes[each]) for each in dimensions]
         for place in product(*ranges):
             yield dict(zip(dimensions, place, strict=True))

@@ -90,8 +90,10 @@ class _Block:
             return "found a convolution of other operands, allowed K groups of channels and adjacent pixels"
         dimensions = [each for terms in tile.maps[SUMS] for each in terms if each not in (filters, pixels)]
         places: list[tuple[tuple[int, int], ...]] = [()]
-        for each in dimensions:
-            places = [(*before, (each, place)) for before in places for place in range(tile.sizes[each])]
+        for dimension in dimensions:
+            places = [
+                (*before, (dimension, place)) for before in places for place in range(tile.sizes[dimension])
+            ]
         parts = tuple(
             _Part(first, min(K_GROUPS, tile.sizes[filters] - first), (*place, (pixels, pixel)), count)
             for first in range(0, tile.sizes[filters], K_GROUPS)
@@ -136,7 +138,9 @@ class _Block:
         def body(number: Value, *before: Value) -> Sequence[Value]:
             return self._over(inner, at | {dimension: times(number, step)}, before)
 
-        return body(index(0), *sums) if count == 1 else loop(0, count, body, sums)
+        if count == 1:
+            return body(index(0), *sums)
+        return loop(0, count, body, sums)
 
     def _products(self, at: At, sums: Sequence[Value]) -> list[Value]:
         of_a: dict[int, Value] = {}
@@ -179,9 +183,9 @@ class _Block:
         maps = self.tile.maps[number]
         kind = ir.MemRefType(buffer.type)
         strides = kind.get_strides_and_offset()[0]
-        lines = [next((each for each in terms if each in sizes), None) for terms in maps]
+        lines = [next((term for term in terms if term in sizes), None) for terms in maps]
         # the view has the dimensions in `sizes`; along the others it is one element, and drops them
-        every = [1 if each is None else sizes[each] for each in lines]
+        every = [1 if line is None else sizes[line] for line in lines]
         kept = [side for side, each in enumerate(lines) if each is not None]
         layout = ir.StridedLayoutAttr.get(DYNAMIC, [strides[side] for side in kept])
         result = ir.MemRefType.get([every[side] for side in kept], kind.element_type, layout)

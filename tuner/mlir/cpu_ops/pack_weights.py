@@ -19,6 +19,8 @@ OF_A_COPY = {
 STORES = (WRITE, "vector.maskedstore")
 BOUNDS = 3  # operands of an scf.for: lower bound, upper bound, step; then the initial values of its results
 VIEWS = ("memref.subview",)
+COLUMNS = 64  # default of the attribute
+B_OPERAND = 1  # of a matmul
 
 
 class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
@@ -76,7 +78,9 @@ def _rows_of(panels: Op) -> Op | None:
     is_last = body[-2] == rows  # before scf.yield
     is_rectangular = all(_is_outside(bound, panels) for bound in rows.operands)
     is_of_rows = constant_of(rows.operands[2]) == 1 and constant_of(panels.operands[2]) != 1
-    return rows if is_last and is_rectangular and is_of_rows else None
+    if is_last and is_rectangular and is_of_rows:
+        return rows
+    return None
 
 
 def _only_copies(loop: Op) -> bool:
@@ -92,10 +96,6 @@ def _only_copies(loop: Op) -> bool:
 def _is_outside(value: Value, loop: Op) -> bool:
     block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
     return bool(block != loop.regions[0].blocks[0])
-
-
-COLUMNS = 64  # default of the attribute
-B_OPERAND = 1  # of a matmul
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,9 @@ def _slices(weight: Value, columns: int) -> list[_Slice]:
 def _read(user: Op, number: int, tensor: Value, columns: int) -> _Slice | None:
     k, n = tensor.type.shape
     if user.name != "tensor.extract_slice":  # the whole weight is read: it must be one panel
-        return _padded(None, (0, 0), (k, n), [(user, number)]) if n <= columns else None
+        if n <= columns:
+            return _padded(None, (0, 0), (k, n), [(user, number)])
+        return None
     sizes = list(user.attributes["static_sizes"])
     strides = list(user.attributes["static_strides"])
     offsets = _offsets(user)
@@ -207,7 +209,7 @@ def _offsets(op: Op) -> tuple[Value | int, Value | int]:
 
 
 def _pack(function: Op, number: int, columns: int, slices: list[_Slice]) -> None:
-    if any(each.columns > columns for each in slices):
+    if any(slice_.columns > columns for slice_ in slices):
         return  # padded to more than a panel has
     weight = function.regions[0].blocks[0].arguments[number]
     old = [use.owner.operation for use in weight.uses]

@@ -62,7 +62,9 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
 def _argument(function: Op, number: int) -> Value | None:
     is_function = function.name == "func.func" and len(function.regions[0].blocks) > 0
     arguments = function.regions[0].blocks[0].arguments if is_function else []
-    return arguments[number] if number < len(arguments) else None
+    if number < len(arguments):
+        return arguments[number]
+    return None
 
 
 def _reads_in_loops(function: Op, arguments: list[Value]) -> list[Op]:

@@ -72,7 +72,10 @@ class RowPreparation:
         numbers = operands.arguments[0] if is_in_place else allocated((height, stride), element)
         of_runs = 1 if operands.format.activations == BY_ROW else operands.runs
         scales = allocated((m, of_runs), ir.F32Type.get()) if operands.format.activations else None
-        sums = allocated((m, operands.runs), ir.Type.parse(scheme.sum_element)) if wants_sums else None
+        if wants_sums:
+            sums = allocated((m, operands.runs), ir.Type.parse(scheme.sum_element))
+        else:
+            sums = None
         rows = QuantizedRows(numbers, scales, sums)
 
         def of_row(row: Value) -> tuple[()]:
@@ -103,7 +106,9 @@ class RowPreparation:
         else:
             mask = constant_mask(count, self.lanes)
             loaded = value("vector.maskedload", kind, source, row, k, mask, zero(kind))
-        return loaded if self.operands.dtype == "f32" else value("arith.extf", self.floats, loaded)
+        if self.operands.dtype == "f32":
+            return loaded
+        return value("arith.extf", self.floats, loaded)
 
     def _over(
         self, begin: Value, depth: int, body: Callable[..., Sequence[Value]], carried: Sequence[Value]
@@ -115,7 +120,9 @@ class RowPreparation:
             return body(total(begin, times(step, self.lanes)), self.lanes, *values)
 
         values = loop(0, whole, of_step, carried) if whole else list(carried)
-        return list(body(plus(begin, whole * self.lanes), rest, *values)) if rest else values
+        if rest:
+            return list(body(plus(begin, whole * self.lanes), rest, *values))
+        return values
 
     def _scale(self, rows: QuantizedRows, row: Value, run: Value, begin: Value, depth: int) -> Value:
         """Creates the scale of a part of a row and stores it; returns its inverse."""
@@ -192,7 +199,9 @@ class PanelBlock:
 
     def run(self, number: Value) -> Value:
         """Creates the number of a run of the block among all runs of K."""
-        return number if isinstance(self.first, int) else total(self.first, number)
+        if isinstance(self.first, int):
+            return number
+        return total(self.first, number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +228,9 @@ class QuantizedProduct:
     @cached_property
     def runs_of_block(self) -> int:
         block_k = self.tile.block_k
-        return block_k // self.operands.depth if block_k else self.operands.runs
+        if block_k:
+            return block_k // self.operands.depth
+        return self.operands.runs
 
     @cached_property
     def steps(self) -> int:
@@ -397,7 +408,9 @@ class QuantizedProduct:
         kind = self.scheme.vector(self.tile.lanes, dtype)
         place = index(vector * self.tile.lanes)
         loaded = value("vector.load", kind, self.operands.arguments[2], line, place)
-        return loaded if dtype == "f32" else value("arith.extf", self.floats, loaded)
+        if dtype == "f32":
+            return loaded
+        return value("arith.extf", self.floats, loaded)
 
     def _points_of(self, line: Value, vector: int) -> Value | None:
         """Creates the zero points of a vector of columns as the sums are: i32 or f32."""
@@ -419,4 +432,6 @@ class QuantizedProduct:
                 sums = value("arith.subi", sums.type, sums, less)
             else:
                 sums = value("vector.fma", sums.type, value("arith.negf", sums.type, every), points, sums)
-        return value("arith.sitofp", self.floats, sums) if is_integer else sums
+        if is_integer:
+            return value("arith.sitofp", self.floats, sums)
+        return sums

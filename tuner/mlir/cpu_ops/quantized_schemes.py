@@ -71,11 +71,15 @@ class QuantizedOperands:
 
     @property
     def zero_points(self) -> Value | None:
-        return self.arguments[3] if self.format.has_zero_points else None
+        if self.format.has_zero_points:
+            return self.arguments[3]
+        return None
 
     def group(self, run: Value) -> Value:
         """Creates the number of the group of a run."""
-        return run if self.format.group else index(0)
+        if self.format.group:
+            return run
+        return index(0)
 
 
 def operands_of(function: Op, block_k: int) -> QuantizedOperands | str:
@@ -83,7 +87,7 @@ def operands_of(function: Op, block_k: int) -> QuantizedOperands | str:
     if QUANTIZATION not in function.attributes:
         return f"found a function without {QUANTIZATION}, allowed a quantized matmul"
     arguments = tuple(function.regions[0].blocks[0].arguments)
-    kinds = [ir.MemRefType(each.type) for each in arguments]
+    kinds = [ir.MemRefType(argument.type) for argument in arguments]
     format_ = WeightFormat.of_text(ir.StringAttr(function.attributes[QUANTIZATION]).value)
     (m, k), n = kinds[0].shape, kinds[1].shape[0]
     depth = format_.group or block_k or k
@@ -117,7 +121,9 @@ class Scheme(ABC):
     @property
     def step(self) -> int:
         """Returns the rows of K of a step."""
-        return NIBBLE_ROWS if self.is_nibbles else self.rows_of_bytes
+        if self.is_nibbles:
+            return NIBBLE_ROWS
+        return self.rows_of_bytes
 
     @property
     def sums(self) -> Type:
@@ -329,4 +335,6 @@ def floats_of(kind: Type, number: float) -> Value:
 
 
 def _as_signed(word: int) -> int:
-    return word - 2**16 if word >= 2**15 else word
+    if word >= 2**15:
+        return word - 2**16
+    return word

@@ -71,7 +71,7 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
             names = ", ".join(each.removeprefix("linalg.") for each in LAYOUTS)
             return f"found no convolution marked {CONTRACTION}, allowed {names}"
         for op in found:
-            if not all(each.type.has_static_shape for each in op.operands):
+            if not all(operand.type.has_static_shape for operand in op.operands):
                 return f"found {op.name} of dynamic sizes, allowed static sizes"
             with ir.InsertionPoint(op), op.location:
                 tiles = bool(attribute(self, "tiles", 0))
@@ -101,7 +101,9 @@ class _Convolution:
     @property
     def k_groups(self) -> int:
         channels = self.op.operands[1].type.shape[self.form.weights.index("c")]
-        return k_groups_in_steps(channels) if self.tiles else paired(channels)
+        if self.tiles:
+            return k_groups_in_steps(channels)
+        return paired(channels)
 
     def rewrite(self, function: Op) -> str | None:
         given = self.op.operands[0]
@@ -147,11 +149,11 @@ class _Convolution:
         return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]
 
     def _refuses_k_groups(self) -> str | None:
-        kinds = [str(each.type.element_type) for each in self.op.operands]
+        kinds = [str(operand.type.element_type) for operand in self.op.operands]
         if kinds != [PAIRED, PAIRED, natural_output(PAIRED)] or self.form.is_depthwise:
             found = " x ".join([*kinds, self.op.name.removeprefix("linalg.")])
             return f"found {found}, allowed bf16 x bf16 x f32 that sums over channels"
-        if any(op_of(each, TO_TENSOR) is None for each in list(self.op.operands)[:2]):
+        if any(op_of(operand, TO_TENSOR) is None for operand in list(self.op.operands)[:2]):
             return "found bf16 that is computed in the fusion, allowed arguments"
         return None
 
@@ -159,7 +161,7 @@ class _Convolution:
         """Returns the weights as K groups: of a retyped argument, or copied at each call; else why not."""
         weights = self.op.operands[1]
         argument = weights.owner.operation.operands[0]
-        places = [self.form.weights.index(each) for each in self.order]
+        places = list(map(self.form.weights.index, self.order))
         if not is_weight(function, argument):
             return as_tensor(channel_words(argument, self.form.weights.index("c"), places, self.k_groups))
         if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
@@ -184,7 +186,7 @@ class _Convolution:
     def _reordered(self, function: Op) -> Value | str:
         """Returns the reordered weights: those of a retyped argument, or a transpose; else why not."""
         weights = self.op.operands[1]
-        places = [self.form.weights.index(each) for each in self.order]
+        places = list(map(self.form.weights.index, self.order))
         shape = [weights.type.shape[place] for place in places]
         element = weights.type.element_type
         if places == sorted(places):

@@ -52,7 +52,7 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
 
     def change(self, function: Op) -> str | None:
         arguments = list(function.regions[0].blocks[0].arguments)
-        marks = [argument_attributes(function, each.arg_number) for each in arguments]
+        marks = [argument_attributes(function, argument.arg_number) for argument in arguments]
         masks = [each for each, named in zip(arguments, marks, strict=True) if VISIBLE in named]
         guarded = [each for each, named in zip(arguments, marks, strict=True) if GUARDED in named]
         if len(masks) != 1:
@@ -94,7 +94,7 @@ def _bound(op: Op, band: _Band, unsafe: Value) -> None:
 
     Without such loops, the rows are all rows of the matrix.
     """
-    around = [each for each in parents_of(op) if any(name.startswith(ROWS) for name in each.attributes)]
+    around = [parent for parent in parents_of(op) if any(name.startswith(ROWS) for name in parent.attributes)]
     around = around if any(BLOCK in each.attributes for each in around) else []  # of a single block: unknown
     size = constant_of(around[0].operands[2]) if around else band.queries
     end = constant_of(op.operands[1])
@@ -174,7 +174,7 @@ def _largest(argument: Value, batch: list[Value], kind: ir.IntegerType) -> Itera
     """
     *heads, rows, columns = argument.type.shape
     left = iter(batch)
-    lead = [next(left) if each > 1 else index(0) for each in heads]  # a loop of one iteration is none
+    lead = [next(left) if head > 1 else index(0) for head in heads]  # a loop of one iteration is none
     width = min(WIDTH, columns)
     for size, vectors, begin in (
         (width, columns // width, 0),

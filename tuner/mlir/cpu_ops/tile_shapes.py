@@ -10,6 +10,7 @@ MATMUL = """func.func @f(%a: {a}, %b: {b}, %c: {c}) -> {c} {{
   %0 = linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) -> {c}
   return %0 : {c}
 }}"""
+MINIMUM = "affine.min"
 
 
 class DropUnitBatchOp(InPlaceOp, name="drop_unit_batch"):
@@ -92,9 +93,6 @@ def _start(sums: Value) -> Value:
     return copied.results[0]
 
 
-MINIMUM = "affine.min"
-
-
 class OverlapTilesOp(InPlaceOp, name="overlap_tiles"):
     """``tuner.overlap_tiles``: the last tile of a loop begins earlier, so that all tiles have one size.
 
@@ -116,7 +114,7 @@ class OverlapTilesOp(InPlaceOp, name="overlap_tiles"):
 
     def change(self, function: Op) -> str | None:
         for loop in walk(function, "scf.for"):
-            first, end, step = (constant_of(each) for each in list(loop.operands)[:3])
+            first, end, step = map(constant_of, list(loop.operands)[:3])
             if first != 0 or end is None or step is None or end < step or end % step == 0:
                 continue
             _overlap(loop, end, step)

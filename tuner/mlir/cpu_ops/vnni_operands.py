@@ -118,9 +118,14 @@ def _first_column(view: Op) -> Value | int | None:
     if view.results[0].type.rank != 2 or strides != [1, 1] or sizes[0] != rows or DYNAMIC in sizes:
         return None
     operands = iter(list(view.operands)[1:])
-    row, column = (next(operands) if each == DYNAMIC else each for each in view.attributes["static_offsets"])
+    row, column = (
+        next(operands) if attribute == DYNAMIC else attribute
+        for attribute in view.attributes["static_offsets"]
+    )
     # whole columns of the weight: column panels
-    return column if isinstance(row, int) and row == 0 else None
+    if isinstance(row, int) and row == 0:
+        return column
+    return None
 
 
 def packed_k_groups(
@@ -178,9 +183,9 @@ class KGroupStrip:
         A partial last one counts only if A is packed, since packing pads it with zeros.
         """
         source = self.of.source
-        return (
-            self.of.k // source.per_k_group if self.of.packed is None else -(-self.of.k // source.per_k_group)
-        )
+        if self.of.packed is None:
+            return self.of.k // source.per_k_group
+        return -(-self.of.k // source.per_k_group)
 
     @property
     def has_rest(self) -> bool:
@@ -250,7 +255,9 @@ class KGroupStrip:
 
     @property
     def _begin(self) -> Value:
-        return self.first if self.of.has_all else index(0)
+        if self.of.has_all:
+            return self.first
+        return index(0)
 
     def _vector(self, row: int, step: Value, depth: int) -> Value:
         source = self.of.source

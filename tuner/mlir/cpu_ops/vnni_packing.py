@@ -23,6 +23,26 @@ from tuner.mlir.ir.building import (
 )
 
 OfTile = Callable[[Value, Value], None]  # creates the ops of a tile from its numbers in two dimensions
+# Reads K groups from a matrix: pairs of bf16, or quads of i8, as AMX and VNNI multiply them.
+#
+# A K group has 32 bits and holds elements of one row of A, or of one column of B, that follow each other
+# along K. Where K is not the dimension that is adjacent in memory, K groups are made by interleaving rows.
+K_GROUP_BITS = 32
+HALF_BITS = 16
+HIGH = -(1 << HALF_BITS)  # mask of the upper half of a K group
+DOT = "x86.avx512.dot"  # of pairs of bf16, added to f32: vdpbf16ps
+LINE_BYTES = 64  # of a cache
+K_GROUPS = 16  # of a vector of 64 bytes, and of a tile row
+# Packs the K groups of a matrix: creates the loops that read it, hands each vector of them to be stored.
+#
+# B is packed to panels of columns, with a vector for each K group; A is packed by strips of rows, with a
+# vector for each row and 16 K groups. Elements after the last of K are 0. So are columns after the last of
+# B; rows after the last of A are left out.
+# Creates the store of a vector of K groups of B: panel, step of K, K group in the step, vector of the panel,
+# K groups
+StoreOfB = Callable[[Value, Value, Value, Value, Value], None]
+# Creates the store of K groups of a row of A: row in the strip, step of K, K groups
+StoreOfA = Callable[[Value, Value, Value], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +66,15 @@ class BlockExtent:
         return _divided(plus(self.size, step - 1), step)
 
     def elements(self) -> Value:
-        return index(self.whole) if self.size is None else self.size
+        if self.size is None:
+            return index(self.whole)
+        return self.size
 
     def whole_steps(self, step: int) -> int | Value:
         """Returns the number of whole steps of ``step`` elements; creates it where the size is dynamic."""
-        return self.whole // step if self.size is None else _divided(self.size, step)
+        if self.size is None:
+            return self.whole // step
+        return _divided(self.size, step)
 
     def left(self, step: int, number: Value) -> Value:
         """Creates the number of elements of a step, as an index: ``step``, or less at the end."""
@@ -103,7 +127,9 @@ def over_tiles(
 def _end(extent: BlockExtent, step: int, whole: Value | int, rest: int) -> Value | int:
     """Creates the end of the loop for a remainder: one iteration if the extent leaves it, else none."""
     if extent.size is None or isinstance(whole, int):
-        return int(whole) + 1 if isinstance(whole, int) else plus(whole, 1)
+        if isinstance(whole, int):
+            return int(whole) + 1
+        return plus(whole, 1)
     kind = ir.IndexType.get()
     left = value("arith.remui", kind, extent.size, index(step))
     return total(whole, value("arith.index_castui", kind, is_equal(left, index(rest))))
@@ -111,19 +137,6 @@ def _end(extent: BlockExtent, step: int, whole: Value | int, rest: int) -> Value
 
 def _divided(number: Value, by: int) -> Value:
     return value("arith.divui", ir.IndexType.get(), number, index(by))
-
-
-# Reads K groups from a matrix: pairs of bf16, or quads of i8, as AMX and VNNI multiply them.
-#
-# A K group has 32 bits and holds elements of one row of A, or of one column of B, that follow each other
-# along K. Where K is not the dimension that is adjacent in memory, K groups are made by interleaving rows.
-
-K_GROUP_BITS = 32
-HALF_BITS = 16
-HIGH = -(1 << HALF_BITS)  # mask of the upper half of a K group
-DOT = "x86.avx512.dot"  # of pairs of bf16, added to f32: vdpbf16ps
-LINE_BYTES = 64  # of a cache
-K_GROUPS = 16  # of a vector of 64 bytes, and of a tile row
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,19 +286,6 @@ def first_half(k_groups: Value) -> Value:
 def second_half(k_groups: Value) -> Value:
     """Creates the second bf16 of a K group, or of each of a vector: the bits of the f32 that it is."""
     return value("arith.andi", k_groups.type, k_groups, splat(k_groups.type, HIGH))
-
-
-# Packs the K groups of a matrix: creates the loops that read it, hands each vector of them to be stored.
-#
-# B is packed to panels of columns, with a vector for each K group; A is packed by strips of rows, with a
-# vector for each row and 16 K groups. Elements after the last of K are 0. So are columns after the last of
-# B; rows after the last of A are left out.
-
-# Creates the store of a vector of K groups of B: panel, step of K, K group in the step, vector of the panel,
-# K groups
-StoreOfB = Callable[[Value, Value, Value, Value, Value], None]
-# Creates the store of K groups of a row of A: row in the strip, step of K, K groups
-StoreOfA = Callable[[Value, Value, Value], None]
 
 
 def allocated(shape: Sequence[int], element: Type) -> Value:

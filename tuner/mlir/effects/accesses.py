@@ -34,6 +34,20 @@ from tuner.mlir.ir.reading import op_of, source_of
 KEEP_THE_BASE = VIEWS - {"memref.view"}  # memref.view moves the base address by bytes
 LEAVES_ITS_SOURCE = "memref.reinterpret_cast"  # may span elements that its source does not span
 MAX_TERMS = 1000  # partial sums of one overlap test; row-major arrays need only a few
+DEVICE_OPS = frozenset({"gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func"})
+SHARED = "hostShared"  # attribute of gpu.alloc: pinned memory
+THROUGH_POINTERS = ("llvm.load", "llvm.store", "llvm.atomicrmw", "llvm.cmpxchg", "llvm.call", "llvm.intr.mem")
+DESCRIPTOR = "nvgpu.tma.create.descriptor"  # gives a kernel access to its first operand, a memref
+# Ops that forward memrefs or make views of memrefs, and access no memory.
+FORWARDING = frozenset(
+    {
+        *VIEWS,
+        *SOURCES,
+        *("scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "arith.select"),
+        *("func.return", "memref.extract_aligned_pointer_as_index", DESCRIPTOR),
+    }
+)
+WRITES_WHOLE = Effect(reads=False, writes=True, is_bounded=False)
 
 
 @dataclass(frozen=True)
@@ -61,11 +75,11 @@ class StridedRegion:
 
     @property
     def first(self) -> int:
-        return self.offset + sum(min(0, each) for each in self._spans())
+        return self.offset + sum(min(0, span) for span in self._spans())
 
     @property
     def last(self) -> int:
-        return self.offset + sum(max(0, each) for each in self._spans())
+        return self.offset + sum(max(0, span) for span in self._spans())
 
     def _spans(self) -> list[int]:
         return [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
@@ -99,11 +113,15 @@ def region_of(buffer: Value) -> StridedRegion | None:
         buffer = op.operands[0]
         found = found or _of_type(buffer.type)
     is_root = not is_carried(buffer) if op is None else op.name in SOURCES and op.name != CAST
-    return found if is_root else None
+    if is_root:
+        return found
+    return None
 
 
 def _op_of(value: Value) -> Op | None:
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if isinstance(value.owner, ir.Block):
+        return None
+    return value.owner.operation
 
 
 def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
@@ -131,21 +149,6 @@ def _of_type(kind: Type) -> StridedRegion | None:
     return StridedRegion(offset, tuple(kind.shape), tuple(strides))
 
 
-DEVICE_OPS = frozenset({"gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func"})
-SHARED = "hostShared"  # attribute of gpu.alloc: pinned memory
-THROUGH_POINTERS = ("llvm.load", "llvm.store", "llvm.atomicrmw", "llvm.cmpxchg", "llvm.call", "llvm.intr.mem")
-DESCRIPTOR = "nvgpu.tma.create.descriptor"  # gives a kernel access to its first operand, a memref
-# Ops that forward memrefs or make views of memrefs, and access no memory.
-FORWARDING = frozenset(
-    {
-        *VIEWS,
-        *SOURCES,
-        *("scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "arith.select"),
-        *("func.return", "memref.extract_aligned_pointer_as_index", DESCRIPTOR),
-    }
-)
-
-
 @dataclass(frozen=True)
 class Accesses:
     """The parts of buffers that ops read and write; as a truth value False where there are none."""
@@ -169,7 +172,6 @@ class Accesses:
 
 
 NONE = Accesses()
-WRITES_WHOLE = Effect(reads=False, writes=True, is_bounded=False)
 
 
 def union(parts: Iterable[Accesses]) -> Accesses:
@@ -212,7 +214,7 @@ def accesses_without_atomics(launch: Op, effects: KernelEffects) -> Accesses:
 def host_accesses(op: Op) -> Accesses:
     """Returns what the host reads and writes when it executes ``op`` and the ops nested in it."""
     hosts = (inner for inner in inside(op) if inner.name not in DEVICE_OPS | FORWARDING)
-    return union(_of_host_op(inner) for inner in hosts)
+    return union(map(_of_host_op, hosts))
 
 
 def inside(op: Op) -> Iterator[Op]:
@@ -253,7 +255,7 @@ def _through_host_pointer(value: Value) -> Accesses:
         return NONE
     if is_from_elsewhere(value):
         return Accesses(is_unknown=True)
-    return union(_access(each, ANYTHING) for each in buffers_with_address_in(value))
+    return union(_access(buffer, ANYTHING) for buffer in buffers_with_address_in(value))
 
 
 def _access(value: Value, effect: Effect) -> Accesses:
@@ -261,7 +263,9 @@ def _access(value: Value, effect: Effect) -> Accesses:
         return NONE
     if not is_buffer(value.type):
         descriptor = op_of(source_of(value, ("builtin.unrealized_conversion_cast",)), DESCRIPTOR)
-        return Accesses(is_unknown=True) if descriptor is None else _access(descriptor.operands[0], effect)
+        if descriptor is None:
+            return Accesses(is_unknown=True)
+        return _access(descriptor.operands[0], effect)
     region = region_of(value) if effect.is_bounded else None
     parts = frozenset(BufferPart(root, region) for root in roots_of(value))
     return Accesses(parts if effect.reads else frozenset(), parts if effect.writes else frozenset())

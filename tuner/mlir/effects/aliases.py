@@ -23,91 +23,6 @@ from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, callee_of, name_of, op_of
 FOR_BOUNDS = 3  # operands of scf.for before its initial values
 BRANCHES = frozenset({"scf.if", "scf.index_switch"})
 STRUCTURED = BRANCHES | {"scf.for", "scf.while"}  # whose regions are walked; others count as a single op
-
-
-def is_carried(value: Value) -> bool:
-    """Returns whether scf control flow forwards values to ``value``, unlike to the index of a loop."""
-    if isinstance(value.owner, ir.Block):
-        op = value.owner.owner.operation
-        return bool(op.name == "scf.while" or (op.name == "scf.for" and value.arg_number > 0))
-    return value.owner.operation.name in STRUCTURED
-
-
-def sources_of(value: Value) -> list[Value]:
-    """Returns the initial and yielded values that may be forwarded to ``value``, which ``is_carried``."""
-    if not isinstance(value.owner, ir.Block):
-        return _sources_of_result(value.owner.operation, value.result_number)
-    op = value.owner.owner.operation
-    if op.name == "scf.for":
-        return _initial_and_yielded(op, value.arg_number - 1)
-    if value.owner == op.regions[0].blocks[0]:
-        return [op.operands[value.arg_number], terminator_of(op, 1).operands[value.arg_number]]
-    return [terminator_of(op, 0).operands[1 + value.arg_number]]
-
-
-def targets_of(op: Op, number: int) -> list[Value] | None:
-    """Returns the results and block arguments to which control flow may forward operand ``number`` of ``op``.
-
-    None where ``op`` neither has regions nor ends a block. Exact for ``STRUCTURED`` ops; other ops with
-    regions may forward each operand to all targets, but linalg and gpu.launch forward none.
-    """
-    if op.name == "scf.for":
-        arguments = op.regions[0].blocks[0].arguments
-        carried = number - FOR_BOUNDS
-        return [arguments[0]] if carried < 0 else [arguments[1 + carried], op.results[carried]]
-    if op.name == "scf.while":
-        return [op.regions[0].blocks[0].arguments[number]]
-    if op.name.startswith("linalg.") or op.name in ("gpu.launch", *BRANCHES):
-        return []
-    if list(op.successors):
-        return [argument for block in op.successors for argument in block.arguments]
-    if list(op.regions):
-        return _all_targets(op)
-    if list(op.results) or op != last_of(op.block):
-        return None
-    return _targets_of_yield(op, op.parent.operation, number)
-
-
-def _targets_of_yield(end: Op, parent: Op, number: int) -> list[Value]:
-    if parent.name in BRANCHES:
-        return [parent.results[number]]
-    if parent.name == "scf.for":
-        return [parent.regions[0].blocks[0].arguments[1 + number], parent.results[number]]
-    if parent.name == "scf.while":
-        if end.name == "scf.yield":
-            return [parent.regions[0].blocks[0].arguments[number]]
-        left = number - 1  # operand 0 is the condition
-        return [parent.regions[1].blocks[0].arguments[left], parent.results[left]] if number else []
-    return [] if parent.name.endswith(".func") else _all_targets(parent)
-
-
-def _all_targets(op: Op) -> list[Value]:
-    blocks = [block for region in op.regions for block in region.blocks]
-    return [*op.results, *(argument for block in blocks for argument in block.arguments)]
-
-
-def terminator_of(op: Op, region: int) -> Op:
-    """Returns the last op of the only block of the op's region number ``region``, counted from 0."""
-    return last_of(op.regions[region].blocks[0])
-
-
-def last_of(block: Block) -> Op:
-    """Returns the last op of a block, which is its terminator where the block has one."""
-    return block.operations[len(block.operations) - 1].operation
-
-
-def _sources_of_result(op: Op, number: int) -> list[Value]:
-    if op.name == "scf.for":
-        return _initial_and_yielded(op, number)
-    if op.name == "scf.while":
-        return [terminator_of(op, 0).operands[1 + number]]
-    return [terminator_of(op, region).operands[number] for region in range(len(op.regions))]
-
-
-def _initial_and_yielded(loop: Op, number: int) -> list[Value]:
-    return [loop.operands[FOR_BOUNDS + number], terminator_of(loop, 0).operands[number]]
-
-
 ASYNC = "!gpu.async.token"
 ADDRESS_BITS = 64  # of device memory, and of x86-64
 # Ops whose results are what is in memory, or facts about a memref: no address that they were given.
@@ -139,6 +54,120 @@ UNKNOWN_CODE = frozenset(
 # Ops whose result points to an object that is not a buffer.
 OTHER_OBJECTS = frozenset({"llvm.mlir.addressof", "llvm.alloca", "llvm.mlir.zero"})
 LAUNCHES = frozenset({"gpu.launch_func", "gpux.launch_func"})
+# Which buffers a memref may be a view of, traced back through views, casts and structured control flow.
+#
+# The counterpart of LLVM's ``getUnderlyingObjects``: a backward search over use-def chains, to allocations,
+# arguments of the function and globals. ``aliases_of`` searches forwards.
+# Ops whose first result aliases their first operand.
+VIEWS = frozenset(
+    {
+        *("memref.subview", "memref.cast", "memref.view", "memref.reinterpret_cast", "memref.transpose"),
+        *("memref.expand_shape", "memref.collapse_shape", "memref.memory_space_cast"),
+        *("memref.assume_alignment", "memref.extract_strided_metadata", "memref.reshape"),
+    }
+)
+CAST = "builtin.unrealized_conversion_cast"
+# Ops whose result is a new buffer.
+SOURCES = frozenset(
+    {
+        *("memref.alloc", "memref.alloca", "memref.get_global", "gpu.alloc", "gpux.alloc"),
+        CAST,  # of a descriptor that a call of the runtime returned
+    }
+)
+# Finds the values that may hold the address of a buffer, and the operations that use them.
+#
+# The closure of ``handed_on``, from the definition of the buffer. The token of asynchronous work is followed
+# too, because the work may use the buffer until its token is waited for.
+FREEING = frozenset({"memref.dealloc", "gpu.dealloc", "gpux.dealloc", "memref.realloc"})
+
+
+def is_carried(value: Value) -> bool:
+    """Returns whether scf control flow forwards values to ``value``, unlike to the index of a loop."""
+    if isinstance(value.owner, ir.Block):
+        op = value.owner.owner.operation
+        return bool(op.name == "scf.while" or (op.name == "scf.for" and value.arg_number > 0))
+    return value.owner.operation.name in STRUCTURED
+
+
+def sources_of(value: Value) -> list[Value]:
+    """Returns the initial and yielded values that may be forwarded to ``value``, which ``is_carried``."""
+    if not isinstance(value.owner, ir.Block):
+        return _sources_of_result(value.owner.operation, value.result_number)
+    op = value.owner.owner.operation
+    if op.name == "scf.for":
+        return _initial_and_yielded(op, value.arg_number - 1)
+    if value.owner == op.regions[0].blocks[0]:
+        return [op.operands[value.arg_number], terminator_of(op, 1).operands[value.arg_number]]
+    return [terminator_of(op, 0).operands[1 + value.arg_number]]
+
+
+def targets_of(op: Op, number: int) -> list[Value] | None:
+    """Returns the results and block arguments to which control flow may forward operand ``number`` of ``op``.
+
+    None where ``op`` neither has regions nor ends a block. Exact for ``STRUCTURED`` ops; other ops with
+    regions may forward each operand to all targets, but linalg and gpu.launch forward none.
+    """
+    if op.name == "scf.for":
+        arguments = op.regions[0].blocks[0].arguments
+        carried = number - FOR_BOUNDS
+        if carried < 0:
+            return [arguments[0]]
+        return [arguments[1 + carried], op.results[carried]]
+    if op.name == "scf.while":
+        return [op.regions[0].blocks[0].arguments[number]]
+    if op.name.startswith("linalg.") or op.name in ("gpu.launch", *BRANCHES):
+        return []
+    if list(op.successors):
+        return [argument for block in op.successors for argument in block.arguments]
+    if list(op.regions):
+        return _all_targets(op)
+    if list(op.results) or op != last_of(op.block):
+        return None
+    return _targets_of_yield(op, op.parent.operation, number)
+
+
+def _targets_of_yield(end: Op, parent: Op, number: int) -> list[Value]:
+    if parent.name in BRANCHES:
+        return [parent.results[number]]
+    if parent.name == "scf.for":
+        return [parent.regions[0].blocks[0].arguments[1 + number], parent.results[number]]
+    if parent.name == "scf.while":
+        if end.name == "scf.yield":
+            return [parent.regions[0].blocks[0].arguments[number]]
+        left = number - 1  # operand 0 is the condition
+        if number:
+            return [parent.regions[1].blocks[0].arguments[left], parent.results[left]]
+        return []
+    if parent.name.endswith(".func"):
+        return []
+    return _all_targets(parent)
+
+
+def _all_targets(op: Op) -> list[Value]:
+    blocks = [block for region in op.regions for block in region.blocks]
+    return [*op.results, *(argument for block in blocks for argument in block.arguments)]
+
+
+def terminator_of(op: Op, region: int) -> Op:
+    """Returns the last op of the only block of the op's region number ``region``, counted from 0."""
+    return last_of(op.regions[region].blocks[0])
+
+
+def last_of(block: Block) -> Op:
+    """Returns the last op of a block, which is its terminator where the block has one."""
+    return block.operations[len(block.operations) - 1].operation
+
+
+def _sources_of_result(op: Op, number: int) -> list[Value]:
+    if op.name == "scf.for":
+        return _initial_and_yielded(op, number)
+    if op.name == "scf.while":
+        return [terminator_of(op, 0).operands[1 + number]]
+    return [terminator_of(op, region).operands[number] for region in range(len(op.regions))]
+
+
+def _initial_and_yielded(loop: Op, number: int) -> list[Value]:
+    return [loop.operands[FOR_BOUNDS + number], terminator_of(loop, 0).operands[number]]
 
 
 class HandedOn(NamedTuple):
@@ -207,7 +236,9 @@ def _handed_from(value: Value) -> list[Value]:
         return sources_of(value)
     if isinstance(value.owner, ir.Block):
         parent = value.owner.owner.operation
-        return list(parent.operands)[:FOR_BOUNDS] if parent.name == "scf.for" else []
+        if parent.name == "scf.for":
+            return list(parent.operands)[:FOR_BOUNDS]
+        return []
     op = value.owner.operation
     return [each for number, each in enumerate(op.operands) if value in handed_on(op, number).values]
 
@@ -215,11 +246,11 @@ def _handed_from(value: Value) -> list[Value]:
 def _receivers(op: Op, number: int) -> list[Value]:
     targets = targets_of(op, number)
     if targets is not None:
-        return [each for each in targets if _can_hold(each)]
+        return list(filter(_can_hold, targets))
     if op.name == "arith.select" and number == 0:
         return []
-    results = [each for each in op.results if _can_hold(each) or "bitcast" in op.name]
-    views = [each for each in results if is_buffer(each.type)]
+    results = [result for result in op.results if _can_hold(result) or "bitcast" in op.name]
+    views = [result for result in results if is_buffer(result.type)]
     is_view = bool(views) and is_buffer(op.operands[number].type)
     return views if is_view else results  # the other results of a view are its sizes and strides
 
@@ -247,7 +278,10 @@ def _is_kept(op: Op, number: int) -> bool:
 def _is_kept_by_kernel(launch: Op, number: int) -> bool:
     """Returns whether a kernel may store the address that it is given; False for a kernel without a body."""
     kernel = _kernel_of(launch)
-    sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS])) if SEGMENTS in launch.attributes else []
+    if SEGMENTS in launch.attributes:
+        sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
+    else:
+        sizes = []
     argument = number - sum(sizes[:ARGUMENTS])
     if kernel is None or not sizes or argument < 0:
         return False
@@ -276,30 +310,9 @@ def _kernel_of(launch: Op) -> Op | None:
         if not named:
             return None
         found = named[0]
-    return found if list(found.regions) and list(found.regions[0].blocks) else None
-
-
-# Which buffers a memref may be a view of, traced back through views, casts and structured control flow.
-#
-# The counterpart of LLVM's ``getUnderlyingObjects``: a backward search over use-def chains, to allocations,
-# arguments of the function and globals. ``aliases_of`` searches forwards.
-
-# Ops whose first result aliases their first operand.
-VIEWS = frozenset(
-    {
-        *("memref.subview", "memref.cast", "memref.view", "memref.reinterpret_cast", "memref.transpose"),
-        *("memref.expand_shape", "memref.collapse_shape", "memref.memory_space_cast"),
-        *("memref.assume_alignment", "memref.extract_strided_metadata", "memref.reshape"),
-    }
-)
-CAST = "builtin.unrealized_conversion_cast"
-# Ops whose result is a new buffer.
-SOURCES = frozenset(
-    {
-        *("memref.alloc", "memref.alloca", "memref.get_global", "gpu.alloc", "gpux.alloc"),
-        CAST,  # of a descriptor that a call of the runtime returned
-    }
-)
+    if list(found.regions) and list(found.regions[0].blocks):
+        return found
+    return None
 
 
 def roots_of(value: Value) -> tuple[Value, ...]:
@@ -373,7 +386,7 @@ def _first_of_symbol(root: Value) -> Value:
     if op is None:
         return root
     symbol = op.attributes["name"]
-    function = next(each for each in parents_of(op) if each.name.endswith(".func"))
+    function = next(parent for parent in parents_of(op) if parent.name.endswith(".func"))
     same = (op for op in walk(function, "memref.get_global") if op.attributes["name"] == symbol)
     return next(same).results[0]
 
@@ -398,7 +411,7 @@ class AliasSets:
         for value in buffers_of(function):
             self._roots[value] = roots_of(value)
             self._join(self._roots[value])
-        leaders = dict.fromkeys(self._find(root) for root in self._leader)
+        leaders = dict.fromkeys(map(self._find, self._leader))
         self._number = {leader: number for number, leader in enumerate(leaders)}
 
     def of(self, value: Value) -> int:
@@ -456,15 +469,9 @@ def buffers_of(function: Op) -> Iterator[Value]:
 
 def block_of(root: Value) -> Block:
     """Returns the block in which the buffer ``root`` is defined, by an op or as an argument of the block."""
-    return root.owner if isinstance(root.owner, ir.Block) else root.owner.operation.block
-
-
-# Finds the values that may hold the address of a buffer, and the operations that use them.
-#
-# The closure of ``handed_on``, from the definition of the buffer. The token of asynchronous work is followed
-# too, because the work may use the buffer until its token is waited for.
-
-FREEING = frozenset({"memref.dealloc", "gpu.dealloc", "gpux.dealloc", "memref.realloc"})
+    if isinstance(root.owner, ir.Block):
+        return root.owner
+    return root.owner.operation.block
 
 
 @dataclass(frozen=True)
@@ -492,7 +499,7 @@ def aliases_of(buffer: Value) -> Aliases:
         for use in each.uses:
             user = use.owner.operation
             users[user] = None
-            launches = (each for each in parents_of(user) if each.name == "gpu.launch")
+            launches = (parent for parent in parents_of(user) if parent.name == "gpu.launch")
             open_values += [result for op in (user, *launches) for result in op.results if is_token(result)]
             if is_token(each):
                 open_values += targets_of(user, use.operand_number) or []
@@ -501,7 +508,7 @@ def aliases_of(buffer: Value) -> Aliases:
             open_values += found.values
             is_kept = is_kept or found.is_kept
     is_freed = any(user.name in FREEING and is_buffer(user.operands[-1].type) for user in users)
-    held = frozenset(each for each in values if not is_token(each))
+    held = frozenset(value for value in values if not is_token(value))
     returns = [user for user in users if user.name == "func.return"]
     is_returned = any(each in held and is_buffer(each.type) for user in returns for each in user.operands)
     return Aliases(held, frozenset(users), is_freed, is_returned, is_kept)

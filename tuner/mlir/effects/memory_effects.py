@@ -38,6 +38,37 @@ from tuner.mlir.ir.reading import (
 ATOMIC = ("memref.atomic_rmw", "memref.generic_atomic_rmw")
 POINTERS = ("!llvm.ptr", "!llvm.ptr<1>")  # to memory that kernels share
 CAST = "builtin.unrealized_conversion_cast"  # of a tensor map to its address
+# Effects of the ops of a host function that is not lowered yet. An op that is not listed may read and write
+# each of its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous
+# device code; both are errors.
+# Ops that allocate, forward or free memory, and neither read nor write it.
+NO_READ_OR_WRITE = (
+    VIEWS
+    | NO_MEMORY_EFFECT
+    | {"arith.select", "memref.alloc", "memref.alloca", "memref.get_global", "memref.dealloc", "gpu.dealloc"}
+)
+SHARED_MEMORY = frozenset({"gpu.alloc", "gpu.dealloc"})  # of memory that host and GPU share (host_shared)
+# Ops after which this analysis cannot follow the address of a buffer.
+ESCAPES = frozenset(
+    {
+        *("memref.extract_aligned_pointer_as_index", "builtin.unrealized_conversion_cast"),
+        *("memref.realloc", "bufferization.to_tensor"),
+    }
+)
+# Proofs that a launch of a kernel overwrites a whole buffer.
+#
+# Proved for two forms, with launches of constant sizes. In the first every thread executes a store once, at
+# indices that are linear in its ids and cover the whole buffer, as the digits of a mixed-radix number do::
+#
+#     %i = gpu.block_id x        // of 4
+#     %j = gpu.thread_id x       // of 8
+#     memref.store %v, %a[%i, %j] : memref<4x8xf32>
+#
+# The second is what ``launch_parallel_loops`` makes: a linear index, compared with the number of elements and
+# taken apart into digits (delinearized).
+CONSTANT = ""  # the term without an id
+LESS = (2, 6)  # predicates of arith.cmpi: slt, ult
+Linear = dict[str, int]  # a linear form: "thread_id.0" or the like, or CONSTANT -> its coefficient
 
 
 class EffectInstance(NamedTuple):
@@ -58,7 +89,7 @@ class KernelEffects:
         }
         arguments = {name: _arguments(function) for name, function in self._kernels.items()}
         self._effects = {
-            name: tuple(NOTHING if is_passed_by_value(each.type) else effect_of(each) for each in values)
+            name: tuple(NOTHING if is_passed_by_value(value.type) else effect_of(value) for value in values)
             for name, values in arguments.items()
         }
         self._atomic = {name: tuple(map(_is_atomic, values)) for name, values in arguments.items()}
@@ -141,26 +172,6 @@ def effect_of_use(op: Op, number: int) -> Effect:
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
 
 
-# Effects of the ops of a host function that is not lowered yet. An op that is not listed may read and write
-# each of its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous
-# device code; both are errors.
-
-# Ops that allocate, forward or free memory, and neither read nor write it.
-NO_READ_OR_WRITE = (
-    VIEWS
-    | NO_MEMORY_EFFECT
-    | {"arith.select", "memref.alloc", "memref.alloca", "memref.get_global", "memref.dealloc", "gpu.dealloc"}
-)
-SHARED_MEMORY = frozenset({"gpu.alloc", "gpu.dealloc"})  # of memory that host and GPU share (host_shared)
-# Ops after which this analysis cannot follow the address of a buffer.
-ESCAPES = frozenset(
-    {
-        *("memref.extract_aligned_pointer_as_index", "builtin.unrealized_conversion_cast"),
-        *("memref.realloc", "bufferization.to_tensor"),
-    }
-)
-
-
 def host_effects(op: Op) -> tuple[EffectInstance, ...]:
     """Returns what an op on the host may do to each memref that it uses and that is defined outside of it.
 
@@ -239,25 +250,8 @@ def _is_plain_launch(op: Op) -> bool:
 
 def _is_constant(get: Op, function: Op) -> bool:
     symbol = ir.FlatSymbolRefAttr(get.attributes["name"]).value
-    same = [each for each in walk(function.parent, "memref.global") if name_of(each) == symbol]
+    same = [op for op in walk(function.parent, "memref.global") if name_of(op) == symbol]
     return any("constant" in each.attributes for each in same)
-
-
-# Proofs that a launch of a kernel overwrites a whole buffer.
-#
-# Proved for two forms, with launches of constant sizes. In the first every thread executes a store once, at
-# indices that are linear in its ids and cover the whole buffer, as the digits of a mixed-radix number do::
-#
-#     %i = gpu.block_id x        // of 4
-#     %j = gpu.thread_id x       // of 8
-#     memref.store %v, %a[%i, %j] : memref<4x8xf32>
-#
-# The second is what ``launch_parallel_loops`` makes: a linear index, compared with the number of elements and
-# taken apart into digits (delinearized).
-
-CONSTANT = ""  # the term without an id
-LESS = (2, 6)  # predicates of arith.cmpi: slt, ult
-Linear = dict[str, int]  # a linear form: "thread_id.0" or the like, or CONSTANT -> its coefficient
 
 
 def stores_every_element(launch: Op, kernel: Op, number: int) -> bool:
@@ -291,7 +285,7 @@ class _Reading:
     def covers(self, store: Op, shape: list[int]) -> bool:
         indices = list(store.operands)[2:]
         if store.block == self._body:
-            return self._cover_all([self._linear(each) for each in indices], shape)
+            return self._cover_all(list(map(self._linear, indices)), shape)
         # `if number < total`: each thread writes the element whose indices are the digits of its linear
         # number
         guard = store.parent.operation
@@ -336,9 +330,9 @@ class _Reading:
 
     def _cover_all(self, indices: Sequence[Linear | None], shape: list[int]) -> bool:
         """Returns whether the indices cover their sizes, each linear in ids that no other index uses."""
-        known = [each for each in indices if each is not None]
+        known = [index for index in indices if index is not None]
         ids = [name for each in known for name in each if name]
-        lengths = [self._range_length(each) for each in known]
+        lengths = list(map(self._range_length, known))
         return len(known) == len(shape) and len(set(ids)) == len(ids) and lengths == shape
 
     def _range_length(self, linear: Linear | None) -> int | None:
@@ -376,10 +370,12 @@ class _Reading:
         if op.name in ("gpu.block_dim", "gpu.grid_dim"):
             kind = "thread_id" if op.name == "gpu.block_dim" else "block_id"
             size = self._sizes[kind][axis_of(op)]
-            return None if size is None else {CONSTANT: size}
+            if size is None:
+                return None
+            return {CONSTANT: size}
         if op.name not in ("arith.addi", "arith.muli"):
             return None
-        left, right = (self._linear(operand) for operand in op.operands)
+        left, right = map(self._linear, op.operands)
         if left is None or right is None:
             return None
         if op.name == "arith.addi":

@@ -79,12 +79,16 @@ def _effect_on_operand(op: Op, number: int) -> Effect:
         return READS
     # operand 0 of a store is the stored value: a memref that is stored may be accessed by anybody later
     if op.name in WRITERS and not (op.name in STORES and number == 0):
-        return WRITES if number == WRITERS[op.name] else READS
+        if number == WRITERS[op.name]:
+            return WRITES
+        return READS
     if op.name == "func.call" and WRITES_ATTRIBUTE in op.attributes:
         return Effect(True, writes=number in list(ir.DenseI64ArrayAttr(op.attributes[WRITES_ATTRIBUTE])))
     if op.name == "linalg.fill":
         return WRITES
     if op.name.startswith("linalg.") and "operandSegmentSizes" in op.attributes:
         inputs = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0]
-        return READS if number < inputs else ANYTHING
+        if number < inputs:
+            return READS
+        return ANYTHING
     return ANYTHING

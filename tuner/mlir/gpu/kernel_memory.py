@@ -18,6 +18,15 @@ UNIFORM = VIEWS | {
     *("gpu.block_id", "gpu.block_dim", "gpu.grid_dim", "gpu.dynamic_shared_memory"),
     *("memref.alloc", "memref.get_global", "memref.dim"),
 }
+LAUNCH = "gpu.launch"
+KERNEL = "gpu.func"
+ALLOCATIONS = ("memref.alloc", "memref.alloca")
+COUNT = "workgroup_attributions"
+# block arguments: ids and sizes of blocks and threads; with clusters
+IDS = 12
+CLUSTER_IDS = 18
+PRIVATE = "#gpu.address_space<private>"
+LIMIT_BYTES = 512 * 1024  # local memory per thread: CUDA C programming guide, compute capabilities
 
 
 def expand_copies(module: ir.Module) -> int:
@@ -57,12 +66,12 @@ def _share_out(source: Value, target: Value) -> None:
 
 
 def _is_of_block(op: Op) -> bool:
-    ops = [each.operation for each in op.block.operations]
+    ops = [operation.operation for operation in op.block.operations]
     place = ops.index(op)
     is_between = _meets_barrier(ops[:place][::-1]) and _meets_barrier(ops[place + 1 :])
-    if not is_between or not any(is_workgroup(each.type) for each in op.operands):
+    if not is_between or not any(is_workgroup(operand.type) for operand in op.operands):
         return False
-    return all(_is_uniform(each) for each in op.operands)
+    return all(map(_is_uniform, op.operands))
 
 
 def _meets_barrier(ops: list[Op]) -> bool:
@@ -93,16 +102,6 @@ def _is_uniform(root: Value) -> bool:
             return False
         open_values += list(owner.operands)
     return True
-
-
-LAUNCH = "gpu.launch"
-KERNEL = "gpu.func"
-ALLOCATIONS = ("memref.alloc", "memref.alloca")
-COUNT = "workgroup_attributions"
-# block arguments: ids and sizes of blocks and threads; with clusters
-IDS = 12
-CLUSTER_IDS = 18
-PRIVATE = "#gpu.address_space<private>"
 
 
 def move_into_launches(module: ir.Module) -> None:
@@ -147,7 +146,7 @@ def declare_launch_memory(module: ir.Module) -> None:
 
 def drop_shared_globals(module: ir.Module) -> None:
     """Erases each ``memref.global`` of shared memory outside of ``gpu.module`` ops, in place."""
-    for op in [each.operation for each in module.body.operations]:
+    for op in [operation.operation for operation in module.body.operations]:
         if op.name == "memref.global" and is_workgroup(ir.TypeAttr(op.attributes["type"]).value):
             op.erase()
 
@@ -162,7 +161,7 @@ def _sink(op: Op) -> None:
         elif not around and user.name != "memref.dealloc":
             raise unsupported(op, f"a use by {user.name} outside of kernels", "uses in kernels")
     for use in list(op.results[0].uses):
-        launches += [each for each in _holders(use.owner.operation, (LAUNCH,)) if each not in launches]
+        launches += [holder for holder in _holders(use.owner.operation, (LAUNCH,)) if holder not in launches]
     for launch in launches:
         _clone_into(launch, op)
     for use in list(op.results[0].uses):
@@ -189,7 +188,10 @@ def _replace_by_alloca(memory: Value, before: Op) -> None:
 def _attribution(launch: Op, op: Op) -> Value:
     """Adds a workgroup attribution after the existing ones; private ones, the last, become allocas."""
     block = launch.regions[0].blocks[0]
-    count = int(ir.IntegerAttr(launch.attributes[COUNT]).value) if COUNT in launch.attributes else 0
+    if COUNT in launch.attributes:
+        count = int(ir.IntegerAttr(launch.attributes[COUNT]).value)
+    else:
+        count = 0
     has_clusters = sum(list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))[CLUSTER]) > 0
     first_private = (CLUSTER_IDS if has_clusters else IDS) + count
     for argument in reversed(list(block.arguments)[first_private:]):
@@ -206,10 +208,7 @@ def _drop_deallocations_of(memory: Value) -> None:
 
 
 def _holders(op: Op, names: tuple[str, ...]) -> list[Op]:
-    return [each for each in parents_of(op) if each.name in names]
-
-
-LIMIT_BYTES = 512 * 1024  # local memory per thread: CUDA C programming guide, compute capabilities
+    return [parent for parent in parents_of(op) if parent.name in names]
 
 
 def use_private_memory(module: ir.Module) -> int:
@@ -226,7 +225,7 @@ def use_private_memory(module: ir.Module) -> int:
         %t = memref.alloca() : memref<4xf32>
         scf.for %i = %c0 to %n step %c1 {
     """
-    return sum(_move_to_local_memory(function) for function in walk(module, "gpu.func"))
+    return sum(map(_move_to_local_memory, walk(module, "gpu.func")))
 
 
 def _move_to_local_memory(function: Op) -> int:
@@ -274,9 +273,11 @@ def _require_no_escape_from_iteration(kernel: str, buffer: Value) -> None:
     for use in buffer.uses:
         op = use.owner.operation
         if op.name in VIEWS:
-            for view in (each for each in op.results if is_buffer(each.type)):
+            for view in (result for result in op.results if is_buffer(result.type)):
                 _require_no_escape_from_iteration(kernel, view)
-        elif op.name in ("scf.yield", "scf.condition") or any(is_buffer(each.type) for each in op.results):
+        elif op.name in ("scf.yield", "scf.condition") or any(
+            is_buffer(result.type) for result in op.results
+        ):
             found = f"found memory of one iteration of a loop that {op.name} forwards"
             raise _unsupported(op, kernel, found, "loads, stores and views")
 

@@ -34,6 +34,63 @@ EXPAND = """module attributes {transform.with_named_sequence} {
   }
 }
 """
+# LLVM's AtomicOrdering; the first is "relaxed" in PTX
+MONOTONIC = 2
+ACQ_REL = 6
+PREFIX = "llvm.intr."
+# Intrinsics that convert-gpu-to-nvvm rejects.
+REJECTED = ("ceil", "copysign", "exp2", "fabs", "floor", "round", "roundeven", "sqrt")
+# Ops of arith for which convert-gpu-to-nvvm calls libdevice.
+OF_ARITH = {"arith.maxnumf": "maxnum", "arith.minnumf": "minnum"}
+FAST_MATH = "fastmathFlags"
+SEGMENTS = "operandSegmentSizes"
+BOUNDS = ("nvvm.minctasm", CLUSTER_SIZE, TILE_GRID)
+LAUNCHES = ("gpu.launch", "gpu.launch_func")
+SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA
+INT_BITS = 32
+UNDEFINED = "llvm.mlir.undef"
+# Lowers elementwise operations on tensor core fragments.
+#
+# Takes kernels before ``convert-gpu-to-nvvm``, which crashes at some kinds of
+# ``gpu.subgroup_mma_elementwise``, or gives wrong code. A fragment becomes a struct of registers. Rejected:
+# ``extf``, whose operand and result distribute elements over threads differently; types other than f16 and,
+# as sums ("COp"), f32 and i32.
+#
+#     %z = gpu.subgroup_mma_elementwise subf %x, %y : ... -> !gpu.mma_matrix<16x16xf32, "COp">
+#   becomes, for each of the 8 registers
+#     %s = builtin.unrealized_conversion_cast %x : !gpu.mma_matrix<...> to !llvm.struct<(f32, ...)>
+#     %a = llvm.extractvalue %s[0] : !llvm.struct<(f32, ...)>
+#     %c = llvm.fsub %a, %b : f32
+#     %u = llvm.insertvalue %c, %t[0] : !llvm.struct<(f32, ...)>
+ELEMENTWISE = "gpu.subgroup_mma_elementwise"
+CAST = "builtin.unrealized_conversion_cast"
+FLOATS = {
+    "addf": "llvm.fadd",
+    "subf": "llvm.fsub",
+    "mulf": "llvm.fmul",
+    "divf": "llvm.fdiv",
+    "negatef": "llvm.fneg",
+    "maxf": "llvm.intr.maximum",
+    "minf": "llvm.intr.minimum",
+}
+INTEGERS = {
+    "addi": "llvm.add",
+    "subi": "llvm.sub",
+    "muli": "llvm.mul",
+    "negates": "llvm.sub",
+    "divs": "llvm.sdiv",
+    "divu": "llvm.udiv",
+}
+ALLOWED = f"{', '.join(FLOATS)} of f16 and of f32 sums, {', '.join(INTEGERS)} of i32 sums"
+# (element, operand) -> (registers per thread, their type): PTX ISA, matrix fragments of wmma.
+REGISTERS = {
+    ("f16", "AOp"): (8, "vector<2xf16>"),
+    ("f16", "BOp"): (8, "vector<2xf16>"),
+    ("f16", "COp"): (4, "vector<2xf16>"),
+    ("f32", "COp"): (8, "f32"),
+    ("i32", "COp"): (8, "i32"),
+}
+FRAGMENT = re.compile(r'!gpu\.mma_matrix<\d+x\d+x(\w+), "(\w+)">')
 
 
 def expand_composed_ops(module: ir.Module) -> None:
@@ -89,12 +146,9 @@ def _constants(module: ir.Module, function: Op) -> list[tuple[Value, Attribute]]
 
 def _constant(passed: Value) -> Attribute | None:
     constant = op_of(passed, "arith.constant")
-    return None if constant is None else constant.attributes["value"]
-
-
-# LLVM's AtomicOrdering; the first is "relaxed" in PTX
-MONOTONIC = 2
-ACQ_REL = 6
+    if constant is None:
+        return None
+    return constant.attributes["value"]
 
 
 def relax_unused_atomics(module: ir.Module) -> int:
@@ -120,15 +174,6 @@ def relax_unused_atomics(module: ir.Module) -> int:
         op.attributes["ordering"] = ir.Attribute.parse(f"{MONOTONIC} : i64")
         op.attributes["syncscope"] = ir.StringAttr.get("device")
     return len(unread)
-
-
-PREFIX = "llvm.intr."
-# Intrinsics that convert-gpu-to-nvvm rejects.
-REJECTED = ("ceil", "copysign", "exp2", "fabs", "floor", "round", "roundeven", "sqrt")
-# Ops of arith for which convert-gpu-to-nvvm calls libdevice.
-OF_ARITH = {"arith.maxnumf": "maxnum", "arith.minnumf": "minnum"}
-FAST_MATH = "fastmathFlags"
-SEGMENTS = "operandSegmentSizes"
 
 
 def call_intrinsics_directly(module: ir.Module) -> int:
@@ -159,10 +204,6 @@ def call_intrinsics_directly(module: ir.Module) -> int:
     return len(ops)
 
 
-BOUNDS = ("nvvm.minctasm", CLUSTER_SIZE, TILE_GRID)
-LAUNCHES = ("gpu.launch", "gpu.launch_func")
-
-
 def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
     """Outlines kernels by running ``pipeline``, and copies the launch bounds of each launch to its kernel.
 
@@ -190,9 +231,6 @@ def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
         if kernel is not None:
             for name, bound in of_launch.items():
                 kernel.attributes[name] = bound
-
-
-SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA
 
 
 def widen_narrow_shuffles(module: ir.Module) -> int:
@@ -231,10 +269,9 @@ def widen_narrow_shuffles(module: ir.Module) -> int:
 
 def _bits(op: Op) -> int:
     kind = op.results[0].type
-    return int(kind.width) if isinstance(kind, ir.IntegerType | ir.FloatType) else SHUFFLE_BITS
-
-
-INT_BITS = 32
+    if isinstance(kind, ir.IntegerType | ir.FloatType):
+        return int(kind.width)
+    return SHUFFLE_BITS
 
 
 def widen_printed_integers(module: ir.Module) -> None:
@@ -253,9 +290,6 @@ def widen_printed_integers(module: ir.Module) -> None:
                 extend = "arith.extui" if operand.type.width == 1 else "arith.extsi"
                 with op.location, ir.InsertionPoint(op):
                     op.operands[number] = value(extend, ir.IntegerType.get_signless(INT_BITS), operand)
-
-
-UNDEFINED = "llvm.mlir.undef"
 
 
 def sink_undefined_values(module: ir.Module) -> None:
@@ -334,51 +368,6 @@ def _arith(name: str, left: Value, right: Value) -> Value:
     return value(f"arith.{name}", ir.IndexType.get(), left, right)
 
 
-# Lowers elementwise operations on tensor core fragments.
-#
-# Takes kernels before ``convert-gpu-to-nvvm``, which crashes at some kinds of
-# ``gpu.subgroup_mma_elementwise``, or gives wrong code. A fragment becomes a struct of registers. Rejected:
-# ``extf``, whose operand and result distribute elements over threads differently; types other than f16 and,
-# as sums ("COp"), f32 and i32.
-#
-#     %z = gpu.subgroup_mma_elementwise subf %x, %y : ... -> !gpu.mma_matrix<16x16xf32, "COp">
-#   becomes, for each of the 8 registers
-#     %s = builtin.unrealized_conversion_cast %x : !gpu.mma_matrix<...> to !llvm.struct<(f32, ...)>
-#     %a = llvm.extractvalue %s[0] : !llvm.struct<(f32, ...)>
-#     %c = llvm.fsub %a, %b : f32
-#     %u = llvm.insertvalue %c, %t[0] : !llvm.struct<(f32, ...)>
-
-ELEMENTWISE = "gpu.subgroup_mma_elementwise"
-CAST = "builtin.unrealized_conversion_cast"
-FLOATS = {
-    "addf": "llvm.fadd",
-    "subf": "llvm.fsub",
-    "mulf": "llvm.fmul",
-    "divf": "llvm.fdiv",
-    "negatef": "llvm.fneg",
-    "maxf": "llvm.intr.maximum",
-    "minf": "llvm.intr.minimum",
-}
-INTEGERS = {
-    "addi": "llvm.add",
-    "subi": "llvm.sub",
-    "muli": "llvm.mul",
-    "negates": "llvm.sub",
-    "divs": "llvm.sdiv",
-    "divu": "llvm.udiv",
-}
-ALLOWED = f"{', '.join(FLOATS)} of f16 and of f32 sums, {', '.join(INTEGERS)} of i32 sums"
-# (element, operand) -> (registers per thread, their type): PTX ISA, matrix fragments of wmma.
-REGISTERS = {
-    ("f16", "AOp"): (8, "vector<2xf16>"),
-    ("f16", "BOp"): (8, "vector<2xf16>"),
-    ("f16", "COp"): (4, "vector<2xf16>"),
-    ("f32", "COp"): (8, "f32"),
-    ("i32", "COp"): (8, "i32"),
-}
-FRAGMENT = re.compile(r'!gpu\.mma_matrix<\d+x\d+x(\w+), "(\w+)">')
-
-
 def lower_fragment_elementwise(module: ir.Module) -> None:
     """Replaces each ``gpu.subgroup_mma_elementwise`` by one op per register, in place, or raises."""
     for op in walk(module, ELEMENTWISE):
@@ -395,7 +384,7 @@ def lower_fragment_elementwise(module: ir.Module) -> None:
         if name is None:
             raise unsupported(op, f"{kind} of {op.results[0].type}", ALLOWED)
         with op.location, ir.InsertionPoint(op):
-            fragments = [value(CAST, struct, each) for each in op.operands]
+            fragments = [value(CAST, struct, operand) for operand in op.operands]
             whole = value("llvm.mlir.undef", struct)
             for number in range(count):
                 position = ir.DenseI64ArrayAttr.get([number])

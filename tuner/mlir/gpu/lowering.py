@@ -59,6 +59,12 @@ TO_NVVM = (
 TO_INLINE_PTX = "builtin.module(gpu.module(convert-nvvm-to-llvm,reconcile-unrealized-casts))"
 TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
 TO_PTX_WITH_LINES = "builtin.module(ensure-debug-info-scope-on-llvm-func,gpu-module-to-binary{format=isa})"
+TIME = "LLVMIRToISATimeInMs"  # a property of an object
+HANDLER = "#gpu.select_object"  # as gpu-module-to-binary writes it: selects the first object
+# Checks of device code on which LLVM would abort ("Cannot select"), or fail without a reason.
+LOWERED = ("llvm.", "nvvm.")
+BUILT_IN = frozenset({"vprintf", "malloc", "free", "__assertfail"})  # CUDA's own, on every device
+CAST = "builtin.unrealized_conversion_cast"
 
 
 def lower_to_program(
@@ -162,7 +168,7 @@ def kernels_to_ptx(
     run_passes(module, TO_INLINE_PTX)
     make_shared_memory_external(module, alignment_bytes)
     run_passes(module, TO_PTX_WITH_LINES if has_lines else TO_PTX)
-    binary = next(each for each in walk(module, "gpu.binary") if name_of(each) == name)
+    binary = next(op for op in walk(module, "gpu.binary") if name_of(op) == name)
     code = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0]).object
     return bytes(code).rstrip(b"\0").decode()
 
@@ -171,10 +177,6 @@ def without_debug_sections(ptx: str) -> str:
     """Returns PTX text without debug sections, which make ptxas build debug code; .loc directives stay."""
     code, _, _ = ptx.partition("\t.section\t.debug")
     return code.replace(", debug\n", "\n", 1)
-
-
-TIME = "LLVMIRToISATimeInMs"  # a property of an object
-HANDLER = "#gpu.select_object"  # as gpu-module-to-binary writes it: selects the first object
 
 
 def store_objects(holder: Op, chip: Chip, alignment_bytes: int) -> None:
@@ -207,7 +209,7 @@ def replace_by_binaries(module: ir.Module) -> frozenset[str]:
 
     Returns the names of these modules.
     """
-    ready = [holder for holder in walk(module, "gpu.module") if modules.has_objects(holder)]
+    ready = list(filter(modules.has_objects, walk(module, "gpu.module")))
     for holder in ready:
         with holder.location, ir.InsertionPoint(holder):
             create(
@@ -242,13 +244,6 @@ def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
                     address = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), memref)
                     integer = value("arith.index_cast", ir.IntegerType.get_signless(64), address)
                     launch.operands[number] = value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), integer)
-
-
-# Checks of device code on which LLVM would abort ("Cannot select"), or fail without a reason.
-
-LOWERED = ("llvm.", "nvvm.")
-BUILT_IN = frozenset({"vprintf", "malloc", "free", "__assertfail"})  # CUDA's own, on every device
-CAST = "builtin.unrealized_conversion_cast"
 
 
 @dataclass(frozen=True)

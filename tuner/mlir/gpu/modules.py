@@ -33,6 +33,41 @@ FUNCTION = "func.func"
 CALL = "func.call"
 KERNEL = "gpu.func"
 ALLOWED = "a function of its gpu.module with one block, which does not call itself"
+# Reads the host code of a module: its launches in order, and the buffers that kernels take pointers to.
+#
+# Takes a module after outlining and changes nothing. Host functions (public, straight-line) run in the order
+# of the module. A buffer is an argument of a host function, named by its attribute ``tuner.buffer = "name"``
+# or else by its position among the problem's buffers, or a ``memref.alloc`` in a host function (scratch,
+# named by the same attribute). With the unit attribute ``tuner.zeroed`` on either, the buffer must hold zeros
+# before the first launch. Not handled: any other host code, and sizes that are not constant; both are errors.
+NAME = "tuner.buffer"
+ZEROED = "tuner.zeroed"
+RENAMING = ("memref.cast", "builtin.unrealized_conversion_cast")
+HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref.assume_alignment"})
+OBJECTS = "tuner.objects"  # attribute of a gpu.module: the objects of its gpu.binary
+# Extends kernels of one matrix pair to all pairs of a batch, along z of the grid.
+#
+# A grid of (x, y, z) blocks becomes a grid of (x, y, z * batch): block z computes part ``z % slices`` of
+# matrix ``z / slices``, where ``slices`` is the z of the script's grid. All matrices share the bias; a tensor
+# map gets the matrix as its last dimension. In the kernel, in LLVM dialect::
+#
+#     llvm.func @k(%a: !llvm.ptr, ...) attributes {tuner.batch_bytes = array<i64: 4096>, tuner.slices = 1}
+#       %z = nvvm.read.ptx.sreg.ctaid.z
+#       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k]
+#   becomes
+#       %matrix = llvm.udiv %z, %slices
+#       %own_a = llvm.getelementptr %a[%matrix * 4096] : (!llvm.ptr, i64) -> !llvm.ptr, i8   // in place of %a
+#       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k, %matrix]
+# Attributes of a kernel: distance of consecutive matrices per parameter; grid z of one matrix.
+BYTES = "tuner.batch_bytes"
+SLICES = "tuner.slices"
+SHARED_BUFFERS = frozenset(  # names of those that all matrices of a batch share
+    argument.name for epilogue in EPILOGUES.values() for argument in epilogue.arguments if argument.is_shared
+)
+BLOCK_Z = "nvvm.read.ptx.sreg.ctaid.z"
+GRID_Z = "nvvm.read.ptx.sreg.nctaid.z"
+TENSOR_COPY = "nvvm.cp.async.bulk.tensor."
+SEGMENTS = "operandSegmentSizes"
 
 
 def inline_device_functions(module: ir.Module) -> None:
@@ -81,20 +116,6 @@ def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
                 seen.add(callee)
                 open_names.append(callee)
     return False
-
-
-# Reads the host code of a module: its launches in order, and the buffers that kernels take pointers to.
-#
-# Takes a module after outlining and changes nothing. Host functions (public, straight-line) run in the order
-# of the module. A buffer is an argument of a host function, named by its attribute ``tuner.buffer = "name"``
-# or else by its position among the problem's buffers, or a ``memref.alloc`` in a host function (scratch,
-# named by the same attribute). With the unit attribute ``tuner.zeroed`` on either, the buffer must hold zeros
-# before the first launch. Not handled: any other host code, and sizes that are not constant; both are errors.
-
-NAME = "tuner.buffer"
-ZEROED = "tuner.zeroed"
-RENAMING = ("memref.cast", "builtin.unrealized_conversion_cast")
-HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref.assume_alignment"})
 
 
 @dataclass(frozen=True)
@@ -201,7 +222,7 @@ def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> Launc
     not constant, and for a module without a launch.
     """
     reader = _Reader(buffers, {name_of(each): each for each in walk(module, "gpu.func")})
-    for op in [each.operation for each in module.body.operations]:
+    for op in [operation.operation for operation in module.body.operations]:
         if op.name == "func.func":
             visibility = op.attributes.get("sym_visibility")
             is_private = visibility is not None and ir.StringAttr(visibility).value == "private"
@@ -223,7 +244,9 @@ def _true_sizes(function: Op, op: Op) -> tuple[int, ...] | None:
     if not isinstance(base.owner, ir.Block):
         return None
     bounds = argument_attributes(function, ir.BlockArgument(base).arg_number).get(BOUNDS)
-    return None if bounds is None else tuple(ir.DenseI64ArrayAttr(bounds))
+    if bounds is None:
+        return None
+    return tuple(ir.DenseI64ArrayAttr(bounds))
 
 
 def _true_bytes(argument: Value, bounds: Attribute | None) -> int:
@@ -238,9 +261,6 @@ def _true_bytes(argument: Value, bounds: Attribute | None) -> int:
 
 def _unsupported(function: Op, found: str) -> CandidateError:
     return CandidateError(Stage.COMPILE, f"{name_of(function)}: found {found} outside of every gpu.launch")
-
-
-OBJECTS = "tuner.objects"  # attribute of a gpu.module: the objects of its gpu.binary
 
 
 def has_objects(holder: Op) -> bool:
@@ -265,7 +285,7 @@ def merge_gpu_modules(module: ir.Module) -> None:
     if len(holders) < 2:
         return
     first = holders[0]
-    taken = {name_of(op) for op in first.regions[0].blocks[0].operations}
+    taken = set(map(name_of, first.regions[0].blocks[0].operations))
     for holder in holders[1:]:
         for op in list(holder.regions[0].blocks[0].operations):
             _move(module, op.operation, name_of(holder), first, taken)
@@ -289,32 +309,6 @@ def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str
         if str(launch.attributes["kernel"]) == before:
             launch.attributes["kernel"] = ir.SymbolRefAttr.get([name_of(first), new])
     first.regions[0].blocks[0].append(op)
-
-
-# Extends kernels of one matrix pair to all pairs of a batch, along z of the grid.
-#
-# A grid of (x, y, z) blocks becomes a grid of (x, y, z * batch): block z computes part ``z % slices`` of
-# matrix ``z / slices``, where ``slices`` is the z of the script's grid. All matrices share the bias; a tensor
-# map gets the matrix as its last dimension. In the kernel, in LLVM dialect::
-#
-#     llvm.func @k(%a: !llvm.ptr, ...) attributes {tuner.batch_bytes = array<i64: 4096>, tuner.slices = 1}
-#       %z = nvvm.read.ptx.sreg.ctaid.z
-#       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k]
-#   becomes
-#       %matrix = llvm.udiv %z, %slices
-#       %own_a = llvm.getelementptr %a[%matrix * 4096] : (!llvm.ptr, i64) -> !llvm.ptr, i8   // in place of %a
-#       nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k, %matrix]
-
-# Attributes of a kernel: distance of consecutive matrices per parameter; grid z of one matrix.
-BYTES = "tuner.batch_bytes"
-SLICES = "tuner.slices"
-SHARED_BUFFERS = frozenset(  # names of those that all matrices of a batch share
-    argument.name for epilogue in EPILOGUES.values() for argument in epilogue.arguments if argument.is_shared
-)
-BLOCK_Z = "nvvm.read.ptx.sreg.ctaid.z"
-GRID_Z = "nvvm.read.ptx.sreg.nctaid.z"
-TENSOR_COPY = "nvvm.cp.async.bulk.tensor."
-SEGMENTS = "operandSegmentSizes"
 
 
 def note_batches(module: ir.Module, host: LaunchSequence) -> None:
@@ -385,12 +379,14 @@ def choose_matrices(module: ir.Module) -> None:
 
 
 def _matrix_bytes(buffer: KernelBuffer) -> int:
-    return 0 if buffer.name in SHARED_BUFFERS else buffer.bytes
+    if buffer.name in SHARED_BUFFERS:
+        return 0
+    return buffer.bytes
 
 
 def _widened(launch: Launch, sizes: dict[str, int], batch: int) -> Launch:
     x, y, z = launch.grid
-    maps = tuple(_of_batch(each, sizes[each.buffer], batch) for each in launch.tensor_maps)
+    maps = tuple(_of_batch(tensor_map, sizes[tensor_map.buffer], batch) for tensor_map in launch.tensor_maps)
     return replace(launch, grid=(x, y, z * batch), tensor_maps=maps)
 
 

@@ -160,7 +160,7 @@ def _combination(op: Op) -> Combine:
         clone = block.arguments[0].owner.owner
         for argument, given in zip(block.arguments, (left, right), strict=True):
             argument.replace_all_uses_with(given)
-        *inner, last = [each.operation for each in block.operations]
+        *inner, last = [operation.operation for operation in block.operations]
         for each in inner:
             each.move_before(clone)
         result = last.operands[0]
@@ -185,11 +185,13 @@ def _divided(name: str, number: Value, size: int) -> Value:
 
 
 def _integer(op: Op, name: str) -> int | None:
-    return int(ir.IntegerAttr(op.attributes[name]).value) if name in op.attributes else None
+    if name in op.attributes:
+        return int(ir.IntegerAttr(op.attributes[name]).value)
+    return None
 
 
 def _has_whole_warps(function: Op) -> bool:
     if KNOWN_SIZE not in function.attributes:
         return False
-    threads = math.prod(int(size) for size in ir.DenseI32ArrayAttr(function.attributes[KNOWN_SIZE]))
+    threads = math.prod(map(int, ir.DenseI32ArrayAttr(function.attributes[KNOWN_SIZE])))
     return threads % WARP_THREADS == 0

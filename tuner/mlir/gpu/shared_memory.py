@@ -23,6 +23,26 @@ from tuner.mlir.ir.reading import (
 
 DYNAMIC = "gpu.dynamic_shared_memory"
 BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"
+SYMBOL_PREFIX = "__dynamic_shmem__"  # the name that convert-gpu-to-nvvm gives
+# Live ranges of a kernel's shared-memory buffers, as far as barriers prove them.
+#
+# An analysis of outlined kernels that changes nothing: live intervals of one basic block, as in linear-scan
+# register allocation (Poletto and Sarkar 1999). Positions count the ops of the kernel's only block; a nested
+# op has the position of its outermost parent. A buffer is free after a barrier that follows its last use,
+# since other threads may lag until then; a barrier in a loop or a branch proves nothing. Buffers with a use
+# that is not listed here, and all buffers of a kernel of several blocks, are live all the time.
+# Ops whose accesses are complete when the op is.
+SYNCHRONOUS = frozenset(
+    {
+        *("memref.load", "memref.store", "memref.atomic_rmw", "memref.dealloc"),
+        *("vector.load", "vector.store", "vector.maskedload", "vector.maskedstore"),
+        *("vector.transfer_read", "vector.transfer_write"),
+        *("nvgpu.ldmatrix", "gpu.subgroup_mma_load_matrix", "gpu.subgroup_mma_store_matrix"),
+    }
+)
+ALWAYS = math.inf
+# 4 bytes in each of the 32 banks: a tile starts at bank 0. Also enough for 16-byte copies and ldmatrix.
+ALIGNMENT_BYTES = 128
 
 
 @dataclass(frozen=True)
@@ -91,7 +111,9 @@ def _end_of(op: Op) -> int | None:
     if op.name != "memref.view" or not op.results[0].type.has_static_shape or 0 in op.results[0].type.shape:
         return None
     shift = constant_of(op.operands[1])
-    return None if shift is None else shift + memref_bytes(op.results[0].type)
+    if shift is None:
+        return None
+    return shift + memref_bytes(op.results[0].type)
 
 
 def use_dynamic_shared_globals(module: ir.Module) -> None:
@@ -114,16 +136,13 @@ def use_dynamic_shared_globals(module: ir.Module) -> None:
                     block = value(DYNAMIC, ir.Type.parse(BLOCK_TYPE))
                     memory.replace_all_uses_with(value("memref.view", memory.type, block, index(0)))
                 get.erase()
-        for each in walk(holder, "memref.global"):
-            if _is_dynamic(ir.TypeAttr(each.attributes["type"]).value):
-                each.erase()
+        for op in walk(holder, "memref.global"):
+            if _is_dynamic(ir.TypeAttr(op.attributes["type"]).value):
+                op.erase()
 
 
 def _is_dynamic(memref: Type) -> bool:
     return is_workgroup(memref) and 0 in memref.shape
-
-
-SYMBOL_PREFIX = "__dynamic_shmem__"  # the name that convert-gpu-to-nvvm gives
 
 
 def make_shared_memory_external(module: ir.Module, alignment_bytes: int) -> int:
@@ -147,27 +166,9 @@ def make_shared_memory_external(module: ir.Module, alignment_bytes: int) -> int:
     return len(symbols)
 
 
-# Live ranges of a kernel's shared-memory buffers, as far as barriers prove them.
-#
-# An analysis of outlined kernels that changes nothing: live intervals of one basic block, as in linear-scan
-# register allocation (Poletto and Sarkar 1999). Positions count the ops of the kernel's only block; a nested
-# op has the position of its outermost parent. A buffer is free after a barrier that follows its last use,
-# since other threads may lag until then; a barrier in a loop or a branch proves nothing. Buffers with a use
-# that is not listed here, and all buffers of a kernel of several blocks, are live all the time.
-
-# Ops whose accesses are complete when the op is.
-SYNCHRONOUS = frozenset(
-    {
-        *("memref.load", "memref.store", "memref.atomic_rmw", "memref.dealloc"),
-        *("vector.load", "vector.store", "vector.maskedload", "vector.maskedstore"),
-        *("vector.transfer_read", "vector.transfer_write"),
-        *("nvgpu.ldmatrix", "gpu.subgroup_mma_load_matrix", "gpu.subgroup_mma_store_matrix"),
-    }
-)
 ASYNC_COPY, ASYNC_GROUP, ASYNC_WAIT = (
     f"nvgpu.device_async_{name}" for name in ("copy", "create_group", "wait")
 )
-ALWAYS = math.inf
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ class SharedMemoryLiveness:
         self._block = blocks[0]
         self._top = [op.operation for op in blocks[0].operations]
         self._position = {op: index for index, op in enumerate(self._top)}
-        self._groups = [self._position_of(op) for op in walk(function, ASYNC_GROUP)]
+        self._groups = list(map(self._position_of, walk(function, ASYNC_GROUP)))
         self._waits = [index for index, op in enumerate(self._top) if _waits_for_all(op)]
         self._barriers = [index for index, op in enumerate(self._top) if _orders_shared_memory(op)]
 
@@ -202,7 +203,7 @@ class SharedMemoryLiveness:
         uses = [op for op in users if op.name != "memref.dealloc"]
         if not uses:
             return Lifetime(ALWAYS, -ALWAYS)
-        positions = [self._position_of(op) for op in uses]
+        positions = list(map(self._position_of, uses))
         copies = [self._position_of(op) for op in uses if op.name == ASYNC_COPY]
         complete: float = max(positions)
         if copies:
@@ -294,10 +295,6 @@ def _lowest_free(request: AllocationRequest, taken: list[tuple[int, int]], start
     return offset
 
 
-# 4 bytes in each of the 32 banks: a tile starts at bank 0. Also enough for 16-byte copies and ldmatrix.
-ALIGNMENT_BYTES = 128
-
-
 @dataclass(frozen=True)
 class SharedBlock:
     """A kernel's dynamic shared memory, in bytes; the least size if launches set the size at run time."""
@@ -358,7 +355,7 @@ def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
         return SharedBlock(name, before or views.bytes, least)
     requests = tuple(_request(name, buffer, least) for buffer in buffers)
     liveness = SharedMemoryLiveness(function)
-    lifetimes = [liveness.lifetime(buffer) for buffer in buffers]
+    lifetimes = list(map(liveness.lifetime, buffers))
     start = align(before, least)
     offsets = first_fit_offsets(requests, lambda i, j: lifetimes[i].overlaps(lifetimes[j]), start)
     total = total_bytes(requests, offsets)
@@ -405,7 +402,9 @@ def _allocations(function: Op) -> list[Value]:
 
 def _attribution_count(function: Op) -> int:
     name = "workgroup_attributions"
-    return int(ir.IntegerAttr(function.attributes[name]).value) if name in function.attributes else 0
+    if name in function.attributes:
+        return int(ir.IntegerAttr(function.attributes[name]).value)
+    return 0
 
 
 def _request(kernel: str, buffer: Value, least_alignment_bytes: int) -> AllocationRequest:

@@ -21,6 +21,14 @@ TFLOAT32 = 11
 SWIZZLES = {"none": 0, "swizzle_32b": 1, "swizzle_64b": 2, "swizzle_128b": 3}
 PROMOTIONS = {"none": 0, "l2promo_64b": 1, "l2promo_128b": 2, "l2promo_256b": 3}
 FIELDS = re.compile(r"swizzle = (\w+), l2promo = (\w+), oob = (\w+), interleave = (\w+)")
+TENSOR_MAPS = "tuner.tensor_maps"  # attribute of a kernel: numbers of its parameters that are tensor maps
+BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
+MAP = "!nvgpu.tensormap.descriptor<"
+POINTER = "!llvm.ptr"
+CAST = "builtin.unrealized_conversion_cast"
+BOX_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
+SWIZZLED_ALIGN_BYTES = 1024  # period of the pattern of swizzle_128b, the longest; same section
+NOT_SWIZZLED = "swizzle = none"
 
 
 def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
@@ -47,7 +55,7 @@ def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
     return TensorMapLayout(
         sizes=tuple(reversed(sizes or tuple(tensor.shape))),
         strides_bytes=tuple(stride * item_bytes for stride in reversed(strides[:-1])),
-        box=tuple(reversed([_box_size(each) for each in list(op.operands)[1:]])),
+        box=tuple(reversed(list(map(_box_size, list(op.operands)[1:])))),
         dtype=TFLOAT32 if TF32 in op.attributes else DTYPES[element],
         swizzle=SWIZZLES[swizzle],
         l2_promotion=PROMOTIONS[promotion],
@@ -63,10 +71,6 @@ def _box_size(size: Value) -> int:
 
 def _refused(found: object, allowed: str) -> CandidateError:
     return CandidateError(Stage.COMPILE, f"tensor map: found {found}, allowed {allowed}")
-
-
-TENSOR_MAPS = "tuner.tensor_maps"  # attribute of a kernel: numbers of its parameters that are tensor maps
-BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
 
 
 def record_tensor_maps(module: ir.Module) -> None:
@@ -102,16 +106,8 @@ def pass_tensor_maps_by_value(module: ir.Module) -> None:
         every = [argument_attributes(function, number) for number in range(count)]
         for number in ir.DenseI64ArrayAttr(function.attributes[TENSOR_MAPS]):
             every[number] |= by_value
-        function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, every)))
         del function.attributes[TENSOR_MAPS]
-
-
-MAP = "!nvgpu.tensormap.descriptor<"
-POINTER = "!llvm.ptr"
-CAST = "builtin.unrealized_conversion_cast"
-BOX_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
-SWIZZLED_ALIGN_BYTES = 1024  # period of the pattern of swizzle_128b, the longest; same section
-NOT_SWIZZLED = "swizzle = none"
 
 
 def is_tensor_map(kind: Type) -> bool:
@@ -121,16 +117,18 @@ def is_tensor_map(kind: Type) -> bool:
 
 def box_alignment_bytes(function: Op) -> int:
     """Returns the alignment in bytes that tensor maps of a kernel require: 1024 if swizzled, 128, or 1."""
-    maps = [kind for kind in function_type(function).inputs if is_tensor_map(kind)]
+    maps = list(filter(is_tensor_map, function_type(function).inputs))
     if not maps:
         return 1
-    return BOX_ALIGN_BYTES if all(NOT_SWIZZLED in str(kind) for kind in maps) else SWIZZLED_ALIGN_BYTES
+    if all(NOT_SWIZZLED in str(kind) for kind in maps):
+        return BOX_ALIGN_BYTES
+    return SWIZZLED_ALIGN_BYTES
 
 
 def align_shared_globals(module: ir.Module) -> None:
     """Aligns shared-memory ``memref.global`` ops to what tensor maps of their module require, in place."""
     for holder in walk(module, "gpu.module"):
-        needed = max((box_alignment_bytes(kernel) for kernel in walk(holder, "gpu.func")), default=1)
+        needed = max(map(box_alignment_bytes, walk(holder, "gpu.func")), default=1)
         for each in walk(holder, "memref.global") if needed > 1 else ():
             if is_workgroup(ir.MemRefType(ir.TypeAttr(each.attributes["type"]).value)):
                 requested = each.attributes["alignment"].value if "alignment" in each.attributes else 1

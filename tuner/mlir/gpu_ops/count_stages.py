@@ -83,12 +83,16 @@ def _distance(later: Value, counter: Value) -> int | None:
     if sum_ is None:
         return None
     left, right = sum_.operands
-    return _constant(right) if left == counter else None
+    if left == counter:
+        return _constant(right)
+    return None
 
 
 def _constant(number: Value) -> int | None:
     base, constant = split_constant(number)
-    return constant if base is None else None
+    if base is None:
+        return constant
+    return None
 
 
 def _count(stage: Value, before: Value, stages: int) -> None:

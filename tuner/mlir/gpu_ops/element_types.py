@@ -9,6 +9,10 @@ KINDS = ("e4m3", "e5m2")  # element types, as PTX spells them
 SHAPE = "m16n8k32"
 REGISTERS = (4, 2, 4)  # of A, B and C; D as C. PTX ISA, "Matrix Fragments for mma.m16n8k32"
 ATT_DIALECT = 0  # LLVM's number of the assembler dialect; PTX has only one
+# Dialects whose result depends on the element type; linalg ops and nvgpu.mma.sync adopt the new type.
+ARITHMETIC = ("arith.", "math.")
+HARMLESS = frozenset({"arith.constant", "arith.select"})
+NUMBERS = (ir.FloatType, ir.IntegerType)
 
 
 class UseFp8Op(InPlaceOp, name="use_fp8"):
@@ -34,7 +38,7 @@ class UseFp8Op(InPlaceOp, name="use_fp8"):
         kind = text(self, "kind", "")
         if kind not in KINDS:
             return f"kind: found {kind!r}, allowed {', '.join(KINDS)}"
-        products = [each for each in walk(function, "nvgpu.mma.sync") if _is_of_bytes(each)]
+        products = list(filter(_is_of_bytes, walk(function, "nvgpu.mma.sync")))
         if not products:
             return "found no nvgpu.mma.sync of i8 fragments and f32 sums"
         for product in products:
@@ -129,21 +133,15 @@ class UseTf32Op(InPlaceOp, name="use_tf32"):
 
     def change(self, function: Op) -> str | None:
         products = [
-            each
-            for each in walk(function, "nvgpu.mma.sync")
-            if isinstance(ir.VectorType(each.operands[0].type).element_type, ir.F32Type)
+            op
+            for op in walk(function, "nvgpu.mma.sync")
+            if isinstance(ir.VectorType(op.operands[0].type).element_type, ir.F32Type)
         ]
         if not products:
             return "found no nvgpu.mma.sync of f32 operands"
         for product in products:
             product.attributes["tf32Enabled"] = ir.UnitAttr.get()
         return None
-
-
-# Dialects whose result depends on the element type; linalg ops and nvgpu.mma.sync adopt the new type.
-ARITHMETIC = ("arith.", "math.")
-HARMLESS = frozenset({"arith.constant", "arith.select"})
-NUMBERS = (ir.FloatType, ir.IntegerType)
 
 
 class Retyping:
@@ -192,9 +190,7 @@ class Retyping:
         if isinstance(kind, ir.RankedTensorType):
             return ir.RankedTensorType.get(kind.shape, self.of(kind.element_type), kind.encoding)
         if isinstance(kind, ir.FunctionType):
-            return ir.FunctionType.get(
-                *([self.of(each) for each in part] for part in (kind.inputs, kind.results))
-            )
+            return ir.FunctionType.get(*(list(map(self.of, part)) for part in (kind.inputs, kind.results)))
         return kind
 
     def _attribute(self, attribute: Attribute) -> Attribute | None:
@@ -207,7 +203,9 @@ class Retyping:
         if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
             kind = self.of(attribute.type)
             splat = self._attribute(attribute.get_splat_value())
-            return None if splat is None else ir.DenseElementsAttr.get_splat(kind, splat)
+            if splat is None:
+                return None
+            return ir.DenseElementsAttr.get_splat(kind, splat)
         return None
 
 
@@ -224,17 +222,21 @@ def first_arithmetic_op(root: Op, element: Type) -> str | None:
         return WalkResult.ADVANCE
 
     walk_ops(root, visit, is_pre_order=True)
-    return found[0] if found else None
+    if found:
+        return found[0]
+    return None
 
 
 def _element(kind: Type) -> Type:
-    return kind.element_type if isinstance(kind, ir.ShapedType) else kind
+    if isinstance(kind, ir.ShapedType):
+        return kind.element_type
+    return kind
 
 
 def has_nonzero_constant(root: Op, element: Type) -> bool:
     """Returns whether ``root`` has a constant of the element type that is neither 0 nor a splat of zeros."""
-    constants = (each.attributes["value"] for each in walk(root, "arith.constant"))
-    return any(_element(each.type) == element and _is_nonzero(each) for each in constants)
+    constants = (op.attributes["value"] for op in walk(root, "arith.constant"))
+    return any(_element(constant.type) == element and _is_nonzero(constant) for constant in constants)
 
 
 def _is_nonzero(number: Attribute) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
@@ -20,6 +21,7 @@ TILE_COLUMNS = 8  # of C, per mma.sync
 PIECE = 2  # adjacent sums of a row that one lane holds
 STORE_BYTES = 16
 WORD_BITS = 32  # a register, the operand of a shuffle
+MODES = ("store", "atomic", "workspace")
 
 
 def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
@@ -34,7 +36,7 @@ def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
         for first in sorted(row):
             places = range(first, first + count * TILE_COLUMNS, TILE_COLUMNS)
             if all(place in row for place in places):
-                found.append(tuple(row.pop(place) for place in places))
+                found.append(tuple(map(row.pop, places)))
     return found
 
 
@@ -44,7 +46,7 @@ def exchange(pieces: Sequence[Value], lane: Value) -> Value:
     ``pieces``: the lane's vectors of two sums, one per tile, a power of two. Lane i gets pieces of tile i
     modulo the number of tiles, adjacent in a row of C. ``lane``: an index value.
     """
-    rows = [_packed_registers(piece) for piece in pieces]
+    rows = list(map(_packed_registers, pieces))
     distance = 1
     while distance < len(rows):
         bit = ir.AffineExpr.get_mod(ir.AffineExpr.get_floor_div(symbol(0), distance), 2)
@@ -55,7 +57,7 @@ def exchange(pieces: Sequence[Value], lane: Value) -> Value:
                     rows[number], rows[number | distance], is_upper, distance
                 )
         distance *= 2
-    return _joined([word for row in rows for word in row], ir.VectorType(pieces[0].type).element_type)
+    return _joined(list(chain.from_iterable(rows)), ir.VectorType(pieces[0].type).element_type)
 
 
 def column_of(column: Value, lane: Value, count: int) -> Value:
@@ -72,7 +74,7 @@ def _swap(
     new_high = []
     for mine, other in zip(low, high, strict=True):
         sent = value("arith.select", mine.type, is_upper, mine, other)
-        offset, width = (_i32(number) for number in (distance, 32))
+        offset, width = map(_i32, (distance, 32))
         mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
         kinds = [sent.type, ir.IntegerType.get_signless(1)]
         received = create("gpu.shuffle", kinds, [sent, offset, width], mode=mode).results[0]
@@ -107,9 +109,6 @@ def _joined(words: list[Value], element: ir.Type) -> Value:
     return value("vector.bitcast", ir.VectorType.get([count], element), whole)
 
 
-MODES = ("store", "atomic", "workspace")
-
-
 class FinishStoresOp(InPlaceOp, name="finish_stores"):
     """``tuner.finish_stores``: completes stores to the output; the last op of a script.
 
@@ -137,7 +136,7 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
     def change(self, function: Op) -> str | None:
         mode = text(self, "mode", "store")
         slices = attribute(self, "slices", 1)
-        stores = [each for each in walk(function, "vector.store") if _is_argument(each.operands[1])]
+        stores = [op for op in walk(function, "vector.store") if _is_argument(op.operands[1])]
         reason = _why_not(function, stores, mode)
         if reason is not None:
             return reason
@@ -225,7 +224,9 @@ class _Output:
 
     def width(self, whole: int) -> int:
         """Returns the elements per store, for a vector of ``whole`` elements, so that stores are aligned."""
-        return 1 if self.mode == "atomic" else math.gcd(whole, self.row)
+        if self.mode == "atomic":
+            return 1
+        return math.gcd(whole, self.row)
 
 
 def _is_argument(view: Value) -> bool:
@@ -272,7 +273,7 @@ def _exchange(stores: list[Op], output: _Output) -> list[Op]:
         last = next(store for store in reversed(stores) if store in group)
         with last.location, ir.InsertionPoint(last):
             _store_exchanged(group, count, output)
-    replaced = [store for group in groups for store in group]
+    replaced = list(chain.from_iterable(groups))
     left = [store for store in stores if store not in replaced]
     for store in replaced:
         store.erase()

@@ -6,6 +6,7 @@ from tuner.mlir.ir.building import affine, index, symbol, value
 from tuner.mlir.ir.reading import AXES, axis_of, constant_grid, constant_of, index_along, walk
 
 GRID_Z = 2  # number of the operand of gpu.launch: blocks along z
+BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that is divided into bands
 
 
 class SplitKOp(InPlaceOp, name="split_k"):
@@ -46,7 +47,7 @@ def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
         return f"found {len(loops)} loops in a launch, allowed 1"
     if constant_of(launch.operands[GRID_Z]) != 1:
         return "found a launch with more than one block along z, or not constant"
-    bounds = [constant_of(number) for number in list(loops[0].operands)[:3]]
+    bounds = list(map(constant_of, list(loops[0].operands)[:3]))
     lower, upper, step = bounds
     if lower != 0 or upper is None or step is None:
         return f"found a loop from {lower} to {upper} by {step}, allowed constants, from 0"
@@ -70,9 +71,6 @@ def _split(launch: Op, loop: Op, slices: int) -> None:
         for use in list(body.arguments[0].uses):
             if use.owner.operation != at.owner:
                 use.owner.operation.operands[use.operand_number] = at
-
-
-BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that is divided into bands
 
 
 class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):

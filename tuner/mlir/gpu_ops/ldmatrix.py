@@ -83,7 +83,7 @@ class MergeLdmatrixOp(InPlaceOp, name="merge_ldmatrix"):
 
 def _merge_in(loop: Op) -> None:
     groups: dict[Hashable, dict[int, Op]] = {}
-    for load in (each.operation for each in loop.regions[0].blocks[0].operations):
+    for load in (operation.operation for operation in loop.regions[0].blocks[0].operations):
         if load.name == "nvgpu.ldmatrix" and tiles_of(load) == 2:
             key, column = _key_and_column(load)
             groups.setdefault(key, {})[column] = load
@@ -99,7 +99,7 @@ def _merge_in(loop: Op) -> None:
 def _key_and_column(load: Op) -> tuple[Hashable, int]:
     """Returns (key, n): loads of equal keys differ only by the constant n in their column of B."""
     buffer, *indices = load.operands
-    terms = [split_constant(each) for each in indices]
+    terms = list(map(split_constant, indices))
     n = len(terms) - 1 if is_transposed(load) else len(terms) - 2
     others = tuple(number for at, (_, number) in enumerate(terms) if at != n)
     return (buffer, is_transposed(load), tuple(base for base, _ in terms), others), terms[n][1]

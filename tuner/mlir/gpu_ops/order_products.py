@@ -66,7 +66,7 @@ def _make_scalar(products: list[Op]) -> None:
     elements = _Elements()
     for product in products:
         kind = ir.VectorType(product.results[0].type)
-        operands = [elements.of(operand) for operand in product.operands]
+        operands = list(map(elements.of, product.operands))
         with product.location, ir.InsertionPoint(product):
             scalars = [value("math.fma", kind.element_type, *each) for each in zip(*operands, strict=True)]
             elements.add(product.results[0], scalars)
@@ -120,8 +120,8 @@ def _runs(body: ir.Block) -> list[_Run]:
     """Returns the runs of a block: what ends one has no results or has regions, as barriers and stores."""
     runs: list[_Run] = []
     ops: list[Op] = []
-    for each in body.operations:
-        op = each.operation
+    for operation in body.operations:
+        op = operation.operation
         if len(op.results) and not len(op.regions):
             ops.append(op)
             continue

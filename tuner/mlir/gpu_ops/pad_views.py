@@ -168,9 +168,9 @@ def _maps(op: Op) -> list[ir.AffineMap]:
 
 
 def _loops(indices: ir.AffineMap) -> list[int]:
-    if not all(isinstance(each, ir.AffineDimExpr) for each in indices.results):
+    if not all(isinstance(result, ir.AffineDimExpr) for result in indices.results):
         raise _PaddingError(f"expected loops as indices, got {indices}")
-    return [ir.AffineDimExpr(each).position for each in indices.results]
+    return [ir.AffineDimExpr(result).position for result in indices.results]
 
 
 def _is_tensor(found: Value) -> bool:

@@ -109,7 +109,7 @@ class _Body:
 
 
 def _body_of(loop: Op) -> _Body | None:
-    ops = tuple(each.operation for each in loop.regions[0].blocks[0].operations)[:-1]
+    ops = tuple(operation.operation for operation in loop.regions[0].blocks[0].operations)[:-1]
     waits, barriers = ([op for op in ops if op.name == name] for name in (WAIT, BARRIER))
     products = [op for op in ops if op.name in PRODUCTS]
     number: dict[Value, int] = {}
@@ -145,7 +145,7 @@ class _Iteration:
     def build(self, op: Op) -> None:
         if any(result in self._values for result in op.results):
             return
-        operands = [self.value(each) for each in op.operands]
+        operands = list(map(self.value, op.operands))
         clone = op.clone().operation
         for number, operand in enumerate(operands):
             clone.operands[number] = operand

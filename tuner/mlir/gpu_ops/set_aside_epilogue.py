@@ -33,11 +33,11 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
     """
 
     def change(self, function: Op) -> str | None:
-        generic = next((each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None)
+        generic = next(filter(_is_epilogue, walk(function, "linalg.generic")), None)
         if generic is None:
             return "found no elementwise linalg.generic that consumes another linalg op"
         inputs = list(generic.operands)[1:]
-        if any(_argument_of(each) is None for each in inputs):
+        if any(_argument_of(input_) is None for input_ in inputs):
             return "an operand is computed before the epilogue; operands must be arguments"
         product = generic.operands[0]
         output = list(generic.operands)[-1]
@@ -77,7 +77,9 @@ def _is_epilogue(generic: Op) -> bool:
 def _argument_of(tensor: Value) -> Value | None:
     read = op_of(tensor, "bufferization.to_tensor")
     is_of_argument = read is not None and isinstance(read.operands[0].owner, ir.Block)
-    return read.operands[0] if read is not None and is_of_argument else None
+    if read is not None and is_of_argument:
+        return read.operands[0]
+    return None
 
 
 def _make_scalar_function(function: Op, generic: Op) -> None:
@@ -86,7 +88,7 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
     maps = [each.value for each in ir.ArrayAttr(generic.attributes["indexing_maps"])]
     sums = ir.RankedTensorType(generic.operands[0].type).element_type
     result = body.operations[len(body.operations) - 1].operands[0].type
-    kinds = [sums, *(ir.RankedTensorType(each.type).element_type for each in inputs)]
+    kinds = [sums, *(ir.RankedTensorType(input_.type).element_type for input_ in inputs)]
     described = [ir.DictAttr.get({})]
     for each, mapping in zip(inputs, maps[1:-1], strict=True):
         source = _argument_of(each)
@@ -107,7 +109,7 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
 
 def _copy_body(body: Block, arguments: list[Value]) -> None:
     known = dict(zip(list(body.arguments)[: len(arguments)], arguments, strict=True))
-    for op in (each.operation for each in body.operations):
+    for op in (operation.operation for operation in body.operations):
         operands = []
         for operand in op.operands:
             if operand not in known:  # constants defined outside the body are cloned into the function

@@ -10,6 +10,11 @@ from tuner.mlir.ir.memrefs import element_bytes, is_workgroup
 from tuner.mlir.ir.reading import attributes_of, parents_of, walk, without_constant
 
 BYPASS_BYTES = 16  # PTX: cp.async.cg takes no other size
+COPY = "nvgpu.device_async_copy"
+READ = "nvgpu.ldmatrix"
+SEGMENTS = "operandSegmentSizes"  # of a copy: target, its indices, source, its indices, elements
+WRITES = ("vector.transfer_write", "vector.store", "memref.store")
+COPIES = ("linalg.copy", "memref.copy")
 
 
 class BypassL1Op(InPlaceOp, name="bypass_l1"):
@@ -31,11 +36,6 @@ class BypassL1Op(InPlaceOp, name="bypass_l1"):
             if elements * element_bytes(ir.MemRefType(copy.operands[0].type).element_type) == BYPASS_BYTES:
                 copy.attributes["bypassL1"] = ir.UnitAttr.get()
         return None
-
-
-COPY = "nvgpu.device_async_copy"
-READ = "nvgpu.ldmatrix"
-SEGMENTS = "operandSegmentSizes"  # of a copy: target, its indices, source, its indices, elements
 
 
 class FlatCopiesOp(InPlaceOp, name="flat_copies"):
@@ -99,16 +99,17 @@ def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
     # row and column in one affine.apply; a stage's index before them is added
     known = [(base, stride) for base, _, stride in parts[-2:] if base is not None]
     stages = [(base, stride) for base, _, stride in parts[:-2] if base is not None]
-    terms = (
-        [affine(_weighted([stride for _, stride in known]), *(base for base, _ in known))] if known else []
-    )
+    if known:
+        terms = [affine(_weighted([stride for _, stride in known]), *(base for base, _ in known))]
+    else:
+        terms = []
     kind = ir.IndexType.get()
     terms += [value("arith.muli", kind, base, index(stride)) for base, stride in stages]
     if not terms:
         return index(constant)
     whole, *others = terms
-    for each in others:
-        whole = value("arith.addi", kind, whole, each)
+    for other in others:
+        whole = value("arith.addi", kind, whole, other)
     return plus(whole, constant)
 
 
@@ -128,9 +129,9 @@ class _FlatViews:
     def of(self, buffer: Value, user: Op) -> Value:
         if not isinstance(buffer.owner, ir.Block):
             return self._created(buffer, buffer.owner.operation.block, ir.InsertionPoint.after(buffer.owner))
-        launches = (each for each in parents_of(user) if each.name == "gpu.launch")
+        launches = (parent for parent in parents_of(user) if parent.name == "gpu.launch")
         # in a launch, so that the kernel's own arguments stay whole buffers
-        block = next((each.regions[0].blocks[0] for each in launches), buffer.owner)
+        block = next((launch.regions[0].blocks[0] for launch in launches), buffer.owner)
         return self._created(buffer, block, ir.InsertionPoint.at_block_begin(block))
 
     def _created(self, buffer: Value, block: Block, point: ir.InsertionPoint) -> Value:
@@ -145,10 +146,6 @@ class _FlatViews:
                 flat = ir.MemRefType.get([size], memref.element_type, memory_space=memref.memory_space)
                 self._views[key] = reinterpreted(buffer, flat)
         return self._views[key]
-
-
-WRITES = ("vector.transfer_write", "vector.store", "memref.store")
-COPIES = ("linalg.copy", "memref.copy")
 
 
 class InsertBarriersOp(InPlaceOp, name="insert_barriers"):

@@ -49,9 +49,7 @@ class SharedLayoutOp(InPlaceOp, name="shared_layout"):
         if pad_bytes < 0 or pad_bytes % VECTOR_BYTES:
             return f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}"
         tiles = [
-            each
-            for each in walk(function, "memref.alloc")
-            if is_workgroup(ir.MemRefType(each.results[0].type))
+            op for op in walk(function, "memref.alloc") if is_workgroup(ir.MemRefType(op.results[0].type))
         ]
         unhandled = next((name for tile in tiles for name in _names(tile) - BY_INDEX), None)
         if unhandled is not None:

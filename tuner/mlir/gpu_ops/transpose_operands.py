@@ -34,9 +34,7 @@ class TransposeOperandsOp(InPlaceOp, name="transpose_operands"):
                 maps[number] = ir.AffineMap.get(maps[number].n_dims, 0, [columns, rows])
                 with matmul.location, ir.InsertionPoint(matmul):
                     matmul.operands[number] = _transposed(matmul.operands[number])
-            matmul.attributes["indexing_maps"] = ir.ArrayAttr.get(
-                [ir.AffineMapAttr.get(each) for each in maps]
-            )
+            matmul.attributes["indexing_maps"] = ir.ArrayAttr.get(list(map(ir.AffineMapAttr.get, maps)))
         return None
 
 

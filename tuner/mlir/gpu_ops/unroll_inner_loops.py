@@ -56,12 +56,16 @@ def _why_not(loop: Op, loops: list[Op], limit: int) -> str:
             if trips is None:
                 return "the loop's bounds are not constant"
             copies *= len(trips)
-    return f"found a loop to be copied {copies} times, allowed {limit}" if copies > limit else ""
+    if copies > limit:
+        return f"found a loop to be copied {copies} times, allowed {limit}"
+    return ""
 
 
 def _trips(loop: Op) -> range | None:
     low, high, step = map(constant_of, list(loop.operands)[:3])
-    return None if low is None or high is None or step is None else range(low, high, step)
+    if low is None or high is None or step is None:
+        return None
+    return range(low, high, step)
 
 
 def _unroll(loop: Op) -> None:

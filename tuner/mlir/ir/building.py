@@ -8,6 +8,10 @@ Build = Callable[[], Value | None]  # builds the body of a region; returns the v
 LOOP_ANNOTATION = "llvm.loop_annotation"  # of an scf.for; its lowering hands it on to LLVM
 DYNAMIC = ir.ShapedType.get_dynamic_stride_or_offset()  # an offset that is an operand, in lists of offsets
 NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
+PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "ult": 6, "ule": 7}  # of arith.cmpi
+Body = Callable[..., Value]  # creates the scalar ops from one element of each operand; returns the result
+PARALLEL = "parallel"
+REDUCTION = "reduction"
 
 
 def create(
@@ -21,7 +25,7 @@ def create(
 
 def recreated(op: Op, results: Sequence[Type], operands: Sequence[Value], **attributes: Attribute) -> Op:
     """Creates an op with the name and the attributes of another one; its regions are empty."""
-    kept = {each: op.attributes[each] for each in op.attributes}
+    kept = {attribute: op.attributes[attribute] for attribute in op.attributes}
     return ir.Operation.create(
         op.name,
         results=list(results),
@@ -51,7 +55,9 @@ def index(number: int) -> Value:
 
 def as_index(number: int | Value) -> Value:
     """Creates the constant of an integer, as ``index`` does; returns a value as it is."""
-    return index(number) if isinstance(number, int) else number
+    if isinstance(number, int):
+        return index(number)
+    return number
 
 
 def size_of(buffer: Value, dimension: int) -> Value:
@@ -64,7 +70,7 @@ def size_of(buffer: Value, dimension: int) -> Value:
 def dynamic_sizes(buffer: Value) -> list[Value]:
     """Creates one index per dynamic dimension of a memref: operands to allocate a memref like it."""
     dimensions = range(buffer.type.rank)
-    return [size_of(buffer, each) for each in dimensions if buffer.type.is_dynamic_dim(each)]
+    return [size_of(buffer, dimension) for dimension in dimensions if buffer.type.is_dynamic_dim(dimension)]
 
 
 def zero(kind: Type) -> Value:
@@ -78,7 +84,9 @@ def zero(kind: Type) -> Value:
 
 def zero_attribute(kind: Type) -> ir.Attribute:
     """Returns 0 of a float or integer type as an attribute."""
-    return ir.IntegerAttr.get(kind, 0) if isinstance(kind, ir.IntegerType) else ir.FloatAttr.get(kind, 0.0)
+    if isinstance(kind, ir.IntegerType):
+        return ir.IntegerAttr.get(kind, 0)
+    return ir.FloatAttr.get(kind, 0.0)
 
 
 def affine(expression: ir.AffineExpr, *symbols: Value) -> Value:
@@ -97,9 +105,6 @@ def plus(base: Value, distance: int) -> Value:
     if distance == 0:
         return base
     return value("arith.addi", ir.IndexType.get(), base, index(distance))
-
-
-PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "ult": 6, "ule": 7}  # of arith.cmpi
 
 
 def is_less(left: Value, right: Value) -> Value:
@@ -155,7 +160,7 @@ def deinterleaved(vector: Value, size: int) -> list[Value]:
     while count > size:
         count //= 2
         half = ir.VectorType.get([count], kind.element_type)
-        pairs = [create("vector.deinterleave", [half, half], [each]).results for each in parts]
+        pairs = [create("vector.deinterleave", [half, half], [part]).results for part in parts]
         parts = [pair[0] for pair in pairs] + [pair[1] for pair in pairs]
     return parts
 
@@ -171,7 +176,9 @@ def branch(
             with ir.InsertionPoint(region.blocks.append()):
                 built = build()
                 create("scf.yield", [], [] if result is None else [built])
-    return None if result is None else op.results[0]
+    if result is None:
+        return None
+    return op.results[0]
 
 
 def loop(
@@ -210,7 +217,7 @@ def _loop(
     carried: Sequence[Value] = (),
     step: int | Value = 1,
 ) -> Op:
-    bounds = [as_index(each) for each in (first, end, step)]
+    bounds = list(map(as_index, (first, end, step)))
     kinds = [each.type for each in carried]
     op = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
     block = op.regions[0].blocks.append(bounds[0].type, *kinds)
@@ -245,14 +252,9 @@ def reinterpreted(array: Value, kind: ir.MemRefType) -> Value:
     )
 
 
-Body = Callable[..., Value]  # creates the scalar ops from one element of each operand; returns the result
-PARALLEL = "parallel"
-REDUCTION = "reduction"
-
-
 def dimensions(count: int) -> list[ir.AffineExpr]:
     """Returns the affine expressions d0, d1, ... of ``count`` dimensions."""
-    return [ir.AffineDimExpr.get(number) for number in range(count)]
+    return list(map(ir.AffineDimExpr.get, range(count)))
 
 
 def generic(
@@ -269,7 +271,7 @@ def generic(
     output.
     """
     operands = [*inputs, start]
-    iterator_types = [ir.Attribute.parse(f"#linalg.iterator_type<{each}>") for each in iterators]
+    iterator_types = [ir.Attribute.parse(f"#linalg.iterator_type<{iterator}>") for iterator in iterators]
     affine_maps = [ir.AffineMapAttr.get(ir.AffineMap.get(len(iterators), 0, list(each))) for each in maps]
     op = ir.Operation.create(
         "linalg.generic",
@@ -282,7 +284,7 @@ def generic(
         },
         regions=1,
     )
-    block = op.regions[0].blocks.append(*(each.type.element_type for each in operands))
+    block = op.regions[0].blocks.append(*(operand.type.element_type for operand in operands))
     with ir.InsertionPoint(block):
         create("linalg.yield", [], [body(*block.arguments)])
     return op
@@ -369,4 +371,6 @@ def delinearized(number: Value, sizes: list[Value]) -> list[Value]:
     for size in reversed(sizes[1:]):
         indices.append(value("arith.remui", number.type, number, size))
         number = value("arith.divui", number.type, number, size)
-    return [number, *reversed(indices)] if sizes else []
+    if sizes:
+        return [number, *reversed(indices)]
+    return []

@@ -27,6 +27,16 @@ LAYOUTS = {
     "linalg.depthwise_conv_2d_nchw_chw": ("ncHW", "chw", "ncHW"),
     "linalg.depthwise_conv_2d_nhwc_hwc": ("nHWc", "hwc", "nHWc"),
 }
+SUFFIX = "_epilogue"
+# attributes of the scalar function's arguments
+ARGUMENT = "tuner.argument"
+DIMENSIONS = "tuner.dimensions"
+# attribute of a matmul, and the name in its value
+CAST = "cast"
+UNSIGNED = "cast_unsigned"
+ROUND = "arith.truncf"
+COMPARE = "arith.cmpf"
+SELECT = "arith.select"
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,7 @@ class ConvolutionForm:
 
     @property
     def window(self) -> str:
-        return "".join(each for each in self.weights if each in "dhw")
+        return "".join(weight for weight in self.weights if weight in "dhw")
 
     @property
     def is_depthwise(self) -> bool:
@@ -51,19 +61,23 @@ class ConvolutionForm:
     @property
     def reduced(self) -> str:
         """Returns the dimensions that are summed up: the window, then the channels if the output has none."""
-        return self.window if self.is_depthwise else f"{self.window}c"
+        if self.is_depthwise:
+            return self.window
+        return f"{self.window}c"
 
     @property
     def filters(self) -> str:
         """Returns the dimension of the output that the filters are: f, of a depthwise convolution c."""
-        return "c" if self.is_depthwise else "f"
+        if self.is_depthwise:
+            return "c"
+        return "f"
 
 
 def convolution_form(op: Op) -> ConvolutionForm:
     """Returns the form of a named convolution, whose name must be in LAYOUTS."""
     unit = ConvolutionForm(*LAYOUTS[op.name], (), ())
     strides, dilations = (
-        tuple(int(each) for each in ir.DenseIntElementsAttr(op.attributes[name]))
+        tuple(map(int, ir.DenseIntElementsAttr(op.attributes[name])))
         if name in op.attributes
         else (1,) * len(unit.window)
         for name in ("strides", "dilations")
@@ -82,12 +96,6 @@ def zero_planes(op: Op) -> tuple[int, int]:
         return (0, 0)
     first, last = ir.DenseI64ArrayAttr(marks[ZERO_PLANES])
     return first, last
-
-
-SUFFIX = "_epilogue"
-# attributes of the scalar function's arguments
-ARGUMENT = "tuner.argument"
-DIMENSIONS = "tuner.dimensions"
 
 
 def find_epilogue(function: Op) -> Op | None:
@@ -122,11 +130,11 @@ def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]
     known = {block.arguments[0]: sums}
     for number, argument in list(enumerate(block.arguments))[1:]:
         known[argument] = _load(epilogue, number, function, indices, width)
-    for op in (each.operation for each in block.operations):
+    for op in (operation.operation for operation in block.operations):
         if op.name == "func.return":
             return known[op.operands[0]]
         results = [ir.VectorType.get([width], result.type) for result in op.results]
-        attributes = {each: op.attributes[each] for each in op.attributes}
+        attributes = {attribute: op.attributes[attribute] for attribute in op.attributes}
         if op.name == "arith.constant":
             attributes["value"] = ir.DenseElementsAttr.get_splat(results[0], attributes["value"])
         operands = [known[operand] for operand in op.operands]
@@ -146,19 +154,9 @@ def _load(epilogue: Op, number: int, function: Op, indices: list[Value], width: 
     return value("vector.broadcast", kind, value("memref.load", element, source, *at))
 
 
-# attribute of a matmul, and the name in its value
-CAST = "cast"
-UNSIGNED = "cast_unsigned"
-
-
 def is_unsigned(op: Op) -> bool:
     """Returns whether a matmul or batch_matmul extends integers with zeros, not with their signs."""
     return CAST in op.attributes and UNSIGNED in str(op.attributes[CAST])
-
-
-ROUND = "arith.truncf"
-COMPARE = "arith.cmpf"
-SELECT = "arith.select"
 
 
 def round_late(function: Op) -> None:
@@ -188,9 +186,9 @@ def _swap(select: Op, compare: Op, rounding: Op) -> None:
     limit = _constant_of(compare.operands[1])
     of_bf16 = isinstance(rounded.type, ir.BF16Type) and isinstance(wide.type, ir.F32Type)
     # one branch is the rounded number, the other the constant compared with
-    roundings = [op_of(each, ROUND) for each in list(select.operands)[1:]]
+    roundings = [op_of(operand, ROUND) for operand in list(select.operands)[1:]]
     chosen = [each is not None and each == rounding for each in roundings]
-    others = [_constant_of(each) for each in list(select.operands)[1:]]
+    others = list(map(_constant_of, list(select.operands)[1:]))
     if not of_bf16 or limit is None or sum(chosen) != 1 or others[chosen.index(False)] != limit:
         return
     with ir.InsertionPoint(select), select.location:
@@ -206,4 +204,6 @@ def _swap(select: Op, compare: Op, rounding: Op) -> None:
 def _constant_of(number: Value) -> float | None:
     op = op_of(number, "arith.constant")
     found = None if op is None else op.attributes["value"]
-    return float(found.value) if isinstance(found, ir.FloatAttr) else None
+    if isinstance(found, ir.FloatAttr):
+        return float(found.value)
+    return None

@@ -3,12 +3,23 @@
 import math
 import re
 from collections.abc import Callable
+from itertools import chain
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, index, is_less, value
 from tuner.mlir.ir.reading import unsupported, walk, walk_where
+
+SPACES = {"0": "", "1": "", "3": "workgroup", "5": "private"}  # NVVM's number -> name; "": default space
+ALLOWED = "0 or 1 (global), 3 (workgroup), 5 (private)"
+NESTED = r"(?:[^<>]|->|<(?:[^<>]|->|<[^<>]*>)*>)*?"  # text in which < and > are balanced
+WORD = re.compile(rf"(memref<{NESTED}), #gpu\.(?:memory|address)_space<(global|workgroup|private)>>")
+NUMBER = re.compile(rf"(memref<{NESTED}), (\d+)(?: : \w+)?>")
+SPACE_NAME = "memory_space"  # attribute of bufferization.alloc_tensor
+BOUNDS = "tuner.bounds"  # attribute of an argument: array<i64: true sizes>
+Bounds = dict[int, int]  # dimension -> its true size, for dimensions whose size in the type is larger
+POINTER_BYTES = 8  # also the size of an index
 
 
 def contiguous_dimensions(memref: Type) -> int:
@@ -39,14 +50,6 @@ def has_zero_offset(memref: Type) -> bool:
     return bool(memref.get_strides_and_offset()[1] == 0)
 
 
-SPACES = {"0": "", "1": "", "3": "workgroup", "5": "private"}  # NVVM's number -> name; "": default space
-ALLOWED = "0 or 1 (global), 3 (workgroup), 5 (private)"
-NESTED = r"(?:[^<>]|->|<(?:[^<>]|->|<[^<>]*>)*>)*?"  # text in which < and > are balanced
-WORD = re.compile(rf"(memref<{NESTED}), #gpu\.(?:memory|address)_space<(global|workgroup|private)>>")
-NUMBER = re.compile(rf"(memref<{NESTED}), (\d+)(?: : \w+)?>")
-SPACE_NAME = "memory_space"  # attribute of bufferization.alloc_tensor
-
-
 def name_memory_spaces(module: ir.Module) -> None:
     """Rewrites the memory spaces of all memref types in a module to ``#gpu.address_space`` names, in place.
 
@@ -73,7 +76,7 @@ class _Renaming:
     def change(self, root: Op) -> None:
         ops = walk_where(root, lambda _: True)
         for op in ops:
-            blocks = [block for region in op.regions for block in region]
+            blocks = list(chain.from_iterable(op.regions))
             for each in [*op.results, *(argument for block in blocks for argument in block.arguments)]:
                 new = self._of(op, each.type)
                 if new != each.type:
@@ -101,7 +104,9 @@ class _Renaming:
     def _attribute(self, op: Op, old: Attribute) -> Attribute | None:
         if isinstance(old, ir.TypeAttr):
             new = self._of(op, old.value)
-            return None if new == old.value else ir.TypeAttr.get(new)
+            if new == old.value:
+                return None
+            return ir.TypeAttr.get(new)
         return None
 
 
@@ -131,12 +136,9 @@ def _renamed(op: Op, text: str) -> str:
 
 
 def _with_space(memref: str, space: str) -> str:
-    return f"{memref}, #gpu.address_space<{space}>>" if space else f"{memref}>"
-
-
-BOUNDS = "tuner.bounds"  # attribute of an argument: array<i64: true sizes>
-
-Bounds = dict[int, int]  # dimension -> its true size, for dimensions whose size in the type is larger
+    if space:
+        return f"{memref}, #gpu.address_space<{space}>>"
+    return f"{memref}>"
 
 
 def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
@@ -144,7 +146,7 @@ def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
     if "arg_attrs" not in function.attributes:
         return {}
     attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
-    return {each.name: each.attr for each in attributes}
+    return {attribute.name: attribute.attr for attribute in attributes}
 
 
 def bounds_of(view: Value) -> Bounds:
@@ -177,8 +179,8 @@ def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
     if not truths:
         return None
     whole = truths[0]
-    for each in truths[1:]:
-        whole = value("arith.andi", whole.type, whole, each)
+    for truth in truths[1:]:
+        whole = value("arith.andi", whole.type, whole, truth)
     return whole
 
 
@@ -201,7 +203,9 @@ def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
     count = value("arith.maxsi", kind, value("arith.minsi", kind, left, index(width)), index(0))
     others = {dimension: size for dimension, size in bounds.items() if dimension != last}
     inside = is_inside(indices, others)
-    return count if inside is None else value("arith.select", kind, inside, count, index(0))
+    if inside is None:
+        return count
+    return value("arith.select", kind, inside, count, index(0))
 
 
 def retype_argument(argument: Value, element: Type) -> None:
@@ -223,10 +227,7 @@ def set_argument_attribute(function: Op, number: int, name: str, attribute: Attr
     count = len(function.regions[0].blocks[0].arguments)
     every = [argument_attributes(function, each) for each in range(count)]
     every[number][name] = attribute
-    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
-
-
-POINTER_BYTES = 8  # also the size of an index
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, every)))
 
 
 def is_workgroup(memref: Type) -> bool:

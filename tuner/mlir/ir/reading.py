@@ -7,11 +7,26 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Block, Op, Value, WalkResult, ir, pattern_rewrites
 from tuner.mlir.ir.building import recreated, symbol, value
 
+AXES = "xyz"
+POSITION = re.compile(r'"[^"]*":(\d+:\d+)')  # line and column, as MLIR prints a location
+# Operand segments in the order of GPUOps.td; segment 0 is the async dependencies.
+GRID = slice(1, 4)
+BLOCK = slice(4, 7)
+CLUSTER = slice(7, 10)
+SHARED_BYTES = 10
+ARGUMENTS = 11
+SEGMENTS = "operandSegmentSizes"
+# Attributes of a gpu.launch and of its kernel.
+CLUSTER_SIZE = "nvvm.cluster_dim"  # blocks along x, y and z
+TILE_GRID = "tuner.tile_grid"  # output tiles along x and y, where a block computes several
+
 
 def op_of(value: Value, *names: str) -> Op | None:
     """Returns the op that defines a value if its name is one of ``names``, else None."""
     op = None if isinstance(value.owner, ir.Block) else value.owner.operation  # an OpView may hide `name`
-    return op if op is not None and op.name in names else None
+    if op is not None and op.name in names:
+        return op
+    return None
 
 
 def attributes_of(op: Op) -> dict[str, Attribute]:
@@ -42,7 +57,9 @@ def constant_of(value: Value) -> int | None:
     """Returns the integer of an integer or index ``arith.constant``; None for any other value."""
     op = op_of(value, "arith.constant")
     number = None if op is None else op.attributes["value"]
-    return int(number.value) if isinstance(number, ir.IntegerAttr) else None
+    if isinstance(number, ir.IntegerAttr):
+        return int(number.value)
+    return None
 
 
 def is_zero(value: Value) -> bool:
@@ -57,9 +74,6 @@ def source_of(value: Value, names: Container[str]) -> Value:
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in names:
         value = value.owner.operation.operands[0]
     return value
-
-
-AXES = "xyz"
 
 
 def index_along(name: str, axis: str) -> Value:
@@ -149,14 +163,14 @@ def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:
 
 
 def _names(mapping: ir.AffineMap) -> list[ir.AffineExpr]:
-    dimensions = [ir.AffineExpr.get_dim(number) for number in range(mapping.n_dims)]
-    return [*dimensions, *(symbol(number) for number in range(mapping.n_symbols))]
+    dimensions = list(map(ir.AffineExpr.get_dim, range(mapping.n_dims)))
+    return [*dimensions, *map(symbol, range(mapping.n_symbols))]
 
 
 def _is_added_once(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
     terms = _terms(expression)
-    others = [each for each in terms if each != name]
-    return len(others) == len(terms) - 1 and not any(_mentions(each, name) for each in others)
+    others = [term for term in terms if term != name]
+    return len(others) == len(terms) - 1 and not any(_mentions(other, name) for other in others)
 
 
 def _terms(expression: ir.AffineExpr) -> list[ir.AffineExpr]:
@@ -191,9 +205,6 @@ def inline_call(call: Op, function: Op) -> None:
         result.replace_all_uses_with(returned)
     call.erase()
     copy.erase()
-
-
-POSITION = re.compile(r'"[^"]*":(\d+:\d+)')  # line and column, as MLIR prints a location
 
 
 def unsupported(op: Op, found: str, allowed: str) -> CandidateError:
@@ -286,7 +297,9 @@ def walk(root: Op | ir.Module, *names: str) -> list[Op]:
     for name in names:
         patterns.add(name, note)
     pattern_rewrites.walk_and_apply_patterns(root.operation, patterns.freeze())
-    return [*found, root.operation] if root.operation.name in names else found
+    if root.operation.name in names:
+        return [*found, root.operation]
+    return found
 
 
 def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op]:
@@ -309,7 +322,9 @@ def any_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> bool:
     def visit(op: Op) -> WalkResult:
         nonlocal is_found
         is_found = is_wanted(op)
-        return WalkResult.INTERRUPT if is_found else WalkResult.ADVANCE
+        if is_found:
+            return WalkResult.INTERRUPT
+        return WalkResult.ADVANCE
 
     walk_ops(root, visit)
     return is_found
@@ -325,18 +340,6 @@ def parents_of(op: Op) -> Iterator[Op]:
 def ancestor_in_block(op: Op, block: Block) -> Op | None:
     """Returns the op of ``block`` that is ``op`` or one of its parents within its function, else None."""
     return next((each for each in (op, *parents_of(op)) if each.block == block), None)
-
-
-# Operand segments in the order of GPUOps.td; segment 0 is the async dependencies.
-GRID = slice(1, 4)
-BLOCK = slice(4, 7)
-CLUSTER = slice(7, 10)
-SHARED_BYTES = 10
-ARGUMENTS = 11
-SEGMENTS = "operandSegmentSizes"
-# Attributes of a gpu.launch and of its kernel.
-CLUSTER_SIZE = "nvvm.cluster_dim"  # blocks along x, y and z
-TILE_GRID = "tuner.tile_grid"  # output tiles along x and y, where a block computes several
 
 
 def launches_of(module: ir.Module, kernel: str) -> list[Op]:
@@ -372,13 +375,17 @@ def constant(launch: Op, value: Value, what: str) -> int:
 def shared_bytes(launch: Op) -> int:
     """Returns the dynamic shared memory of a launch in bytes; raises CandidateError if not constant."""
     requested = shared_bytes_operand(launch)
-    return 0 if requested is None else constant(launch, requested, "dynamic_shared_memory_size")
+    if requested is None:
+        return 0
+    return constant(launch, requested, "dynamic_shared_memory_size")
 
 
 def shared_bytes_operand(launch: Op) -> Value | None:
     """Returns the dynamic shared memory size of a ``gpu.launch_func``, an i32 value; None without one."""
     requested = operands(launch, SHARED_BYTES)
-    return requested[0] if requested else None
+    if requested:
+        return requested[0]
+    return None
 
 
 def set_shared_bytes(launch: Op, size: int, extra_bytes: Value | None = None) -> None:
@@ -405,4 +412,6 @@ def set_shared_bytes(launch: Op, size: int, extra_bytes: Value | None = None) ->
 def constant_grid(launch: Op) -> tuple[int, int] | None:
     """Returns the blocks of a ``gpu.launch`` along (x, y); None if one of the two is not constant."""
     columns, rows = map(constant_of, list(launch.operands)[:2])
-    return None if columns is None or rows is None else (columns, rows)
+    if columns is None or rows is None:
+        return None
+    return (columns, rows)

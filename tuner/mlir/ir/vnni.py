@@ -12,6 +12,14 @@ NAME = "vpdpbusd_"  # then the bits of a register
 INTRINSIC = "llvm.x86.avx512.vpdpbusd."
 LANE_BITS = 32
 PER_LANE = 4
+PACKING = "tuner.packing"  # attribute of an argument: the columns of a panel
+INTERLEAVE = "tuner.interleave"
+DEPTH = "tuner.depth"
+UNSIGNED = "tuner.unsigned"
+RUN = "tuner.run"
+NIBBLES = "tuner.nibbles"
+ORDER = "tuner.order"  # attribute of an argument: the order of the weight's dimensions, where it is another
+WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers at each call
 
 
 def declare_byte_dot(module: Op, lanes: int) -> None:
@@ -81,16 +89,6 @@ def _vector_code(call: Op) -> Value:
     return sums
 
 
-PACKING = "tuner.packing"  # attribute of an argument: the columns of a panel
-INTERLEAVE = "tuner.interleave"
-DEPTH = "tuner.depth"
-UNSIGNED = "tuner.unsigned"
-RUN = "tuner.run"
-NIBBLES = "tuner.nibbles"
-ORDER = "tuner.order"  # attribute of an argument: the order of the weight's dimensions, where it is another
-WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers at each call
-
-
 def weights_of(function: Op) -> list[tuple[int, Value]]:
     """Returns (number, value) of the contiguous matrices among weights that are not packed yet."""
     arguments = enumerate(function.regions[0].blocks[0].arguments)
@@ -139,7 +137,7 @@ def set_packed_as(
     """
     arguments = function.regions[0].blocks[0].arguments
     arguments[number].set_type(kind)
-    kinds: list[Type] = [each.type for each in arguments]
+    kinds: list[Type] = [argument.type for argument in arguments]
     results = function_type(function).results
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))
     every = [argument_attributes(function, each) for each in range(len(kinds))]
@@ -151,7 +149,7 @@ def set_packed_as(
         every[number] |= {ORDER: ir.DenseI64ArrayAttr.get(list(order))}
     if nibbles:
         every[number] |= {NIBBLES: ir.StringAttr.get(nibbles)}
-    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, every)))
 
 
 def packing_of(function: Op, number: int) -> WeightPacking | None:
@@ -176,7 +174,7 @@ def begins_panel(column: Value | int, columns: int) -> bool:
     if not isinstance(column, ir.BlockArgument) or column.owner.owner.name != "scf.for":
         return False
     bounds = [constant_of(column.owner.owner.operands[each]) for each in (0, 2)]
-    return all(each is not None and each % columns == 0 for each in bounds)
+    return all(bound is not None and bound % columns == 0 for bound in bounds)
 
 
 def _is_plain_weight(function: Op, number: int, argument: Value) -> bool:

@@ -32,7 +32,9 @@ class Term:
 
     @property
     def element(self) -> Type:
-        return self.value.type.element_type if self._is_vector else self.value.type
+        if self._is_vector:
+            return self.value.type.element_type
+        return self.value.type
 
     def __add__(self, other: "Term | float") -> "Term":
         return self._binary("add", other)
@@ -135,10 +137,14 @@ class Term:
         return Term(value(op, self.value.type, *(operand.value for operand in operands)))
 
     def _of(self, other: "Term | float") -> "Term":
-        return other if isinstance(other, Term) else self.constant(other)
+        if isinstance(other, Term):
+            return other
+        return self.constant(other)
 
     def _with(self, element: Type) -> Type:
-        return ir.VectorType.get(self.value.type.shape, element) if self._is_vector else element
+        if self._is_vector:
+            return ir.VectorType.get(self.value.type.shape, element)
+        return element
 
     @property
     def _is_vector(self) -> bool:

@@ -47,6 +47,48 @@ ERFC = (
     *(-0.0011735125225449878, 0.00041201521715230905, 0.00025105252735490766, -4.425151490804731e-05),
     *(-5.922744533799974e-05, -3.7232826170624953e-06, 1.1022494174291283e-05, 3.0886486051584095e-06),
 )
+# Numbers of about 106 bits as unevaluated sums of two float64 values, and the power that needs them.
+#
+# A sum ``high + low`` whose low part is below half a unit in the last place of the high part: Dekker, "A
+# floating-point technique for extending the available precision", 1971; Joldes, Muller, Popescu, "Tight and
+# rigorous error bounds for basic building blocks of double-word arithmetic", 2017. ``fma`` gives the rounding
+# error of a product.
+TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # 2 / ln 2
+THIRD = (1 / 3, 1.850371707708594e-17)  # 1 / 3
+LARGEST_EXPONENT = 4096.0  # 2**x is 0 or infinity long before this x; products with this x are finite
+LARGE_HYPERBOLIC = 22.0  # from here on sinh and cosh are e**abs(x) / 2
+SQUARE_LARGE = 2.0**28  # from here on x**2 + 1 is x**2
+# Trigonometric functions of float64 and their inverses, in operations that every GPU has.
+#
+# Arguments are reduced to at most pi / 4 around a multiple of pi / 2, with pi / 2 in three parts and the
+# rounding error of each product from ``fma``. An argument of 2**32 or more is, in a branch, multiplied by
+# those bits of 2 / pi that count for its exponent, as integers (Payne and Hanek 1983). Polynomials of sine
+# and cosine are Taylor's, of which the next term is below 2**-54 of the result; that of atan is tuner's,
+# interpolated at Chebyshev nodes in 120 digits.
+HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  # pi / 2 in three parts
+LARGE_ANGLE = 2.0**32  # below this, a product with 2 / pi is off by less than 2**-19
+WORD_BITS = 32
+WORDS_BIAS = 1023 + FRACTION_BITS  # of the exponent of a float64 read as an integer of 53 bits
+WORD = 2**WORD_BITS - 1
+FRACTION = 2**FRACTION_BITS - 1
+# floor(2**1182 * 2 / pi): in 38 words of 32 bits, 34 zeros and the first bits of 2 / pi
+TWO_OVER_PI = int(
+    "28be60db9391054a7f09d5f47d4d377036d8a5664f10e4107f9458eaf7aef1586dc91b8e909374b801924bba82746487"
+    "3f877ac72c4a69cfba208d7d4baed1213a671c09ad17df904e64758e60d4ce7d272117e2ef7e4a0ec7fe25fff7816603"
+    "fbcbc462d6829b47db4d9fb3c9f2c26dd3d18fd9a797fa8b5d49eeb1faf97c5ecf41ce7de294a4ba9afed7ec47e35742"
+    "1580cc11",
+    16,
+)
+# words of TWO_OVER_PI, and those of them that count for one exponent
+TABLE_WORDS = 38
+WINDOW_WORDS = 6
+# (atan(z) - z) / z**3 in z**2 for |z| <= tan(pi / 8); 2**-56.9
+ATAN = (
+    *(-0.3333333333333333, 0.19999999999995513, -0.1428571428466518, 0.11111111015146714),
+    *(-0.0909090457366906, 0.07692183087342026, -0.06664509989818045, 0.058581362519061465),
+    *(-0.05085383488842831, 0.03922974453661223, -0.019174543572021332),
+)
+TANGENT = math.tan(math.pi / 8)
 
 
 def exp(x: Term) -> Term:
@@ -198,17 +240,7 @@ def _is_tiny(x: Term) -> Term:
     return x.math("absf") < TINY
 
 
-# Numbers of about 106 bits as unevaluated sums of two float64 values, and the power that needs them.
-#
-# A sum ``high + low`` whose low part is below half a unit in the last place of the high part: Dekker, "A
-# floating-point technique for extending the available precision", 1971; Joldes, Muller, Popescu, "Tight and
-# rigorous error bounds for basic building blocks of double-word arithmetic", 2017. ``fma`` gives the rounding
-# error of a product.
-
-TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # 2 / ln 2
-THIRD = (1 / 3, 1.850371707708594e-17)  # 1 / 3
 ATANH_TAIL = tuple(1 / (2 * power + 5) for power in range(10))  # of atanh(s) / s, from s**4 / 5 on, in s**2
-LARGEST_EXPONENT = 4096.0  # 2**x is 0 or infinity long before this x; products with this x are finite
 
 
 @dataclass(frozen=True)
@@ -268,10 +300,10 @@ def _log2(x: Term) -> DoubleWord:
     quotient = DoubleWord(ratio, rest / above)
     square = quotient * quotient
     tail = square.high * square.high * square.high.polynomial(ATANH_TAIL)
-    third = square * DoubleWord(*(ratio.constant(part) for part in THIRD))
+    third = square * DoubleWord(*map(ratio.constant, THIRD))
     one = ratio.constant(1.0)
     series = DoubleWord(third.high, third.low + tail).plus(one)  # atanh(s) / s
-    factor = DoubleWord(*(ratio.constant(part) for part in TWO_OVER_LN2))
+    factor = DoubleWord(*map(ratio.constant, TWO_OVER_LN2))
     return (quotient * series * factor).plus(exponent)
 
 
@@ -279,10 +311,6 @@ def _fast_sum(larger: Term, smaller: Term) -> DoubleWord:
     """Returns a sum with its rounding error: Dekker's Fast2Sum, exact where |larger| >= |smaller| or is 0."""
     high = larger + smaller
     return DoubleWord(high, smaller - (high - larger))
-
-
-LARGE_HYPERBOLIC = 22.0  # from here on sinh and cosh are e**abs(x) / 2
-SQUARE_LARGE = 2.0**28  # from here on x**2 + 1 is x**2
 
 
 def sinh(x: Term) -> Term:
@@ -328,41 +356,9 @@ def _half_exp(size: Term) -> Term:
     return root * 0.5 * root
 
 
-# Trigonometric functions of float64 and their inverses, in operations that every GPU has.
-#
-# Arguments are reduced to at most pi / 4 around a multiple of pi / 2, with pi / 2 in three parts and the
-# rounding error of each product from ``fma``. An argument of 2**32 or more is, in a branch, multiplied by
-# those bits of 2 / pi that count for its exponent, as integers (Payne and Hanek 1983). Polynomials of sine
-# and cosine are Taylor's, of which the next term is below 2**-54 of the result; that of atan is tuner's,
-# interpolated at Chebyshev nodes in 120 digits.
-
-HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  # pi / 2 in three parts
-LARGE_ANGLE = 2.0**32  # below this, a product with 2 / pi is off by less than 2**-19
-WORD_BITS = 32
-WORDS_BIAS = 1023 + FRACTION_BITS  # of the exponent of a float64 read as an integer of 53 bits
-WORD = 2**WORD_BITS - 1
-FRACTION = 2**FRACTION_BITS - 1
-# floor(2**1182 * 2 / pi): in 38 words of 32 bits, 34 zeros and the first bits of 2 / pi
-TWO_OVER_PI = int(
-    "28be60db9391054a7f09d5f47d4d377036d8a5664f10e4107f9458eaf7aef1586dc91b8e909374b801924bba82746487"
-    "3f877ac72c4a69cfba208d7d4baed1213a671c09ad17df904e64758e60d4ce7d272117e2ef7e4a0ec7fe25fff7816603"
-    "fbcbc462d6829b47db4d9fb3c9f2c26dd3d18fd9a797fa8b5d49eeb1faf97c5ecf41ce7de294a4ba9afed7ec47e35742"
-    "1580cc11",
-    16,
-)
-# words of TWO_OVER_PI, and those of them that count for one exponent
-TABLE_WORDS = 38
-WINDOW_WORDS = 6
 # (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4, both in r**2, for |r| <= pi / 4
 SINE = tuple((-1) ** (power + 1) / math.factorial(2 * power + 3) for power in range(8))
 COSINE = tuple((-1) ** power / math.factorial(2 * power + 4) for power in range(7))
-# (atan(z) - z) / z**3 in z**2 for |z| <= tan(pi / 8); 2**-56.9
-ATAN = (
-    *(-0.3333333333333333, 0.19999999999995513, -0.1428571428466518, 0.11111111015146714),
-    *(-0.0909090457366906, 0.07692183087342026, -0.06664509989818045, 0.058581362519061465),
-    *(-0.05085383488842831, 0.03922974453661223, -0.019174543572021332),
-)
-TANGENT = math.tan(math.pi / 8)
 
 
 def sin(x: Term) -> Term:
@@ -458,7 +454,7 @@ def _large_where(is_small: Term, x: Term, small: Sequence[Term]) -> list[Term]:
         large = _reduced_large(x.replaced(is_small, LARGE_ANGLE))
         chosen = [one.replaced(is_small, other) for one, other in zip(large, small, strict=True)]
         create("scf.yield", [], [each.value for each in chosen])
-    return [Term(each) for each in op.results]
+    return list(map(Term, op.results))
 
 
 def _reduced_large(x: Term) -> tuple[Term, Term, Term]:

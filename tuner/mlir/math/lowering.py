@@ -28,6 +28,28 @@ from tuner.mlir.math.expressions import Term
 
 REMAINDER = "arith.remf"
 SINGLE_BITS = 32  # narrower floats are computed in float32, exactly
+DIALECT = "math."
+# Ops that NVPTX selects: exact, or rounded once. Each was compiled for every type that it is allowed for.
+NATIVE = frozenset(
+    {
+        *("math.absf", "math.copysign", "math.sqrt", "math.fma", "math.trunc"),
+        *("math.ceil", "math.floor", "math.round", "math.roundeven"),
+    }
+)
+OF_INTEGERS = frozenset({"math.absi", "math.ctlz", "math.ctpop", "math.cttz"})
+Formula = Callable[..., Term]  # of a term per operand
+DOUBLE_FORMULAS: dict[str, Formula] = {  # of float64
+    **{
+        f"math.{name}": getattr(float64, name)
+        for name in (
+            *("erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "tanh"),
+            *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
+            *("sinh", "cosh", "asinh", "acosh", "atanh"),
+        )
+    },
+    "math.rsqrt": float32.rsqrt,
+}
+POWERS = frozenset({"math.powf", "math.fpowi"})
 
 
 def expand_remainders(root: Op | ir.Module) -> None:
@@ -90,24 +112,14 @@ def _while(
     types = [term.value.type for term in first]
     loop = ir.Operation.create("scf.while", types, [term.value for term in first], regions=2)
     blocks = [region.blocks.append(*types, arg_locs=[loop.location] * len(types)) for region in loop.regions]
-    before, after = ([Term(each) for each in block.arguments] for block in blocks)
+    before, after = (list(map(Term, block.arguments)) for block in blocks)
     with loop.location, ir.InsertionPoint(blocks[0]):
         create("scf.condition", (), [goes_on(before).value, *blocks[0].arguments])
     with loop.location, ir.InsertionPoint(blocks[1]):
         create("scf.yield", (), [term.value for term in step(after)])
-    return [Term(each) for each in loop.results]
+    return list(map(Term, loop.results))
 
 
-DIALECT = "math."
-# Ops that NVPTX selects: exact, or rounded once. Each was compiled for every type that it is allowed for.
-NATIVE = frozenset(
-    {
-        *("math.absf", "math.copysign", "math.sqrt", "math.fma", "math.trunc"),
-        *("math.ceil", "math.floor", "math.round", "math.roundeven"),
-    }
-)
-OF_INTEGERS = frozenset({"math.absi", "math.ctlz", "math.ctpop", "math.cttz"})
-Formula = Callable[..., Term]  # of a term per operand
 FORMULAS: dict[str, Formula] = {  # of float32
     "math.erf": float32.erf,
     "math.exp": float32.exp,
@@ -120,24 +132,12 @@ FORMULAS: dict[str, Formula] = {  # of float32
     "math.rsqrt": float32.rsqrt,
     "math.tanh": float32.tanh,
 }
-DOUBLE_FORMULAS: dict[str, Formula] = {  # of float64
-    **{
-        f"math.{name}": getattr(float64, name)
-        for name in (
-            *("erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "tanh"),
-            *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
-            *("sinh", "cosh", "asinh", "acosh", "atanh"),
-        )
-    },
-    "math.rsqrt": float32.rsqrt,
-}
 # Replaced too: upstream's lowering of these takes no vectors of several dimensions.
 TESTS: dict[str, Callable[[Term], Term]] = {
     "math.isfinite": lambda x: x.math("absf") < math.inf,
     "math.isinf": lambda x: x.math("absf").equals(math.inf),
     "math.isnan": Term.is_nan,
 }
-POWERS = frozenset({"math.powf", "math.fpowi"})
 # Constant exponents for which a power is a product: of float64, power() is slow on many devices.
 PRODUCTS: dict[float, Formula] = {
     1: lambda x: x,
@@ -188,7 +188,7 @@ def _math_ops(kernel: Op | ir.Module) -> list[Op]:
 
 
 def _computed(op: Op) -> Term:
-    operands = [Term(operand) for operand in op.operands]
+    operands = list(map(Term, op.operands))
     if op.name in TESTS:
         return TESTS[op.name](*operands)
     narrow = operands[0].element
@@ -200,7 +200,10 @@ def _computed(op: Op) -> Term:
         operands = operands[:1]
     is_single = op.name in FORMULAS or product is not None
     # f16, bf16 and f32 are computed in f32 where there is such a formula, all others in f64
-    wide = ir.F32Type.get() if is_single and narrow.width <= ir.F32Type.get().width else ir.F64Type.get()
+    if is_single and narrow.width <= ir.F32Type.get().width:
+        wide = ir.F32Type.get()
+    else:
+        wide = ir.F64Type.get()
     formula = product or (FORMULAS if wide == ir.F32Type.get() else DOUBLE_FORMULAS)[op.name]
     return _narrowed(formula(*(_widened(operand, wide) for operand in operands)), narrow)
 
@@ -220,11 +223,15 @@ def _power(name: str, x: Term, y: Term) -> Term:
 
 
 def _widened(x: Term, wide: Type) -> Term:
-    return x if x.element == wide else x.converted("extf", wide)
+    if x.element == wide:
+        return x
+    return x.converted("extf", wide)
 
 
 def _narrowed(x: Term, narrow: Type) -> Term:
-    return x if x.element == narrow else x.converted("truncf", narrow)
+    if x.element == narrow:
+        return x
+    return x.converted("truncf", narrow)
 
 
 def _constant(exponent: Value) -> float | None:

@@ -27,6 +27,46 @@ from tuner.mlir.bindings import Op, ir
 Float64 = npt.NDArray[np.float64]
 Axes = tuple[int, ...]
 FORMULA_ULPS = 8.0  # half units in the last place: the formulas' 3 units, and the rounding of the argument
+# Integer operations in bodies of linalg ops, on arrays: sums and products wrap around in two's complement.
+#
+# Integers are exact but where they come from floats: of a float that may round to either of two integers,
+# both are allowed. Values of i1 are 0 and 1.
+Int64 = npt.NDArray[np.int64]
+TO_FLOAT = ("arith.sitofp", "arith.uitofp")
+FROM_FLOAT = ("arith.fptosi", "arith.fptoui")
+OF_UNSIGNED = ("arith.uitofp", "arith.extui")
+INTEGER_CONVERSIONS = (*TO_FLOAT, *FROM_FLOAT, "arith.extsi", "arith.extui", "arith.trunci")
+UNSIGNED_FROM = 6  # predicates of arith.cmpi from here on
+# By the number of the predicate: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
+INTEGER_COMPARISONS: tuple[Callable[[Int64, Int64], Any], ...] = (
+    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
+    *(np.less, np.less_equal, np.greater, np.greater_equal),
+)
+TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+CONVERSIONS = ("arith.extf", "arith.truncf", "arith.index_cast")
+LOGIC: dict[str, Any] = {
+    "arith.andi": np.logical_and,
+    "arith.ori": np.logical_or,
+    "arith.xori": np.logical_xor,
+}
+TESTS: dict[str, Any] = {"math.isnan": np.isnan, "math.isinf": np.isinf, "math.isfinite": np.isfinite}
+POWERS = ("math.powf", "math.fpowi")
+COMPARED = ("arith.cmpf", "arith.cmpi")
+OTHERS = ("math.fma", *COMPARED, "arith.select")
+# arith.cmpf's predicates by number: ordered ones are false for NaN, unordered ones true.
+FLOAT_COMPARISONS: dict[int, Callable[[Float64, Float64], Any]] = {
+    1: np.equal,
+    2: np.greater,
+    3: np.greater_equal,
+    4: np.less,
+    5: np.less_equal,
+}
+ALL_TRUE = 15
+ALL_FALSE = 0
+ORDERED = 7
+NOT_EQUAL = 6
+UNORDERED_NOT_EQUAL = 13
+NAN = 14
 
 
 @dataclass(frozen=True)
@@ -183,23 +223,7 @@ def product_of_matrices(a: Bounded, b: Bounded, element: str) -> Bounded:
         return rounded(a.value @ b.value, np.nan_to_num(error, nan=0.0, posinf=0.0), element)
 
 
-# Integer operations in bodies of linalg ops, on arrays: sums and products wrap around in two's complement.
-#
-# Integers are exact but where they come from floats: of a float that may round to either of two integers,
-# both are allowed. Values of i1 are 0 and 1.
-
-Int64 = npt.NDArray[np.int64]
 ErrorOf = Callable[[Bounded, Bounded], Float64]
-TO_FLOAT = ("arith.sitofp", "arith.uitofp")
-FROM_FLOAT = ("arith.fptosi", "arith.fptoui")
-OF_UNSIGNED = ("arith.uitofp", "arith.extui")
-INTEGER_CONVERSIONS = (*TO_FLOAT, *FROM_FLOAT, "arith.extsi", "arith.extui", "arith.trunci")
-UNSIGNED_FROM = 6  # predicates of arith.cmpi from here on
-# By the number of the predicate: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
-INTEGER_COMPARISONS: tuple[Callable[[Int64, Int64], Any], ...] = (
-    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
-    *(np.less, np.less_equal, np.greater, np.greater_equal),
-)
 
 
 def _sum_of_errors(a: Bounded, b: Bounded) -> Float64:
@@ -235,7 +259,7 @@ def integer_op(name: str, a: Bounded, b: Bounded, element: str) -> Bounded:
 
 def compared_integers(predicate: int, a: Bounded, b: Bounded, element: str) -> Truth:
     """Returns the comparison of a predicate of ``arith.cmpi``, and where errors may invert it."""
-    left, right = (_integers(each) for each in (a, b))
+    left, right = map(_integers, (a, b))
     error = a.error + b.error
     uncertain = (np.abs(left - right) <= error) & (error > 0)
     if predicate >= UNSIGNED_FROM:
@@ -266,7 +290,7 @@ def _rounded_to_zero(x: Bounded, element: str, *, is_signed: bool) -> Bounded:
     bits = number_type(element).bits
     least, end = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if is_signed else (0.0, 2.0**bits)
     with np.errstate(all="ignore"):
-        value, low, high = (np.trunc(each) for each in (x.value, x.value - x.error, x.value + x.error))
+        value, low, high = map(np.trunc, (x.value, x.value - x.error, x.value + x.error))
         is_known = (low >= least) & (high < end)  # false for NaN
         error = np.maximum(high - value, value - low)
     made = _wrapped(np.where(is_known, value, 0.0).astype(np.int64), np.where(is_known, error, 0.0), element)
@@ -290,7 +314,9 @@ def _integers(x: Bounded) -> Int64:
 
 def _unsigned(numbers: Int64, element: str) -> Int64:
     bits = number_type(element).bits
-    return numbers & ((1 << bits) - 1) if bits < 64 else numbers
+    if bits < 64:
+        return numbers & ((1 << bits) - 1)
+    return numbers
 
 
 Number = Bounded | Truth
@@ -300,7 +326,6 @@ def _each(of: Callable[[float], float]) -> Callable[[Float64], Float64]:
     return np.vectorize(of, otypes=[np.float64])
 
 
-TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 UNARY: dict[str, Callable[[Bounded], Bounded]] = {
     "math.exp": function(np.exp, lambda _, y: y),
     "math.exp2": function(np.exp2, lambda _, y: y * math.log(2)),
@@ -341,30 +366,6 @@ BINARY: dict[str, Callable[[Bounded, Bounded], Bounded]] = {
     "math.atan2": angle,
     "math.copysign": lambda a, b: Bounded(np.copysign(a.value, b.value), a.error, a.element),
 }
-CONVERSIONS = ("arith.extf", "arith.truncf", "arith.index_cast")
-LOGIC: dict[str, Any] = {
-    "arith.andi": np.logical_and,
-    "arith.ori": np.logical_or,
-    "arith.xori": np.logical_xor,
-}
-TESTS: dict[str, Any] = {"math.isnan": np.isnan, "math.isinf": np.isinf, "math.isfinite": np.isfinite}
-POWERS = ("math.powf", "math.fpowi")
-COMPARED = ("arith.cmpf", "arith.cmpi")
-OTHERS = ("math.fma", *COMPARED, "arith.select")
-# arith.cmpf's predicates by number: ordered ones are false for NaN, unordered ones true.
-FLOAT_COMPARISONS: dict[int, Callable[[Float64, Float64], Any]] = {
-    1: np.equal,
-    2: np.greater,
-    3: np.greater_equal,
-    4: np.less,
-    5: np.less_equal,
-}
-ALL_TRUE = 15
-ALL_FALSE = 0
-ORDERED = 7
-NOT_EQUAL = 6
-UNORDERED_NOT_EQUAL = 13
-NAN = 14
 
 
 def apply(op: Op, operands: list[Number]) -> Number:
@@ -424,7 +425,9 @@ def _bounded(number: Number) -> Bounded:
 
 
 def _truth(number: Number) -> Truth:
-    return number if isinstance(number, Truth) else _certain(number.value != 0)
+    if isinstance(number, Truth):
+        return number
+    return _certain(number.value != 0)
 
 
 def _certain(value: Any) -> Truth:

@@ -32,6 +32,39 @@ from tuner.mlir.reference.bounded_ops import (
 )
 from tuner.mlir.reference.quantized_reference import quantized_product
 
+# Takes the text of a ``Fusion`` (``tuner.core.fusions``) and arrays for its inputs. Contractions are
+# ``numpy.matmul``; the body of a ``linalg.generic`` is evaluated on whole arrays, each operand read through
+# its indexing map; a reduction is numpy's along the reduced dimensions. Not handled, and refused: control
+# flow, unsigned division, reductions other than sums and extremes of floats, and and, or, xor of i1.
+Array = npt.NDArray[np.generic]
+MATMULS = ("linalg.matmul", "linalg.batch_matmul")
+COPIES = ("linalg.copy", "linalg.transpose", "linalg.broadcast")
+EXTREMES = {
+    "arith.maximumf": np.maximum,
+    "arith.maxnumf": np.fmax,
+    "arith.minimumf": np.minimum,
+    "arith.minnumf": np.fmin,
+}
+# of whose operations ``takes_any_size``: a tensor's, and an element's. Not division: the sign of a zero is
+# open, and so is that of the infinity that it gives.
+WHOLE = (
+    *COPIES,
+    *MATMULS,
+    *LAYOUTS,
+    "linalg.generic",
+    "linalg.fill",
+    "tensor.empty",
+    "arith.constant",
+    "bufferization.to_tensor",
+    STORE,
+    "func.return",
+)
+EXACT = (
+    *("arith.addf", "arith.subf", "arith.mulf", "arith.negf", "math.absf"),
+    *("arith.maximumf", "arith.minimumf", "arith.cmpf", "arith.select"),
+    *("arith.extf", "arith.constant", "linalg.yield"),
+)
+
 
 def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
     """Returns what a named convolution computes of its input and weights, starting from zeros."""
@@ -53,7 +86,7 @@ def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
     made = product_of_matrices(left, right, str(op.results[0].type.element_type))
     found = batch + rows + columns
     shape = tuple(sizes[each] for each in found)
-    order = [found.index(each) for each in form.output]
+    order = list(map(found.index, form.output))
     return made.reshaped(lambda array: array.reshape(shape).transpose(order))
 
 
@@ -69,43 +102,6 @@ def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Flo
         steps.append(x.strides[side] * form.dilations[place])
         steps[side] *= form.strides[place]
     return np.lib.stride_tricks.as_strided(x, shape, steps, writeable=False)
-
-
-# Takes the text of a ``Fusion`` (``tuner.core.fusions``) and arrays for its inputs. Contractions are
-# ``numpy.matmul``; the body of a ``linalg.generic`` is evaluated on whole arrays, each operand read through
-# its indexing map; a reduction is numpy's along the reduced dimensions. Not handled, and refused: control
-# flow, unsigned division, reductions other than sums and extremes of floats, and and, or, xor of i1.
-
-Array = npt.NDArray[np.generic]
-MATMULS = ("linalg.matmul", "linalg.batch_matmul")
-COPIES = ("linalg.copy", "linalg.transpose", "linalg.broadcast")
-EXTREMES = {
-    "arith.maximumf": np.maximum,
-    "arith.maxnumf": np.fmax,
-    "arith.minimumf": np.minimum,
-    "arith.minnumf": np.fmin,
-}
-
-
-# of whose operations ``takes_any_size``: a tensor's, and an element's. Not division: the sign of a zero is
-# open, and so is that of the infinity that it gives.
-WHOLE = (
-    *COPIES,
-    *MATMULS,
-    *LAYOUTS,
-    "linalg.generic",
-    "linalg.fill",
-    "tensor.empty",
-    "arith.constant",
-    "bufferization.to_tensor",
-    STORE,
-    "func.return",
-)
-EXACT = (
-    *("arith.addf", "arith.subf", "arith.mulf", "arith.negf", "math.absf"),
-    *("arith.maximumf", "arith.minimumf", "arith.cmpf", "arith.select"),
-    *("arith.extf", "arith.constant", "linalg.yield"),
-)
 
 
 @dataclass(frozen=True)
@@ -183,7 +179,7 @@ def takes_any_size(text: str) -> bool:
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # owns the operations
         function = fusion_function(module)
-        ops = [each.operation for each in function.regions[0].blocks[0].operations]
+        ops = [operation.operation for operation in function.regions[0].blocks[0].operations]
         loops = [op for op in ops if op.name == "linalg.generic"]
         bodies = [each.operation for op in loops for each in op.regions[0].blocks[0].operations]
         return all(op.name in WHOLE for op in ops) and all(op.name in EXACT for op in bodies)
@@ -194,13 +190,13 @@ def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         function = module.body.operations[0].operation
-        *ops, end = [each.operation for each in function.regions[0].blocks[0].operations]
+        *ops, end = [operation.operation for operation in function.regions[0].blocks[0].operations]
         made = _Evaluation(function, inputs)
         for argument, array in zip(function.regions[0].blocks[0].arguments, inputs, strict=True):
             made.values[argument] = Bounded.exact(array, str(argument.type.element_type))
         for op in ops:
             made.evaluate(op)
-        return tuple(made.array(each).value for each in end.operands)
+        return tuple(made.array(operand).value for operand in end.operands)
 
 
 def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
@@ -208,7 +204,7 @@ def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
         function = fusion_function(module)
-        kinds = [ir.MemRefType(each.type) for each in function.regions[0].blocks[0].arguments]
+        kinds = [ir.MemRefType(argument.type) for argument in function.regions[0].blocks[0].arguments]
         count = len(kinds) - len(walk(function, STORE))
         return tuple((tuple(kind.shape), str(kind.element_type)) for kind in kinds[:count])
 
@@ -282,7 +278,7 @@ class _Evaluation:
     def outputs(self) -> tuple[Expected, ...]:
         block = self.function.regions[0].blocks[0]
         stored: dict[int, Expected] = {}
-        for op in (each.operation for each in block.operations):
+        for op in (operation.operation for operation in block.operations):
             if op.name == STORE:
                 found = self.array(op.operands[0])
                 shape = tuple(op.operands[0].type.shape)
@@ -315,13 +311,13 @@ class _Evaluation:
             raise UsageError(f"fusion: found {op.name}, allowed linalg ops on tensors of static sizes")
 
     def _contraction(self, op: Op) -> Bounded:
-        if "indexing_maps" in op.attributes and len({str(m) for m in indexing_maps(op)}) < 3:
+        if "indexing_maps" in op.attributes and len(set(map(str, indexing_maps(op)))) < 3:
             raise UsageError(f"fusion: found {op.name} with equal indexing maps, allowed A B")
         element = str(op.results[0].type.element_type)
         return self._product(op, partial(product_of_matrices, element=element))
 
     def _product(self, op: Op, multiply: Callable[[Bounded, Bounded], Bounded]) -> Bounded:
-        a, b = (self.array(operand) for operand in op.operands[:2])
+        a, b = map(self.array, op.operands[:2])
         made = self.products.get(op.results[0])
         if made is None:
             made = multiply(a, b)
@@ -330,12 +326,16 @@ class _Evaluation:
         return self.moved(self._started(op, made))
 
     def moved(self, result: Bounded) -> Bounded:
-        return result if self.moves is None else self.moves.moved(result)
+        if self.moves is None:
+            return result
+        return self.moves.moved(result)
 
     def _started(self, op: Op, made: Bounded) -> Bounded:
         start = self.array(op.operands[2])
         # adding to zeros rounds nothing
-        return made if not np.any(start.value) else BINARY["arith.addf"](made, start)
+        if not np.any(start.value):
+            return made
+        return BINARY["arith.addf"](made, start)
 
     def _generic(self, op: Op) -> None:
         body = _Body(self, op)
@@ -358,7 +358,7 @@ class _Evaluation:
             return found
         extents = loop_extents(op)
         grids = np.ogrid[tuple(slice(0, extent) for extent in extents)] if extents else []
-        places = tuple(_position(each, grids) for each in mapping.results)
+        places = tuple(_position(result, grids) for result in mapping.results)
         return self.array(op.operands[number]).reshaped(lambda array: np.asarray(array[places]))
 
 
@@ -399,7 +399,7 @@ class _Body:
         if combined is None or start not in list(combined.operands) or len(combined.operands) != 2:
             found = "a body" if combined is None else combined.name
             raise UsageError(f"fusion: found a reduction by {found}, allowed sums, maxima and minima")
-        other = next(each for each in combined.operands if each != start)
+        other = next(operand for operand in combined.operands if operand != start)
         extents = loop_extents(self.op)
         whole = _as_array(self._value(other)).reshaped(lambda array: np.broadcast_to(array, extents))
         if combined.name in LOGIC and whole.element == "i1":
@@ -413,7 +413,7 @@ class _Body:
             found = f"{combined.name} of {whole.element}"
             raise UsageError(f"fusion: found a reduction by {found}, allowed sums, maxima and minima")
         kept = [place for place in range(len(extents)) if place not in axes]
-        order = [kept.index(each.position) for each in output.results]
+        order = [kept.index(result.position) for result in output.results]
         made = made.reshaped(lambda array: np.transpose(array, order))
         before = self.evaluation.array(self.op.operands[number])
         if combined.name == "arith.addf":
@@ -439,14 +439,16 @@ class _Body:
             grids = np.ogrid[tuple(slice(0, extent) for extent in loop_extents(self.op))]
             made = Bounded.exact(grids[dimension], "index")
         else:
-            made = apply(op, [self._value(operand) for operand in op.operands])
+            made = apply(op, list(map(self._value, op.operands)))
             made = self.evaluation.moved(made) if isinstance(made, Bounded) else made
         self.known[value] = made
         return made
 
 
 def _as_array(number: Number) -> Bounded:
-    return number if isinstance(number, Bounded) else Bounded.exact(number.value.astype(np.float64), "i1")
+    if isinstance(number, Bounded):
+        return number
+    return Bounded.exact(number.value.astype(np.float64), "i1")
 
 
 def _position(expression: ir.AffineExpr, grids: Sequence[Any]) -> Any:

@@ -19,6 +19,17 @@ MAP = (
     "!nvgpu.tensormap.descriptor<tensor = memref<{0}x{1}x{2}, 3>, swizzle = swizzle_128b, "
     "l2promo = l2promo_256b, oob = zero, interleave = none>"
 )
+# The tiles of C that a block computes, one after another, and its position in the ring between tiles.
+#
+# The script launches a block per tile. With several tiles per block the grid becomes one row of fewer
+# clusters; cluster c then computes the tiles of the original clusters c, c + launched, c + 2 launched, ...,
+# numbered with x fastest; each block keeps its position in the cluster. The ops that compute a tile's corner
+# from block ids are cloned into the loop, for the ids that the tile's original block would have had.
+Corner = Callable[[], tuple[Value, Value]]  # creates the row and column of a tile of C, indices
+Build = Callable[
+    [Corner, RingPosition], RingPosition
+]  # creates the code of a tile: ring position before -> after
+DECIDED_BY_BLOCKS = ("arith.", "affine.apply", "gpu.block_id")
 
 
 def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> Value:
@@ -29,7 +40,7 @@ def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> 
     element = ir.MemRefType(matrix.type).element_type
     unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), matrix)
     kind = ir.Type.parse(MAP.format(*box, element))
-    sizes = [index(size) for size in box]
+    sizes = list(map(index, box))
     rounding = {"tuner.tf32": ir.UnitAttr.get()} if is_tf32 else {}
     descriptor = value("nvgpu.tma.create.descriptor", kind, unranked, *sizes, **rounding)
     return value("builtin.unrealized_conversion_cast", ir.Type.parse("!llvm.ptr"), descriptor)
@@ -130,20 +141,6 @@ def _set_registers(action: str, registers: int) -> None:
     )
 
 
-# The tiles of C that a block computes, one after another, and its position in the ring between tiles.
-#
-# The script launches a block per tile. With several tiles per block the grid becomes one row of fewer
-# clusters; cluster c then computes the tiles of the original clusters c, c + launched, c + 2 launched, ...,
-# numbered with x fastest; each block keeps its position in the cluster. The ops that compute a tile's corner
-# from block ids are cloned into the loop, for the ids that the tile's original block would have had.
-
-Corner = Callable[[], tuple[Value, Value]]  # creates the row and column of a tile of C, indices
-Build = Callable[
-    [Corner, RingPosition], RingPosition
-]  # creates the code of a tile: ring position before -> after
-DECIDED_BY_BLOCKS = ("arith.", "affine.apply", "gpu.block_id")
-
-
 @dataclass(frozen=True)
 class BlockTiles:
     """The tiles of C that each block of a ``gpu.launch`` computes; the script launched one block per tile."""
@@ -234,11 +231,13 @@ def _foreign(number: Value | int, launch: Op) -> str | None:
         return None
     if isinstance(number.owner, ir.Block):
         is_other = number.owner == launch.regions[0].blocks[0] and ir.BlockArgument(number).arg_number > 1
-        return "an argument of the launch" if is_other else None
+        if is_other:
+            return "an argument of the launch"
+        return None
     op = number.owner.operation
     if not op.name.startswith(DECIDED_BY_BLOCKS):
         return str(op.name)
-    return next(filter(None, (_foreign(each, launch) for each in op.operands)), None)
+    return next(filter(None, (_foreign(operand, launch) for operand in op.operands)), None)
 
 
 def _anew(number: Value, known: dict[Value, Value], block_ids: dict[str, Value]) -> Value:

@@ -27,6 +27,31 @@ BOX_LIMIT = 256  # elements along one dimension of a box; cuTensorMapEncodeTiled
 SWIZZLE_128 = 1 << 62  # layout type of a matrix descriptor
 UNIT_BYTES = 16  # unit of addresses and offsets in a matrix descriptor
 LANE_BYTES = 4  # of the elements that lanes read: one in each register
+WARPGROUP = 128  # threads
+MBARRIER_BYTES = 8
+N_MULTIPLE = 8  # columns of a wgmma are a multiple of this
+N_LIMIT = 256
+REGISTERS_OF_BLOCK = 64 * 1024
+# Number of consumers -> accumulators per thread that leave registers for addresses. ptxas rejects 128 of them
+# where a block of 512 threads starts with 128 registers per thread, regardless of setmaxnreg.
+SUMS_LIMIT = {1: 192, 2: 192, 3: 80}
+FRAGMENT_WORDS = 4  # registers of a left operand per wgmma
+REGISTERS_BESIDES_SUMS = 48  # with fewer left, registers move from the producer to the consumers
+CLUSTERS = ((1, 1), (2, 1), (1, 2))
+STORES = ("direct", "tma")
+# 16-bit results that a warp stores at once: its rows, lines of 128 bytes
+BOX_ROWS = 16
+BOX_COLUMNS = 64
+BOXES = 2  # per warp: one is filled while the other is stored
+WARPS_OF_CONSUMER = 4
+UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two consumers; CUTLASS's numbers
+# Element type -> wgmma's spelling; sums are f32, of integers i32
+KINDS = {row.mlir: row.ptx for row in map(number_type, TENSOR_DTYPES)}
+# elements of C that are stored through shared memory
+STAGED_RESULTS = ("f16", "bf16")
+STAGED_BYTES = 2
+ROW_BYTES = 16  # a matrix row must be a multiple of this; cuTensorMapEncodeTiled, globalStrides
+BUFFER = "tuner.buffer"  # attribute of an argument: the name of its buffer
 
 
 @dataclass(frozen=True)
@@ -120,30 +145,12 @@ class OperandTile:
             is_allowed = not self.is_k_major and self.item_bytes == LANE_BYTES and self.depth == self.line
             found = f"found {self.depth} k of {self.item_bytes}-byte elements read by lanes"
             allowed = f"allowed {LINE_BYTES // LANE_BYTES} of 4-byte ones with k not innermost"
-            return None if is_allowed else f"{name}: {found}, {allowed}"
+            if is_allowed:
+                return None
+            return f"{name}: {found}, {allowed}"
         if not self.is_k_major and self.item_bytes != 2:  # PTX ISA: imm-trans only for .f16 and .bf16
             return f"{name}: found {self.item_bytes}-byte elements with k not innermost, allowed 2-byte ones"
         return None
-
-
-WARPGROUP = 128  # threads
-MBARRIER_BYTES = 8
-N_MULTIPLE = 8  # columns of a wgmma are a multiple of this
-N_LIMIT = 256
-REGISTERS_OF_BLOCK = 64 * 1024
-# Number of consumers -> accumulators per thread that leave registers for addresses. ptxas rejects 128 of them
-# where a block of 512 threads starts with 128 registers per thread, regardless of setmaxnreg.
-SUMS_LIMIT = {1: 192, 2: 192, 3: 80}
-FRAGMENT_WORDS = 4  # registers of a left operand per wgmma
-REGISTERS_BESIDES_SUMS = 48  # with fewer left, registers move from the producer to the consumers
-CLUSTERS = ((1, 1), (2, 1), (1, 2))
-STORES = ("direct", "tma")
-# 16-bit results that a warp stores at once: its rows, lines of 128 bytes
-BOX_ROWS = 16
-BOX_COLUMNS = 64
-BOXES = 2  # per warp: one is filled while the other is stored
-WARPS_OF_CONSUMER = 4
-UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two consumers; CUTLASS's numbers
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,9 @@ class PipelinePlan:
     @property
     def accumulator_kinds(self) -> tuple[str, str]:
         """Returns the type of the sums by (wgmma's, MLIR's) name: ("f32", "f32") or ("s32", "i32")."""
-        return ("s32", "i32") if self.kind == "s8" else ("f32", "f32")
+        if self.kind == "s8":
+            return ("s32", "i32")
+        return ("f32", "f32")
 
     @property
     def threads(self) -> int:
@@ -207,7 +216,12 @@ class PipelinePlan:
 
         These are two sets of fragments; of three products the numbers, their high and their low bits.
         """
-        sets = 0 if not self.a.is_read_by_lanes else 3 if self.products == 3 else 2
+        if not self.a.is_read_by_lanes:
+            sets = 0
+        elif self.products == 3:
+            sets = 3
+        else:
+            sets = 2
         sums = 2 * self.sums if self.products == 3 else self.sums  # and their totals
         return self.fragments * (sums + sets * FRAGMENT_WORDS * self.a.steps)
 
@@ -253,7 +267,9 @@ class PipelinePlan:
         """Returns the registers per thread to set for (producer, consumer); None if equal shares suffice."""
         equal = REGISTERS_OF_BLOCK // self.threads
         is_enough = self.held + REGISTERS_BESIDES_SUMS <= equal
-        return None if is_enough else UNEQUAL_REGISTERS
+        if is_enough:
+            return None
+        return UNEQUAL_REGISTERS
 
     def why_not(self) -> str | None:
         """Returns a message on the first size of this pipeline that is not supported, else None."""
@@ -290,14 +306,6 @@ class PipelinePlan:
         return None
 
 
-# Element type -> wgmma's spelling; sums are f32, of integers i32
-KINDS = {row.mlir: row.ptx for row in map(number_type, TENSOR_DTYPES)}
-# elements of C that are stored through shared memory
-STAGED_RESULTS = ("f16", "bf16")
-STAGED_BYTES = 2
-ROW_BYTES = 16  # a matrix row must be a multiple of this; cuTensorMapEncodeTiled, globalStrides
-
-
 @dataclass(frozen=True)
 class Knobs:
     """The values of the attributes of a ``tuner.wgmma_pipeline`` op, such as tile size along k and stages."""
@@ -312,12 +320,11 @@ class Knobs:
     products: int  # 3: of high and low bits of f32
 
 
-BUFFER = "tuner.buffer"  # attribute of an argument: the name of its buffer
-
-
 def low_buffer(plan: PipelinePlan) -> str:
     """Returns the name of the buffer with the low bits of the right operand."""
-    return "low_a" if plan.is_swapped else "low_b"
+    if plan.is_swapped:
+        return "low_a"
+    return "low_b"
 
 
 @dataclass(frozen=True)
@@ -387,7 +394,9 @@ class BlockMatmul:
     def operands(self, plan: PipelinePlan) -> tuple[Value, Value]:
         """Returns the matrices of the left and of the right operand of ``plan``."""
         a, b, _ = self.matrices
-        return (b, a) if plan.is_swapped else (a, b)
+        if plan.is_swapped:
+            return (b, a)
+        return (a, b)
 
     def low_of(self, plan: PipelinePlan) -> Value | None:
         """Returns the argument with the low bits of the right operand; None if there is none."""
@@ -420,7 +429,7 @@ def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
     if any(not isinstance(base.owner, ir.Block) for base in bases):
         return "matmul: found operands computed before, allowed subviews of arguments"
     rows, columns = ir.MemRefType(views[2].type).shape
-    maps = [str(each) for each in ir.ArrayAttr(products[0].attributes["indexing_maps"])]
+    maps = list(map(str, ir.ArrayAttr(products[0].attributes["indexing_maps"])))
     k_is_last = ["d2)>" in text.replace(" ", "") for text in maps[:2]]
     sizes = ir.MemRefType(views[0].type).shape
     return BlockMatmul(

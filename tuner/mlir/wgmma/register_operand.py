@@ -272,7 +272,7 @@ def create_product(plan: PipelinePlan, sums: Value | None, left: Sequence[Value]
         f"{{ .reg .pred p; setp.ne.b32 p, {adds}, 0; "
         f"{name} {{{results}}}, {{{words}}}, ${first + FRAGMENT_WORDS}, p, 1, 1; }}"
     )
-    ties = [str(number) for number in range(len(so_far))]
+    ties = list(map(str, range(len(so_far))))
     constraints = ["=f"] * plan.sums + ties + ["r"] * FRAGMENT_WORDS + ["l"]
     return value("llvm.inline_asm", struct, *so_far, *left, right, **assembly(text, ",".join(constraints)))
 

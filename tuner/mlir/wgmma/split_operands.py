@@ -107,7 +107,7 @@ class SplitConsumer:
         plan = self.ring.plan
         right = right_operand(self.ring, position.stage, plan.a.bytes)
         right_low = right_operand(self.ring, position.stage, plan.low_offset_bytes)
-        parts = [_split(word) for word in words]
+        parts = list(map(_split, words))
         create("nvvm.wgmma.fence.aligned")
         structs = []
         for fragment in range(plan.consumer_rows // MMA_ROWS):
@@ -138,7 +138,7 @@ def _add(total: Value, number: Value) -> Value:
 def _completed(sums: Value, count: int) -> list[Value]:
     """Creates the wait for all products; returns the sums, which LLVM must not read before it."""
     numbers = [word_of(sums, ir.F32Type.get(), number) for number in range(count)]
-    constraints = ["=f"] * count + [str(number) for number in range(count)]
+    constraints = ["=f"] * count + list(map(str, range(count)))
     text = "wgmma.wait_group.sync.aligned 0;"
     struct = value("llvm.inline_asm", sums.type, *numbers, **assembly(text, ",".join(constraints)))
     return [word_of(struct, ir.F32Type.get(), number) for number in range(count)]

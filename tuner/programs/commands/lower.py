@@ -181,7 +181,9 @@ def _checked(step: str | None, allowed: tuple[str, ...], default: str) -> str:
     """Returns the step, or the default; raises UsageError for one that is not allowed."""
     if step is not None and step not in allowed:
         raise UsageError(f"--to: found {step!r}, allowed here {', '.join(allowed)}")
-    return default if step is None else step
+    if step is None:
+        return default
+    return step
 
 
 def _refuse(context: click.Context, names: tuple[str, ...], what: str) -> None:

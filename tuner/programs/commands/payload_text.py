@@ -13,6 +13,18 @@ from tuner.programs.request import ProgramRequest
 from tuner.runtime.extensions import load
 from tuner.targets.registry import real_backends
 
+PYTORCH: Final = "pytorch"  # the one framework whose models have names so far: ``is_model``
+SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
+FUNCTION = re.compile(r"^[^/\n]*\b(?:func|llvm)\.func\b", re.MULTILINE)
+# ends of names of files that are not MLIR
+OTHER_FILES = frozenset(
+    {
+        *(".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".o", ".so", ".ll", ".bc", ".ptx", ".cubin"),
+        *(".csv", ".html", ".ipynb", ".json", ".md", ".rst", ".toml", ".yaml", ".yml"),
+        *(".onnx", ".pt", ".pth", ".safetensors"),
+    }
+)
+
 
 class ModelReader(Protocol):
     """What is known of models of another framework: an entry point of the group ``tuner.models``."""
@@ -24,27 +36,10 @@ class ModelReader(Protocol):
         """Returns the baselines that a request of a model names, timed; a failure is the reason of each."""
 
 
-PYTORCH: Final = "pytorch"  # the one framework whose models have names so far: ``is_model``
-
-
 def model_reader() -> ModelReader:
     """Imports and returns the reader of PyTorch models."""
     reader: ModelReader = load("models", PYTORCH)
     return reader
-
-
-SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
-FUNCTION = re.compile(r"^[^/\n]*\b(?:func|llvm)\.func\b", re.MULTILINE)
-
-
-# ends of names of files that are not MLIR
-OTHER_FILES = frozenset(
-    {
-        *(".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".o", ".so", ".ll", ".bc", ".ptx", ".cubin"),
-        *(".csv", ".html", ".ipynb", ".json", ".md", ".rst", ".toml", ".yaml", ".yml"),
-        *(".onnx", ".pt", ".pth", ".safetensors"),
-    }
-)
 
 
 def require_kind_of_payload(payload: Path) -> None:

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 CONFLICTS_SHOWN = 8
 MLIR_TEXT = re.compile(r"^\s*(?:module|func\.func|gpu\.module)\b", re.MULTILINE)
 LOWER = "tuner lower {} --to ptx"  # prints the PTX of a program's kernels
+BYTES_LIMIT = 4 << 30  # largest size of one argument
+FILLS = "random, zeros, ones, range, nan, a number or @FILE.npy"
+EXAMPLE = "such as f32[64,64]=random, f32[64]=@bias.npy or u32=7"
+NUMPY_NAMES = {f"f{8 * size}": f"f{size}" for size in (2, 4, 8)} | {
+    f"{kind}{8 * size}": f"{'i' if kind == 's' else 'u'}{size}" for kind in "su" for size in (1, 2, 4, 8)
+}
 
 
 @click.command()
@@ -112,8 +118,8 @@ def _document(found: "Simulation") -> dict[str, Any]:
         "conflicts": [
             {**dataclasses.asdict(conflict), "ratio": conflict.ratio} for conflict in found.conflicts
         ],
-        "races": [_hazard(hazard) for hazard in found.races],
-        "benign": [_hazard(hazard) for hazard in found.benign],
+        "races": list(map(_hazard, found.races)),
+        "benign": list(map(_hazard, found.benign)),
     }
 
 
@@ -123,7 +129,9 @@ def _hazard(hazard: "Hazard") -> dict[str, Any]:
 
 def _lines(found: "Simulation") -> tuple[str, ...]:
     blocks = count_text(found.blocks, "block")
-    worst = sorted((each for each in found.conflicts if each.ratio > 1), key=lambda each: -each.ratio)
+    worst = sorted(
+        (conflict for conflict in found.conflicts if conflict.ratio > 1), key=lambda each: -each.ratio
+    )
     return (
         f"{found.kernel}: {blocks}, {count_text(found.instructions, 'warp instruction')}",
         f"shared memory: {found.conflict_ratio:.2f} times the wavefronts without bank conflicts",
@@ -131,14 +139,6 @@ def _lines(found: "Simulation") -> tuple[str, ...]:
         count_text(len(found.races), "race"),
         *(f"  {hazard}" for hazard in (*found.races, *found.benign)),
     )
-
-
-BYTES_LIMIT = 4 << 30  # largest size of one argument
-FILLS = "random, zeros, ones, range, nan, a number or @FILE.npy"
-EXAMPLE = "such as f32[64,64]=random, f32[64]=@bias.npy or u32=7"
-NUMPY_NAMES = {f"f{8 * size}": f"f{size}" for size in (2, 4, 8)} | {
-    f"{kind}{8 * size}": f"{'i' if kind == 's' else 'u'}{size}" for kind in "su" for size in (1, 2, 4, 8)
-}
 
 
 def parse_argument(text: str, rng: np.random.Generator) -> NDArray[Any] | int | float:
@@ -149,7 +149,7 @@ def parse_argument(text: str, rng: np.random.Generator) -> NDArray[Any] | int | 
     dtype = _dtype(match[1])
     if match[2] is None:
         return _number(match[3], dtype)
-    sizes = tuple(int(size) for size in match[2].split(","))
+    sizes = tuple(map(int, match[2].split(",")))
     if math.prod(sizes) * dtype.itemsize > BYTES_LIMIT:
         raise UsageError(f"argument: found {text!r}, allowed up to {BYTES_LIMIT >> 30} GiB")
     return _array(match[3], dtype, sizes, rng)
@@ -168,7 +168,9 @@ def _dtype(name: str) -> "np.dtype[Any]":
 
 def _number(text: str, dtype: "np.dtype[Any]") -> int | float:
     try:
-        return float(text) if dtype.kind not in "iu" else int(text, 0)
+        if dtype.kind not in "iu":
+            return float(text)
+        return int(text, 0)
     except ValueError:
         line = f"argument: found {text!r}, allowed a number; arrays have sizes, {EXAMPLE}"
         raise UsageError(line) from None
@@ -211,5 +213,5 @@ def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
     """Returns the sizes (x, y, z) from ``x,y,z``, ``x,y`` or ``x``; ``what`` names the option in an error."""
     if re.fullmatch(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}", text) is None:
         raise UsageError(f"{what}: found {text!r}, allowed x,y,z such as 8,8,1")
-    x, y, z = (*(int(size) for size in text.split(",")), 1, 1)[:3]
+    x, y, z = (*map(int, text.split(",")), 1, 1)[:3]
     return x, y, z

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,17 +134,20 @@ def noting_slowness(payload: Path, text: str, after_s: float = SLOW_S) -> Iterat
 def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     """Returns the outcome of one run of a program on ``target`` as lines for people."""
     lines = [f"call    {line}" for line in report.trace]
-    streams = f"creates {count_text(report.streams, 'stream')}" if report.streams else "creates no streams"
+    if report.streams:
+        streams = f"creates {count_text(report.streams, 'stream')}"
+    else:
+        streams = "creates no streams"
     lines.append(f"ran     @{report.entry} on {target}, {streams}")
     lines += work_lines(report)
     lines += [f"result  {result}" for result in report.results]
-    for one in report.comparisons:
-        blind = ", which zeros are within as well" if one.verdict == "unclear" else ""
-        error = f"error {one.max_error:.3g}, allowed {one.tolerance:.3g}"
-        lines.append(f"{one.verdict:8}{one.name}: {error}{blind}")
+    for comparison in report.comparisons:
+        blind = ", which zeros are within as well" if comparison.verdict == "unclear" else ""
+        error = f"error {comparison.max_error:.3g}, allowed {comparison.tolerance:.3g}"
+        lines.append(f"{comparison.verdict:8}{comparison.name}: {error}{blind}")
     if report.comparisons:
         lines.append(f"against {report.reference}")
-    lines += [line for sample in report.samples for line in sample_lines(sample)]
+    lines += list(chain.from_iterable(map(sample_lines, report.samples)))
     lines += [f"found   {text}" for text in report.reports]
     if report.times is not None:
         lines += time_lines(report)
@@ -187,7 +191,7 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
         why = report.why_no_fusions or "none were asked for"
         return [f"whole   no fusions, all of it runs as loops and kernels of matmuls: {why}"]
     lines = fusion_lines(report.fusions, screen_columns())
-    if all(each.fusion.origin in (TUNED, LOOPS) for each in report.fusions):
+    if all(fusion.fusion.origin in (TUNED, LOOPS) for fusion in report.fusions):
         return lines
     return [*lines, f"next    tuner tune {shlex.quote(str(payload))} --target cpu --budget 10m{database}"]
 

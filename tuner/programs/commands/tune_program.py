@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -193,7 +194,7 @@ def _has_contractions(file: Path) -> bool:
 def program_lines(tuned: "TunedProgram") -> list[str]:
     """Returns the result of a tuned program as lines: matmuls or fusions, run, speedup."""
     if tuned.campaign is None:
-        lines = [line for each in tuned.problems for line in _problem_lines(each)]
+        lines = list(chain.from_iterable(map(_problem_lines, tuned.problems)))
     else:
         lines = campaign_lines(tuned.campaign, screen_columns())
         lines += fusion_lines(tuned.fusions, screen_columns(), tuned.left_out)

@@ -13,6 +13,16 @@ from tuner.mlir.ir.reading import op_of
 
 # operations whose device view is a clone of the operation with device views as operands
 DERIVED = aliases.VIEWS | {"arith.select"}
+# Where buffers hold their current contents: in host memory, in device memory, or in both.
+#
+# The states of a forward data-flow analysis, with its meet and loop rules; ``coherence.py`` has the transfer
+# functions. An alias set, whose buffers control flow may exchange, has one state. A copy makes the other side
+# valid too; a write leaves only the written side valid. Where control-flow paths join, a location is valid if
+# it is valid on all paths.
+# Maximum number of iterations of the search for a fixed point. Any state is correct, since copies make it
+# true; a fixed point saves copies.
+ITERATIONS_LIMIT = 4
+ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca"})
 
 
 class DeviceViews:
@@ -75,18 +85,6 @@ class DeviceViews:
                 op.erase()
 
 
-# Where buffers hold their current contents: in host memory, in device memory, or in both.
-#
-# The states of a forward data-flow analysis, with its meet and loop rules; ``coherence.py`` has the transfer
-# functions. An alias set, whose buffers control flow may exchange, has one state. A copy makes the other side
-# valid too; a write leaves only the written side valid. Where control-flow paths join, a location is valid if
-# it is valid on all paths.
-
-# Maximum number of iterations of the search for a fixed point. Any state is correct, since copies make it
-# true; a fixed point saves copies.
-ITERATIONS_LIMIT = 4
-
-
 class Side(enum.Enum):
     """One of the two memories that a buffer has: of the host or of the device."""
 
@@ -95,7 +93,9 @@ class Side(enum.Enum):
 
     @property
     def other(self) -> "Side":
-        return Side.DEVICE if self is Side.HOST else Side.HOST
+        if self is Side.HOST:
+            return Side.DEVICE
+        return Side.HOST
 
 
 Location = tuple[int, Side]  # number of an alias set, and the memory in which it is valid
@@ -133,7 +133,9 @@ def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
 
     def preferred(alias_set: int) -> set[Side]:
         sides = sides_of(before, alias_set)
-        return sides if len(sides) == 1 else {Side.DEVICE}
+        if len(sides) == 1:
+            return sides
+        return {Side.DEVICE}
 
     return meet(paths, preferred)
 
@@ -155,9 +157,6 @@ def at_loop(before: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) ->
             break
         state = following
     return state
-
-
-ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca"})
 
 
 class BufferKind(enum.Enum):
@@ -297,7 +296,9 @@ def allocate_host_like(device: Value) -> Value:
 
 def _sizes_of(buffer: Value) -> list[Value]:
     allocation = op_of(buffer, *ALLOCATIONS)
-    return dynamic_sizes(buffer) if allocation is None else list(allocation.operands)
+    if allocation is None:
+        return dynamic_sizes(buffer)
+    return list(allocation.operands)
 
 
 def _allocate(name: str, kind: Type, sizes: list[Value]) -> Value:
@@ -416,8 +417,8 @@ def _move_body(op: Op, new: Op, region: int, doubled: list[int]) -> list[tuple[V
     types = [argument.type for argument in old.arguments]
     types += [types[number] for number in doubled]
     block = new.regions[region].blocks.append(*types, arg_locs=[op.location] * len(types))
-    for each in list(old.operations):
-        block.append(each)
+    for operation in list(old.operations):
+        block.append(operation)
     count = len(old.arguments)
     for number in range(count):
         old.arguments[number].replace_all_uses_with(block.arguments[number])

@@ -34,6 +34,15 @@ from tuner.programs.device_memory.buffers import (
     written,
 )
 
+ANYWHERE = (Side.HOST, Side.DEVICE)
+# Where buffers that outlive the call are valid at its beginning and at its return.
+OUTSIDE = {
+    BufferKind.ARGUMENT: Side.HOST,
+    BufferKind.DEVICE_ARGUMENT: Side.DEVICE,
+    BufferKind.GLOBAL: Side.HOST,
+    BufferKind.CONSTANT: Side.HOST,
+}
+
 
 class AbstractActions(abc.ABC):
     """What ``CoherenceWalk`` calls while it walks a function: copy, launch, allocate, deallocate."""
@@ -94,16 +103,6 @@ class FetchRecorder(AbstractActions):
 
     def leave(self, block: Block) -> None:
         pass
-
-
-ANYWHERE = (Side.HOST, Side.DEVICE)
-# Where buffers that outlive the call are valid at its beginning and at its return.
-OUTSIDE = {
-    BufferKind.ARGUMENT: Side.HOST,
-    BufferKind.DEVICE_ARGUMENT: Side.DEVICE,
-    BufferKind.GLOBAL: Side.HOST,
-    BufferKind.CONSTANT: Side.HOST,
-}
 
 
 class CoherenceWalk:
@@ -357,7 +356,7 @@ class CopyInsertion(AbstractActions):
         roots = self._alias_sets.roots_of(deallocation.operands[0])
         buffer = self._buffers[roots[0]]
         if len(roots) > 1 or buffer.kind is not BufferKind.ALLOCATION:
-            found = " or ".join(described(root) for root in roots)
+            found = " or ".join(map(described, roots))
             raise CandidateError(Stage.COMPILE, f"memref.dealloc: found {found}, allowed one allocation")
         if buffer not in self._alive:
             raise CandidateError(Stage.COMPILE, f"memref.dealloc: {described(buffer.host)} is freed twice")

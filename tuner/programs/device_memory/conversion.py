@@ -67,7 +67,7 @@ def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) 
     device_arguments = {
         name_of(function): _take_device_arguments(function, options) for function in functions
     }
-    for callee in [callee_of(call) for call in walk(module, "func.call")]:
+    for callee in list(map(callee_of, walk(module, "func.call"))):
         if device_arguments[callee]:
             raise CandidateError(
                 Stage.COMPILE, f"host program: @{callee} takes device memory, so it cannot be called"
@@ -187,7 +187,9 @@ class _FunctionRewrite:
             return BufferKind.ALLOCATION
         if root.owner.operation.name == "memref.get_global":
             symbol = str(ir.FlatSymbolRefAttr(root.owner.attributes["name"]).value)
-            return BufferKind.CONSTANT if self._constants[symbol] else BufferKind.GLOBAL
+            if self._constants[symbol]:
+                return BufferKind.CONSTANT
+            return BufferKind.GLOBAL
         if is_shared(root):
             found = "shared memory that control flow exchanges for other memory"
             raise unsupported(root.owner.operation, found, "one of both")
@@ -229,7 +231,7 @@ def _take_marks(function: Op) -> set[int]:
         for attributes in ir.ArrayAttr(function.attributes["arg_attrs"])
     ]
     marked = {number for number, each in enumerate(every) if each.pop(DEVICE_ATTRIBUTE, None) is not None}
-    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, every)))
     return marked
 
 

@@ -11,6 +11,7 @@ compute independent products at the same time: there, operations that read two o
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import prod
 
 from tuner.core.fusions import (
@@ -52,6 +53,12 @@ from tuner.programs.fusions.operations import (
     users,
 )
 from tuner.programs.fusions.views import collapsed, memref_type, without
+
+WITH_EPILOGUE = (CONTRACTION, CONVOLUTION)
+OPS_LIMIT = 100  # operations of a fusion: the time to compile one loop grows faster than what is in its body
+LEAST_KEYS = 128  # in a row of scores
+LEAST_SCORES = 2**19  # in all rows: two megabytes of f32
+ELEMENTS = ("f32", "f64")  # of scores and of what is multiplied; an epilogue may round the result
 
 
 def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> Fusion:
@@ -144,10 +151,6 @@ def joins_independent_products(producer: Op, ops: Collection[Op]) -> bool:
     )
 
 
-WITH_EPILOGUE = (CONTRACTION, CONVOLUTION)
-OPS_LIMIT = 100  # operations of a fusion: the time to compile one loop grows faster than what is in its body
-
-
 @dataclass(frozen=True)
 class Members:
     """Operations that are computed together, in the order of the program; the last one is the root."""
@@ -171,7 +174,7 @@ class _Growing:
 
     @property
     def is_reduced(self) -> bool:
-        return any(is_reduction(op) for op in self.ops)
+        return any(map(is_reduction, self.ops))
 
     @property
     def is_uniform(self) -> bool:
@@ -223,7 +226,7 @@ def _grown(
     rows = [each for each in kinds.values() if each.kind == ROWS and len(each.domain) == rank]
     # which loop the reductions go through that may join an elementwise root: none is known yet. The last
     # dimension is tried first, as most reductions have it, then those of the reductions of equal rank.
-    guesses = dict.fromkeys((max(rank - 1, 0), *(each.reduced for each in rows)))
+    guesses = dict.fromkeys((max(rank - 1, 0), *(row.reduced for row in rows)))
     for reduced in (kind.reduced,) if kind.kind == ROWS else guesses:
         alone = _Growing(kind.kind, (root,), kind.domain, reduced, keeps_forks)
         fusion = _with_producers(alone, kinds, fused, takes_rows=True)
@@ -245,7 +248,9 @@ def _rounded_product(root: Op, kinds: dict[Op, OpKind]) -> Op | None:
     if product is None or product not in kinds or kinds[product].kind != QUANTIZED:
         return None
     types = {str(each.type.element_type) for each in (product.operands[0], root.results[0])}
-    return product if types == {"bf16"} and users(product.results[0]) == [root] else None
+    if types == {"bf16"} and users(product.results[0]) == [root]:
+        return product
+    return None
 
 
 def _epilogues(kinds: dict[Op, OpKind]) -> set[Op]:
@@ -310,7 +315,7 @@ def _joined(fusion: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _
         fits = kind.kind == ELEMENTWISE and kind.domain == fusion.domain
         return replace(fusion, ops=ops) if fits and is_straight(producer) else None
     if not is_straight(producer):
-        is_first = fusion.kind == ELEMENTWISE and all(is_straight(op) for op in fusion.ops)
+        is_first = fusion.kind == ELEMENTWISE and all(map(is_straight, fusion.ops))
         fits = is_first and is_read_in_place and kind.kind == ELEMENTWISE and kind.domain == fusion.domain
         return replace(fusion, ops=ops) if fits else None
     if kind.kind == ROWS:
@@ -340,11 +345,6 @@ def _is_read_by_rows(value: Value, user: Op, fusion: _Growing) -> bool:
 def _maps(value: Value, user: Op) -> list[ir.AffineMap | None]:
     maps = maps_of(user) if user.name == "linalg.generic" else [None] * len(user.operands)
     return [mapping for operand, mapping in zip(user.operands, maps, strict=True) if operand == value]
-
-
-LEAST_KEYS = 128  # in a row of scores
-LEAST_SCORES = 2**19  # in all rows: two megabytes of f32
-ELEMENTS = ("f32", "f64")  # of scores and of what is multiplied; an epilogue may round the result
 
 
 def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Members]:
@@ -383,7 +383,7 @@ def _before(last: Members, by_root: Mapping[Op, Members]) -> tuple[Members, Memb
     shape = weights.type.shape
     if shape[-1] < LEAST_KEYS or prod(shape) < LEAST_SCORES:  # three fusions are faster
         return None
-    for value in dict.fromkeys(value for op in rows.ops for value in read_by(op)):
+    for value in dict.fromkeys(chain.from_iterable(map(read_by, rows.ops))):
         scores = _fusion_of(value, by_root)
         if scores is None or value.type != weights.type or _product(scores) is None:
             continue
@@ -397,10 +397,14 @@ def _product(members: Members) -> Op | None:
     if members.kind != CONTRACTION or len(products) != 1 or len(members.root.results) != 1:
         return None
     (product,) = products
-    elements = {str(each.type.element_type) for each in product.operands}
-    return product if len(elements) == 1 and elements <= set(ELEMENTS) else None
+    elements = {str(operand.type.element_type) for operand in product.operands}
+    if len(elements) == 1 and elements <= set(ELEMENTS):
+        return product
+    return None
 
 
 def _fusion_of(value: Value, by_root: Mapping[Op, Members]) -> Members | None:
     op = defining(value)
-    return None if op is None or not is_tensor(value) else by_root.get(op)
+    if op is None or not is_tensor(value):
+        return None
+    return by_root.get(op)

@@ -13,7 +13,7 @@ from tuner.programs.fusions.views import Reassociation
 
 def maps_attribute(maps: Sequence[ir.AffineMap]) -> ir.Attribute:
     """Returns the attribute ``indexing_maps`` of a generic."""
-    return ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps])
+    return ir.ArrayAttr.get(list(map(ir.AffineMapAttr.get, maps)))
 
 
 def parallel_loops(count: int) -> ir.Attribute:
@@ -23,7 +23,7 @@ def parallel_loops(count: int) -> ir.Attribute:
 
 def selecting(loops: int, positions: Sequence[int]) -> ir.AffineMap:
     """Returns the map from ``loops`` loops to those at ``positions``."""
-    return ir.AffineMap.get(loops, 0, [ir.AffineDimExpr.get(each) for each in positions])
+    return ir.AffineMap.get(loops, 0, list(map(ir.AffineDimExpr.get, positions)))
 
 
 def empty(shape: Sequence[int], element: ir.Type) -> Value:
@@ -98,7 +98,9 @@ def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:
     op = defining(tensor)
     assert op is not None
     new = empty(shape, tensor.type.element_type)
-    return new if op.name == EMPTY else filled(op.operands[0], new)
+    if op.name == EMPTY:
+        return new
+    return filled(op.operands[0], new)
 
 
 def reshape_fills(payload: TensorPayload) -> None:

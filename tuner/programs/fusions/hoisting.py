@@ -12,6 +12,7 @@ faster as it was. Masks and positions, too, are larger than their sources; they 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
@@ -38,11 +39,11 @@ def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ..
     weights = list(payload.block.arguments)[first_weight:]
     is_computed = any(operations.defining(value) is not None for value in taken)
     text = _init(payload, first_weight, taken) if is_computed else ""
-    kept = [] if is_computed else [weights.index(value) for value in taken]
+    kept = [] if is_computed else list(map(weights.index, taken))
     for value in taken:
         value.replace_all_uses_with(add_argument(payload.function, value.type))
     for op in reversed(payload.ops):
-        if list(op.results) and not any(list(each.uses) for each in op.results):
+        if list(op.results) and not any(list(result.uses) for result in op.results):
             op.erase()
     for _ in weights:
         payload.block.erase_argument(first_weight)
@@ -94,7 +95,7 @@ def init_parts(text: str) -> tuple[InitPart, ...]:
 
 def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, int]) -> InitPart:
     needed = operations.needed_ops([op for value in values if (op := operations.defining(value)) is not None])
-    read = {*values, *(each for op in needed for each in operations.read_by(op))}
+    read = {*values, *chain.from_iterable(map(operations.read_by, needed))}
     arguments = (value for value in read if operations.defining(value) is None)
     inputs = sorted(arguments, key=lambda value: ir.BlockArgument(value).arg_number)
     numbers = tuple(ir.BlockArgument(value).arg_number for value in inputs)
@@ -104,7 +105,7 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
     module = ir.Module.parse(f"func.func private @{INIT}({types[0]}) -> ({types[1]})")
     function = module.body.operations[0].operation
     block = function.regions[0].blocks.append(
-        *(each.type for each in inputs), arg_locs=[ir.Location.unknown()] * len(inputs)
+        *(input_.type for input_ in inputs), arg_locs=[ir.Location.unknown()] * len(inputs)
     )
     del function.attributes["sym_visibility"]
     cloned: dict[Value, Value] = dict(zip(inputs, block.arguments, strict=True))
@@ -127,15 +128,13 @@ def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value
 
 
 def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
-    if all(operations.is_free(each) for each in op.results) or not all(
-        operations.is_tensor(each) for each in op.results
-    ):
+    if all(map(operations.is_free, op.results)) or not all(map(operations.is_tensor, op.results)):
         return False  # made anew at no cost, or not storable
     read = [each for each in operations.read_by(op) if each in decided]
-    size = max(prod(each.type.shape) for each in op.results)
+    size = max(prod(result.type.shape) for result in op.results)
     if op.name == operations.GENERIC and size <= GENERATED_LIMIT and len(operations.body_of(op)) > 1:
         return True  # masks, positions, and what is computed of them
-    if any(operations.is_quantized(user) for each in op.results for user in operations.users(each)):
+    if any(operations.is_quantized(user) for result in op.results for user in operations.users(result)):
         return True  # scales of a quantized weight, repeated for its rows or groups
     if op.name == operations.CONCAT:
         return True  # of weights alone
@@ -146,9 +145,9 @@ def _is_used(value: Value, decided: dict[Value, None]) -> bool:
     """Returns whether what stays in the program reads a value, directly or through views of the value."""
     for user in operations.users(value):
         results = list(user.results)
-        if not results or any(each not in decided for each in results):
+        if not results or any(result not in decided for result in results):
             return True
-        if user.name in operations.VIEWS and any(_is_used(each, decided) for each in results):
+        if user.name in operations.VIEWS and any(_is_used(result, decided) for result in results):
             return True
     return False
 
@@ -165,7 +164,7 @@ def _init(payload: TensorPayload, first_weight: int, taken: list[Value]) -> str:
     with ir.InsertionPoint(copied.block), ir.Location.unknown():
         ir.Operation.create("func.return", operands=values)
     for op in reversed(ops):
-        if not any(list(each.uses) for each in op.results):
+        if not any(list(result.uses) for result in op.results):
             op.erase()
     for _ in range(first_weight):
         copied.block.erase_argument(0)

@@ -33,58 +33,6 @@ from tuner.programs.run.fused_code import (
 )
 
 Place = tuple[int, int]  # (index of a pointer in the frame, offset in bytes)
-
-
-@dataclass(frozen=True)
-class Bytes:
-    """Bytes that a fusion reads or writes: [start, stop) from the address in ``slot`` of the frame."""
-
-    slot: int
-    start: int
-    stop: int
-    is_write: bool
-
-    def conflicts(self, other: "Bytes") -> bool:
-        is_same = self.slot == other.slot and self.start < other.stop and other.start < self.stop
-        return is_same and (self.is_write or other.is_write)
-
-
-def waits(
-    fusions: Sequence[Fusion], codes: Sequence[FusionCode], places: Sequence[Sequence[Place]]
-) -> tuple[bool, ...]:
-    """Returns, per fusion, whether a barrier of all threads is needed before it.
-
-    Two fusions of which one writes bytes that the other one reads or writes must not run at the same time,
-    unless the first thread runs both. Bytes are compared, not buffers, since buffers share memory of the
-    arena; ``places`` has, per fusion, where the inputs, then the outputs begin.
-
-        fusion 0 (all)    writes %a
-        fusion 1 (all)    writes %b           no barrier: it does not touch %a
-        fusion 2 (first)  reads %a, writes %c    barrier
-        fusion 3 (first)  reads %c, writes %a    none: the same thread
-    """
-    found = []
-    pending: list[tuple[bool, tuple[Bytes, ...]]] = []  # since the last barrier: is divided, bytes
-    for fusion, code, place in zip(fusions, codes, places, strict=True):
-        touched = tuple(_touched(fusion, code, place))
-        is_barrier = any(
-            (is_divided or code.is_divided)
-            and any(one.conflicts(other) for one in earlier for other in touched)
-            for is_divided, earlier in pending
-        )
-        pending = [*([] if is_barrier else pending), (code.is_divided, touched)]
-        found.append(is_barrier)
-    return tuple(found)
-
-
-def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Iterator[Bytes]:
-    views = zip(_views(fusion, code), places, strict=True)
-    for number, ((view, packing), (slot, start)) in enumerate(views):
-        size = (view_end(view) - view.offset) * number_type(view.type.element).bytes
-        is_touched = packing is None and size > 0  # nothing writes packed weights
-        yield Bytes(slot, start, start + size * is_touched, is_write=number >= len(fusion.inputs))
-
-
 POINTER = "!llvm.ptr"
 # Loops before a waiting thread sleeps, some 0.1 to 0.4 ms: after a sleep it may wake on a busy processor.
 PAUSES = 8192
@@ -153,6 +101,60 @@ HEAD = f"""llvm.func @{PART_ENTRY}(%part: {POINTER}) {{
   %frame = llvm.load %call : {POINTER} -> {POINTER}
   %arrivals = llvm.getelementptr %call[{ARRIVALS_OFFSET}] : ({POINTER}) -> {POINTER}, i8
   %is_first = llvm.icmp "eq" %thread, %zero : i64"""
+FUNCTION = "llvm.func"
+GLOBAL = "llvm.mlir.global"
+INTERNAL = "#llvm.linkage<internal>"
+TEAM_ONCE = "team_once"  # what the exported functions of a team call
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Bytes that a fusion reads or writes: [start, stop) from the address in ``slot`` of the frame."""
+
+    slot: int
+    start: int
+    stop: int
+    is_write: bool
+
+    def conflicts(self, other: "Bytes") -> bool:
+        is_same = self.slot == other.slot and self.start < other.stop and other.start < self.stop
+        return is_same and (self.is_write or other.is_write)
+
+
+def waits(
+    fusions: Sequence[Fusion], codes: Sequence[FusionCode], places: Sequence[Sequence[Place]]
+) -> tuple[bool, ...]:
+    """Returns, per fusion, whether a barrier of all threads is needed before it.
+
+    Two fusions of which one writes bytes that the other one reads or writes must not run at the same time,
+    unless the first thread runs both. Bytes are compared, not buffers, since buffers share memory of the
+    arena; ``places`` has, per fusion, where the inputs, then the outputs begin.
+
+        fusion 0 (all)    writes %a
+        fusion 1 (all)    writes %b           no barrier: it does not touch %a
+        fusion 2 (first)  reads %a, writes %c    barrier
+        fusion 3 (first)  reads %c, writes %a    none: the same thread
+    """
+    found = []
+    pending: list[tuple[bool, tuple[Bytes, ...]]] = []  # since the last barrier: is divided, bytes
+    for fusion, code, place in zip(fusions, codes, places, strict=True):
+        touched = tuple(_touched(fusion, code, place))
+        is_barrier = any(
+            (is_divided or code.is_divided)
+            and any(one.conflicts(other) for one in earlier for other in touched)
+            for is_divided, earlier in pending
+        )
+        pending = [*([] if is_barrier else pending), (code.is_divided, touched)]
+        found.append(is_barrier)
+    return tuple(found)
+
+
+def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Iterator[Bytes]:
+    views = zip(_views(fusion, code), places, strict=True)
+    for number, ((view, packing), (slot, start)) in enumerate(views):
+        size = (view_end(view) - view.offset) * number_type(view.type.element).bytes
+        is_touched = packing is None and size > 0  # nothing writes packed weights
+        yield Bytes(slot, start, start + size * is_touched, is_write=number >= len(fusion.inputs))
 
 
 def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
@@ -206,12 +208,6 @@ def _wait(number: int, barriers: int) -> list[str]:
         f"  %until_{number} = llvm.mul %barriers_{number}, %threads : i64",
         f"  llvm.call @wait_for_all(%arrivals, %until_{number}) : ({POINTER}, i64) -> ()",
     ]
-
-
-FUNCTION = "llvm.func"
-GLOBAL = "llvm.mlir.global"
-INTERNAL = "#llvm.linkage<internal>"
-TEAM_ONCE = "team_once"  # what the exported functions of a team call
 
 
 @dataclass(frozen=True)
@@ -294,13 +290,13 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
             _add_team(whole, declared, level)
             fusions = places.program.fusions
             of_views = [
-                [places.place(*each) for each in _views(fusion, code)]
+                [places.place(*view) for view in _views(fusion, code)]
                 for fusion, code in zip(fusions, codes, strict=True)
             ]
             texts += part_texts(codes, waits(fusions, codes, of_views))
         text = "\n".join(texts)
         made = transform.parse(f"module {{\n{text}\n}}", "program")
-        for op in [each.operation for each in made.body.operations]:
+        for op in [operation.operation for operation in made.body.operations]:
             if op.name == FUNCTION and (not _is_declaration(op) or name_of(op) == SYSTEM_CALLS):
                 _append(whole, op, declared, level)
         return str(whole)
@@ -309,7 +305,7 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
 def _add_team(whole: ir.Module, declared: set[str], level: ProcessorLevel) -> None:
     text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
     team = transform.parse(text, "team")
-    for op in [each.operation for each in team.body.operations]:
+    for op in [operation.operation for operation in team.body.operations]:
         if name_of(op) in (TEAM_ONCE, MEMBER_ENTRY, REPEAT_ENTRY) or _is_declaration(op):
             _append(whole, op, declared, level)
 
@@ -328,7 +324,7 @@ def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], l
     for op in walk_where(
         module, lambda each: any(_is_of(each.attributes[name], defined) for name in each.attributes)
     ):
-        for name in [each for each in op.attributes if _is_of(op.attributes[each], defined)]:
+        for name in [attribute for attribute in op.attributes if _is_of(op.attributes[attribute], defined)]:
             op.attributes[name] = ir.FlatSymbolRefAttr.get(prefix + op.attributes[name].value)
     for name, op in defined.items():
         op.attributes["sym_name"] = ir.StringAttr.get(prefix + name)
@@ -414,7 +410,9 @@ def _call_text(
 
 
 def _share_types(code: FusionCode) -> list[str]:
-    return ["i64", "i64"] if code.is_divided else []
+    if code.is_divided:
+        return ["i64", "i64"]
+    return []
 
 
 def _entries(codes: Sequence[FusionCode]) -> tuple[str, str]:

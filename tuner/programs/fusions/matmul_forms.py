@@ -44,6 +44,21 @@ PLAIN: dict[str, tuple[Loops, Loops, Loops]] = {  # loops that A, B and C are in
     UNBATCHED: ((0, 2), (2, 1), (0, 1)),
     BATCHED: ((0, 1, 3), (0, 3, 2), (0, 1, 2)),
 }
+EXTENSIONS = {("bf16", "f32"): "arith.extf", ("i8", "i32"): "arith.extsi"}  # (narrow, wide) -> operation
+RESHAPES = (COLLAPSE, EXPAND, SLICE)
+NARROW = "i8"  # elements of A and B of a matmul whose sums are to be narrowed
+SUM = natural_output(NARROW)
+INTEGER_OPS = ("arith.extsi", "arith.muli", "arith.addi")
+FLOAT_OPS = ("arith.extf", "arith.mulf", "arith.addf")
+# Makes one matmul of a batch of matmuls that all have the same B, such as a linear layer's weights.
+#
+#   %b = linalg.generic ... ins(%w : tensor<64x96xf32>) ... -> tensor<2x64x96xf32>  // a broadcast
+#   %r = linalg.batch_matmul ins(%a, %b : tensor<2x32x64xf32>, tensor<2x64x96xf32>) ... -> tensor<2x32x96xf32>
+# becomes
+#   %c = tensor.collapse_shape %a [[0, 1], [2]] : tensor<2x32x64xf32> into tensor<64x64xf32>
+#   %m = linalg.matmul ins(%c, %w : tensor<64x64xf32>, tensor<64x96xf32>) ... -> tensor<64x96xf32>
+#   %r = tensor.expand_shape %m [[0, 1], [2]] ... : tensor<64x96xf32> into tensor<2x32x96xf32>
+ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
 
 
 def transpose_operands(payload: TensorPayload) -> None:
@@ -65,7 +80,7 @@ def transpose_operands(payload: TensorPayload) -> None:
                 loops = dimensions(mapping)
                 assert loops is not None
                 if loops != wanted:
-                    order = [loops.index(each) for each in wanted]
+                    order = list(map(loops.index, wanted))
                     op.operands[number] = transposed(op.operands[number], order)
         count = maps_of(op)[0].n_dims
         op.attributes["indexing_maps"] = maps_attribute([selecting(count, loops) for loops in plain])
@@ -73,19 +88,15 @@ def transpose_operands(payload: TensorPayload) -> None:
 
 def is_plain(op: Op) -> bool:
     """Returns whether a matmul's operands are m x k, k x n and m x n, each with the batch before."""
-    return [dimensions(each) for each in maps_of(op)] == list(PLAIN[op.name])
+    return list(map(dimensions, maps_of(op))) == list(PLAIN[op.name])
 
 
 def is_transposed(op: Op) -> bool:
     """Returns whether the operands of a matmul that is not plain are transposed, and not broadcast."""
-    found = [dimensions(each) for each in maps_of(op)]
+    found = list(map(dimensions, maps_of(op)))
     plain = PLAIN[op.name]
     pairs = zip(found[:2], plain[:2], strict=True)
     return found[2] == plain[2] and all(one is not None and sorted(one) == sorted(two) for one, two in pairs)
-
-
-EXTENSIONS = {("bf16", "f32"): "arith.extf", ("i8", "i32"): "arith.extsi"}  # (narrow, wide) -> operation
-RESHAPES = (COLLAPSE, EXPAND, SLICE)
 
 
 def narrow_operands(payload: TensorPayload) -> None:
@@ -104,7 +115,7 @@ def narrow_operands(payload: TensorPayload) -> None:
     for op in payload.ops:
         if op.name not in MATMULS or is_unsigned(op):
             continue
-        if all(_is_narrow(operand) for operand in inputs_of(op)):
+        if all(map(_is_narrow, inputs_of(op))):
             for number, operand in enumerate(inputs_of(op)):
                 _replace_operand(op, number, _narrowed(operand))
 
@@ -128,7 +139,9 @@ def _is_narrow(tensor: Value) -> bool:
     if op is None:
         return False
     is_moved = op.name in RESHAPES or bool(transposition_of(op))
-    return _is_narrow(op.operands[0]) if is_moved else is_extension(op)
+    if is_moved:
+        return _is_narrow(op.operands[0])
+    return is_extension(op)
 
 
 def _narrowed(tensor: Value) -> Value:
@@ -161,15 +174,11 @@ def conversion_of(op: Op) -> str | None:
     if op.name != GENERIC or len(inputs_of(op)) != 1 or len(op.results) != 1 or not all(is_parallel(op)):
         return None
     body = body_of(op)
-    if len(body) != 2 or not all(is_identity(each) for each in maps_of(op)):
+    if len(body) != 2 or not all(map(is_identity, maps_of(op))):
         return None
     computed, end = body
     is_of_input = list(computed.operands) == [op.regions[0].blocks[0].arguments[0]]
     return computed.name if is_of_input and end.operands[0] == computed.results[0] else None
-
-
-NARROW = "i8"  # elements of A and B of a matmul whose sums are to be narrowed
-SUM = natural_output(NARROW)
 
 
 def narrow_sums(payload: TensorPayload) -> None:
@@ -203,20 +212,17 @@ def narrow_sums(payload: TensorPayload) -> None:
             reader.results[0].replace_all_uses_with(narrow.results[0])
 
 
-INTEGER_OPS = ("arith.extsi", "arith.muli", "arith.addi")
-FLOAT_OPS = ("arith.extf", "arith.mulf", "arith.addf")
-
-
 def add_body(op: Op) -> None:
     """Creates the body of a contraction: a sum of products, whose factors are widened by their signs."""
-    kinds = [each.type.element_type for each in op.operands]
+    kinds = [operand.type.element_type for operand in op.operands]
     element = kinds[-1]
     block = op.regions[0].blocks.append(*kinds)
     with ir.InsertionPoint(block):
         is_integer = isinstance(element, ir.IntegerType)
         widen, times, plus = INTEGER_OPS if is_integer else FLOAT_OPS
         first, second, total = (
-            each if each.type == element else value(widen, element, each) for each in block.arguments
+            argument if argument.type == element else value(widen, element, argument)
+            for argument in block.arguments
         )
         product = value(times, element, first, second)
         create("linalg.yield", [], [value(plus, element, total, product)])
@@ -242,18 +248,6 @@ def begin_with_zeros(payload: TensorPayload) -> None:
         with ir.InsertionPoint.after(op), ir.Location.unknown():
             total = summed(result, init)
         result.replace_all_uses_except(total.results[0], total)
-
-
-# Makes one matmul of a batch of matmuls that all have the same B, such as a linear layer's weights.
-#
-#   %b = linalg.generic ... ins(%w : tensor<64x96xf32>) ... -> tensor<2x64x96xf32>  // a broadcast
-#   %r = linalg.batch_matmul ins(%a, %b : tensor<2x32x64xf32>, tensor<2x64x96xf32>) ... -> tensor<2x32x96xf32>
-# becomes
-#   %c = tensor.collapse_shape %a [[0, 1], [2]] : tensor<2x32x64xf32> into tensor<64x64xf32>
-#   %m = linalg.matmul ins(%c, %w : tensor<64x64xf32>, tensor<64x96xf32>) ... -> tensor<64x96xf32>
-#   %r = tensor.expand_shape %m [[0, 1], [2]] ... : tensor<64x96xf32> into tensor<2x32x96xf32>
-
-ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
 
 
 def merge_batches(payload: TensorPayload) -> None:

@@ -118,7 +118,7 @@ def memory_plan(program: FusedProgram) -> MemoryPlan:
             start = max(start, block.stop)
         blocks.append(_Block(start, start + size, lifetime))
         offsets[number], stop = start, max(stop, start + size)
-    places = tuple(offsets.get(number) for number in range(len(program.buffers)))
+    places = tuple(map(offsets.get, range(len(program.buffers))))
     return MemoryPlan(places, stop + SLACK_BYTES, fills)
 
 
@@ -186,7 +186,9 @@ def _place_padded(
 
 
 def _living(program: FusedProgram, lifetime: BufferLifetime | None) -> tuple[Fusion, ...]:
-    return program.fusions if lifetime is None else program.fusions[lifetime.first : lifetime.last + 1]
+    if lifetime is None:
+        return program.fusions
+    return program.fusions[lifetime.first : lifetime.last + 1]
 
 
 def _outputs(program: FusedProgram, number: int, lifetime: BufferLifetime | None) -> tuple[View, ...]:
@@ -294,8 +296,8 @@ def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
     has_rows = not target.strides or target.type.shape[-1] == 1 or target.strides[-1] == 1
     if op is None or value in plan.views or is_free(value) or not has_rows:
         return False
-    others = [each for each in users(value) if each != reader]
-    if not all(_can_read(value, target, each) for each in others):
+    others = [user for user in users(value) if user != reader]
+    if not all(_can_read(value, target, other) for other in others):
         return False
     if op.name in (EXPAND, COLLAPSE):
         source = source_of(op, target)
@@ -330,11 +332,13 @@ def _is_readable(value: Value, view: View) -> bool:
 
 def _moved_rows(op: Op) -> tuple[int, ...] | None:
     order = transposition_of(op)
-    return order if order and order[-1] == len(order) - 1 else None
+    if order and order[-1] == len(order) - 1:
+        return order
+    return None
 
 
 def _inverse(order: Sequence[int]) -> tuple[int, ...]:
-    return tuple(order.index(number) for number in range(len(order)))
+    return tuple(map(order.index, range(len(order))))
 
 
 def _place_transposed(plan: BufferPlan, op: Op, order: tuple[int, ...]) -> None:
@@ -359,7 +363,9 @@ def _natural(plan: BufferPlan, value: Value) -> View | None:
         return plan.views[value]
     if op is not None and (op.name in (EXPAND, COLLAPSE) or (op.name == SLICE and slice_of(op) is not None)):
         source = _natural(plan, op.operands[0])
-        return None if source is None else view_of(op, source)
+        if source is None:
+            return None
+        return view_of(op, source)
     return views.whole(-1, tensor_type(value.type))  # -1: no buffer yet, only the strides count
 
 

@@ -45,6 +45,19 @@ CLEAN_UP = f"builtin.module({CLEAN})"
 # Parts of names of operations that stay: contractions and windows, then what must not or cannot be generic.
 WINDOWS_AND_SUMS = ("matmul", "conv", "pooling", "winograd", "mmt4d")
 KEPT = (*WINDOWS_AND_SUMS, "fill", "generic", "index", "yield", "softmax", "pack")
+NCHW = "linalg.conv_2d_nchw_fchw"
+# Element types of the operands and the sums that a matmul of a fusion may have.
+PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16",) * 2 + ("f32",))
+PAGE_BYTES = 4096  # of a channel: at 3136 bytes (28x28) convolutions were as fast, at 12544 a third as fast
+NARROW = ("bf16", "f16")
+PLACED = (
+    operations.EXPAND,
+    operations.COLLAPSE,
+    operations.INSERT,
+    operations.CONCAT,
+)  # move elements, and read no other numbers than their operands'
+Wide = dict[Value, Value]  # tensor of bf16 -> the same numbers of f32
+EXTEND = "arith.extf"
 
 
 def prepare(module: ir.Module) -> None:
@@ -87,12 +100,6 @@ def fold_unit_dimensions(module: ir.Module) -> None:
 def clean_up(module: ir.Module) -> None:
     """Removes reshapes that undo each other, duplicates and what nobody uses, in place."""
     run_passes(module, CLEAN_UP)
-
-
-NCHW = "linalg.conv_2d_nchw_fchw"
-# Element types of the operands and the sums that a matmul of a fusion may have.
-PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16",) * 2 + ("f32",))
-PAGE_BYTES = 4096  # of a channel: at 3136 bytes (28x28) convolutions were as fast, at 12544 a third as fast
 
 
 def pointwise_as_matmuls(payload: TensorPayload) -> None:
@@ -245,16 +252,6 @@ def _rebuild(op: Op, kept: list[int]) -> None:
             block.erase_argument(count + number)
 
 
-NARROW = ("bf16", "f16")
-PLACED = (
-    operations.EXPAND,
-    operations.COLLAPSE,
-    operations.INSERT,
-    operations.CONCAT,
-)  # move elements, and read no other numbers than their operands'
-Wide = dict[Value, Value]  # tensor of bf16 -> the same numbers of f32
-
-
 def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> None:
     """Replaces convolutions of bf16 and f16 by those of the operands in f32, for its schedules, in place.
 
@@ -275,7 +272,7 @@ def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> 
     """
     wide: Wide = {}
     for op in payload.ops:
-        if op.name in operations.CONVOLUTIONS and any(_is_narrow(each) for each in op.operands):
+        if op.name in operations.CONVOLUTIONS and any(map(_is_narrow, op.operands)):
             _replace_convolution(op, wide, keeps=keeps_pairs and _has_pairs(op))
 
 
@@ -285,8 +282,8 @@ def _has_pairs(op: Op) -> bool:
     if form.is_depthwise or weights.type.shape[form.weights.index("c")] == 1:
         return False
     sources = [source_of(each, operations.VIEWS) for each in (given, weights)]
-    elements = {str(each.type.element_type) for each in sources}
-    return elements == {"bf16"} and all(op_of(each, *operations.FREE) is None for each in sources)
+    elements = {str(source.type.element_type) for source in sources}
+    return elements == {"bf16"} and all(op_of(source, *operations.FREE) is None for source in sources)
 
 
 def _is_narrow(tensor: Value) -> bool:
@@ -322,7 +319,9 @@ def _extended(tensor: Value, wide: Wide) -> Value:
     if op is None:
         return extended(tensor)
     if op.name in PLACED or (op.name == operations.PAD and padding_number(op) is not None):
-        operands = [_widened(each, wide) if operations.is_tensor(each) else each for each in op.operands]
+        operands = [
+            _widened(operand, wide) if operations.is_tensor(operand) else operand for operand in op.operands
+        ]
         with ir.InsertionPoint(op), op.location:
             return _placed(op, operands)
     number = number_of(tensor)
@@ -351,9 +350,6 @@ def _constant(number: float) -> Value:
     return value("arith.constant", element, value=ir.FloatAttr.get(element, number))
 
 
-EXTEND = "arith.extf"
-
-
 def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
     """Extends, in place and at compile time, broadcast narrow weights that generics read and only extend.
 
@@ -378,7 +374,7 @@ def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
             argument = op.regions[0].blocks[0].arguments[number]
             readers = [use.owner.operation for use in argument.uses]
             is_extended = [
-                each.name == EXTEND and isinstance(each.results[0].type, ir.F32Type) for each in readers
+                reader.name == EXTEND and isinstance(reader.results[0].type, ir.F32Type) for reader in readers
             ]
             if not readers or not all(is_extended):
                 continue

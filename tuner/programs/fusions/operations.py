@@ -34,6 +34,8 @@ PAD = "tensor.pad"
 CONCAT = "tensor.concat"
 INSERT = "tensor.insert_slice"
 PARALLEL = "#linalg.iterator_type<parallel>"
+SCHEDULED_ELEMENTS = ("f32", "f64", "f16", "bf16", "i1", "i8", "i32")
+COMPUTING = ("arith.", "math.", "linalg.yield")  # dialects of the bodies that become vectors
 
 
 def is_tensor(value: Value) -> bool:
@@ -43,7 +45,9 @@ def is_tensor(value: Value) -> bool:
 
 def defining(value: Value) -> Op | None:
     """Returns the operation that defines a value; None for an argument."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if isinstance(value.owner, ir.Block):
+        return None
+    return value.owner.operation
 
 
 def is_free(value: Value) -> bool:
@@ -63,7 +67,7 @@ def is_free(value: Value) -> bool:
 
 def is_scalar_op(op: Op) -> bool:
     """Returns whether an operation has results, and all results are numbers."""
-    return bool(list(op.results)) and not any(is_tensor(each) for each in op.results)
+    return bool(list(op.results)) and not any(map(is_tensor, op.results))
 
 
 def read_by(op: Op) -> list[Value]:
@@ -142,7 +146,9 @@ def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
         if not isinstance(result, ir.AffineDimExpr):
             return None
         found.append(ir.AffineDimExpr(result).position)
-    return tuple(found) if len(set(found)) == len(found) else None
+    if len(set(found)) == len(found):
+        return tuple(found)
+    return None
 
 
 def is_straight(op: Op) -> bool:
@@ -174,7 +180,7 @@ def inputs_of(op: Op) -> list[Value]:
 
 def body_of(op: Op) -> list[Op]:
     """Returns the operations of a ``linalg.generic``'s body, the yield last."""
-    return [each.operation for each in op.regions[0].blocks[0].operations]
+    return [operation.operation for operation in op.regions[0].blocks[0].operations]
 
 
 def loop_sizes(op: Op) -> tuple[int, ...]:
@@ -203,15 +209,11 @@ def _arithmetic(op: Op) -> int:
     if op.name in (*FREE, *VIEWS, "bufferization.to_tensor"):
         return 0
     if op.name != GENERIC:
-        return sum(math.prod(each.type.shape) for each in op.results)
+        return sum(math.prod(result.type.shape) for result in op.results)
     computing = sum(each.name not in (CONSTANT, "linalg.index", "linalg.yield") for each in body_of(op))
     if not computing and not any(map(is_tensor, inputs_of(op))):  # was a fill
         return 0
     return math.prod(max(size, 1) for size in loop_sizes(op)) * max(computing, 1)
-
-
-SCHEDULED_ELEMENTS = ("f32", "f64", "f16", "bf16", "i1", "i8", "i32")
-COMPUTING = ("arith.", "math.", "linalg.yield")  # dialects of the bodies that become vectors
 
 
 @dataclass(frozen=True)
@@ -244,13 +246,17 @@ def kind_of(op: Op) -> OpKind:
     if reason:
         return OpKind(LOOPS, sizes, reason=reason)
     parallel = is_parallel(op)
-    return OpKind(ELEMENTWISE, sizes) if all(parallel) else OpKind(ROWS, sizes, parallel.index(False))
+    if all(parallel):
+        return OpKind(ELEMENTWISE, sizes)
+    return OpKind(ROWS, sizes, parallel.index(False))
 
 
 def _wrong_element(op: Op) -> str:
     elements = [str(each.type.element_type) for each in (*op.operands, *op.results) if is_tensor(each)]
-    wrong = next((each for each in elements if each not in SCHEDULED_ELEMENTS), None)
-    return f"no schedule is for elements of type {wrong}" if wrong else ""
+    wrong = next((element for element in elements if element not in SCHEDULED_ELEMENTS), None)
+    if wrong:
+        return f"no schedule is for elements of type {wrong}"
+    return ""
 
 
 def _wrong_loops(op: Op) -> str:
@@ -260,13 +266,17 @@ def _wrong_loops(op: Op) -> str:
         return "an operand is read at more than one loop's index along a dimension"
     outputs = maps[len(op.operands) - len(op.results) :]
     if all(parallel):
-        is_plain = all(is_identity(each) for each in outputs)
-        return "" if is_plain else "a result is written in another order than that of the loops"
+        is_plain = all(map(is_identity, outputs))
+        if is_plain:
+            return ""
+        return "a result is written in another order than that of the loops"
     if parallel.count(False) > 1:
         return "reduces dimensions that are not adjacent"
-    if any(dimensions(each) != all_but(parallel.index(False), len(parallel)) for each in outputs):
+    if any(dimensions(output) != all_but(parallel.index(False), len(parallel)) for output in outputs):
         return "a reduction's result is not one number for each row"
-    return "" if is_straight(op) else "a reduction reads a transposed operand"
+    if is_straight(op):
+        return ""
+    return "a reduction reads a transposed operand"
 
 
 def all_but(loop: int, count: int) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ their first use, values renumbered. Identical fusions have identical texts, in w
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from tuner.core.fusions import (
     CONTRACTION_ATTRIBUTE,
@@ -43,7 +44,9 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
     if members.kind == QUANTIZED:
         return _quantized(members, places)
     sources = _sources(members)
-    outputs = [each for each in members.root.results if list(each.uses)] or list(members.root.results)[:1]
+    outputs = [result for result in members.root.results if list(result.uses)] or list(members.root.results)[
+        :1
+    ]
     function, inputs = _tensor_function(members, outputs)
     inputs = _fuse(function, inputs, members, len(outputs))
     ins = [places[value] for value in inputs]
@@ -54,7 +57,7 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
         if planes is not None:
             marks[number] = f"{{{ZERO_PLANES} = array<i64: {planes[0]}, {planes[1]}>}}"
     text = _memref_text(function, ins, outs, marks)
-    names = tuple(name for op in members.ops for name in _names_in(op))
+    names = tuple(chain.from_iterable(map(_names_in, members.ops)))
     return Fusion(members.kind, text, tuple(ins), tuple(outs), names, members.reason, sources)
 
 
@@ -64,7 +67,7 @@ def _quantized(members: Members, places: Mapping[Value, View]) -> Fusion:
     form = WeightFormat.of_text(ir.StringAttr(product.attributes[QUANTIZATION]).value)
     inputs = operations.inputs_of(product)
     result = members.root.results[0]
-    (m, k), (n, _) = (each.type.shape for each in inputs[:2])
+    (m, k), (n, _) = (input_.type.shape for input_ in inputs[:2])
     dtype, output = (str(each.type.element_type) for each in (inputs[0], result))
     text = quantized_text((m, n, k), dtype, form, output)
     ins = tuple(places[value] for value in inputs)
@@ -170,14 +173,16 @@ def _zero_planes(value: Value, members: Members) -> tuple[int, int] | None:
     if pad.results[0].type.shape[-3:] != value.type.shape[-3:]:
         return None
     first, last = (tuple(pad.attributes[name])[-3] for name in ("static_low", "static_high"))
-    return (first, last) if first or last else None
+    if first or last:
+        return (first, last)
+    return None
 
 
 def _memref_text(
     function: TensorPayload, ins: Sequence[View], outs: Sequence[View], marks: Sequence[str]
 ) -> str:
     """Returns the function on memrefs; ``marks``: the attributes of each argument, in braces, or ""."""
-    types = [memref_type(each) for each in (*ins, *outs)]
+    types = list(map(memref_type, (*ins, *outs)))
     arguments = ", ".join(f"%{number}: {kind} {marks[number]}" for number, kind in enumerate(types))
     tensors = [str(each.type) for each in function.block.arguments]
     reads = "\n".join(

@@ -24,6 +24,8 @@ INLINE = "builtin.module(inline,symbol-dce)"
 DIALECTS = ("arith.", "math.", "linalg.", "tensor.")  # of operations of the function's block
 TERMINATOR = "func.return"
 ELEMENTS = tuple(name for name in NUMBER_TYPES if name != "index")  # of tensors
+RESOURCE = "dense_resource<"
+FOLD = "builtin.module(canonicalize)"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
     run_passes(module, INLINE)
     function = function_named(module, name)
     reason = _why_not(module, function)
-    return NotFused(reason) if reason else TensorPayload(module, function)
+    if reason:
+        return NotFused(reason)
+    return TensorPayload(module, function)
 
 
 def tensor_type(kind: Type) -> TensorType:
@@ -116,11 +120,9 @@ def _refused_type(kind: Type) -> str:
         return f"{kind} has an encoding"
     if str(kind.element_type) not in ELEMENTS:
         return f"{kind} has elements of an unsupported type"
-    return "" if 0 not in kind.shape else f"{kind} has no elements"
-
-
-RESOURCE = "dense_resource<"
-FOLD = "builtin.module(canonicalize)"
+    if 0 not in kind.shape:
+        return ""
+    return f"{kind} has no elements"
 
 
 @dataclass(frozen=True)
@@ -183,8 +185,8 @@ def add_argument(function: Op, kind: ir.RankedTensorType) -> Value:
 def set_function_type(function: Op) -> None:
     """Sets the type of a ``func.func`` of one block from its arguments and what it returns."""
     block = function.regions[0].blocks[0]
-    inputs = [each.type for each in block.arguments]
-    results = [each.type for each in list(block.operations)[-1].operands]
+    inputs = [argument.type for argument in block.arguments]
+    results = [operand.type for operand in list(block.operations)[-1].operands]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
 
 

@@ -35,6 +35,12 @@ from tuner.programs.fusions.quantized_weights import keep_integers
 from tuner.programs.fusions.views import is_contiguous, moved_loops
 from tuner.programs.lowering.resources import split_payload
 
+# A mask that hides the same keys at each call, as a causal one, is computed at compile time; its numbers say
+# which keys no row sees: ``tuner.mlir.hidden_keys``.
+Array = npt.NDArray[np.generic]
+NARROW_BITS = min(WEIGHT_BITS.values())
+MOST_ELEMENTS = 1 << 24  # of a mask that is computed here: 2 s
+
 
 @dataclass(frozen=True)
 class FormedProgram:
@@ -60,10 +66,10 @@ class FormedText:
         whether all zero points are 0. ``resources`` is called only for a program with such fusions.
         """
         program = self.program
-        if not any(each.kind in (ATTENTION, QUANTIZED) for each in program.fusions):
+        if not any(fusion.kind in (ATTENTION, QUANTIZED) for fusion in program.fusions):
             return self
         data = resources()
-        is_known = (each.values is not None or each.name in data for each in self.weights)
+        is_known = (weight.values is not None or weight.name in data for weight in self.weights)
         pairs = zip(self.weights, is_known, strict=True)
         weights = [each.array(data) if known else None for each, known in pairs]
         with new_context(), ir.Location.unknown():
@@ -72,7 +78,9 @@ class FormedText:
 
     def with_data(self, resources: Mapping[str, bytes]) -> FormedProgram:
         """Returns the program with its weights; raises CandidateError(BIND) where data are missing."""
-        return FormedProgram(self.program, tuple(each.array(resources) for each in self.weights), self.entry)
+        return FormedProgram(
+            self.program, tuple(weight.array(resources) for weight in self.weights), self.entry
+        )
 
 
 def fuse_program(
@@ -101,7 +109,7 @@ def form_text(
         payload = read_payload(text, entry)
         if isinstance(payload, NotFused):
             return payload
-        arguments = tuple(tensor_type(each.type) for each in payload.block.arguments)
+        arguments = tuple(tensor_type(argument.type) for argument in payload.block.arguments)
         # forms: the passes below look for generics, ``linalg.fill`` and arguments, not constants
         normal_forms.prepare(payload.module)
         weights = take_weights(payload)
@@ -187,14 +195,6 @@ def _broadcast_for_each_user(payload: TensorPayload) -> None:
                         user.operands[number] = copy.results[0]
 
 
-# A mask that hides the same keys at each call, as a causal one, is computed at compile time; its numbers say
-# which keys no row sees: ``tuner.mlir.hidden_keys``.
-
-Array = npt.NDArray[np.generic]
-NARROW_BITS = min(WEIGHT_BITS.values())
-MOST_ELEMENTS = 1 << 24  # of a mask that is computed here: 2 s
-
-
 def _marked_fusions(
     fusions: Sequence[Fusion], buffers: Sequence[Buffer], init: str, weights: Sequence[Array | None]
 ) -> tuple[Fusion, ...]:
@@ -214,7 +214,7 @@ def _marked_fusions(
         flat = known[buffer.number]
         if flat is None:
             return None
-        steps = [each * flat.itemsize for each in view.strides]
+        steps = [stride * flat.itemsize for stride in view.strides]
         return np.lib.stride_tricks.as_strided(flat[view.offset :], view.type.shape, steps, writeable=False)
 
     def range_of(view: View) -> tuple[int, int] | None:
@@ -224,7 +224,7 @@ def _marked_fusions(
         ATTENTION: lambda each: _marked(each, mask_of),
         QUANTIZED: lambda each: _narrowed(each, range_of),
     }
-    return tuple(marks[each.kind](each) if each.kind in marks else each for each in fusions)
+    return tuple(marks[fusion.kind](fusion) if fusion.kind in marks else fusion for fusion in fusions)
 
 
 def _marked(fusion: Fusion, mask_of: Callable[[View], Array | None]) -> Fusion:
@@ -240,9 +240,11 @@ def _computed(init: str, weights: Sequence[Array | None], number: int) -> Array 
     """Returns the elements of a buffer of weights, in order; None where the reference cannot compute it."""
     if not init:
         weight = weights[number]
-        return None if weight is None else np.ascontiguousarray(weight).reshape(-1)
-    part = next(each for each in init_parts(init) if number in each.results)
-    inputs = tuple(weight for each in part.inputs if (weight := weights[each]) is not None)
+        if weight is None:
+            return None
+        return np.ascontiguousarray(weight).reshape(-1)
+    part = next(init_part for init_part in init_parts(init) if number in init_part.results)
+    inputs = tuple(weight for input_ in part.inputs if (weight := weights[input_]) is not None)
     if len(inputs) < len(part.inputs):
         return None
     if not part.text:
@@ -267,8 +269,8 @@ def _narrowed(fusion: Fusion, range_of: Callable[[View], tuple[int, int] | None]
         inputs = inputs[:3]
     least = -(1 << NARROW_BITS - 1)
     greatest = (1 << NARROW_BITS - 1) - 1
-    ranges = [range_of(each) for each in (inputs[1], *inputs[3:])]
-    if all(each is not None and least <= each[0] and each[1] <= greatest for each in ranges):
+    ranges = list(map(range_of, (inputs[1], *inputs[3:])))
+    if all(range_ is not None and least <= range_[0] and range_[1] <= greatest for range_ in ranges):
         form = replace(form, bits=NARROW_BITS)
     (m, _), (n, k), output = inputs[0].type.shape, inputs[1].type.shape, fusion.outputs[0].type.element
     text = quantized_text((m, n, k), inputs[0].type.element, form, output)
@@ -282,17 +284,19 @@ def _range(init: str, weights: Sequence[Array | None], number: int) -> tuple[int
     """
     source: int | None = number
     if init:
-        part = next(each for each in init_parts(init) if number in each.results)
+        part = next(init_part for init_part in init_parts(init) if number in init_part.results)
         source = part.inputs[0] if len(part.inputs) == 1 else None
         if part.text and source is not None and not _only_moves(part.text):
             source = None
     weight = None if source is None else weights[source]
-    return None if weight is None else (int(weight.min()), int(weight.max()))
+    if weight is None:
+        return None
+    return (int(weight.min()), int(weight.max()))
 
 
 def _only_moves(text: str) -> bool:
     """Returns whether a part of ``init`` reshapes, transposes and repeats what it takes, and nothing else."""
     module = ir.Module.parse(text)
     function = module.body.operations[0].operation
-    *ops, _ = [each.operation for each in function.regions[0].blocks[0].operations]
+    *ops, _ = [operation.operation for operation in function.regions[0].blocks[0].operations]
     return all(op.name in (*VIEWS, EMPTY) or moved_loops(op) is not None for op in ops)

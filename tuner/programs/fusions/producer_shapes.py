@@ -13,6 +13,7 @@ elementwise operations do without. Operations of the same shape can be one fusio
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 from tuner.core.fusions import View
 from tuner.mlir.bindings import Op, Value, ir
@@ -125,7 +126,9 @@ def _is_reshape(value: Value) -> bool:
 
 
 def _unshaped(value: Value) -> Value:
-    return value.owner.operation.operands[0] if _is_reshape(value) else value
+    if _is_reshape(value):
+        return value.owner.operation.operands[0]
+    return value
 
 
 def _ends_contraction(value: Value) -> bool:
@@ -137,7 +140,7 @@ def _ends_contraction(value: Value) -> bool:
         inputs = zip(inputs_of(op), maps_of(op), strict=False)
         read = [each for each, mapping in inputs if is_identity(mapping)]
         # an operation that was given another shape reads a reshape of its producer's reshape
-        producers = [each for each in map(_unshaped, map(_unshaped, read)) if _is_computed(each)]
+        producers = list(filter(_is_computed, map(_unshaped, map(_unshaped, read))))
         if not producers:
             return False
         value = producers[0]
@@ -168,9 +171,9 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
         for value, mapping, own_groups in zip(op.operands, maps_of(op), operand_groups, strict=True):
             assert own_groups is not None
             loops = dimensions(mapping) or ()
-            is_same = all(len(each) == 1 for each in own_groups)
+            is_same = all(len(own_group) == 1 for own_group in own_groups)
             merged.append(value if is_same else collapse(value, own_groups))
-            maps.append(selecting(len(groups), [numbers[loops[each[0]]] for each in own_groups]))
+            maps.append(selecting(len(groups), [numbers[loops[own_group[0]]] for own_group in own_groups]))
         iterators = list(ir.ArrayAttr(op.attributes["iterator_types"]))
         kept = ir.ArrayAttr.get([iterators[group[0]] for group in groups])
         new = _changed(op, merged, maps, kept)
@@ -178,8 +181,11 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
         result = op.results[0]
         own_groups = operand_groups[-1]
         assert own_groups is not None
-        is_same = all(len(each) == 1 for each in own_groups)
-        shaped = new.results[0] if is_same else expand(new.results[0], own_groups, tuple(result.type.shape))
+        is_same = all(len(own_group) == 1 for own_group in own_groups)
+        if is_same:
+            shaped = new.results[0]
+        else:
+            shaped = expand(new.results[0], own_groups, tuple(result.type.shape))
     result.replace_all_uses_with(shaped)
     op.erase()
     return True
@@ -215,7 +221,7 @@ def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
     with ir.InsertionPoint(op), op.location:
         for value, mapping in zip(op.operands, maps_of(op), strict=True):
             parts = _split(mapping, groups, shape)
-            loops = [loop for part in parts for loop in part]
+            loops = list(chain.from_iterable(parts))
             places = iter(range(len(loops)))
             operand_groups.append([[next(places) for _ in part] for part in parts][: value.type.rank])
             is_same = len(loops) == value.type.rank
@@ -246,7 +252,9 @@ def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -
     if not _is_row(mapping) or any(shape[loop] != 1 for loop in before):
         return [[loop for loop in part if shape[loop] != 1] or [part[-1]] for part in parts]
     # the sums of 6 rows become 6x1: the loops of size 1 are split from the reduced loop
-    return [*parts[:-1], [*parts[-1], *before]] if parts else [before]
+    if parts:
+        return [*parts[:-1], [*parts[-1], *before]]
+    return [before]
 
 
 def _changed(op: Op, operands: Sequence[Value], maps: Sequence[ir.AffineMap], loops: ir.Attribute) -> Op:

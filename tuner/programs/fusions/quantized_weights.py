@@ -18,6 +18,7 @@ transposed as i8, at compile time (``hoist``).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 from typing import TypeGuard
 
@@ -74,7 +75,7 @@ class Read:
     @property
     def digits(self) -> Digits:
         """Returns all digits in the order in which the elements lie, adjacent ones merged."""
-        return _merged([each for digits in self.dimensions for each in digits])
+        return _merged(list(chain.from_iterable(self.dimensions)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,7 @@ def keep_integers(payload: TensorPayload, first_weight: int) -> None:
             continue
         form = _format(found, n, k)
         reads = [each for each in (found.integers, found.scales, found.zero_points) if each is not None]
-        if form is not None and all(_is_of_weights(each, weights) for each in reads):
+        if form is not None and all(_is_of_weights(read, weights) for read in reads):
             _replace(op, a, found, form)
 
 
@@ -166,26 +167,28 @@ def _followed_body(op: Op, dimensions: tuple[Digits, ...]) -> Term | None:
             known[argument] = _followed(tensor, tuple(by_loop[each] for each in read))
     *steps, end = operations.body_of(op)
     for step in steps:
-        if step.name not in FOLLOWED or any(each not in known for each in step.operands):
+        if step.name not in FOLLOWED or any(operand not in known for operand in step.operands):
             return None
         element = str(step.results[0].type)
         if step.name in ROUNDED and element == "f16":  # may overflow
             return None
-        known[step.results[0]] = Computed(step.name, tuple(known[each] for each in step.operands), element)
+        known[step.results[0]] = Computed(
+            step.name, tuple(known[operand] for operand in step.operands), element
+        )
     return known.get(end.operands[0])
 
 
 def _merged(digits: Sequence[Digit]) -> Digits:
     """Returns digits without those of size 1, neighbours that are one digit as one."""
     found: list[Digit] = []
-    for each in digits:
-        if each.size == 1:
+    for digit in digits:
+        if digit.size == 1:
             continue
         last = found[-1] if found else None
-        if last is not None and last.of == each.of and last.stride == each.stride * each.size:
-            found[-1] = Digit(each.of, each.stride, last.size * each.size)
+        if last is not None and last.of == digit.of and last.stride == digit.stride * digit.size:
+            found[-1] = Digit(digit.of, digit.stride, last.size * digit.size)
         else:
-            found.append(each)
+            found.append(digit)
     return tuple(found)
 
 
@@ -221,25 +224,33 @@ def _quantized(term: Term) -> QuantizedWeight | None:
             return None
         numbers = _without_casts(left if _scale(right) else right)
     difference = _difference(numbers)
-    return None if difference is None else QuantizedWeight(*difference, scales, is_rounded=_is_rounded(term))
+    if difference is None:
+        return None
+    return QuantizedWeight(*difference, scales, is_rounded=_is_rounded(term))
 
 
 def _difference(term: Term) -> tuple[Read, Read | None] | None:
     """Returns the integers that a term is the float of, less zero points; None for another term."""
     if _is(term, SUBTRACT):
-        parts = [_integers(each) for each in term.operands]
+        parts = list(map(_integers, term.operands))
     elif _is(term, TO_FLOAT) and _is(term.operands[0], SUBTRACT_INTEGERS):
-        parts = [_extended_bytes(each) for each in term.operands[0].operands]
+        parts = list(map(_extended_bytes, term.operands[0].operands))
     else:
         integers = _integers(term)
-        return None if integers is None else (integers, None)
+        if integers is None:
+            return None
+        return (integers, None)
     integers, points = parts
-    return None if integers is None or points is None else (integers, points)
+    if integers is None or points is None:
+        return None
+    return (integers, points)
 
 
 def _extended_bytes(term: Term) -> Read | None:
     """Returns the i8 that a term is the i32 or i64 of: in i8 their difference could wrap around."""
-    return _as_bytes(term.operands[0]) if _is(term, WIDEN) else None
+    if _is(term, WIDEN):
+        return _as_bytes(term.operands[0])
+    return None
 
 
 def _is(term: Term, name: str) -> TypeGuard[Computed]:
@@ -263,14 +274,18 @@ def _scale(term: Term) -> Read | None:
     """Returns the scales that a term is, or extends; None for another term."""
     if _is(term, EXTEND):
         (term,) = term.operands
-    return term if isinstance(term, Read) and term.element in SCALE_DTYPES else None
+    if isinstance(term, Read) and term.element in SCALE_DTYPES:
+        return term
+    return None
 
 
 def _integers(term: Term) -> Read | None:
     """Returns the i8 that a term is the float of; None for another term."""
     term = _without_casts(term)
     if isinstance(term, Computed):
-        return _as_bytes(term.operands[0]) if term.name == TO_FLOAT else None
+        if term.name == TO_FLOAT:
+            return _as_bytes(term.operands[0])
+        return None
     op = operations.defining(term.tensor)
     if op is None or conversion_of(op) != TO_FLOAT:
         return None
@@ -278,7 +293,9 @@ def _integers(term: Term) -> Read | None:
 
 
 def _as_bytes(term: Term) -> Read | None:
-    return term if isinstance(term, Read) and term.element == "i8" else None
+    if isinstance(term, Read) and term.element == "i8":
+        return term
+    return None
 
 
 def _format(weight: QuantizedWeight, n: int, k: int) -> WeightFormat | None:
@@ -312,7 +329,7 @@ def _is_of_weights(read: Read, weights: set[Value]) -> bool:
     if operations.is_free(tensor) or (_is_sliced(tensor) and not is_moved):
         return False
     needed = operations.needed_ops([op])
-    values = {each for one in needed for each in operations.read_by(one)}
+    values = set(chain.from_iterable(map(operations.read_by, needed)))
     return all(operations.defining(each) is not None or each in weights for each in values)
 
 
@@ -341,7 +358,7 @@ def _replace(op: Op, a: Value, weight: QuantizedWeight, form: WeightFormat) -> N
         inputs = [a, _matrix(weight.integers, n, k), _table(weight.scales, n, groups)]
         if weight.zero_points is not None:
             inputs.append(_table(weight.zero_points, n, groups))
-        row, column, depth = (ir.AffineDimExpr.get(each) for each in range(3))
+        row, column, depth = map(ir.AffineDimExpr.get, range(3))
         of_group = [column, ir.AffineExpr.get_floor_div(depth, group)]
         maps = [[row, depth], [column, depth], *[of_group] * (len(inputs) - 2), [row, column]]
         made = generic(inputs, init, maps, [PARALLEL, PARALLEL, REDUCTION], _sum_of_products)
@@ -364,11 +381,11 @@ def _by_digits(read: Read) -> tuple[Value, Digits]:
     """Returns a tensor with one dimension for each digit, and its digits."""
     groups: list[list[int]] = []
     digits: list[Digit] = []
-    for each in read.dimensions:
-        own = each or (ONE,)
+    for dimension in read.dimensions:
+        own = dimension or (ONE,)
         groups.append(list(range(len(digits), len(digits) + len(own))))
         digits += own
-    shape = [each.size for each in digits]
+    shape = [digit.size for digit in digits]
     is_split = len(digits) > len(read.dimensions)
     return (expand(read.tensor, groups, shape) if is_split else read.tensor), tuple(digits)
 
@@ -390,7 +407,7 @@ def _table(read: Read | None, n: int, groups: int) -> Value:
     is_whole = read is not None and prod(read.tensor.type.shape) == n * groups
     if read is not None and is_whole and list(read.digits) == _in_order(read.digits):
         return _reshaped(read.tensor, [n, groups])
-    row, column = (ir.AffineDimExpr.get(each) for each in range(2))
+    row, column = map(ir.AffineDimExpr.get, range(2))
     if read is None:
         kind = ir.F32Type.get()
         return generic(

@@ -13,6 +13,7 @@ from tuner.programs.fusions import operations
 # Each function takes and returns a ``View``. Reshapes that need a copy return None.
 
 Reassociation = Sequence[Sequence[int]]  # groups of dimensions that become one
+YIELD = "tensor.yield"
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -153,7 +154,7 @@ def transposition_of(op: Op) -> tuple[int, ...] | None:
     loops = moved_loops(op)
     if loops is None or len(loops) != operations.maps_of(op)[0].n_dims or operations.is_free(op.operands[0]):
         return None
-    return tuple(loops.index(number) for number in range(len(loops)))
+    return tuple(map(loops.index, range(len(loops))))
 
 
 def moved_loops(op: Op) -> tuple[int, ...] | None:
@@ -168,24 +169,29 @@ def moved_loops(op: Op) -> tuple[int, ...] | None:
     source, result = operations.maps_of(op)
     body = operations.body_of(op)
     is_moved = len(body) == 1 and body[0].operands[0] == op.regions[0].blocks[0].arguments[0]
-    return operations.dimensions(source) if is_moved and operations.is_identity(result) else None
-
-
-YIELD = "tensor.yield"
+    if is_moved and operations.is_identity(result):
+        return operations.dimensions(source)
+    return None
 
 
 def padding_number(op: Op) -> float | None:
     """Returns the number that ``tensor.pad`` puts around a tensor; None where it is not a single constant."""
     if len(op.operands) > 1 or min((*op.attributes["static_low"], *op.attributes["static_high"])) < 0:
         return None
-    yields = [each.operation for each in op.regions[0].blocks[0].operations if each.operation.name == YIELD]
+    yields = [
+        operation.operation
+        for operation in op.regions[0].blocks[0].operations
+        if operation.operation.name == YIELD
+    ]
     return _number(yields[0].operands[0])
 
 
 def number_of(value: Value) -> float | None:
     """Returns the number that ``linalg.fill`` fills a tensor with; None where it is not a constant."""
     op = operations.defining(value)
-    return None if op is None or op.name != operations.FILL else _number(op.operands[0])
+    if op is None or op.name != operations.FILL:
+        return None
+    return _number(op.operands[0])
 
 
 def _number(value: Value) -> float | None:
@@ -196,7 +202,9 @@ def _number(value: Value) -> float | None:
     if isinstance(attribute, ir.IntegerAttr) and int(float(attribute.value)) != attribute.value:
         return None  # beyond 2**53: kept as a float, it would be another number
     is_known = isinstance(attribute, ir.FloatAttr | ir.IntegerAttr)
-    return float(attribute.value) if is_known else None
+    if is_known:
+        return float(attribute.value)
+    return None
 
 
 def interior_of(op: Op, home: View) -> View:

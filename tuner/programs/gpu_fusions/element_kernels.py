@@ -20,6 +20,14 @@ from tuner.programs.lowering.read_program import assert_indirect_indices
 Output = tuple[Value, Value]  # a tensor, and the memref that it is written to
 READ = "bufferization.to_tensor"
 WRITE = "bufferization.materialize_in_destination"
+Build = Callable[[Value, Value], None]  # of a block's number and a thread's number in it
+BINARY = {  # of indices, which are not negative
+    ir.AffineAddExpr: "arith.addi",
+    ir.AffineMulExpr: "arith.muli",
+    ir.AffineModExpr: "arith.remui",
+    ir.AffineFloorDivExpr: "arith.divui",
+    ir.AffineCeilDivExpr: "arith.ceildivui",
+}
 
 
 @dataclass(frozen=True)
@@ -61,9 +69,6 @@ def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized:
     return FusionFunction(module, memory, tuple(outputs))
 
 
-Build = Callable[[Value, Value], None]  # of a block's number and a thread's number in it
-
-
 def launch(blocks: int, threads: int, build: Build) -> None:
     """Creates a launch of ``blocks`` blocks of ``threads`` threads; ``build`` creates its body."""
     if blocks > BLOCKS_LIMIT:
@@ -80,19 +85,10 @@ def launch_for_each(shape: Sequence[int], build: Callable[[list[Value]], None]) 
         kind = ir.IndexType.get()
         first = value("arith.muli", kind, block, index(BLOCK_THREADS))
         number = value("arith.addi", kind, first, number_in_block)
-        sizes = [index(size) for size in shape]
+        sizes = list(map(index, shape))
         branch(is_less(number, index(total)), lambda: build(delinearized(number, sizes)))
 
     launch(max(1, -(-total // BLOCK_THREADS)), BLOCK_THREADS, thread)
-
-
-BINARY = {  # of indices, which are not negative
-    ir.AffineAddExpr: "arith.addi",
-    ir.AffineMulExpr: "arith.muli",
-    ir.AffineModExpr: "arith.remui",
-    ir.AffineFloorDivExpr: "arith.divui",
-    ir.AffineCeilDivExpr: "arith.ceildivui",
-}
 
 
 class PointValues:
@@ -174,7 +170,7 @@ class PointValues:
         return [self._scalar(operand, known) for operand in end.operands]
 
     def mapped(self, mapping: ir.AffineMap, loops: Sequence[Value | None]) -> list[Value]:
-        return [self._evaluated(each, loops) for each in mapping.results]
+        return [self._evaluated(result, loops) for result in mapping.results]
 
     def _computed(self, tensor: Value, indices: list[Value]) -> Value:
         if tensor in self._memory:
@@ -230,8 +226,8 @@ class PointValues:
         elif len(op.regions):
             raise CandidateError(Stage.COMPILE, f"{op.name} has regions")
         else:
-            for each in op.operands:
-                self._scalar(each, known)
+            for operand in op.operands:
+                self._scalar(operand, known)
             operations.clone_into(op, known)
 
     def _scalar(self, number: Value, known: dict[Value, Value]) -> Value:
@@ -239,7 +235,7 @@ class PointValues:
         if number in known:
             return known[number]
         op = operations.defining(number)
-        if op is None or any(operations.is_tensor(each) for each in op.results):
+        if op is None or any(map(operations.is_tensor, op.results)):
             raise CandidateError(Stage.COMPILE, "a body reads a number that no operation on numbers computes")
         self._create_scalar(op, known, ())
         return known[number]
@@ -269,7 +265,7 @@ def _loops_at(mapping: ir.AffineMap, indices: Sequence[Value]) -> list[Value | N
 
 
 def _is_plain(mapping: ir.AffineMap) -> bool:
-    return all(isinstance(each, ir.AffineDimExpr) for each in mapping.results)
+    return all(isinstance(result, ir.AffineDimExpr) for result in mapping.results)
 
 
 # A thread computes one element of the fusion's result and the elements that it depends on (``PointValues``):
@@ -286,8 +282,8 @@ def launch_elements(function: FusionFunction) -> None:
         elements = math.prod(size for size, parallel in sizes if parallel)
         readers = [use.owner.operation for use in op.results[0].uses]
         if any(
-            each.name == operations.GENERIC and math.prod(operations.loop_sizes(each)) > elements
-            for each in readers
+            reader.name == operations.GENERIC and math.prod(operations.loop_sizes(reader)) > elements
+            for reader in readers
         ):
             raise CandidateError(Stage.COMPILE, "several elements need the same sum")
     by_shape: dict[tuple[int, ...], list[Output]] = {}

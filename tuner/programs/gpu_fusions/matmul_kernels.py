@@ -50,6 +50,9 @@ from tuner.programs.lowering.matmul_launches import InsertedKernels, add_kernels
 from tuner.programs.lowering.matmul_recognition import matmul_of
 
 ARITHMETIC = ("arith.", "math.", "linalg.yield")  # of the bodies that scripts finish stores with
+ScriptOf = Callable[[Problem], Script | None]
+MATMUL = "linalg.matmul"
+WITH_EPILOGUE = "bias_relu"  # asks for a script that applies an epilogue where it stores, whichever it is
 
 
 @dataclass(frozen=True)
@@ -119,17 +122,14 @@ def put_body(own: ir.Module, epilogue: MatmulEpilogue) -> None:
         if sums.type != arguments[0].type:  # the program rounds sums before the epilogue
             known[sums] = value("arith.truncf", sums.type, arguments[0])
         for op in body_of(epilogue.op):
-            for each in op.operands:
-                if each not in known:
-                    constant = each.owner.operation.attributes["value"]
-                    known[each] = value("arith.constant", each.type, value=constant)
+            for operand in op.operands:
+                if operand not in known:
+                    constant = operand.owner.operation.attributes["value"]
+                    known[operand] = value("arith.constant", operand.type, value=constant)
             if op.name == "linalg.yield":
                 end.operands[0] = known[op.operands[0]]
             else:
                 clone_into(op, known)
-
-
-ScriptOf = Callable[[Problem], Script | None]
 
 
 class ScriptKernels:
@@ -173,17 +173,16 @@ class KernelPlace:
         return self.scripts.module
 
 
-MATMUL = "linalg.matmul"
-WITH_EPILOGUE = "bias_relu"  # asks for a script that applies an epilogue where it stores, whichever it is
-
-
 def matmuls_of(function: FusionFunction) -> list[Op]:
     """Returns the matmuls of a fusion; [] where no script takes the element types or operands of one."""
     matmuls = [op for op in function.ops if op.name == MATMUL]
     is_known = all(
-        _problem(op) is not None and all(each in function.memory for each in inputs_of(op)) for op in matmuls
+        _problem(op) is not None and all(input_ in function.memory for input_ in inputs_of(op))
+        for op in matmuls
     )
-    return matmuls if is_known else []
+    if is_known:
+        return matmuls
+    return []
 
 
 def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
@@ -213,7 +212,9 @@ def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
 
 def _problem(op: Op) -> Problem | None:
     problem, is_swapped = matmul_of(op) or (None, False)
-    return problem if problem is not None and problem.layout == "nn" and not is_swapped else None
+    if problem is not None and problem.layout == "nn" and not is_swapped:
+        return problem
+    return None
 
 
 def _with_output(op: Op, output: Value) -> Problem:
@@ -249,7 +250,7 @@ def _suffix(problem: Problem, place: KernelPlace, number: int) -> str:
 
 
 def _factors(op: Op, function: FusionFunction) -> list[Value]:
-    return [_contiguous(function.memory[each]) for each in inputs_of(op)]
+    return [_contiguous(function.memory[input_]) for input_ in inputs_of(op)]
 
 
 def _contiguous(memory: Value) -> Value:

@@ -48,6 +48,8 @@ from tuner.programs.lowering.read_program import ProgramPayload, assert_indirect
 from tuner.programs.request import DeviceOptions
 
 BUFFERIZE = "builtin.module(one-shot-bufferize,canonicalize,cse)"
+INLINE = "builtin.module(inline,symbol-dce)"
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,6 @@ def _as_loops(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> O
         return module.body.operations[0].operation.clone()
 
 
-INLINE = "builtin.module(inline,symbol-dce)"
-
-
 @dataclass(frozen=True)
 class HostOfFusions:
     """A program of fusions as a host function, whose work is launches of kernels.
@@ -155,7 +154,7 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
     ``script_of`` returns the script of a matmul; None where no strategy supports it. Raises CandidateError.
     """
     module = ir.Module.create()
-    resident = tuple(buffer for buffer in program.buffers if is_resident(buffer))
+    resident = tuple(filter(is_resident, program.buffers))
     reasons: list[str] = []
     with ir.Location.unknown():
         function = _empty_function(module, entry, program, resident)
@@ -166,10 +165,10 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
             memory = _memory(program, list(block.arguments))
             for number, fusion in enumerate(program.fusions):
                 views = [_view(each, memory) for each in (*fusion.inputs, *fusion.outputs)]
-                key = (fusion.text, tuple(str(each.type) for each in views))
+                key = (fusion.text, tuple(str(view.type) for view in views))
                 if key not in known:
                     place = KernelPlace(scripts, f"fusion{number}")
-                    launches = add_fusion(fusion, [each.type for each in views], place)
+                    launches = add_fusion(fusion, [view.type for view in views], place)
                     known[key] = (place.name, launches.reason)
                 name, reason = known[key]
                 create("func.call", [], views, callee=ir.FlatSymbolRefAttr.get(name))
@@ -178,7 +177,7 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
             results.sort(key=lambda at: program.buffers[at].number)
             create("func.return", [], [memory[at] for at in results])
     run_passes(module, INLINE)
-    used = {module_of(launch) for launch in walk(module, "gpu.launch_func")}
+    used = set(map(module_of, walk(module, "gpu.launch_func")))
     for holder in walk(module, "gpu.module"):  # unused ones are from attempts of ``add_fusion`` that failed
         if name_of(holder) not in used:
             holder.erase()
@@ -191,8 +190,8 @@ def is_resident(buffer: Buffer) -> bool:
 
 
 def _empty_function(module: ir.Module, entry: str, program: FusedProgram, resident: Sequence[Buffer]) -> Op:
-    kinds = [_memref(each) for each in (*program.arguments, *(buffer.type for buffer in resident))]
-    results = [_memref(each) for each in program.results]
+    kinds = list(map(_memref, (*program.arguments, *(buffer.type for buffer in resident))))
+    results = list(map(_memref, program.results))
     marks = [ir.DictAttr.get({})] * len(program.arguments)
     marks += [ir.DictAttr.get({DEVICE_ATTRIBUTE: ir.UnitAttr.get()})] * len(resident)
     with ir.InsertionPoint(module.body):
@@ -226,14 +225,13 @@ def _view(view: View, memory: Sequence[Value]) -> Value:
     if view.offset or not is_contiguous(view):  # a contiguous view at offset 0 has no layout
         layout = ir.StridedLayoutAttr.get(view.offset, list(view.strides))
         kind = ir.MemRefType.get(kind.shape, kind.element_type, layout=layout)
-    return whole if kind == whole.type else reinterpreted(whole, kind)
+    if kind == whole.type:
+        return whole
+    return reinterpreted(whole, kind)
 
 
 def _memref(kind: TensorType) -> ir.MemRefType:
     return ir.MemRefType.get(list(kind.shape), ir.Type.parse(kind.element))
-
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def launch_rows(function: FusionFunction) -> None:
     threads = min(THREADS_LIMIT, warps * WARP_THREADS)
 
     def block(number: Value, thread: Value) -> None:
-        at = delinearized(number, [index(size) for size in rows])
+        at = delinearized(number, list(map(index, rows)))
         kernel = _Row(function, PointValues(function.memory), at, columns, threads, thread)
         kernel.reduce()
         kernel.write()
@@ -98,7 +98,7 @@ class _Row:
 
     def write(self) -> None:
         rank = len(self.at)
-        whole = [each for each in self.function.outputs if each[1].type.rank > rank]
+        whole = [output for output in self.function.outputs if output[1].type.rank > rank]
 
         def store_column(column: Value, _: list[Value]) -> list[Value]:
             self.points.store(whole, [*self.at, column])
@@ -106,7 +106,7 @@ class _Row:
 
         if whole:
             self._for_columns([], store_column)
-        once = [each for each in self.function.outputs if each[1].type.rank == rank]
+        once = [output for output in self.function.outputs if output[1].type.rank == rank]
         if once:
             is_first = is_equal(self.thread, index(0))
             with self.points.region():
@@ -151,7 +151,7 @@ def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
             and not parallel[-1]
             and operations.dimensions(outputs[0]) == tuple(range(len(domain) - 1))
         )
-    return sizes in (domain, domain[:-1]) and all(operations.is_identity(each) for each in outputs)
+    return sizes in (domain, domain[:-1]) and all(map(operations.is_identity, outputs))
 
 
 def _combining(op: Op) -> Op:

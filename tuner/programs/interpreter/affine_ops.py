@@ -25,6 +25,16 @@ BINARY: dict[type, Callable[[Array, Array], Array]] = {
     ir.AffineFloorDivExpr: operator.floordiv,
     ir.AffineCeilDivExpr: arithmetic.raised_division,
 }
+PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+# op of index -> op of arith
+NAMES = {
+    **{
+        name: f"{name}i" for name in ("add", "sub", "mul", "and", "or", "xor", "maxs", "maxu", "mins", "minu")
+    },
+    "shl": "shli",
+    "shrs": "shrsi",
+    "shru": "shrui",
+}
 
 
 def compute_of(expression: ir.AffineExpr, dimensions: int) -> Compute:
@@ -103,8 +113,8 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
     body = scope.body(op.regions[0])
 
     def step(frame: LaneFrame) -> None:
-        first = [each(frame.take(slots[:count])) for each in bounds[0]]
-        end = [each(frame.take(slots[count:])) for each in bounds[1]]
+        first = [bound(frame.take(slots[:count])) for bound in bounds[0]]
+        end = [bound(frame.take(slots[count:])) for bound in bounds[1]]
         Nest(body, tuple(zip(first, end, steps, strict=True))).run(frame)
 
     return step
@@ -237,16 +247,6 @@ def converted(op: Op, scope: FunctionScope) -> Step:
     return step_of(op, scope, lambda values: to_integer(read(values), dtype))
 
 
-PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-# op of index -> op of arith
-NAMES = {
-    **{
-        name: f"{name}i" for name in ("add", "sub", "mul", "and", "or", "xor", "maxs", "maxu", "mins", "minu")
-    },
-    "shl": "shli",
-    "shrs": "shrsi",
-    "shru": "shrui",
-}
 INDEX_OPS: dict[str, Decode] = {
     **{f"index.{name}": elementwise(INTEGER_BINARY[of_arith]) for name, of_arith in NAMES.items()},
     **{f"index.{name.removesuffix('i')}": division(function) for name, function in DIVISIONS.items()},

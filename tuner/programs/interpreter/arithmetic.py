@@ -13,6 +13,19 @@ from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame
 from tuner.programs.interpreter.lanes import BOOL, Array, signed, to_integer, unsigned, with_trailing_axes
 
 Compute: TypeAlias = Callable[..., Any]
+# Floating-point arithmetic, each operation rounded to its type; fast-math flags only permit other results.
+F32 = np.dtype(np.float32)
+F64 = np.dtype(np.float64)
+SPLIT = 2.0**27 + 1  # splits a float64 into two halves; Dekker, A floating-point technique, 1971
+# Integer arithmetic: two's complement with wrap-around; the operation determines the signedness.
+Binary = Callable[[Array, Array], Array]
+# In the order of arith's predicates: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
+LESS_OR_GREATER = (operator.lt, operator.le, operator.gt, operator.ge)
+PREDICATES: tuple[tuple[Callable[[Array, Array], Array], Callable[[Array], Array]], ...] = (
+    *((compare, signed) for compare in (operator.eq, operator.ne, *LESS_OR_GREATER)),
+    *((compare, unsigned) for compare in LESS_OR_GREATER),
+)
+Combine: TypeAlias = Callable[[Array, Array], Array]
 
 
 def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
@@ -53,13 +66,6 @@ def of_result(make: Callable[[Any], Compute]) -> Decode:
 def aligned(scalar: Array, vector: Array) -> Array:
     """Returns ``scalar``, a number per lane, with appended axes of size 1: as many axes as ``vector``."""
     return with_trailing_axes(scalar, vector.ndim - scalar.ndim)
-
-
-# Floating-point arithmetic, each operation rounded to its type; fast-math flags only permit other results.
-
-F32 = np.dtype(np.float32)
-F64 = np.dtype(np.float64)
-SPLIT = 2.0**27 + 1  # splits a float64 into two halves; Dekker, A floating-point technique, 1971
 
 
 def extreme(function: Callable[[Array, Array], Array], *, is_max: bool) -> Callable[[Array, Array], Array]:
@@ -155,11 +161,6 @@ FLOAT_OPS: dict[str, Decode] = {
 }
 
 
-# Integer arithmetic: two's complement with wrap-around; the operation determines the signedness.
-
-Binary = Callable[[Array, Array], Array]
-
-
 def truncated_division(a: Array, b: Array) -> Array:
     """Returns ``a / b`` of integer arrays rounded towards zero, as in C; ``b`` must not contain 0."""
     quotient: Array = a // b
@@ -184,7 +185,9 @@ def as_unsigned(function: Binary) -> Binary:
 
     def compute(a: Array, b: Array) -> Array:
         found = function(unsigned(a), unsigned(b))
-        return to_integer(found, BOOL) if a.dtype == BOOL else found.view(a.dtype)
+        if a.dtype == BOOL:
+            return to_integer(found, BOOL)
+        return found.view(a.dtype)
 
     return compute
 
@@ -214,12 +217,6 @@ DIVISIONS: dict[str, Binary] = {
     "ceildivui": as_unsigned(raised_division),
     "remui": as_unsigned(operator.mod),
 }
-# In the order of arith's predicates: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
-LESS_OR_GREATER = (operator.lt, operator.le, operator.gt, operator.ge)
-PREDICATES: tuple[tuple[Callable[[Array, Array], Array], Callable[[Array], Array]], ...] = (
-    *((compare, signed) for compare in (operator.eq, operator.ne, *LESS_OR_GREATER)),
-    *((compare, unsigned) for compare in LESS_OR_GREATER),
-)
 
 
 def division(function: Binary) -> Decode:
@@ -270,7 +267,9 @@ def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Arra
 def _low_bits(numbers: Array, dtype: DType) -> Array:
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
     low_bits = (numbers & ((1 << bits) - 1)).astype(f"u{dtype.itemsize}")
-    return to_integer(low_bits, BOOL) if dtype == BOOL else low_bits.view(dtype)
+    if dtype == BOOL:
+        return to_integer(low_bits, BOOL)
+    return low_bits.view(dtype)
 
 
 INTEGER_OPS: dict[str, Decode] = {
@@ -281,8 +280,6 @@ INTEGER_OPS: dict[str, Decode] = {
     "arith.mulsi_extended": extended(operator.mul, signed),
     "arith.mului_extended": extended(operator.mul, unsigned),
 }
-
-Combine: TypeAlias = Callable[[Array, Array], Array]
 INTEGERS: dict[str, Combine] = {
     **{name: INTEGER_BINARY[name] for name in ("minui", "minsi", "maxui", "maxsi")},
     **{name: INTEGER_BINARY[f"{name}i"] for name in ("add", "mul", "and", "or", "xor")},

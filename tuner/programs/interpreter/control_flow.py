@@ -61,7 +61,7 @@ def switch(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.index_switch``: each lane executes its case's region, or the default's."""
     chosen = scope.slot(op.operands[0])
     targets = scope.slots(op.results)
-    default, *cases = (scope.body(region) for region in op.regions)
+    default, *cases = map(scope.body, op.regions)
     numbers = list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
 
     def step(frame: LaneFrame) -> None:
@@ -123,7 +123,7 @@ def two_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Arr
 def many_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
     """Returns the function that evaluates a ``cf.switch`` in a frame: a mask per successor, default first."""
     chosen = scope.slot(op.operands[0])
-    numbers = [int(each) for each in ir.DenseIntElementsAttr(op.attributes["case_values"])]
+    numbers = list(map(int, ir.DenseIntElementsAttr(op.attributes["case_values"])))
 
     def choose(frame: LaneFrame) -> Sequence[Array]:
         value = frame.values[chosen]
@@ -194,7 +194,7 @@ def while_loop(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.while``, in which each lane leaves the loop when its condition is false."""
     starts = scope.slots(op.operands)
     targets = scope.slots(op.results)
-    before, after = (scope.body(region) for region in op.regions)
+    before, after = map(scope.body, op.regions)
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
@@ -246,7 +246,7 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
 
 def _combinations(op: Op, scope: FunctionScope) -> tuple[AbstractBody, ...]:
     end = op.regions[0].blocks[0].operations[len(op.regions[0].blocks[0].operations) - 1]
-    return tuple(scope.body(region) for region in end.operation.regions)
+    return tuple(map(scope.body, end.operation.regions))
 
 
 @dataclass(eq=False)

@@ -17,6 +17,9 @@ from tuner.programs.interpreter.lanes import BOOL, Array, merged, signed, to_int
 F64 = np.dtype(np.float64)
 NUMBER = re.compile(r"0x[0-9A-F]+|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")  # a number in MLIR's printed form
 NEAREST = "0 : i32"  # arith's rounding mode to_nearest_even
+# The math dialect: floats are computed in float64, then rounded to the type of the result.
+Function = Callable[..., Array]
+BITS_OF_BYTE = np.array([number.bit_count() for number in range(256)], np.uint8)
 
 
 def constant(op: Op, scope: FunctionScope) -> Step:
@@ -136,12 +139,6 @@ CONVERSIONS: dict[str, Decode] = {
 }
 
 
-# The math dialect: floats are computed in float64, then rounded to the type of the result.
-
-Function = Callable[..., Array]
-BITS_OF_BYTE = np.array([number.bit_count() for number in range(256)], np.uint8)
-
-
 def _each(function: Callable[[float], float]) -> Function:
     over = np.frompyfunc(function, 1, 1)
     return lambda values: np.asarray(over(values)).astype(F64)
@@ -149,7 +146,9 @@ def _each(function: Callable[[float], float]) -> Function:
 
 def _smallest_normal(values: Array) -> float:
     is_bf16 = values.dtype.name == "bfloat16"
-    return 2.0**-126 if is_bf16 else float(np.finfo(values.dtype).smallest_normal)
+    if is_bf16:
+        return 2.0**-126
+    return float(np.finfo(values.dtype).smallest_normal)
 
 
 def _round_half_away(values: Array) -> Array:
@@ -185,7 +184,7 @@ def in_double(function: Function) -> Function:
     """Returns ``function`` computed in float64, with its result rounded to the type of its first argument."""
 
     def compute(*values: Array) -> Array:
-        rounded: Array = function(*(each.astype(F64) for each in values)).astype(values[0].dtype)
+        rounded: Array = function(*(value.astype(F64) for value in values)).astype(values[0].dtype)
         return rounded
 
     return compute

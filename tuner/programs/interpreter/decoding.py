@@ -20,13 +20,20 @@ from tuner.programs.interpreter import lanes
 from tuner.programs.interpreter.lanes import LaneGrid
 
 ALL: lanes.Array = np.ones((1, 1), bool)
+ELEMENTS_AT_ONCE = 256  # lanes in which an operation takes about as long as in one
+HOLDERS = ir.MemRefType | ir.UnrankedMemRefType | ir.RankedTensorType  # types of which elements are meant
+# Iterations of one execution of a loop, and seconds of the processor; above: an endless loop.
+ITERATIONS_LIMIT = 20_000_000
+SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s
+CHECKED = 1 << 14  # iterations between two looks at the limits
+DONE = np.iinfo(np.int64).max  # block number of a lane that has left the region
+# Decoders take an operation, and the scope that maps its function's SSA values to frame slots.
+Decode: TypeAlias = "Callable[[Op, FunctionScope], Step]"
+Branches: TypeAlias = "Callable[[Op, FunctionScope], Callable[[LaneFrame], Sequence[Any]]]"
 
 
 class TooMuchWorkError(Exception):
     """A program executes more operations than its limit allows."""
-
-
-ELEMENTS_AT_ONCE = 256  # lanes in which an operation takes about as long as in one
 
 
 @dataclass(eq=False)
@@ -99,7 +106,6 @@ class LaneFrame:
         return np.broadcast_to(lanes.with_trailing_axes(mask, len(shape) - 2), shape)
 
 
-HOLDERS = ir.MemRefType | ir.UnrankedMemRefType | ir.RankedTensorType  # types of which elements are meant
 Step: TypeAlias = Callable[[LaneFrame], None]  # executes an operation in all active lanes of a frame
 
 
@@ -114,7 +120,7 @@ def require(
         return
     bad = frame.active(holds.shape) & ~holds
     if bad.any():
-        index = tuple(int(number) for number in np.argwhere(bad)[0])
+        index = tuple(map(int, np.argwhere(bad)[0]))
         on = np.argwhere(np.broadcast_to(frame.mask, frame.grid.shape))
         same = [axis for axis in range(2) if holds.shape[axis] > 1]
         lane = next(each for each in on if all(each[axis] == index[axis] for axis in same))
@@ -125,13 +131,6 @@ def require(
 def fault(where: str, message: str) -> None:
     """Always raises CandidateError(RUN) for ``message``, preceded by the operation's name ``where``."""
     raise CandidateError(Stage.RUN, f"{where}: {message}")
-
-
-# Iterations of one execution of a loop, and seconds of the processor; above: an endless loop.
-ITERATIONS_LIMIT = 20_000_000
-SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s
-CHECKED = 1 << 14  # iterations between two looks at the limits
-DONE = np.iinfo(np.int64).max  # block number of a lane that has left the region
 
 
 class LoopLimit:
@@ -260,11 +259,6 @@ class BranchingBody:
                 frame.values[slot] = lanes.merged(taken, value, frame.values[slot])
 
 
-# Decoders take an operation, and the scope that maps its function's SSA values to frame slots.
-Decode: TypeAlias = "Callable[[Op, FunctionScope], Step]"
-Branches: TypeAlias = "Callable[[Op, FunctionScope], Callable[[LaneFrame], Sequence[Any]]]"
-
-
 @dataclass(frozen=True, eq=False)
 class LaneFunction:
     """A function decoded for the interpreter: its body and the number of slots that a frame needs."""
@@ -348,7 +342,10 @@ class FunctionScope:
         """Returns, does not raise, the CandidateError(COMPILE) for an unsupported operation."""
         dialect = op.name.partition(".")[0]
         known = sorted(name for name in self._decoders.steps if name.startswith(f"{dialect}."))
-        allowed = f"another op: of {dialect}, {', '.join(known)}" if known else "ops that are not of a target"
+        if known:
+            allowed = f"another op: of {dialect}, {', '.join(known)}"
+        else:
+            allowed = "ops that are not of a target"
         return unsupported(op, "no meaning on the host", allowed)
 
     def _basic_block(self, block: Block, numbers: dict[Block, int]) -> BodyBlock:

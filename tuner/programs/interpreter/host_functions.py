@@ -109,7 +109,7 @@ class _HostValue:
             return np.array(value, self.element.dtype)[None, None]
         if self.holder == "":
             return np.full((1, 1), value).astype(self.element.dtype)
-        sizes = [uniform(size) for size in value.shape]
+        sizes = list(map(uniform, value.shape))
         return BufferView.of_rows(uniform(value.ctypes.data), value.nbytes, sizes, value)
 
     def returned(self, value: Any) -> Any:
@@ -129,12 +129,15 @@ def read_function(text: str, entry: str) -> InterpretedFunction:
             kind = function_type(function)
             return InterpretedFunction(
                 decode_function(function, decoders, symbols),
-                tuple(_value_of(function, each) for each in kind.inputs),
-                tuple(_value_of(function, each) for each in kind.results),
+                tuple(_value_of(function, input_) for input_ in kind.inputs),
+                tuple(_value_of(function, result) for result in kind.results),
             )
         except CandidateError as error:
             is_parsed = error.stage is not Stage.BIND
-            why = error.reason if is_parsed else "it has operations that MLIR does not know, as those of GPUX"
+            if is_parsed:
+                why = error.reason
+            else:
+                why = "it has operations that MLIR does not know, as those of GPUX"
             raise NotInterpretedError(why) from error
         except UNEXPECTED as error:
             raise NotInterpretedError(f"the interpreter failed: {type(error).__name__}: {error}") from error

@@ -71,6 +71,9 @@ DECODERS = decoding.Decoders(
 # of a memref descriptor: allocated pointer, aligned pointer, offset
 WORD_BYTES = 8
 HEADER_WORDS = 3
+LANES_LIMIT = 1 << 14  # that run together: more lanes need more memory, fewer lanes have more overhead
+DEFAULT_SHARED_BYTES = 232448  # largest of a block on sm_90; CUDA programming guide, compute capabilities
+MakeAttribution: TypeAlias = Callable[[decoding.LaneFrame], BufferView]
 
 
 @dataclass(frozen=True)
@@ -186,11 +189,6 @@ def _words_at(address: int, count: int) -> list[int]:
     return words
 
 
-LANES_LIMIT = 1 << 14  # that run together: more lanes need more memory, fewer lanes have more overhead
-DEFAULT_SHARED_BYTES = 232448  # largest of a block on sm_90; CUDA programming guide, compute capabilities
-MakeAttribution: TypeAlias = Callable[[decoding.LaneFrame], BufferView]
-
-
 @dataclass(frozen=True)
 class LaneLaunch:
     """A simulated kernel launch: grid size, block size, dynamic shared memory, and the blocks to run."""
@@ -203,7 +201,9 @@ class LaneLaunch:
     @property
     def numbers(self) -> Sequence[int]:
         """Returns the linear numbers, x fastest, of the blocks to run; by default all blocks of the grid."""
-        return range(math.prod(self.grid)) if self.blocks is None else self.blocks
+        if self.blocks is None:
+            return range(math.prod(self.grid))
+        return self.blocks
 
     @property
     def blocks_at_once(self) -> int:
@@ -251,7 +251,7 @@ class LaneKernel:
     @property
     def terms(self) -> int:
         """Returns the longest static dimension of a memref, at least 1: error bounds assume as many terms."""
-        layouts = [each.layout for each in self.parameters if each.layout is not None]
+        layouts = [parameter.layout for parameter in self.parameters if parameter.layout is not None]
         return max((size for layout in layouts for size in layout.sizes if size is not None), default=1)
 
     def _run(self, launch: LaneLaunch, arguments: list[Any], write: Callable[[str], object]) -> None:

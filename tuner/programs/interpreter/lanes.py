@@ -15,6 +15,11 @@ from tuner.mlir.bindings import Type, ir
 Array: TypeAlias = npt.NDArray[Any]
 BOOL = DTYPES["i1"]
 INDEX = DTYPES["index"]
+# The lanes that run together: all threads of some blocks, as arrays of shape (blocks, threads).
+#
+# The size of an axis is 1 where a value is the same in all blocks, or in all threads of a block.
+Sizes3 = tuple[int, int, int]  # x, y, z
+SUBGROUP = 32  # lanes of a warp
 
 
 class UnknownTypeError(ValueError):
@@ -46,7 +51,9 @@ class ElementType:
     @cached_property
     def size_bytes(self) -> int:
         """Returns the distance in bytes between consecutive elements of a memref, with a vector's padding."""
-        return self._row_step(-1) if self.shape else self.dtype.itemsize
+        if self.shape:
+            return self._row_step(-1)
+        return self.dtype.itemsize
 
     def _row_step(self, axis: int) -> int:
         # LLVM's size of a one-dimensional vector: its bytes, rounded up to a power of two
@@ -73,12 +80,16 @@ def dtype_of(kind: Type) -> DType:
 
 def signed(values: Array) -> Array:
     """Returns integers as signed ones: i1 (numpy bool) becomes int8, where true is -1."""
-    return -values.view(np.int8) if values.dtype == BOOL else values
+    if values.dtype == BOOL:
+        return -values.view(np.int8)
+    return values
 
 
 def unsigned(values: Array) -> Array:
     """Returns the same bits as unsigned integers of the same width; i1 (numpy bool) becomes uint8, 0 or 1."""
-    return values.view(np.uint8) if values.dtype == BOOL else values.view(f"u{values.dtype.itemsize}")
+    if values.dtype == BOOL:
+        return values.view(np.uint8)
+    return values.view(f"u{values.dtype.itemsize}")
 
 
 def to_integer(values: Array, dtype: DType) -> Array:
@@ -86,14 +97,6 @@ def to_integer(values: Array, dtype: DType) -> Array:
     if dtype == BOOL:
         return (values & 1).astype(bool)
     return values.astype(dtype, copy=False)
-
-
-# The lanes that run together: all threads of some blocks, as arrays of shape (blocks, threads).
-#
-# The size of an axis is 1 where a value is the same in all blocks, or in all threads of a block.
-
-Sizes3 = tuple[int, int, int]  # x, y, z
-SUBGROUP = 32  # lanes of a warp
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +207,9 @@ def row_major(sizes: Sequence[Array]) -> tuple[Array, ...]:
 
 def with_trailing_axes(values: Array, axes: int) -> Array:
     """Returns ``values`` with ``axes`` axes of size 1 appended, so that lane values broadcast to vectors."""
-    return values.reshape(*values.shape, *[1] * axes) if axes else values
+    if axes:
+        return values.reshape(*values.shape, *[1] * axes)
+    return values
 
 
 def merged(mask: Array, new: Any, old: Any) -> Any:

@@ -40,7 +40,7 @@ def launch(op: Op, scope: FunctionScope) -> Step:
     sizes = _sizes(op, scope)
     shared = scope.slots(operands(op, SHARED_BYTES))
     block = op.regions[0].blocks[0]
-    makes = [kernels.attribution(op, each.type) for each in list(block.arguments)[INDICES:]]
+    makes = [kernels.attribution(op, argument.type) for argument in list(block.arguments)[INDICES:]]
     body = scope.body(op.regions[0], is_kernel=True)
     where = where_of(op)
 
@@ -59,11 +59,11 @@ def launch_function(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.launch_func`` of a kernel in a gpu.module of the same text."""
     sizes = _sizes(op, scope)
     shared = scope.slots(operands(op, SHARED_BYTES))
-    module_name, name = (str(part) for part in ir.SymbolRefAttr(op.attributes["kernel"]).value)
+    module_name, name = map(str, ir.SymbolRefAttr(op.attributes["kernel"]).value)
     holder = scope.symbols.get(module_name)
     if holder is None or holder.name != "gpu.module":
         raise unsupported(op, f"@{module_name}, which has no kernels as text", "a gpu.module")
-    ops = [each.operation for each in holder.regions[0].blocks[0].operations]
+    ops = [operation.operation for operation in holder.regions[0].blocks[0].operations]
     symbols = {name_of(each): each for each in ops if "sym_name" in each.attributes}
     kernel = symbols[name]
     function = decode_function(kernel, kernels.DECODERS, symbols)
@@ -97,7 +97,7 @@ def _of_segments(op: Op, segments: slice) -> list[Value]:
 
 
 def _batches(frame: LaneFrame, sizes: Sizes) -> Iterator[LaneGrid]:
-    grid, block = (_three([whole(value) for value in frame.take(slots)]) for slots in sizes)
+    grid, block = (_three(list(map(whole, frame.take(slots)))) for slots in sizes)
     at_once = kernels.LaneLaunch(grid, block).blocks_at_once
     numbers = np.arange(math.prod(grid) if math.prod(block) else 0, dtype=INDEX)
     for first in range(0, len(numbers), at_once):
@@ -139,7 +139,7 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
 
 def copy(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.memcpy``, which ends before the next operation."""
-    to, source = (each for each in op.operands if str(each.type) != ASYNC_TYPE)
+    to, source = (operand for operand in op.operands if str(operand.type) != ASYNC_TYPE)
     copied = memory_ops.copy_between(op, scope.element(op, to.type), scope.slot(source), scope.slot(to))
     tokens = scope.slots(op.results)
 
@@ -152,7 +152,7 @@ def copy(op: Op, scope: FunctionScope) -> Step:
 
 def fill(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.memset``: the same number in all elements."""
-    to, value = (each for each in op.operands if str(each.type) != ASYNC_TYPE)
+    to, value = (operand for operand in op.operands if str(operand.type) != ASYNC_TYPE)
     element = scope.element(op, to.type)
     where = where_of(op)
     target = scope.slot(to)

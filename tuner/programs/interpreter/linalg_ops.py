@@ -159,14 +159,16 @@ def structured(op: Op, scope: FunctionScope) -> Step:
 def _output_count(op: Op) -> int:
     if "operandSegmentSizes" in op.attributes:
         return int(list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[-1])
-    return len(op.operands) // 2 if op.name == "linalg.reduce" else 1
+    if op.name == "linalg.reduce":
+        return len(op.operands) // 2
+    return 1
 
 
 def _operand(op: Op, scope: FunctionScope, value: Value, mapping: ir.AffineMap) -> _Operand:
     is_held = isinstance(value.type, ir.MemRefType | ir.RankedTensorType)
     if is_held and isinstance(value.type.element_type, ir.VectorType):
         raise unsupported(op, f"elements {value.type.element_type}", "numbers")
-    axes = [each.position if isinstance(each, ir.AffineDimExpr) else None for each in mapping.results]
+    axes = [result.position if isinstance(result, ir.AffineDimExpr) else None for result in mapping.results]
     element = scope.element(op, value.type)
     return _Operand(scope.slot(value), element, is_held, tuple(results_of(mapping)), tuple(axes))
 
@@ -193,7 +195,7 @@ class _Tiling:
         """Returns the elements of a packed array (*outer, *tile) in their dimensions, with the padding."""
         rank = packed.ndim - len(self.inner)
         if self.order:
-            outer = [self.order.index(axis) for axis in range(rank)]
+            outer = list(map(self.order.index, range(rank)))
             packed = packed.transpose(*outer, *range(rank, packed.ndim))
         axes: list[int] = []
         for axis in range(rank):

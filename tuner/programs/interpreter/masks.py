@@ -16,7 +16,7 @@ Masked = Callable[[Op, FunctionScope, int], Step]  # takes the slot of the mask
 
 def mask(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.mask``, with a second operand where the mask is false."""
-    *ops, end = [each.operation for each in op.regions[0].blocks[0].operations]
+    *ops, end = [operation.operation for operation in op.regions[0].blocks[0].operations]
     targets = scope.slots(op.results)
     yielded = scope.slots(end.operands)
     chosen, *other = scope.slots(op.operands)
@@ -31,9 +31,10 @@ def mask(op: Op, scope: FunctionScope) -> Step:
             step_of_masked(frame)
         for slot, target in zip(yielded, targets, strict=True):
             value = frame.values[slot]
-            frame.values[target] = (
-                np.where(frame.values[chosen], value, frame.values[other[0]]) if other else value
-            )
+            if other:
+                frame.values[target] = np.where(frame.values[chosen], value, frame.values[other[0]])
+            else:
+                frame.values[target] = value
 
     return step
 
@@ -77,7 +78,7 @@ def contraction(op: Op, scope: FunctionScope, chosen: int) -> Step:
         one, other, start = frame.take(sources)
         takes_part = frame.values[chosen]
         result = start.copy()
-        for place in itertools.product(*(range(size) for size in takes_part.shape[2:])):
+        for place in itertools.product(*map(range, takes_part.shape[2:])):
             at = [tuple(place[axis] for axis in each) for each in axes]
             pairs = zip((one, other), at[:2], strict=True)
             product = multiply(*(values[:, :, *index].astype(start.dtype) for values, index in pairs))

@@ -28,6 +28,26 @@ from tuner.programs.interpreter.subgroup_ops import (
 )
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+# Matrix multiplications by a subgroup whose lanes hold fragments of the matrices in PTX's layout.
+#
+# Lane ``l`` is number ``l % 4`` of group ``l / 4``. A register has 32 bits, or one f64; the figures of PTX
+# ISA, "Matrix Fragments for mma", show which elements of A, B and C a register holds.
+Places: TypeAlias = tuple[Array, Array]  # row, column
+LANES = np.arange(SUBGROUP)[:, None, None]
+GROUP = LANES // 4
+NUMBER = LANES % 4
+REGISTER_BYTES = 4
+ROW_BYTES = 16  # of a tile of 8 rows that ldmatrix loads; PTX ISA, ldmatrix
+TILE_ROWS = 8
+TF32_DROPPED = np.uint32((1 << 13) - 1)  # bits of an f32 that a tensor core does not read
+# Matrices distributed over a subgroup: in this interpreter every lane has a copy of the whole matrix.
+SHAPE = re.compile(r"!gpu\.mma_matrix<([0-9]+)x([0-9]+)x(\w+),")
+ELEMENTWISE: dict[str, Compute] = {
+    **{name: arithmetic.FLOAT_BINARY[name] for name in ("addf", "subf", "mulf", "divf")},
+    **{f"{name}f": arithmetic.FLOAT_BINARY[f"{name}imumf"] for name in ("max", "min")},
+    **{name: arithmetic.INTEGER_BINARY[name] for name in ("addi", "subi", "muli")},
+    **dict.fromkeys(("negatef", "negates"), np.negative),
+}
 
 
 def reduction(op: Op, scope: FunctionScope) -> Step:
@@ -58,7 +78,7 @@ def contract(op: Op, scope: FunctionScope) -> Step:
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    axes = ["".join(LETTERS[ir.AffineDimExpr(each).position] for each in one.results) for one in maps]
+    axes = ["".join(LETTERS[ir.AffineDimExpr(result).position] for result in one.results) for one in maps]
     sum_of = f"...{axes[0]},...{axes[1]}->...{axes[2]}"
     dtype = scope.element(op, op.results[0].type).dtype
 
@@ -102,21 +122,6 @@ CONTRACTIONS: dict[str, Decode] = {
 }
 
 
-# Matrix multiplications by a subgroup whose lanes hold fragments of the matrices in PTX's layout.
-#
-# Lane ``l`` is number ``l % 4`` of group ``l / 4``. A register has 32 bits, or one f64; the figures of PTX
-# ISA, "Matrix Fragments for mma", show which elements of A, B and C a register holds.
-
-Places: TypeAlias = tuple[Array, Array]  # row, column
-LANES = np.arange(SUBGROUP)[:, None, None]
-GROUP = LANES // 4
-NUMBER = LANES % 4
-REGISTER_BYTES = 4
-ROW_BYTES = 16  # of a tile of 8 rows that ldmatrix loads; PTX ISA, ldmatrix
-TILE_ROWS = 8
-TF32_DROPPED = np.uint32((1 << 13) - 1)  # bits of an f32 that a tensor core does not read
-
-
 def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``nvgpu.mma.sync``: a @ b + c on matrices whose fragments a subgroup's lanes hold.
 
@@ -124,7 +129,7 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
     """
     m, n, k = (ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes["mmaShape"]))
     sources, (target,), where = scope.slots(op.operands), scope.slots(op.results), where_of(op)
-    kinds = [scope.element(op, each.type) for each in op.operands]
+    kinds = [scope.element(op, operand.type) for operand in op.operands]
     is_tf32 = "tf32Enabled" in op.attributes
     if any(len(kind.shape) != 2 for kind in kinds):
         raise unsupported(op, "fragments that are not vectors of registers", "two dimensions")
@@ -219,17 +224,6 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
 
 
 TENSOR_CORES: dict[str, Decode] = {"nvgpu.mma.sync": multiply_fragments, "nvgpu.ldmatrix": load_matrix}
-
-
-# Matrices distributed over a subgroup: in this interpreter every lane has a copy of the whole matrix.
-
-SHAPE = re.compile(r"!gpu\.mma_matrix<([0-9]+)x([0-9]+)x(\w+),")
-ELEMENTWISE: dict[str, Compute] = {
-    **{name: arithmetic.FLOAT_BINARY[name] for name in ("addf", "subf", "mulf", "divf")},
-    **{f"{name}f": arithmetic.FLOAT_BINARY[f"{name}imumf"] for name in ("max", "min")},
-    **{name: arithmetic.INTEGER_BINARY[name] for name in ("addi", "subi", "muli")},
-    **dict.fromkeys(("negatef", "negates"), np.negative),
-}
 
 
 def shape_of(kind: Any) -> tuple[int, int]:

@@ -17,6 +17,8 @@ SPAN_BYTES = 1 << 47  # user addresses of x86-64
 # alignment of allocations, as with cudaMalloc: CUDA programming guide, device memory accesses
 ALIGN_BYTES = 256
 POISON = 0xFF  # value of uninitialized bytes: NaN as a float, -1 as an integer
+Update = Callable[[Array, Array], Array]  # from the old values and the operands to the new values
+OUTSIDE = "found an address outside of its buffer"
 
 
 @cache
@@ -29,7 +31,9 @@ def _numbers(dtype: DType) -> Array:
         "version": 3,
     }
     whole = np.asarray(SimpleNamespace(__array_interface__=interface))
-    return whole if dtype == BOOL else whole.view(dtype)
+    if dtype == BOOL:
+        return whole
+    return whole.view(dtype)
 
 
 def read(dtype: DType, addresses: Array) -> Array:
@@ -47,10 +51,6 @@ def allocate(size_bytes: int) -> tuple[int, Array]:
     """Allocates bytes of POISON; returns (address, a multiple of 256; the array that owns the memory)."""
     memory = np.full(size_bytes + ALIGN_BYTES, POISON, np.uint8)
     return memory.ctypes.data + -memory.ctypes.data % ALIGN_BYTES, memory
-
-
-Update = Callable[[Array, Array], Array]  # from the old values and the operands to the new values
-OUTSIDE = "found an address outside of its buffer"
 
 
 def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Sequence[Array]) -> None:

@@ -24,6 +24,11 @@ from tuner.programs.interpreter.lanes import (
 )
 
 LIMIT_BYTES = 1 << 32  # of one allocation, over all lanes that run together
+ATOMIC_KINDS = (  # in the order of arith's enum
+    *("addf", "addi", "andi", "assign", "maximumf", "maxnumf", "maxsi", "maxui"),
+    *("minimumf", "minnumf", "minsi", "minui", "mulf", "muli", "ori", "xori"),
+)
+COPY_LIMIT = 1 << 26  # number of elements over all lanes
 
 
 def allocation(op: Op, scope: FunctionScope) -> Step:
@@ -180,11 +185,6 @@ UPDATES: dict[str, Callable[[Array, Array], Array]] = {
     **arithmetic.INTEGER_BINARY,
     "assign": lambda _, new: new,
 }
-ATOMIC_KINDS = (  # in the order of arith's enum
-    *("addf", "addi", "andi", "assign", "maximumf", "maxnumf", "maxsi", "maxui"),
-    *("minimumf", "minnumf", "minsi", "minui", "mulf", "muli", "ori", "xori"),
-)
-COPY_LIMIT = 1 << 26  # number of elements over all lanes
 
 
 def load(op: Op, scope: FunctionScope) -> Step:

@@ -20,7 +20,9 @@ def number_text(number: Any) -> str:
     if isinstance(number, np.integer | np.bool_ | int):
         return str(int(number))
     text = f"{float(number):.{DIGITS}g}"
-    return text.replace("nan", "-nan") if np.signbit(float(number)) and text == "nan" else text
+    if np.signbit(float(number)) and text == "nan":
+        return text.replace("nan", "-nan")
+    return text
 
 
 def vector_text(values: Array) -> str:

@@ -41,6 +41,11 @@ INDICES: dict[str, Callable[[LaneGrid, int], Array]] = {  # from the axis; 0 for
     "gpu.num_subgroups": lambda grid, _: uniform(-(-grid.threads // SUBGROUP)),
     "gpu.subgroup_size": lambda _grid, _axis: uniform(SUBGROUP),
 }
+SPECIFIER = re.compile(r"%(?P<flags>[-+ #0]*[0-9]*(?:\.[0-9]+)?)(?:hh|h|ll|l|z|j|t|L)?(?P<kind>[a-zA-Z%])")
+INTEGERS = "dic"
+UNSIGNED = "uoxX"
+FLOATS = "fFeEgG"
+LANES = np.arange(SUBGROUP)
 
 
 def index(op: Op, scope: FunctionScope) -> Step:
@@ -53,12 +58,6 @@ def index(op: Op, scope: FunctionScope) -> Step:
         frame.values[target] = make(frame.grid, axis).astype(INDEX, copy=False)
 
     return step
-
-
-SPECIFIER = re.compile(r"%(?P<flags>[-+ #0]*[0-9]*(?:\.[0-9]+)?)(?:hh|h|ll|l|z|j|t|L)?(?P<kind>[a-zA-Z%])")
-INTEGERS = "dic"
-UNSIGNED = "uoxX"
-FLOATS = "fFeEgG"
 
 
 def printf(op: Op, scope: FunctionScope) -> Step:
@@ -249,8 +248,6 @@ COLLECTIVES: dict[str, Decode] = {
     "gpu.subgroup_reduce": subgroup_reduce,
     "gpu.ballot": ballot,
 }
-
-LANES = np.arange(SUBGROUP)
 # Mode -> the number of the lane to read, from the lane's number and the offset.
 SOURCES: dict[str, Callable[[Array, Array], Array]] = {
     "xor": lambda lane, offset: lane ^ offset,

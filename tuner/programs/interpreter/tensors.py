@@ -54,7 +54,7 @@ def view_of(value: Any) -> BufferView:
     contents = np.ascontiguousarray(value[0, 0])
     address, memory = flat_memory.allocate(contents.nbytes)
     memory[address - memory.ctypes.data :][: contents.nbytes] = contents.reshape(-1).view(np.uint8)
-    sizes = [uniform(size) for size in contents.shape]
+    sizes = list(map(uniform, contents.shape))
     return BufferView.of_rows(uniform(address), contents.nbytes, sizes, memory)
 
 
@@ -78,7 +78,7 @@ def empty(op: Op, scope: FunctionScope) -> Step:
     dtype = scope.element(op, kind).dtype
     slots = scope.slots(op.operands)
     target = scope.slot(op.results[0])
-    is_copy = len(slots) > sum(kind.is_dynamic_dim(axis) for axis in range(kind.rank))
+    is_copy = len(slots) > sum(map(kind.is_dynamic_dim, range(kind.rank)))
 
     def step(frame: LaneFrame) -> None:
         values = frame.take(slots)
@@ -117,7 +117,9 @@ def elements_at(frame: LaneFrame, where: str, values: Array, indices: Sequence[A
                 fault(where, f"found index {wrong} of dimension {axis}, allowed 0 to {size - 1}")
             index = np.where(is_outside, 0, index)
         found.append(index)
-    return tuple(np.broadcast_arrays(*found)) if found else ()
+    if found:
+        return tuple(np.broadcast_arrays(*found))
+    return ()
 
 
 def insert(op: Op, scope: FunctionScope) -> Step:
@@ -130,7 +132,7 @@ def insert(op: Op, scope: FunctionScope) -> Step:
         require_one_thread(frame, where)
         changed = frame.values[source].copy()
         at = elements_at(frame, where, changed[0, 0], frame.take(indices))
-        changed[0, 0][tuple(whole(index) for index in at)] = whole_number(frame.values[value])
+        changed[0, 0][tuple(map(whole, at))] = whole_number(frame.values[value])
         frame.values[target] = changed
 
     return step
@@ -228,8 +230,8 @@ def forall(op: Op, scope: FunctionScope) -> Step:
         bounds.append(MixedNumbers(op, scope, f"static{name}", rest[:count]))
         rest = rest[count:]
     block = op.regions[0].blocks[0]
-    *ops, end = [each.operation for each in block.operations]
-    inserts = [each.operation for each in end.regions[0].blocks[0].operations]
+    *ops, end = [operation.operation for operation in block.operations]
+    inserts = [operation.operation for operation in end.regions[0].blocks[0].operations]
     if any(each.name != "tensor.parallel_insert_slice" for each in inserts):
         raise unsupported(op, "another end of an iteration", "tensor.parallel_insert_slice")
     steps = scope.steps(ops)
@@ -396,7 +398,7 @@ def cast(op: Op, scope: FunctionScope) -> Step:
 
 def dimension(values: Array, wanted: Array) -> Array:
     """Returns the result of ``tensor.dim``: the size of a tensor along the dimension ``wanted``."""
-    sizes = [uniform(size) for size in values.shape[2:]]
+    sizes = list(map(uniform, values.shape[2:]))
     return np.select([wanted == number for number in range(len(sizes))], sizes)
 
 

@@ -106,7 +106,7 @@ class _Transfer:
         if self.kind.shape:
             raise unsupported(op, f"elements {buffer.type.element_type}", "numbers")
         results = ir.AffineMapAttr(op.attributes["permutation_map"]).value.results
-        self._axes = [each.position if isinstance(each, ir.AffineDimExpr) else None for each in results]
+        self._axes = [result.position if isinstance(result, ir.AffineDimExpr) else None for result in results]
         self._in_bounds = [ir.BoolAttr(each).value for each in ir.ArrayAttr(op.attributes["in_bounds"])]
 
     def places(

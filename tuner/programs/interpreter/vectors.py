@@ -15,7 +15,9 @@ from tuner.programs.interpreter.subgroup_ops import poison
 
 def shape_of(kind: Any) -> tuple[int, ...]:
     """Returns the shape of an MLIR vector type; () for a number type."""
-    return tuple(kind.shape) if isinstance(kind, ir.VectorType) else ()
+    if isinstance(kind, ir.VectorType):
+        return tuple(kind.shape)
+    return ()
 
 
 def spread(values: Array, shape: tuple[int, ...]) -> Array:
@@ -190,7 +192,7 @@ def create_mask(op: Op, scope: FunctionScope) -> Step:
 
 def constant_mask(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.constant_mask``: true where all indices are below their bounds."""
-    sizes = [uniform(size) for size in ir.DenseI64ArrayAttr(op.attributes["mask_dim_sizes"])]
+    sizes = list(map(uniform, ir.DenseI64ArrayAttr(op.attributes["mask_dim_sizes"])))
     mask = mask_of(shape_of(op.results[0].type), sizes)
     return step_of(op, scope, lambda: mask)
 

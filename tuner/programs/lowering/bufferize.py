@@ -12,6 +12,27 @@ from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.deallocation import deallocate
 from tuner.programs.lowering.entry import function_named
 
+LOOP = "scf.for"
+WHILE = "scf.while"
+BRANCH = "scf.if"
+ALLOCATIONS = ("memref.alloc", "memref.alloca")
+LOW = "static_low"
+HIGH = "static_high"
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+ELEMENTWISE = "builtin.module(convert-elementwise-to-linalg)"  # of arith and math operations on tensors
+ONE_SHOT = (
+    "one-shot-bufferize{bufferize-function-boundaries"
+    " function-boundary-type-conversion=identity-layout-map},canonicalize,cse"
+)
+BUFFERIZE = f"builtin.module(eliminate-empty-tensors,{ONE_SHOT})"
+# eliminate-empty-tensors would merge the buffers that the copies keep separate
+BUFFERIZE_COPIES = f"builtin.module({ONE_SHOT})"
+YIELDS_ANOTHER = "is not equivalent to the corresponding iter bbArg"  # upstream's error for a yield
+# The time to bufferize grows with the cube of the uses of an empty tensor: 1,000 take two minutes. One for
+# each operation would keep as many buffers alive, since upstream frees them at the end.
+EMPTY_USES = 32
+TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
+
 
 def copy_shared_fills(function: Op) -> None:
     """Duplicates ``linalg.fill`` operations of static shape in place, so that no two users share a fill.
@@ -43,12 +64,6 @@ def copy_shared_fills(function: Op) -> None:
 def _is_of_empty(fill: Op) -> bool:
     empty = op_of(fill.operands[1], "tensor.empty")
     return empty is not None and bool(ir.RankedTensorType(empty.results[0].type).has_static_shape)
-
-
-LOOP = "scf.for"
-WHILE = "scf.while"
-BRANCH = "scf.if"
-ALLOCATIONS = ("memref.alloc", "memref.alloca")
 
 
 def yields_iteration_local_memory(function: Op) -> bool:
@@ -85,7 +100,7 @@ def copy_yields(function: Op) -> None:
         _copy_iteration(last_of(body), list(body.arguments), 0)
     for branch in walk(function, BRANCH):
         types = [result.type for result in branch.results]
-        is_known = [isinstance(each, ir.RankedTensorType) and each.has_static_shape for each in types]
+        is_known = [isinstance(type_, ir.RankedTensorType) and type_.has_static_shape for type_ in types]
         with branch.location, ir.InsertionPoint(branch):
             targets = [
                 value("tensor.empty", each) if known else None
@@ -134,7 +149,7 @@ def _assert_equal_sizes(yielded: Value, target: Value) -> None:
 
 def _empty_like(tensor: Value) -> Value:
     kind = ir.RankedTensorType(tensor.type)
-    dynamic = [axis for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
+    dynamic = list(filter(kind.is_dynamic_dim, range(kind.rank)))
     sizes = [value("tensor.dim", ir.IndexType.get(), tensor, index(axis)) for axis in dynamic]
     return value("tensor.empty", kind, *sizes)
 
@@ -146,11 +161,6 @@ def _is_allocated_in(end: Op, operand: Value) -> bool:
 
 def _blocks(op: Op) -> list[Block]:
     return [block for region in op.regions for block in region.blocks]
-
-
-LOW = "static_low"
-HIGH = "static_high"
-DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 def crop_negative_padding(function: Op) -> None:
@@ -191,21 +201,6 @@ def crop_negative_padding(function: Op) -> None:
 
 def _widths(numbers: Iterable[int]) -> ir.Attribute:
     return ir.DenseI64ArrayAttr.get(list(numbers))
-
-
-ELEMENTWISE = "builtin.module(convert-elementwise-to-linalg)"  # of arith and math operations on tensors
-ONE_SHOT = (
-    "one-shot-bufferize{bufferize-function-boundaries"
-    " function-boundary-type-conversion=identity-layout-map},canonicalize,cse"
-)
-BUFFERIZE = f"builtin.module(eliminate-empty-tensors,{ONE_SHOT})"
-# eliminate-empty-tensors would merge the buffers that the copies keep separate
-BUFFERIZE_COPIES = f"builtin.module({ONE_SHOT})"
-YIELDS_ANOTHER = "is not equivalent to the corresponding iter bbArg"  # upstream's error for a yield
-# The time to bufferize grows with the cube of the uses of an empty tensor: 1,000 take two minutes. One for
-# each operation would keep as many buffers alive, since upstream frees them at the end.
-EMPTY_USES = 32
-TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
 
 
 def has_tensors(module: ir.Module) -> bool:

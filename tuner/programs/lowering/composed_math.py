@@ -98,20 +98,27 @@ def _differs(left: Value, right: Value) -> Value:
 
 def _element(kind: Type) -> Type:
     is_shaped = isinstance(kind, ir.VectorType | ir.RankedTensorType)
-    return kind.element_type if is_shaped else kind
+    if is_shaped:
+        return kind.element_type
+    return kind
 
 
 def _bits_like(kind: Type) -> Type:
     bit = ir.IntegerType.get_signless(1)
     if isinstance(kind, ir.VectorType):
         return ir.VectorType.get(kind.shape, bit)
-    return ir.RankedTensorType.get(kind.shape, bit) if isinstance(kind, ir.RankedTensorType) else bit
+    if isinstance(kind, ir.RankedTensorType):
+        return ir.RankedTensorType.get(kind.shape, bit)
+    return bit
 
 
 def _splat(kind: Type, number: float) -> Value:
     element = _element(kind)
     is_float = isinstance(element, ir.FloatType)
-    scalar = ir.FloatAttr.get(element, number) if is_float else ir.IntegerAttr.get(element, int(number))
+    if is_float:
+        scalar = ir.FloatAttr.get(element, number)
+    else:
+        scalar = ir.IntegerAttr.get(element, int(number))
     attribute = scalar if element == kind else ir.DenseElementsAttr.get_splat(kind, scalar)
     return value("arith.constant", kind, value=attribute)
 

@@ -14,6 +14,17 @@ ALLOCATES = frozenset(FREES)
 RETURN = "func.return"
 ONCE = frozenset({"scf.execute_region", "memref.alloca_scope"})  # with one block
 END_OF_STREAM = "gpux.destroy_stream"
+DEALLOCATE = (
+    "builtin.module(func.func(buffer-loop-hoisting),buffer-deallocation-pipeline,"
+    "convert-bufferization-to-memref,canonicalize,cse)"
+)
+# Operations of the GPU dialect whose effects upstream knows.
+KNOWN = frozenset(
+    f"gpu.{name}"
+    for name in ["launch", "terminator", "thread_id", "block_id", "block_dim", "grid_dim", "global_id"]
+)
+# in upstream's output: ownership is decided by address at run time
+BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
 
 
 def free_after_last_use(function: Op) -> None:
@@ -56,7 +67,7 @@ def free_after_last_use(function: Op) -> None:
 
 def _allocations(function: Op) -> list[Op]:
     found = walk(function, *ALLOCATES)
-    return [op for op in found if not any(each.name == "gpu.launch" for each in parents_of(op))]
+    return [op for op in found if not any(parent.name == "gpu.launch" for parent in parents_of(op))]
 
 
 def _leave_branches(function: Op) -> None:
@@ -65,8 +76,10 @@ def _leave_branches(function: Op) -> None:
         if aliases.is_freed:
             continue
         while _runs_once(allocation.parent.operation) and _may_be_used_outside(allocation, aliases):
-            for each in allocation.operands:
-                block = each.owner if isinstance(each.owner, ir.Block) else each.owner.operation.block
+            for operand in allocation.operands:
+                block = (
+                    operand.owner if isinstance(operand.owner, ir.Block) else operand.owner.operation.block
+                )
                 if block == allocation.block:
                     actual = "memory that leaves its branch, of a size that is computed there"
                     raise unsupported(allocation, actual, "sizes from outside, or memory from outside")
@@ -76,7 +89,9 @@ def _leave_branches(function: Op) -> None:
 def _may_be_used_outside(allocation: Op, aliases: Aliases) -> bool:
     """True if an address of the memory is handed on by the end of the allocation's block, or is in memory."""
     end = last_of(allocation.block)
-    return end.name != RETURN and (aliases.is_kept or any(each in aliases.values for each in end.operands))
+    return end.name != RETURN and (
+        aliases.is_kept or any(operand in aliases.values for operand in end.operands)
+    )
 
 
 def _runs_once(parent: Op) -> bool:
@@ -108,7 +123,9 @@ def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> O
     last = max((number for number, op in enumerate(ops) if op in holders), default=ops.index(allocation))
     if aliases.is_kept:
         return ops[-1]
-    return ops[last] if ops[last].name == END_OF_STREAM else ops[min(last + 1, len(ops) - 1)]
+    if ops[last].name == END_OF_STREAM:
+        return ops[last]
+    return ops[min(last + 1, len(ops) - 1)]
 
 
 def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
@@ -120,19 +137,6 @@ def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
         for use in own.uses
         if use.owner.name in ("gpux.wait", END_OF_STREAM) and use.owner.operation.block == allocation.block
     }
-
-
-DEALLOCATE = (
-    "builtin.module(func.func(buffer-loop-hoisting),buffer-deallocation-pipeline,"
-    "convert-bufferization-to-memref,canonicalize,cse)"
-)
-# Operations of the GPU dialect whose effects upstream knows.
-KNOWN = frozenset(
-    f"gpu.{name}"
-    for name in ["launch", "terminator", "thread_id", "block_id", "block_dim", "grid_dim", "global_id"]
-)
-# in upstream's output: ownership is decided by address at run time
-BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
 
 
 def deallocate(module: ir.Module) -> bool:
@@ -172,7 +176,9 @@ def _is_for_upstream(function: Op) -> bool:
 
     It has buffers if it allocates or returns one: a returned argument needs upstream's copy, too.
     """
-    returned = [each for each in last_of(function.regions[0].blocks[0]).operands if is_buffer(each.type)]
+    returned = [
+        operand for operand in last_of(function.regions[0].blocks[0]).operands if is_buffer(operand.type)
+    ]
     has_memory = bool(returned or walk(function, "memref.alloc"))
     if not has_memory or walk_where(function, _is_unknown_to_upstream):
         return False

@@ -59,6 +59,31 @@ from tuner.programs.streams.dependency_graph import erase_launch_order, record_l
 from tuner.programs.streams.gpux import lower_gpux, take_stream_from_caller
 from tuner.programs.streams.gpux_ops import uses_gpux, write_as_gpux
 
+ALLOWED = ("llvm.", "gpu.binary", "builtin.module")
+LAUNCH = "gpu.launch_func"  # translated to calls in LLVM IR, if its operands have LLVM types
+# Remains when something else was not converted; named only where nothing else remains.
+CAST = "builtin.unrealized_conversion_cast"
+REASONS = {
+    "gpu.memcpy": "copies of contiguous memory, with a token",
+    "gpu.alloc": "allocations of device memory, with a token",
+    "gpu.dealloc": "frees with a token",
+    "gpu.memset": "fills of 16 or 32 bits, with a token",
+    "memref.copy": "copies that a pass made loops or gpu.memcpy of",
+}
+CLEAN = "builtin.module(canonicalize,cse)"
+# Like the host's pipeline, with gpu-to-llvm in addition; simplified only after that pass.
+VECTORS_TO_LOOPS = (
+    "builtin.module(convert-nvgpu-to-nvvm,func.func(convert-linalg-to-loops),convert-vector-to-scf,"
+    "expand-strided-metadata,lower-affine)"
+)
+TO_LLVM = (
+    "builtin.module(convert-scf-to-cf,convert-vector-to-llvm,arith-expand,convert-math-to-libm,convert-math-to-llvm,"
+    "gpu-to-llvm{{use-bare-pointers-for-kernels={bare_pointers}}},"
+    "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,"
+    "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
+)
+BINARY = 3  # gpu.CompilationTarget: a cubin
+
 
 def restore_stack(module: ir.Module) -> None:
     """Makes each launch of a module in LLVM dialect release the stack memory of its arguments, in place.
@@ -79,23 +104,10 @@ def restore_stack(module: ir.Module) -> None:
             create("llvm.intr.stackrestore", [], [stack])
 
 
-ALLOWED = ("llvm.", "gpu.binary", "builtin.module")
-LAUNCH = "gpu.launch_func"  # translated to calls in LLVM IR, if its operands have LLVM types
-# Remains when something else was not converted; named only where nothing else remains.
-CAST = "builtin.unrealized_conversion_cast"
-REASONS = {
-    "gpu.memcpy": "copies of contiguous memory, with a token",
-    "gpu.alloc": "allocations of device memory, with a token",
-    "gpu.dealloc": "frees with a token",
-    "gpu.memset": "fills of 16 or 32 bits, with a token",
-    "memref.copy": "copies that a pass made loops or gpu.memcpy of",
-}
-
-
 def reject_copies_of_views(module: ir.Module) -> None:
     """Rejects device copies and fills of views, of which ``gpu-to-llvm`` takes the buffer's first bytes."""
     for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
-        for type_ in [each.type for each in op.operands if isinstance(each.type, ir.MemRefType)]:
+        for type_ in [operand.type for operand in op.operands if isinstance(operand.type, ir.MemRefType)]:
             plain = ir.MemRefType.get(type_.shape, type_.element_type, memory_space=type_.memory_space)
             if type_.get_strides_and_offset() != plain.get_strides_and_offset():
                 actual = f"found {op.name} of {type_}, allowed contiguous memory without an offset"
@@ -122,25 +134,10 @@ def reject_what_was_not_converted(module: ir.Module) -> None:
 def _is_translatable(op: Op) -> bool:
     types = [operand.type for operand in op.operands]
     is_llvm = [
-        isinstance(each, ir.IntegerType | ir.FloatType) or str(each).startswith(("!llvm.", "vector<"))
-        for each in types
+        isinstance(type_, ir.IntegerType | ir.FloatType) or str(type_).startswith(("!llvm.", "vector<"))
+        for type_ in types
     ]
     return op.name == LAUNCH and not op.results and all(is_llvm)
-
-
-CLEAN = "builtin.module(canonicalize,cse)"
-# Like the host's pipeline, with gpu-to-llvm in addition; simplified only after that pass.
-VECTORS_TO_LOOPS = (
-    "builtin.module(convert-nvgpu-to-nvvm,func.func(convert-linalg-to-loops),convert-vector-to-scf,"
-    "expand-strided-metadata,lower-affine)"
-)
-TO_LLVM = (
-    "builtin.module(convert-scf-to-cf,convert-vector-to-llvm,arith-expand,convert-math-to-libm,convert-math-to-llvm,"
-    "gpu-to-llvm{{use-bare-pointers-for-kernels={bare_pointers}}},"
-    "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,"
-    "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
-)
-BINARY = 3  # gpu.CompilationTarget: a cubin
 
 
 @dataclass(frozen=True)
@@ -170,7 +167,7 @@ def lower_device_program(
     loops assert that each access is in bounds. Raises CandidateError: BIND for options that a program which
     names its streams (GPUX) cannot have, COMPILE or RESOURCES where the lowering fails.
     """
-    functions = {name_of(each): each for each in walk(module, "func.func")}
+    functions = {name_of(op): op for op in walk(module, "func.func")}
     if entry not in functions:
         present = ", ".join(sorted(functions)) or "none"
         raise CandidateError(Stage.COMPILE, f"host program: function {entry} is missing, it has {present}")
@@ -272,7 +269,7 @@ def _to_llvm(
     types = [argument.type for kernel in kernels for argument in kernel.regions[0].blocks[0].arguments]
     # the address alone describes each argument, so that kernels can take bare pointers
     bare = not any(
-        isinstance(each, ir.MemRefType | ir.UnrankedMemRefType) and "?" in str(each) for each in types
+        isinstance(type_, ir.MemRefType | ir.UnrankedMemRefType) and "?" in str(type_) for type_ in types
     )
     function.attributes[EXPORTED] = ir.UnitAttr.get()
     if kernels:
@@ -367,5 +364,5 @@ def _ptx(module: ir.Module) -> str:
     binaries = walk(module, "gpu.binary")
     if not binaries:
         raise CandidateError(Stage.COMPILE, "payload: no kernel: nothing in it runs on a device")
-    codes = [gpu.ObjectAttr(ir.ArrayAttr(each.attributes["objects"])[0]).object for each in binaries]
+    codes = [gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0]).object for binary in binaries]
     return "\n".join(bytes(code).rstrip(b"\0").decode() for code in codes)

@@ -25,6 +25,15 @@ from tuner.mlir.ir.reading import (
 from tuner.programs.lowering.resources import RESOURCE, SECTION, resource_sizes
 
 MAIN = "main"  # the function that mlir-runner runs
+NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a function: PTX ISA, identifiers; . becomes $
+RESOURCE_ATTRIBUTES = (("arith.constant", "value"), ("memref.global", "initial_value"))  # op, attribute
+# Measured on one core of a Zen 5: 20,000 operations take 40 s (elementwise) to 90 s (products) to compile as
+# fusions. As a whole LLVM's time grows with their square: 1,000 take 35 s, 2,000 two minutes.
+OPERATIONS_LIMIT = 20_000
+WHOLE_LIMIT = 2_000
+HOLDERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func", "gpu.return")
+RUNTIME = "mgpu"  # prefix of the runtime functions that host code calls
+LINALG_MATH = ("linalg.exp", "linalg.log", "linalg.tanh", "linalg.erf")
 
 
 def entry_of(module: ir.Module, entry: str | None) -> str:
@@ -72,16 +81,6 @@ def hide_others(module: ir.Module, entry: str) -> None:
             del function.attributes["sym_visibility"]
 
 
-NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a function: PTX ISA, identifiers; . becomes $
-RESOURCE_ATTRIBUTES = (("arith.constant", "value"), ("memref.global", "initial_value"))  # op, attribute
-# Measured on one core of a Zen 5: 20,000 operations take 40 s (elementwise) to 90 s (products) to compile as
-# fusions. As a whole LLVM's time grows with their square: 1,000 take 35 s, 2,000 two minutes.
-OPERATIONS_LIMIT = 20_000
-WHOLE_LIMIT = 2_000
-HOLDERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func", "gpu.return")
-RUNTIME = "mgpu"  # prefix of the runtime functions that host code calls
-
-
 def require_few_operations(
     module: ir.Module, limit: int = OPERATIONS_LIMIT, *, is_whole: bool = False
 ) -> None:
@@ -95,13 +94,18 @@ def require_few_operations(
         nonlocal count
         is_linalg = op.name.startswith("linalg.")
         is_computed = op.name.startswith(("arith.", "math.")) and bool(list(op.operands))
-        is_elementwise = is_computed and any(isinstance(each.type, ir.ShapedType) for each in op.results)
+        is_elementwise = is_computed and any(isinstance(result.type, ir.ShapedType) for result in op.results)
         count += (is_linalg or is_elementwise) if is_whole else op.name not in HOLDERS
-        return ir.WalkResult.SKIP if is_linalg else ir.WalkResult.ADVANCE
+        if is_linalg:
+            return ir.WalkResult.SKIP
+        return ir.WalkResult.ADVANCE
 
     walk_ops(module, visit, is_pre_order=True)
     if count > limit:
-        what = "operations on tensors in a program that is compiled as a whole" if is_whole else "operations"
+        if is_whole:
+            what = "operations on tensors in a program that is compiled as a whole"
+        else:
+            what = "operations"
         raise CandidateError(
             Stage.BIND, f"payload: found {count} {what}, allowed {limit}: divide it into several programs"
         )
@@ -154,9 +158,7 @@ def reject_calls(module: ir.Module) -> None:
     sort from both ends is in cycles, or between two.
     """
     functions = defined_functions(module)
-    callees = {
-        name_of(function): {callee_of(call) for call in walk(function, "func.call")} for function in functions
-    }
+    callees = {name_of(function): set(map(callee_of, walk(function, "func.call"))) for function in functions}
     whys = {
         name: "which has no body"
         for called in callees.values()
@@ -171,9 +173,6 @@ def reject_calls(module: ir.Module) -> None:
     if whys:
         name = min(whys)
         raise _refused(calls[name], f"a call of @{name}, {whys[name]}", allowed)
-
-
-LINALG_MATH = ("linalg.exp", "linalg.log", "linalg.tanh", "linalg.erf")
 
 
 def require_names(module: ir.Module) -> None:
@@ -194,7 +193,9 @@ def _c_function(op: Op) -> str:
     """Returns the function of C that an operation on numbers calls: exp of f64, expf of others."""
     name = str(op.name).partition(".")[2].removesuffix("f")
     is_double = "f64" in str(op.results[0].type)
-    return name if is_double else f"{name}f"
+    if is_double:
+        return name
+    return f"{name}f"
 
 
 def require_default_memory(function: Op) -> None:
@@ -204,9 +205,9 @@ def require_default_memory(function: Op) -> None:
     def visit(op: Op) -> WalkResult:
         if op.name == "gpu.launch":
             return ir.WalkResult.SKIP
-        types = [each.type for each in op.results]
+        types = [result.type for result in op.results]
         types += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
-        found.extend((op, each) for each in types if is_buffer(each) and each.memory_space is not None)
+        found.extend((op, type_) for type_ in types if is_buffer(type_) and type_.memory_space is not None)
         return ir.WalkResult.ADVANCE
 
     walk_ops(function, visit, is_pre_order=True)
@@ -259,7 +260,10 @@ def _require_row_major(kind: Type) -> None:
             raise CandidateError(
                 Stage.COMPILE, f"payload: argument: found {kind}, allowed rows that lie without gaps"
             )
-        expected = None if expected is None or kind.is_dynamic_dim(number) else expected * kind.shape[number]
+        if expected is None or kind.is_dynamic_dim(number):
+            expected = None
+        else:
+            expected = expected * kind.shape[number]
     if offset not in (unknown, 0):
         raise CandidateError(Stage.COMPILE, f"payload: argument: found {kind}, allowed an offset of 0")
 

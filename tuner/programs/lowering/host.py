@@ -47,6 +47,30 @@ PREFIX = "interpret_"  # prefix of the functions that the runtime defines
 UNKNOWN_SIZE = -1  # bytes of dynamic shared memory of a launch that does not specify the number
 SIZES = 7  # numbers that a launch passes: grid and block, x, y, z each, and bytes of dynamic shared memory
 LOWER_AFFINE = "builtin.module(lower-affine)"
+# Operation in a kernel -> position of its x value among the 12 index arguments.
+# operation -> position of its x in the 12 trailing arguments of a kernel's function
+INDICES = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
+ALLOWED = frozenset({*INDICES, "gpu.return", "gpu.global_id"})
+HOST_OPS = frozenset(
+    f"gpu.{name}"
+    for name in (
+        *("launch_func", "alloc", "dealloc", "memcpy", "memset", "wait"),
+        *("host_register", "host_unregister"),
+    )
+)
+OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining)"
+TO_LOOPS = "builtin.module(func.func(convert-linalg-to-loops,scf-forall-to-parallel),lower-affine)"
+# Memref descriptors, not bare pointers: sizes may be known only at run time, and buffers are returned.
+VECTORS_TO_LOOPS = (
+    "builtin.module(convert-vector-to-scf,expand-strided-metadata,lower-affine,canonicalize,cse)"
+)
+TO_LLVM = (
+    "builtin.module(convert-scf-to-cf,convert-vector-to-llvm,"
+    "arith-expand,convert-math-to-libm,convert-math-to-llvm,convert-ub-to-llvm,finalize-memref-to-llvm,"
+    "convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,"
+    "reconcile-unrealized-casts,cse)"
+)
+NO_SCRIPTS: Mapping[Problem, Script] = {}
 
 
 def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
@@ -96,7 +120,7 @@ def _call(module: ir.Module, launch: Op, effects: KernelEffects) -> None:
                 is_index = isinstance(size.type, ir.IndexType)
                 whole = size if is_index else value("arith.index_cast", kind, size)
                 create("memref.store", [], [whole, buffer, index(number)])
-        passed = [buffer, *(_as_buffer(launch, each) for each in arguments)]
+        passed = [buffer, *(_as_buffer(launch, argument) for argument in arguments)]
         name = PREFIX + kernel_of(launch)
         if name not in map(name_of, walk(module, "func.func")):
             signature = ir.FunctionType.get([each.type for each in passed], [])
@@ -128,23 +152,10 @@ def _as_buffer(launch: Op, argument: Value) -> Value:
 
 def _stack_buffer(launch: Op, kind: Type) -> Value:
     """Returns a buffer on the stack, allocated at the function's start, once for all iterations of a loop."""
-    function = next(each for each in parents_of(launch) if each.name == "func.func")
+    function = next(parent for parent in parents_of(launch) if parent.name == "func.func")
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
         segments = ir.DenseI32ArrayAttr.get([0, 0])
         return value("memref.alloca", kind, operandSegmentSizes=segments)
-
-
-# Operation in a kernel -> position of its x value among the 12 index arguments.
-# operation -> position of its x in the 12 trailing arguments of a kernel's function
-INDICES = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
-ALLOWED = frozenset({*INDICES, "gpu.return", "gpu.global_id"})
-HOST_OPS = frozenset(
-    f"gpu.{name}"
-    for name in (
-        *("launch_func", "alloc", "dealloc", "memcpy", "memset", "wait"),
-        *("host_register", "host_unregister"),
-    )
-)
 
 
 def run_kernels_on_host(module: ir.Module) -> str:
@@ -183,7 +194,7 @@ def run_kernels_on_host(module: ir.Module) -> str:
 def _to_function(module: ir.Module, kernel: Op) -> str:
     name = f"on_host_{name_of(kernel)}"
     block = kernel.regions[0].blocks[0]
-    kinds = [*(each.type for each in block.arguments), *[ir.IndexType.get()] * 12]
+    kinds = [*(argument.type for argument in block.arguments), *[ir.IndexType.get()] * 12]
     with kernel.location, ir.InsertionPoint(module.body):
         function = private_function(name, ir.FunctionType.get(kinds, []))
     body = function.regions[0].blocks.append(*kinds, arg_locs=[kernel.location] * len(kinds))
@@ -208,7 +219,7 @@ def has_independent_threads(kernel: Op) -> bool:
 
     def ties_threads(op: Op) -> bool:
         is_shared = any(
-            isinstance(each.type, ir.MemRefType) and is_workgroup(each.type) for each in op.results
+            isinstance(result.type, ir.MemRefType) and is_workgroup(result.type) for result in op.results
         )
         is_of_device = op.name.startswith(("gpu.", "nvgpu.", "nvvm.", "func.call", "memref.get_global"))
         return op != kernel and (is_shared or (is_of_device and op.name not in ALLOWED))
@@ -262,21 +273,6 @@ def _erase(op: Op) -> None:
         for use in result.uses:
             raise CandidateError(Stage.COMPILE, f"{use.owner.name}: tokens are for gpu operations only")
     op.erase()
-
-
-OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining)"
-TO_LOOPS = "builtin.module(func.func(convert-linalg-to-loops,scf-forall-to-parallel),lower-affine)"
-# Memref descriptors, not bare pointers: sizes may be known only at run time, and buffers are returned.
-VECTORS_TO_LOOPS = (
-    "builtin.module(convert-vector-to-scf,expand-strided-metadata,lower-affine,canonicalize,cse)"
-)
-TO_LLVM = (
-    "builtin.module(convert-scf-to-cf,convert-vector-to-llvm,"
-    "arith-expand,convert-math-to-libm,convert-math-to-llvm,convert-ub-to-llvm,finalize-memref-to-llvm,"
-    "convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,"
-    "reconcile-unrealized-casts,cse)"
-)
-NO_SCRIPTS: Mapping[Problem, Script] = {}
 
 
 def lower_host_program(

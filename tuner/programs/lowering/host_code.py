@@ -18,6 +18,11 @@ from tuner.programs.streams.gpux import lower_tokens
 ASSERT_BOUNDS = (
     "builtin.module(func.func(convert-linalg-to-loops),lower-affine,func.func(generate-runtime-verification))"
 )
+CALLBACK = "_mlir_ciface_"  # prefix of the C names of functions that the runtime defines
+MATH_PREFIX = "math_"  # prefix of C library functions that ``tuner.programs.run.runner_functions`` resolves
+# counts of bits, which are intrinsics of LLVM -> whether they have a case for zero
+BIT_COUNTS = {"ctlz": True, "cttz": True, "ctpop": False}
+MISSING = ("math.rsqrt", "math.fpowi", *TESTS)
 
 
 def assert_bounds(module: ir.Module) -> None:
@@ -74,10 +79,6 @@ def _forget_choices(function: Op, ops: list[Op]) -> None:
     gpux_ops.make_pointers(chosen)
 
 
-CALLBACK = "_mlir_ciface_"  # prefix of the C names of functions that the runtime defines
-MATH_PREFIX = "math_"  # prefix of C library functions that ``tuner.programs.run.runner_functions`` resolves
-
-
 def with_prefixed_c_functions(text: str) -> str:
     """Returns LLVM-dialect text in which math functions, ``puts`` and ``abort`` have the prefix ``math_``.
 
@@ -88,11 +89,6 @@ def with_prefixed_c_functions(text: str) -> str:
         if not name.startswith((RUNTIME, CALLBACK)) and not is_runner_function(name):
             text = re.sub(rf"@{re.escape(name)}\b", f"@{MATH_PREFIX}{name}", text)
     return text
-
-
-# counts of bits, which are intrinsics of LLVM -> whether they have a case for zero
-BIT_COUNTS = {"ctlz": True, "cttz": True, "ctpop": False}
-MISSING = ("math.rsqrt", "math.fpowi", *TESTS)
 
 
 def lower_missing_math(module: ir.Module) -> None:

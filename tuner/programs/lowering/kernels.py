@@ -27,6 +27,22 @@ from tuner.programs.streams.async_ops import is_filled_by_runtime
 from tuner.programs.streams.gpux import lower_tokens
 
 LAUNCHES = ("gpu.launch", "gpu.launch_func")
+BLOCK_THREADS = 256
+BLOCKS_LIMIT = 2**31 - 1  # of a grid's x dimension: CUDA C programming guide, compute capabilities
+# grid and block sizes; no tokens, clusters, dynamic shared memory
+LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
+LOWER_AFFINE = "builtin.module(lower-affine)"
+TO_PARALLEL = (
+    "builtin.module(func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel),"
+    "lower-affine,canonicalize,cse)"
+)
+MAPPING = "mapping"  # attribute that maps a loop to blocks and threads: #gpu.loop_dim_map
+MAPPED_TO_LAUNCHES = "builtin.module(func.func(convert-parallel-loops-to-gpu),lower-affine,canonicalize,cse)"
+# Copies and fills that the runtime has no call for: of strided views, with offsets, of 8 and 64 bits.
+STREAM_COPY = "gpux.memcpy"
+ANY_SIZE = ir.ShapedType.get_dynamic_size()
+ANY_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
+Copy = Callable[[Value, Value], object]  # builds the copy of a part; operands: target, source
 
 
 def make_host_loops(function: Op) -> int:
@@ -62,12 +78,6 @@ def make_host_loops(function: Op) -> int:
     return len(loops)
 
 
-BLOCK_THREADS = 256
-BLOCKS_LIMIT = 2**31 - 1  # of a grid's x dimension: CUDA C programming guide, compute capabilities
-# grid and block sizes; no tokens, clusters, dynamic shared memory
-LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
-
-
 def launch_parallel_loops(function: Op) -> None:
     """Converts each outermost ``scf.parallel`` of a host function to a ``gpu.launch``, in place.
 
@@ -92,7 +102,7 @@ def launch_parallel_loops(function: Op) -> None:
     """
     around = {"scf.parallel", "gpu.launch"}
     for loop in walk(function, "scf.parallel"):
-        if not loop.results and around.isdisjoint(each.name for each in parents_of(loop)):
+        if not loop.results and around.isdisjoint(parent.name for parent in parents_of(loop)):
             _launch(loop)
 
 
@@ -143,7 +153,7 @@ def _launch(loop: Op) -> None:
 
 
 def _trip_count(low: Value, high: Value, step: Value) -> Value:
-    first, last, by = (constant_of(each) for each in (low, high, step))
+    first, last, by = map(constant_of, (low, high, step))
     if first is not None and last is not None and by is not None:
         return index(max(0, -(-(last - first) // by)))
     distance = value("arith.subi", low.type, high, low)
@@ -168,15 +178,16 @@ def _ceil_divided(whole: Value, size: Value) -> Value:
 
 
 def _product(counts: list[Value]) -> Value:
-    known = [number for each in counts if (number := constant_of(each)) is not None]
-    return index(math.prod(known)) if len(known) == len(counts) else reduce(_times, counts)
+    known = [number for count in counts if (number := constant_of(count)) is not None]
+    if len(known) == len(counts):
+        return index(math.prod(known))
+    return reduce(_times, counts)
 
 
 def _times(left: Value, right: Value) -> Value:
-    return left if constant_of(right) == 1 else value("arith.muli", left.type, left, right)
-
-
-LOWER_AFFINE = "builtin.module(lower-affine)"
+    if constant_of(right) == 1:
+        return left
+    return value("arith.muli", left.type, left, right)
 
 
 def reference_kernels(module: ir.Module, left_out: frozenset[str]) -> str:
@@ -196,7 +207,9 @@ def reference_kernels(module: ir.Module, left_out: frozenset[str]) -> str:
     for op in list(copy.body.operations):
         if op.operation.name != "gpu.module":
             op.operation.erase()
-    return str(copy.operation.get_asm(enable_debug_info=True)) if is_kept else ""
+    if is_kept:
+        return str(copy.operation.get_asm(enable_debug_info=True))
+    return ""
 
 
 def _is_known(kernel: Op) -> bool:
@@ -205,14 +218,6 @@ def _is_known(kernel: Op) -> bool:
     except CandidateError:
         return False
     return True
-
-
-TO_PARALLEL = (
-    "builtin.module(func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel),"
-    "lower-affine,canonicalize,cse)"
-)
-MAPPING = "mapping"  # attribute that maps a loop to blocks and threads: #gpu.loop_dim_map
-MAPPED_TO_LAUNCHES = "builtin.module(func.func(convert-parallel-loops-to-gpu),lower-affine,canonicalize,cse)"
 
 
 def problems_of(payload: ProgramPayload) -> tuple[Problem, ...]:
@@ -247,15 +252,6 @@ def launch_loops(payload: ProgramPayload) -> None:
     launch_parallel_loops(payload.function)
     run_passes(payload.module, "builtin.module(canonicalize,cse)")
     reject_linalg(payload.function)
-
-
-# Copies and fills that the runtime has no call for: of strided views, with offsets, of 8 and 64 bits.
-
-STREAM_COPY = "gpux.memcpy"
-ANY_SIZE = ir.ShapedType.get_dynamic_size()
-ANY_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
-
-Copy = Callable[[Value, Value], object]  # builds the copy of a part; operands: target, source
 
 
 def copy_by_contiguous_parts(function: Op) -> None:
@@ -345,13 +341,13 @@ def _part(buffer: Value, indices: Sequence[Value]) -> Value:
 
 def _hand_on_token(op: Op) -> None:
     for result in filter(is_token, op.results):
-        tokens = [each for each in op.operands if is_token(each)]
+        tokens = list(filter(is_token, op.operands))
         waited = create("gpu.wait", [ir.Type.parse(ASYNC)], tokens).results[0]
         result.replace_all_uses_with(waited)
 
 
 def _buffers(op: Op) -> list[Value]:
-    return [each for each in op.operands if not is_token(each)]
+    return [operand for operand in op.operands if not is_token(operand)]
 
 
 def _has_gaps(target: Value, source: Value) -> bool:
@@ -359,7 +355,7 @@ def _has_gaps(target: Value, source: Value) -> bool:
 
 
 def _is_ranked(*buffers: Value) -> bool:
-    return all(isinstance(each.type, ir.MemRefType) for each in buffers)
+    return all(isinstance(buffer.type, ir.MemRefType) for buffer in buffers)
 
 
 def move_pointers_of_copies(module: ir.Module) -> int:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from tuner.core.errors import Stage, failing_at
 from tuner.core.interfaces import Partition, Script
@@ -23,6 +24,7 @@ from tuner.programs.lowering.matmul_recognition import MatmulMatch, find_matmuls
 from tuner.programs.lowering.read_program import ProgramPayload
 
 ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca", "gpu.alloc"})
+POINTER = "!llvm.ptr"
 
 
 class PackedViews:
@@ -44,7 +46,7 @@ class PackedViews:
     def __init__(self, matches: Sequence[MatmulMatch]) -> None:
         """Determines which factors share a copy."""
         self._copies = _copies(matches)  # per match: numbers of the copies of A and B
-        self._uses_left = Counter(copy for pair in self._copies for copy in pair)
+        self._uses_left = Counter(chain.from_iterable(self._copies))
         self._packed: dict[int, Value] = {}  # number of a copy -> its buffer
 
     def take(self, match: int, factor: int, view: Value) -> Value:
@@ -165,9 +167,6 @@ def replace_matmuls(
         match.op.erase()
         if match.zero_fill is not None:
             match.zero_fill.erase()
-
-
-POINTER = "!llvm.ptr"
 
 
 @dataclass(frozen=True)

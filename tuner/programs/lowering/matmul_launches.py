@@ -30,6 +30,7 @@ KIND = (
     "l2promo = {promotion}, oob = zero, interleave = none>"
 )
 BOX = re.compile(r"memref<((?:\d+x)+)")
+CONTAINER = "gpu.container_module"
 
 
 def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
@@ -50,13 +51,13 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
 
 def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
     """Returns, for ``create_tensor_maps``, the tensor-map type per argument of a launch; {} without one."""
-    maps = [launch.tensor_map(name) for name in launch.arguments]
+    maps = list(map(launch.tensor_map, launch.arguments))
     if not any(maps):
         return {}
     tensor_map_types = [
         ir.UnitAttr.get() if each is None else ir.TypeAttr.get(_map_type(each.layout)) for each in maps
     ]
-    is_tf32 = any(each.layout.dtype == TFLOAT32 for each in launch.tensor_maps)
+    is_tf32 = any(tensor_map.layout.dtype == TFLOAT32 for tensor_map in launch.tensor_maps)
     return {MAP_TYPES: ir.ArrayAttr.get(tensor_map_types)} | ({TF32: ir.UnitAttr.get()} if is_tf32 else {})
 
 
@@ -78,7 +79,8 @@ def create_tensor_maps(module: ir.Module) -> None:
         ]
         for launch in noted:
             kinds = [
-                each.value if isinstance(each, ir.TypeAttr) else None for each in launch.attributes[MAP_TYPES]
+                attribute.value if isinstance(attribute, ir.TypeAttr) else None
+                for attribute in launch.attributes[MAP_TYPES]
             ]
             _take_maps(launch, kinds)
         for number, kind in enumerate(kinds if noted else ()):  # the same kinds at each launch of a kernel
@@ -136,9 +138,6 @@ def _map_type(layout: TensorMapLayout) -> Type:
 
 def _word(words: dict[str, int], number: int) -> str:
     return next(word for word, each in words.items() if each == number)
-
-
-CONTAINER = "gpu.container_module"
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,9 @@ def add_kernels_of(
     types = {}
     for name, function in functions.items():
         replace_maps_by_tensors(function, launches[name])
-        types[f"{name}_{suffix}"] = tuple(each.type for each in function.regions[0].blocks[0].arguments)
+        types[f"{name}_{suffix}"] = tuple(
+            argument.type for argument in function.regions[0].blocks[0].arguments
+        )
     module.body.append(holder)
     module.operation.attributes[CONTAINER] = ir.UnitAttr.get()
     return InsertedKernels(f"kernels_{suffix}", host, types)
@@ -228,7 +229,7 @@ def _whole(problem: Problem, kernels: InsertedKernels) -> tuple[MatmulKernel, ..
 
 
 def _suffix(problem: Problem) -> str:
-    return "_".join(part for part in (problem.shape, problem.dtype, problem.output, problem.layout) if part)
+    return "_".join(filter(None, (problem.shape, problem.dtype, problem.output, problem.layout)))
 
 
 def launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
@@ -266,7 +267,7 @@ def _launch(launch: Launch, kernels: InsertedKernels, name: str, arrays: dict[st
         array = arrays[argument if tensor_map is None else tensor_map.buffer]
         # the kernel's sizes may be padded beyond the end of the array
         arguments.append(array if array.type == kind else reinterpreted(array, kind))
-    sizes = [index(size) for size in (*launch.grid, *launch.block)]
+    sizes = list(map(index, (*launch.grid, *launch.block)))
     shared = []
     if launch.dynamic_shared_bytes:
         i32 = ir.IntegerType.get_signless(32)

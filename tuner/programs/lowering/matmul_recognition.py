@@ -40,6 +40,7 @@ MATMUL_DTYPES = FLOATS
 SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 WIDENED = ("arith.extf", "arith.extsi")
 Words = tuple[str, str, str]  # the kinds of the loops of A, B and C, in the order of their dimensions
+TIMEOUT_S = 60.0
 
 
 class UnknownContractionError(Exception):
@@ -64,11 +65,11 @@ def contraction_of(op: Op) -> ContractionLoops | None:
     if not _is_sum_of_products(op):
         return None
     types = [value.type for value in op.operands]
-    if not all(isinstance(each, ir.ShapedType) and each.has_rank for each in types):
+    if not all(isinstance(type_, ir.ShapedType) and type_.has_rank for type_ in types):
         raise UnknownContractionError("an operand is not an array")
-    shapes = [tuple(each.shape) for each in types]
+    shapes = [tuple(type_.shape) for type_ in types]
     if any(size < 0 for shape, each in zip(shapes, types, strict=True) for size in shape) or not all(
-        each.has_static_shape for each in types
+        type_.has_static_shape for type_ in types
     ):
         raise UnknownContractionError("its sizes are not static")
     maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
@@ -81,7 +82,7 @@ def contraction_of(op: Op) -> ContractionLoops | None:
         raise UnknownContractionError("a dimension has no elements, or no operand has its size")
     extents = tuple(iterations)
     operands = tuple(tuple(_loop(result, extents) for result in mapping.results) for mapping in maps)
-    a, b, c = (str(each.element_type) for each in types)
+    a, b, c = (str(type_.element_type) for type_ in types)
     return ContractionLoops(operands, extents, (a, b, c))
 
 
@@ -100,7 +101,9 @@ def matmul_of(op: Op) -> tuple[Problem, bool] | None:
     None for other operations, types and layouts.
     """
     contraction = _contraction_of_matrices(op)
-    return None if contraction is None else _matmul(contraction)
+    if contraction is None:
+        return None
+    return _matmul(contraction)
 
 
 def _contraction_of_matrices(op: Op) -> ContractionLoops | None:
@@ -118,7 +121,9 @@ def _contraction_of_matrices(op: Op) -> ContractionLoops | None:
     iterators = op.attributes.get("iterator_types")  # named operations have none
     if iterators is not None:
         parallel = [str(each) == "#linalg.iterator_type<parallel>" for each in ir.ArrayAttr(iterators)]
-    return contraction if are_matrices and parallel == [loop in c for loop in range(3)] else None
+    if are_matrices and parallel == [loop in c for loop in range(3)]:
+        return contraction
+    return None
 
 
 def _matmul(contraction: ContractionLoops) -> tuple[Problem, bool] | None:
@@ -126,7 +131,9 @@ def _matmul(contraction: ContractionLoops) -> tuple[Problem, bool] | None:
         problem, is_swapped = _problem(contraction.operands, contraction)
     except UnknownContractionError:
         return None
-    return (problem, is_swapped) if problem.dtype in MATMUL_DTYPES else None
+    if problem.dtype in MATMUL_DTYPES:
+        return (problem, is_swapped)
+    return None
 
 
 def _problem(operands: tuple[tuple[int, ...], ...], contraction: ContractionLoops) -> tuple[Problem, bool]:
@@ -217,7 +224,9 @@ def _loop(result: ir.AffineExpr, extents: tuple[int, ...]) -> int:
         loops = [_loop(side, extents) for side in (result.lhs, result.rhs)]
         kept = [loop for loop in loops if loop >= 0 and extents[loop] > 1]
         if len(kept) <= 1:
-            return kept[0] if kept else max(loops)
+            if kept:
+                return kept[0]
+            return max(loops)
         raise UnknownContractionError("a window of more than one element moves over an operand")
     raise UnknownContractionError(f"an operand is indexed by {result}: a stride, or no plain dimension")
 
@@ -235,21 +244,20 @@ def _is_sum_of_products(op: Op) -> bool:
         added = op_of(total[0], add)
         if added is None or arguments[2] not in added.operands:
             continue
-        others = [each for each in added.operands if each != arguments[2]]
+        others = [operand for operand in added.operands if operand != arguments[2]]
         product = op_of(_widened(others[0]), multiply) if len(others) == 1 else None
         if product is None:
             continue
-        factors = [_widened(each) for each in product.operands]
+        factors = list(map(_widened, product.operands))
         return factors in (arguments[:2], arguments[1::-1])
     return False
 
 
 def _widened(value: Value) -> Value:
     extension = op_of(value, *WIDENED)
-    return value if extension is None else extension.operands[0]
-
-
-TIMEOUT_S = 60.0
+    if extension is None:
+        return value
+    return extension.operands[0]
 
 
 def _in_child(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
@@ -303,7 +311,7 @@ def zero_fill_before(op: Op, c: Value) -> Op | None:
     """Returns what fills ``c`` with zeros before ``op`` in its block, without accesses between; or None."""
     before = list(op.block.operations)
     index = next(number for number, other in enumerate(before) if other.operation == op)
-    by_origin = [aliases_of(origin) for origin in origins_of(c)]
+    by_origin = list(map(aliases_of, origins_of(c)))
     if any(each.is_kept for each in by_origin):
         return None
     aliases = {value for each in by_origin for value in each.values}
@@ -354,12 +362,14 @@ def find_matmuls(payload: ProgramPayload) -> list[MatmulMatch]:
     """
     run_passes(payload.module, GENERALIZE)
     generics = walk(payload.function, "linalg.generic")
-    matches = (_match(op) for op in generics if "gpu.launch" not in [each.name for each in parents_of(op)])
+    matches = (
+        _match(op) for op in generics if "gpu.launch" not in [parent.name for parent in parents_of(op)]
+    )
     return [match for match in matches if match is not None]
 
 
 def _match(op: Op) -> MatmulMatch | None:
-    if not all(isinstance(each.type, ir.MemRefType) for each in op.operands):
+    if not all(isinstance(operand.type, ir.MemRefType) for operand in op.operands):
         return None
     contraction = _contraction_of_matrices(op)
     if contraction is None:

@@ -154,7 +154,7 @@ def _unpacked(tiles: _Tiles) -> Value:
     sizes, groups = tiles.split_shape()
     kind = ir.RankedTensorType(tiles.unpacked.type)
     axes = tiles.packed_axes(groups)
-    result = _transposed(tiles.packed, [axes.index(axis) for axis in range(len(sizes))])
+    result = _transposed(tiles.packed, list(map(axes.index, range(len(sizes)))))
     shape = [math.prod(sizes[axis] for axis in group) for group in groups]
     if len(sizes) > tiles.rank:
         collapsed = ir.RankedTensorType.get(shape, kind.element_type)
@@ -173,7 +173,7 @@ def _unpacked(tiles: _Tiles) -> Value:
 
 
 def _groups(groups: list[list[int]]) -> ir.ArrayAttr:
-    return ir.ArrayAttr.get([integers(group) for group in groups])
+    return ir.ArrayAttr.get(list(map(integers, groups)))
 
 
 def _transposed(source: Value, axes: Sequence[int]) -> Value:
@@ -197,7 +197,7 @@ def _gathered(tiles: _Tiles) -> Value:
     sizes = [_size(tiles.unpacked, axis) for axis in tiles.inner]
 
     def body(*_: Value) -> Value:
-        loops = [_loop(number) for number in range(rank)]
+        loops = list(map(_loop, range(rank)))
         if not is_pack:
             return _extracted(source, _places_in_packed(tiles, loops))
         places = _places_in_unpacked(tiles, loops)

@@ -35,6 +35,29 @@ from tuner.programs.streams.gpux_ops import inline_stream_functions, parse_with_
 
 EXTRACT = "tensor.extract"
 LOOPS = ("scf.for", "scf.forall", "scf.parallel")  # whose first block arguments are iteration numbers
+SET_DEVICE = "mgpuSetDefaultDevice"
+# Functions on an unranked memref, with the names of CudaRuntimeWrappers.cpp until 2021.
+REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32"})
+UNUSED = "builtin.module(symbol-dce)"
+INLINE = "builtin.module(inline,symbol-dce)"
+# Explicit device memory: whether a program mixes it with host memory, and the program without it.
+#
+# A program that allocates device memory itself may still pass host memory to a kernel, or load on the host
+# from device memory, which no GPU runs as written. It is rewritten to host memory only, so that
+# ``host_to_device_memory`` inserts device buffers and copies again. ``gpu.alloc host_shared``, and registered
+# memory, which both sides can access, are left unchanged.
+#
+#     %0 = gpu.alloc () : memref<4xf32>
+#     gpu.memcpy %0, %a : memref<4xf32>, memref<4xf32>
+#     gpu.dealloc %0 : memref<4xf32>
+#   becomes
+#     %0 = memref.alloc() : memref<4xf32>
+#     memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
+#     memref.dealloc %0 : memref<4xf32>
+ALLOCATIONS = ("gpu.alloc", "gpux.alloc")
+# Operations of gpu, gpux and nvgpu whose operands must be in device memory.
+DEVICE_WORK = frozenset({"launch_func", "memset", "tma.create.descriptor"})
+EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
 
 
 def assert_indirect_indices(function: Op) -> None:
@@ -92,11 +115,6 @@ def _is_iteration(argument: Value) -> bool:
     return loop.name in LOOPS and isinstance(argument.type, ir.IndexType) and is_first
 
 
-SET_DEVICE = "mgpuSetDefaultDevice"
-# Functions on an unranked memref, with the names of CudaRuntimeWrappers.cpp until 2021.
-REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32"})
-
-
 def replace_runtime_calls(module: ir.Module) -> None:
     """Removes calls of MLIR's runtime that select a device, replaces those that register memory; in place.
 
@@ -118,10 +136,6 @@ def replace_runtime_calls(module: ir.Module) -> None:
                 create("gpu.host_register", [], [call.operands[0]])
     for call in reversed(calls):
         call.erase()
-
-
-UNUSED = "builtin.module(symbol-dce)"
-INLINE = "builtin.module(inline,symbol-dce)"
 
 
 @dataclass(frozen=True)
@@ -195,27 +209,6 @@ def gather_globals(function: Op) -> None:
             op.move_before(start)
 
 
-# Explicit device memory: whether a program mixes it with host memory, and the program without it.
-#
-# A program that allocates device memory itself may still pass host memory to a kernel, or load on the host
-# from device memory, which no GPU runs as written. It is rewritten to host memory only, so that
-# ``host_to_device_memory`` inserts device buffers and copies again. ``gpu.alloc host_shared``, and registered
-# memory, which both sides can access, are left unchanged.
-#
-#     %0 = gpu.alloc () : memref<4xf32>
-#     gpu.memcpy %0, %a : memref<4xf32>, memref<4xf32>
-#     gpu.dealloc %0 : memref<4xf32>
-#   becomes
-#     %0 = memref.alloc() : memref<4xf32>
-#     memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
-#     memref.dealloc %0 : memref<4xf32>
-
-ALLOCATIONS = ("gpu.alloc", "gpux.alloc")
-# Operations of gpu, gpux and nvgpu whose operands must be in device memory.
-DEVICE_WORK = frozenset({"launch_func", "memset", "tma.create.descriptor"})
-EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
-
-
 def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
     """Returns whether kernels or fills take host memory, or host code accesses or returns device memory.
 
@@ -233,7 +226,7 @@ def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
         dialect, _, name = op.name.partition(".")
         if dialect in ("gpu", "gpux") or op.name == DESCRIPTOR:
             operands = op.operands if name in DEVICE_WORK else []
-            if not all(is_for_device(root) for root in _roots(operands)):
+            if not all(map(is_for_device, _roots(operands))):
                 return True
         elif any(_is_explicit(root) and not _is_shared(root) for root in _of_host(op)):
             return True
@@ -261,8 +254,8 @@ def without_explicit_memory(function: Op) -> None:
 
 def use_host_memory(op: Op) -> None:
     """Creates the host equivalent of gpu.alloc, dealloc, memcpy or memset; the caller erases ``op``."""
-    kept = [each for each in op.operands if not is_token(each)]
-    kinds = [each.type for each in op.results if not is_token(each)]
+    kept = [operand for operand in op.operands if not is_token(operand)]
+    kinds = [result.type for result in op.results if not is_token(result)]
     with op.location, ir.InsertionPoint(op):
         if op.name == "gpu.memcpy":
             copy_buffer(*kept)

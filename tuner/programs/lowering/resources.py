@@ -58,7 +58,9 @@ def joined_payload(text: str, resources: Mapping[str, bytes]) -> str:
     values = ",\n".join(
         f'{name}: {VALUE}{PREFIX}{data.hex()}"' for name, data in resources.items() if name in named
     )
-    return f"{text}{SECTION}\ndialect_resources: {{ builtin: {{\n{values}\n}} }}\n#-}}\n" if values else text
+    if values:
+        return f"{text}{SECTION}\ndialect_resources: {{ builtin: {{\n{values}\n}} }}\n#-}}\n"
+    return text
 
 
 def resource_sizes(text: str) -> dict[str, int]:

@@ -28,6 +28,9 @@ from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write
 from tuner.runtime.arrays import DeviceArray, stream_handle, wait_for_producers
 from tuner.runtime.process_state import LoadedCode, thread_lock
 
+# CUDA errors for a host wait for captured work
+WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")
+
 
 class ProgramGraph:
     """One call of a program, captured as a CUDA graph, which launches until the program is closed.
@@ -116,7 +119,9 @@ class ProgramGraph:
         self._device.destroy_graph(self._graph)
         self._device.destroy_stream(self._stream)
         self._graph = None
-        self.results = tuple(each.copy() if isinstance(each, np.ndarray) else each for each in self.results)
+        self.results = tuple(
+            result.copy() if isinstance(result, np.ndarray) else result for result in self.results
+        )
         self._free()
 
 
@@ -182,10 +187,6 @@ class ResidentMemory:
             self._device.watch.keep(address)
         shape = tuple(extent or 0 for extent in buffer.type.shape)
         return PassedArgument(descriptor_of(address, shape), True, None, None)
-
-
-# CUDA errors for a host wait for captured work
-WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")
 
 
 class DeviceFunction(LoadedCode):
@@ -276,7 +277,9 @@ class DeviceFunction(LoadedCode):
             passed = self._pass(arguments, slots)
             self._wait_for_producers(passed, slots[0] if slots else None)
             results = self._run(passed, slots)
-        return results[0] if len(results) == 1 else results or None
+        if len(results) == 1:
+            return results[0]
+        return results or None
 
     def as_graph(self, *arguments: object) -> ProgramGraph:
         """Captures one call as a CUDA graph; each launch of the graph reads the same argument arrays anew.
@@ -373,7 +376,7 @@ class DeviceFunction(LoadedCode):
     def is_synchronous(self) -> bool:
         """True if a call returns only when its work is done: if it uses host memory, or takes no stream."""
         program = self.program
-        has_results = any(isinstance(each, BufferType) for each in program.results)
+        has_results = any(isinstance(result, BufferType) for result in program.results)
         return not program.stream_slots or not program.device_arguments or has_results
 
     def _slots(self, stream: object) -> tuple[int, ...]:

@@ -86,8 +86,8 @@ def document_text(code: FusedCode, hashes: Mapping[str, str]) -> str:
         "format": FORMAT,
         "tuner": __version__,
         "entry": code.entry,
-        "arguments": [_type_document(kind) for kind in code.arguments],
-        "results": [_type_document(kind) for kind in code.results],
+        "arguments": list(map(_type_document, code.arguments)),
+        "results": list(map(_type_document, code.results)),
         "arena_bytes": code.arena_bytes,
         "fills": [
             {"offset_bytes": fill.offset_bytes, **_type_document(fill.type), "value": repr(fill.value)}
@@ -98,7 +98,7 @@ def document_text(code: FusedCode, hashes: Mapping[str, str]) -> str:
         "compiler": code.compiler,
         "threads": code.threads,
         "asserts": code.asserts,
-        "fusions": [fusion_document(fusion) for fusion in code.fusions],
+        "fusions": list(map(fusion_document, code.fusions)),
         "files": dict(hashes),
     }
     return json.dumps({**content, HASH: _hash_of(content)}, indent=1) + "\n"
@@ -108,8 +108,8 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
     """Returns the program of a document. Raises KeyError, TypeError or ValueError for one with other keys."""
     return FusedCode(
         entry=str(document["entry"]),
-        arguments=tuple(_type_of(each) for each in document["arguments"]),
-        results=tuple(_type_of(each) for each in document["results"]),
+        arguments=tuple(map(_type_of, document["arguments"])),
+        results=tuple(map(_type_of, document["results"])),
         arena_bytes=int(document["arena_bytes"]),
         fills=tuple(
             Fill(int(each["offset_bytes"]), _type_of(each), float(each["value"]))
@@ -118,7 +118,7 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
         weights_bytes=int(document["weights_bytes"]),
         needs=tuple(map(str, document["needs"])),
         compiler=str(document["compiler"]),
-        fusions=tuple(_fusion_of(each) for each in document["fusions"]),
+        fusions=tuple(map(_fusion_of, document["fusions"])),
         object_code=object_code,
         threads=int(document["threads"]),
         asserts=bool(document["asserts"]),
@@ -143,7 +143,7 @@ def _type_document(kind: TensorType) -> dict[str, Any]:
 
 
 def _type_of(document: Mapping[str, Any]) -> TensorType:
-    return TensorType(tuple(int(size) for size in document["shape"]), str(document["element"]))
+    return TensorType(tuple(map(int, document["shape"])), str(document["element"]))
 
 
 def _document(folder: Path) -> Mapping[str, Any]:

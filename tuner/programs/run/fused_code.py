@@ -34,6 +34,17 @@ REPEAT_ENTRY = "team_repeat"
 PART_WORDS = 8
 ARRIVALS_OFFSET = 64
 CALL_BYTES = 128
+Array = npt.NDArray[Any]
+AMX = "amx-"  # begins the names of instruction sets that need a permission
+# Arrays for the results of a program, used again when nobody holds them: fresh pages cost time.
+#
+# An array is in use while there is a reference to it, to a view of it, or to a tensor that shares its memory.
+ALIGNMENT_BYTES = 64
+POOL_LIMIT = 4  # sets of results that are kept; a caller that holds more gets new ones
+# Lays out the weights of a program in one block of memory: packed as the fusions' scripts read them.
+#
+# A weight that two fusions read alike is stored once, one that they read differently twice.
+Key = tuple[int, View | None, WeightPacking | None]  # index of the buffer; the view only of a packed one
 
 
 @dataclass(frozen=True)
@@ -71,13 +82,10 @@ class FusedCode:
     def program(self) -> DeviceProgram:
         """Returns the entry and the types, as the programs of other compiled functions have; without code."""
         arguments, results = (
-            tuple(BufferType(each.element, each.shape) for each in types)
+            tuple(BufferType(type_.element, type_.shape) for type_ in types)
             for types in (self.arguments, self.results)
         )
         return DeviceProgram("", self.entry, arguments, results, (False,) * len(arguments))
-
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +103,6 @@ class FusedImage:
         return replace(self, weights=packed_block(self.plan, weights))
 
 
-AMX = "amx-"  # begins the names of instruction sets that need a permission
-
-
 def require_processor(needs: tuple[str, ...], what: str) -> None:
     """Raises CandidateError(LOAD) where this processor lacks instruction sets; asks for AMX tiles."""
     missing = missing_sets(needs, own_flags())
@@ -105,16 +110,8 @@ def require_processor(needs: tuple[str, ...], what: str) -> None:
         raise CandidateError(
             Stage.LOAD, f"{what}: needs {' and '.join(missing)}, which this processor does not have"
         )
-    if any(each.startswith(AMX) for each in needs) and not may_use_tiles():
+    if any(need.startswith(AMX) for need in needs) and not may_use_tiles():
         raise CandidateError(Stage.LOAD, f"{what}: {REFUSED}")
-
-
-# Arrays for the results of a program, used again when nobody holds them: fresh pages cost time.
-#
-# An array is in use while there is a reference to it, to a view of it, or to a tensor that shares its memory.
-
-ALIGNMENT_BYTES = 64
-POOL_LIMIT = 4  # sets of results that are kept; a caller that holds more gets new ones
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ class ResultSet:
         self.arrays: tuple[Array, ...] = tuple(
             _aligned(owner, kind) for owner, kind in zip(owners, types, strict=True)
         )
-        addresses = (*[0] * arguments, *[each.ctypes.data for each in self.arrays], *last)
+        addresses = (*[0] * arguments, *[array.ctypes.data for array in self.arrays], *last)
         self.frame = (ctypes.c_uint64 * len(addresses))(*addresses)
         self.address = ctypes.addressof(self.frame)
         self._watched = [*self.arrays, *owners]
@@ -178,13 +175,6 @@ def _bytes(kind: ArrayType) -> int:
 def _aligned(owner: Array, kind: ArrayType) -> Array:
     start = -owner.ctypes.data % ALIGNMENT_BYTES
     return owner[start : start + _bytes(kind)].view(kind.dtype).reshape(kind.shape)
-
-
-# Lays out the weights of a program in one block of memory: packed as the fusions' scripts read them.
-#
-# A weight that two fusions read alike is stored once, one that they read differently twice.
-
-Key = tuple[int, View | None, WeightPacking | None]  # index of the buffer; the view only of a packed one
 
 
 @dataclass(frozen=True)

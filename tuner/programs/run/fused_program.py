@@ -39,6 +39,8 @@ from tuner.runtime.process_state import thread_lock
 Array = npt.NDArray[Any]
 ndarray = np.ndarray
 DATA_OFFSET_BYTES = 16  # of PyArrayObject.data: after the object's header of CPython, numpy's C API
+_WORD_AT = ctypes.c_uint64.from_address
+_PROBE = np.empty(1)
 
 
 class FusedFunction(AbstractHostProgram):
@@ -58,7 +60,7 @@ class FusedFunction(AbstractHostProgram):
         self._single: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(
             self._loaded.addresses[SINGLE_ENTRY]
         )
-        types = [_array_type(kind) for kind in code.arguments]
+        types = list(map(_array_type, code.arguments))
         self._expected = tuple((kind.shape, kind.dtype, True) for kind in types)
         last = (weights.ctypes.data, self._arena.ctypes.data, 0)
         if code.asserts:
@@ -66,7 +68,7 @@ class FusedFunction(AbstractHostProgram):
             self._function, self._single = (
                 AssertingCode(each, word * 8) for each in (self._function, self._single)
             )
-        self._pool = ResultPool(tuple(_array_type(kind) for kind in code.results), len(types), last)
+        self._pool = ResultPool(tuple(map(_array_type, code.results)), len(types), last)
         self._lock = thread_lock()
 
     def __repr__(self) -> str:
@@ -83,7 +85,7 @@ class FusedFunction(AbstractHostProgram):
             results = self._pool.take()
             if not self._fill(results.frame, arguments):
                 arguments = self._checked(arguments)
-                results.frame[: len(arguments)] = [each.ctypes.data for each in arguments]
+                results.frame[: len(arguments)] = [argument.ctypes.data for argument in arguments]
             self._function(results.address)
             if len(results.arrays) == 1:
                 return results.arrays[0]
@@ -286,8 +288,6 @@ def _fast_address(array: Array) -> int:
     return _WORD_AT(id(array) + DATA_OFFSET_BYTES).value
 
 
-_WORD_AT = ctypes.c_uint64.from_address
-_PROBE = np.empty(1)
 # ``ctypes.data`` takes 2 us; a Python whose objects have another header does it the slow way
 IS_FAST = _fast_address(_PROBE) == _PROBE.ctypes.data
 address_of: Callable[[Array], int] = _fast_address if IS_FAST else lambda array: array.ctypes.data

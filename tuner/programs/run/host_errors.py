@@ -31,6 +31,30 @@ PUTS = f"{MATH_PREFIX}puts"
 # Failures after which a program whose assertions keep a thread takes no more calls; a thread has a stack of
 # 8 MiB of address space
 THREADS_LIMIT = 100
+FAULT = "tuner_host_fault"
+LOAD_BYTES = 4096  # upper limit of a single load or store; intrinsics pass their size
+CHECK = f"""
+  llvm.func @{FAULT}(!llvm.ptr, i64) -> !llvm.ptr
+  llvm.func internal @tuner_on_host(%pointer: !llvm.ptr, %bytes: i64) -> !llvm.ptr {{
+    %bits = llvm.mlir.constant({DEVICE_ADDRESS_BITS} : i64) : i64
+    %tag = llvm.mlir.constant({DEVICE_ADDRESS_TAG} : i64) : i64
+    %address = llvm.ptrtoint %pointer : !llvm.ptr to i64
+    %high = llvm.lshr %address, %bits : i64
+    %is_device = llvm.icmp "eq" %high, %tag : i64
+    llvm.cond_br %is_device, ^fault, ^fine
+  ^fault:
+    %instead = llvm.call @{FAULT}(%pointer, %bytes) : (!llvm.ptr, i64) -> !llvm.ptr
+    llvm.return %instead : !llvm.ptr
+  ^fine:
+    llvm.return %pointer : !llvm.ptr
+  }}
+"""
+# where the check is inserted: the module's end is harder to find, since data of constants follow in braces
+MODULE = re.compile(r"module\b.*\{$")
+VALUE = r"(%[\w#]+)"
+PLAIN = re.compile(rf"llvm\.(?:load (?:volatile )?|store (?:volatile )?%[\w#]+, ){VALUE}")
+COPY = re.compile(rf'"llvm\.intr\.mem(?:cpy|move)"\({VALUE}, {VALUE}, {VALUE}\)')
+FILL = re.compile(rf'"llvm\.intr\.memset"\({VALUE}, %[\w#]+, {VALUE}\)')
 
 
 def addresses_of(functions: Mapping[str, Any]) -> dict[str, int]:
@@ -107,32 +131,6 @@ class HostAssertions:
         threading.Event().wait()
 
 
-FAULT = "tuner_host_fault"
-LOAD_BYTES = 4096  # upper limit of a single load or store; intrinsics pass their size
-CHECK = f"""
-  llvm.func @{FAULT}(!llvm.ptr, i64) -> !llvm.ptr
-  llvm.func internal @tuner_on_host(%pointer: !llvm.ptr, %bytes: i64) -> !llvm.ptr {{
-    %bits = llvm.mlir.constant({DEVICE_ADDRESS_BITS} : i64) : i64
-    %tag = llvm.mlir.constant({DEVICE_ADDRESS_TAG} : i64) : i64
-    %address = llvm.ptrtoint %pointer : !llvm.ptr to i64
-    %high = llvm.lshr %address, %bits : i64
-    %is_device = llvm.icmp "eq" %high, %tag : i64
-    llvm.cond_br %is_device, ^fault, ^fine
-  ^fault:
-    %instead = llvm.call @{FAULT}(%pointer, %bytes) : (!llvm.ptr, i64) -> !llvm.ptr
-    llvm.return %instead : !llvm.ptr
-  ^fine:
-    llvm.return %pointer : !llvm.ptr
-  }}
-"""
-# where the check is inserted: the module's end is harder to find, since data of constants follow in braces
-MODULE = re.compile(r"module\b.*\{$")
-VALUE = r"(%[\w#]+)"
-PLAIN = re.compile(rf"llvm\.(?:load (?:volatile )?|store (?:volatile )?%[\w#]+, ){VALUE}")
-COPY = re.compile(rf'"llvm\.intr\.mem(?:cpy|move)"\({VALUE}, {VALUE}, {VALUE}\)')
-FILL = re.compile(rf'"llvm\.intr\.memset"\({VALUE}, %[\w#]+, {VALUE}\)')
-
-
 class HostFaults:
     """The callback of host code with address checks (``with_checks``).
 
@@ -192,8 +190,14 @@ def _checked(line: str, numbers: "itertools.count[int]") -> list[str]:
         return [line]
     count = 2 if match.re is COPY else 1
     names = [f"%checked{next(numbers)}" for _ in range(count)]
-    size = f"%bytes{names[0].removeprefix('%checked')}" if match.re is PLAIN else match.groups()[-1]
-    before = [f"{size} = llvm.mlir.constant({LOAD_BYTES} : i64) : i64"] if match.re is PLAIN else []
+    if match.re is PLAIN:
+        size = f"%bytes{names[0].removeprefix('%checked')}"
+    else:
+        size = match.groups()[-1]
+    if match.re is PLAIN:
+        before = [f"{size} = llvm.mlir.constant({LOAD_BYTES} : i64) : i64"]
+    else:
+        before = []
     for number, name in enumerate(names, start=1):
         call = f"llvm.call @tuner_on_host({match[number]}, {size}) : (!llvm.ptr, i64) -> !llvm.ptr"
         before.append(f"{name} = {call}")

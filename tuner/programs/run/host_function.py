@@ -35,6 +35,7 @@ from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.process_state import thread_lock
 
 PACKED = "_mlir_"  # begins the names of MLIR's wrappers, void(void **arguments), which the JIT looks up
+DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILINE)  # a definition ends with {
 
 
 class HostCode:
@@ -96,7 +97,6 @@ class HostCode:
             del self._engine
 
 
-DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILINE)  # a definition ends with {
 _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
 
 
@@ -183,7 +183,9 @@ class HostFunction(AbstractHostProgram):
             self._run(call)
             results = marshalling.copied(call.frame.results(), self.program, None)
             self._free(call)
-        return results[0] if len(results) == 1 else results or None
+        if len(results) == 1:
+            return results[0]
+        return results or None
 
     def as_graph(self, *_arguments: object) -> Never:
         raise UsageError(

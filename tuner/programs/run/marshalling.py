@@ -24,6 +24,12 @@ from tuner.runtime.arrays import (
     word_count,
 )
 
+WORD_BYTES = 8
+NO_NUMBERS = (np.flexible, np.complexfloating, np.datetime64, np.timedelta64, np.object_)
+HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost; dlpack.h
+NOT_ALLOCATED = 0xDEADBEEF  # the allocated pointer that finalize-memref-to-llvm gives a global
+Returned = tuple["MemRef | np.generic", ...]
+
 
 def dtype_of(element: str) -> "np.dtype[np.generic]":
     """Returns the numpy type of an MLIR element type such as "f32"; raises UsageError for an unknown type."""
@@ -37,11 +43,6 @@ def is_same_bits(found: "np.dtype[np.generic]", expected: "np.dtype[np.generic]"
     if found == expected:
         return True
     return found.kind == "u" and expected.kind == "i" and found.itemsize == expected.itemsize
-
-
-WORD_BYTES = 8
-NO_NUMBERS = (np.flexible, np.complexfloating, np.datetime64, np.timedelta64, np.object_)
-HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost; dlpack.h
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +187,7 @@ class ResultLayout:
     @property
     def is_struct(self) -> bool:
         """Returns whether the results are in a struct, whose address is the first argument of the call."""
-        return len(self._results) > 1 or any(isinstance(each, BufferType) for each in self._results)
+        return len(self._results) > 1 or any(isinstance(result, BufferType) for result in self._results)
 
     def read(self, content: bytes) -> tuple["MemRef | np.generic", ...]:
         """Returns the results from the bytes that a call has written: numbers and memref descriptors."""
@@ -270,10 +271,6 @@ def host_array(name: str, found: Any) -> npt.NDArray[Any]:
     array = array_of(MemRef(view.address, view.address, 0, view.shape, strides), view.dtype)
     array.flags.writeable = not view.is_read_only
     return array
-
-
-NOT_ALLOCATED = 0xDEADBEEF  # the allocated pointer that finalize-memref-to-llvm gives a global
-Returned = tuple["MemRef | np.generic", ...]
 
 
 def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch | None) -> tuple[Any, ...]:

@@ -109,7 +109,9 @@ class MgpuTable:
             if name == "mgpuMemAlloc" and values[2]:  # host_shared: the code may write there after the error
                 self._after_error.append(ctypes.create_string_buffer(max(values[0], 1)))
                 return ctypes.addressof(self._after_error[-1])
-            return 0 if SIGNATURES[name][0] else None
+            if SIGNATURES[name][0]:
+                return 0
+            return None
 
         return ctypes.CFUNCTYPE(*SIGNATURES[name])(guarded)
 

@@ -168,7 +168,9 @@ class RecordingDevice(AbstractDevice):
         return self._names.get((kind, handle)) or self._new(kind, handle)
 
     def _stream(self, stream: int) -> str:
-        return self._name("s", stream) if stream else "default"
+        if stream:
+            return self._name("s", stream)
+        return "default"
 
     def _add_block(self, kind: str, address: int, size_bytes: int) -> None:
         # freed blocks keep their names until a new block overlaps them
@@ -181,7 +183,9 @@ class RecordingDevice(AbstractDevice):
     def _memory(self, address: int) -> str:
         for start, (size, name) in self._blocks.items():
             if start <= address < start + max(size, 1):
-                return name if address == start else f"{name}+{address - start}"
+                if address == start:
+                    return name
+                return f"{name}+{address - start}"
         return "host"
 
     def _buffers(self, launch: KernelLaunch) -> str:

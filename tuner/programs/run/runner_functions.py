@@ -24,6 +24,21 @@ from tuner.runtime.arrays import MemRef, array_of
 
 POISON = 0xFF  # all bits set: NaN in every float type
 STDERR = 2
+MATH_LIBRARY = "libm.so.6"
+DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
+# MLIR's runner functions for compiled code that calls them; printed text goes to a Python function.
+#
+# The text is the same as mlir-runner's, see the C++ code of
+# ``mlir/include/mlir/ExecutionEngine/RunnerUtils.h``.
+ARGUMENTS: dict[str, Any] = {
+    "i64": c_int64,
+    "i16": c_uint16,
+    "f32": c_float,
+    "f64": c_double,
+    "ptr": c_char_p,
+}
+Write = Callable[[str], object]  # receives text, like the ``write`` method of a stream
+READINGS: dict[str, Callable[[], float]] = {"rtclock": time.perf_counter, "nanoTime": time.perf_counter_ns}
 
 
 class HostHeap:
@@ -103,10 +118,6 @@ def _libc() -> Any:
     return library
 
 
-MATH_LIBRARY = "libm.so.6"
-DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
-
-
 def math_symbols(llvm_text: str) -> dict[str, int]:
     """Returns C math functions' addresses by ``math_NAME`` in text of ``with_prefixed_c_functions``."""
     names = sorted(set(DECLARED.findall(llvm_text)))
@@ -116,22 +127,6 @@ def math_symbols(llvm_text: str) -> dict[str, int]:
         return {}
     found = {MATH_PREFIX + name: getattr(library, name, None) for name in names}
     return addresses_of({name: function for name, function in found.items() if function is not None})
-
-
-# MLIR's runner functions for compiled code that calls them; printed text goes to a Python function.
-#
-# The text is the same as mlir-runner's, see the C++ code of
-# ``mlir/include/mlir/ExecutionEngine/RunnerUtils.h``.
-
-ARGUMENTS: dict[str, Any] = {
-    "i64": c_int64,
-    "i16": c_uint16,
-    "f32": c_float,
-    "f64": c_double,
-    "ptr": c_char_p,
-}
-
-Write = Callable[[str], object]  # receives text, like the ``write`` method of a stream
 
 
 def discard(_text: str) -> None:
@@ -187,7 +182,10 @@ class RunnerFunctions:
 def memref_text(view: MemRef, element: str) -> str:
     """Returns what mlir-runner prints of a memref: address, offset, sizes, strides and all elements."""
     array = array_of(view, dtype_of(element))
-    numbers = f"[{number_text(array[()])}]" if array.ndim == 0 else "".join(_nested(array, array.ndim))
+    if array.ndim == 0:
+        numbers = f"[{number_text(array[()])}]"
+    else:
+        numbers = "".join(_nested(array, array.ndim))
     return f"Unranked Memref {_head(view)} data = \n{numbers}\n"
 
 
@@ -230,4 +228,3 @@ SCALAR_TEXTS: dict[str, Callable[..., str]] = {
     "printNewline": lambda: "\n",
     "printFlops": lambda per_second: f"{per_second / 1e9:f} GFLOPS\n",
 }
-READINGS: dict[str, Callable[[], float]] = {"rtclock": time.perf_counter, "nanoTime": time.perf_counter_ns}

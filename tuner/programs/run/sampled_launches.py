@@ -20,6 +20,10 @@ from tuner.simulator.memory.global_memory import Touched, device_number
 from tuner.simulator.ptx.geometry import Index3, linear, whole_clusters
 from tuner.targets.gpu.block_sample import sample, written_tiles
 
+Array = npt.NDArray[Any]
+IsTimeUp = Callable[[], bool]  # returns whether the time limit of the references is exceeded
+REFERENCES_LIMIT_S = 20.0  # for all references of a run, without the sampled blocks
+
 
 class LaunchCopies:
     """Copies of the memory regions that the parameters of a launch point into, and a ``launch`` on them."""
@@ -36,7 +40,7 @@ class LaunchCopies:
         """Returns the copied region that contains an address of a copy; None if no copy does."""
         number = device_number(address)
         copies = self._copies.values()
-        return next((each for each in copies if each.holds(address, 1) or each.number == number), None)
+        return next((copy for copy in copies if copy.holds(address, 1) or copy.number == number), None)
 
     def of(self, region: MemoryRegion) -> MemoryRegion:
         return self._copies[region.address]
@@ -60,10 +64,6 @@ def regions_of(launch: PreparedLaunch, near: Near) -> tuple[MemoryRegion, ...]:
     pointers = (content for content in launch.parameters if len(content) == POINTER_BYTES)
     found = (near(int.from_bytes(content, "little")) for content in pointers)
     return tuple({region.address: region for region in found if region is not None}.values())
-
-
-Array = npt.NDArray[Any]
-IsTimeUp = Callable[[], bool]  # returns whether the time limit of the references is exceeded
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ class InterpretedReference:
         dtype = dtype_of(element)
         size = before.bytes.size // dtype.itemsize * dtype.itemsize  # without an incomplete number at the end
         numbers = [each.bytes[:size].view(dtype) for each in (before, copy, again)]
-        was, found, expected = (each.view(f"u{dtype.itemsize}") for each in numbers)  # bits
+        was, found, expected = (number.view(f"u{dtype.itemsize}") for number in numbers)  # bits
         chosen = sampled.written(copy, dtype.itemsize) | (found != was) | (expected != was)
         return ComparedElements(element, self.kernel.terms, numbers[1][chosen], numbers[2][chosen])
 
@@ -233,9 +233,6 @@ def product(problem: Problem, a: Array, b: Array) -> Array:
     )
     found: Array = one @ other
     return found
-
-
-REFERENCES_LIMIT_S = 20.0  # for all references of a run, without the sampled blocks
 
 
 @dataclass(frozen=True, eq=False)

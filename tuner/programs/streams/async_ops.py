@@ -23,6 +23,22 @@ from tuner.mlir.ir.reading import (
 )
 
 FILLED_BYTES = (2, 4)  # element sizes that mgpuMemset16 and mgpuMemset32 fill
+EXECUTE = "async.execute"
+AWAIT = "async.await"
+ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
+WAIT = "gpu.wait"
+CARRIERS = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.yield", "scf.condition"})
+POINTER = "!llvm.ptr"
+# Function -> (number of pointer arguments, whether it returns a pointer).
+SIGNATURES = {
+    "mgpuEventCreate": (0, True),
+    "mgpuEventDestroy": (1, False),
+    "mgpuEventRecord": (2, False),
+    "mgpuEventSynchronize": (1, False),
+    "mgpuStreamSynchronize": (1, False),
+    "mgpuStreamWaitEvent": (2, False),
+}
+Stream = int | Value  # the number of a stream argument, or a pointer that control flow selects
 
 
 def is_filled_by_runtime(memref: Type) -> bool:
@@ -65,11 +81,6 @@ def wait_async(tokens: Sequence[Value]) -> Value:
 def wait_on_host(tokens: Sequence[Value]) -> None:
     """Creates ``gpu.wait`` at the insertion point: the host waits for ``tokens``, whose streams end there."""
     create("gpu.wait", [], tokens)
-
-
-EXECUTE = "async.execute"
-AWAIT = "async.await"
-ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
 
 
 def inline_async_regions(function: Op) -> None:
@@ -117,10 +128,6 @@ def _move_body(op: Op, plain: dict[Value, Value]) -> None:
         inner.operation.move_before(op)
 
 
-WAIT = "gpu.wait"
-CARRIERS = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.yield", "scf.condition"})
-
-
 def drop_tokens(function: Op) -> None:
     """Makes a function's device work synchronous in place: removes async tokens and ``gpu.wait``.
 
@@ -141,7 +148,7 @@ def drop_tokens(function: Op) -> None:
             actual = f"{use.owner.name} {location_of(op)}: found a token of {op.name}"
             raise CandidateError(Stage.COMPILE, f"{actual}, allowed for gpu operations in the same block")
         if op.name != WAIT:
-            operands = [each for each in op.operands if not is_token(each)]
+            operands = [operand for operand in op.operands if not is_token(operand)]
             results = [each.type for each in op.results if not is_token(each)]
             _recreated(op, (), operands, results)
         op.erase()
@@ -176,20 +183,6 @@ def has_tokens(op: Op) -> bool:
     return any(map(is_token, [*op.operands, *op.results]))
 
 
-POINTER = "!llvm.ptr"
-# Function -> (number of pointer arguments, whether it returns a pointer).
-SIGNATURES = {
-    "mgpuEventCreate": (0, True),
-    "mgpuEventDestroy": (1, False),
-    "mgpuEventRecord": (2, False),
-    "mgpuEventSynchronize": (1, False),
-    "mgpuStreamSynchronize": (1, False),
-    "mgpuStreamWaitEvent": (2, False),
-}
-
-Stream = int | Value  # the number of a stream argument, or a pointer that control flow selects
-
-
 class StreamCalls:
     """Adds streams as trailing arguments to a function, and creates runtime calls for streams and events.
 
@@ -214,11 +207,13 @@ class StreamCalls:
             function.attributes["arg_attrs"] = ir.ArrayAttr.get(every)
         self._streams = [block.add_argument(pointer, function.location) for _ in range(count)]
         with function.location, ir.InsertionPoint.at_block_begin(block):
-            self.tokens = [self.token(stream) for stream in self._streams]
+            self.tokens = list(map(self.token, self._streams))
 
     def pointer(self, stream: Stream) -> Value:
         """Returns a stream, given by number or value, as the pointer that runtime functions take."""
-        return self._streams[stream] if isinstance(stream, int) else stream
+        if isinstance(stream, int):
+            return self._streams[stream]
+        return stream
 
     def token(self, stream: Stream) -> Value:
         """Returns a stream, a number or a value, as a ``!gpu.async.token``, which GPU operations take."""
@@ -251,11 +246,15 @@ class StreamCalls:
         results = [pointer] * returns
         block = self._module.regions[0].blocks[0]
         symbol = ir.StringAttr.get(name)
-        if not any(each.operation.attributes.get("sym_name") == symbol for each in block.operations):
+        if not any(
+            operation.operation.attributes.get("sym_name") == symbol for operation in block.operations
+        ):
             with self._module.location, ir.InsertionPoint.at_block_begin(block):
                 private_function(name, ir.FunctionType.get([pointer] * takes, results))
         op = create("func.call", results, operands, callee=ir.FlatSymbolRefAttr.get(name))
-        return op.results[0] if results else None
+        if results:
+            return op.results[0]
+        return None
 
 
 def wait_for_each(function: Op) -> None:
@@ -269,7 +268,7 @@ def wait_for_each(function: Op) -> None:
         %1 = gpu.memcpy async [%0] %b, %a : memref<4xf32>, memref<4xf32>
         gpu.wait [%1]
     """
-    works = [op for op in inside(function) if is_device_work(op)]
+    works = list(filter(is_device_work, inside(function)))
     for op in works:
         with op.location, ir.InsertionPoint(op):
             dependency = wait_async([])

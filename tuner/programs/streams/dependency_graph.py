@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.accesses import (
@@ -32,6 +33,11 @@ ALLOCATIONS = ("memref.alloc", "gpu.alloc")
 LOOPS = frozenset({"scf.for", "scf.while"})
 ONCE = frozenset({"scf.if", "scf.index_switch", "memref.alloca_scope"})  # regions that run at most once
 KINDS = {"gpu.alloc": NodeKind.ALLOCATION, "gpu.dealloc": NodeKind.FREE}
+# Attributes that record which launches the tokens of a program leave unordered.
+# a launch's number in its block, then the numbers of the launches that it is ordered after
+LAUNCH_ORDER = "tuner.launch"
+LAUNCH = "gpu.launch_func"
+WAIT = "gpu.wait"
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,7 @@ class _Builder:
         unfinished = NONE
         if self._on_streams:
             blocks = [block for region in op.regions for block in region.blocks]
-            own = {root for block in blocks for root in iteration_local_buffers(block)}
+            own = set(chain.from_iterable(map(iteration_local_buffers, blocks)))
             earlier_iterations = without(on_device, own) if op.name in LOOPS else NONE
             unfinished = union((earlier_iterations, items.unfinished(union((on_device, on_host)))))
         bodies = tuple(self.graph(block, unfinished) for region in op.regions for block in region.blocks)
@@ -214,7 +220,9 @@ def iteration_local_buffers(block: Block) -> set[Value]:
     """Returns what a loop's body allocates and does not yield, without ``memref.alloca``."""
     ops = [inner for op in block.operations for inner in inside(op.operation)]
     allocated = {op.results[0] for op in ops if op.name in ALLOCATIONS}
-    handed_on = {root for each in last_of(block).operands if is_buffer(each.type) for root in roots_of(each)}
+    handed_on = {
+        root for operand in last_of(block).operands if is_buffer(operand.type) for root in roots_of(operand)
+    }
     return allocated - handed_on
 
 
@@ -256,14 +264,6 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
     return frozenset(pairs)
 
 
-# Attributes that record which launches the tokens of a program leave unordered.
-
-# a launch's number in its block, then the numbers of the launches that it is ordered after
-LAUNCH_ORDER = "tuner.launch"
-LAUNCH = "gpu.launch_func"
-WAIT = "gpu.wait"
-
-
 def record_launch_order(module: ir.Module, function: Op) -> None:
     """Records in attributes which launches of a function tokens leave unordered, if kernels have atomics.
 
@@ -283,11 +283,11 @@ def record_launch_order(module: ir.Module, function: Op) -> None:
         done_at: dict[Value, frozenset[int]] = {}  # token -> launches that are done when the token is
         waited: frozenset[int] = frozenset()  # launches that the host has waited for
         count = 0
-        for op in (each.operation for each in block.operations):
+        for op in (operation.operation for operation in block.operations):
             everything = frozenset(range(count))
-            taken = [done_at.get(each, everything) for each in op.operands if is_token(each)]
+            taken = [done_at.get(operand, everything) for operand in op.operands if is_token(operand)]
             before = waited.union(*taken)
-            tokens = [each for each in op.results if is_token(each)]
+            tokens = list(filter(is_token, op.results))
             if op.name == LAUNCH and tokens:
                 op.attributes[LAUNCH_ORDER] = ir.DenseI64ArrayAttr.get([count, *sorted(before)])
                 before |= {count}

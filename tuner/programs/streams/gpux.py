@@ -1,6 +1,7 @@
 """Lowers GPUX, device work on streams that the program itself names, and its tokens, to stream arguments."""
 
 from dataclasses import dataclass
+from itertools import chain
 
 from tuner.mlir.bindings import Attribute, Block, Op, Value, ir, passmanager
 from tuner.mlir.effects.accesses import SHARED, inside
@@ -77,7 +78,7 @@ class _TokenLowering:
                 if op.name != TOKENS_WAIT:
                     self._lower_work(op)
                 elif not list(op.results):  # the host waits
-                    sources = [source for each in op.operands for source in self._sources(each)]
+                    sources = list(chain.from_iterable(map(self._sources, op.operands)))
                     for stream in dict.fromkeys(source.stream for source in sources):
                         create(gpux_ops.WAIT, [], [stream])
         for op, event in self._events.items():
@@ -93,7 +94,7 @@ class _TokenLowering:
         operands = list(op.operands)[count:]
         for source in [each for token in tokens for each in self._sources(token, op)]:
             self._order(operands[0], source)
-        kinds = [each.type for each in op.results if not is_token(each)]
+        kinds = [result.type for result in op.results if not is_token(result)]
         if op.name == gpux_ops.WAIT and list(op.results):
             return  # the host does not wait
         created = create(op.name, kinds, operands, **_attributes(op, count))
@@ -112,7 +113,7 @@ class _TokenLowering:
             return [_Source(token)]
         work = token.owner.operation
         if work.name == TOKENS_WAIT:
-            return [source for each in work.operands for source in self._sources(each, user)]
+            return [source for operand in work.operands for source in self._sources(operand, user)]
         stream = _stream_operand(work)
         if user is None or user.block != work.block or stream == _stream_operand(user):
             return [_Source(stream)]
@@ -168,9 +169,7 @@ def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
 def take_stream_from_caller(function: Op) -> None:
     """Replaces a function's GPUX stream arguments by create_stream, in place; the first is the caller's."""
     block = function.regions[0].blocks[0]
-    for number, stream in enumerate(
-        [argument for argument in block.arguments if gpux_ops.is_stream(argument)]
-    ):
+    for number, stream in enumerate(list(filter(gpux_ops.is_stream, block.arguments))):
         mark = {} if number else {gpux_ops.CALLERS: ir.UnitAttr.get()}
         with function.location, ir.InsertionPoint.at_block_begin(block):
             created = create(gpux_ops.CREATE, [stream.type], **mark)

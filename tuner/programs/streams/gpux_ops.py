@@ -56,6 +56,11 @@ WAIT_STREAM = "gpux.wait_stream"
 ORDERING = frozenset({RECORD_EVENT, DESTROY_EVENT, WAIT_EVENT, WAIT_STREAM})
 CALLERS = "tuner.caller"  # marks the stream that was an argument, or that represents such a stream
 KNOWN = frozenset({CREATE, DESTROY, WAIT, *WORK, *IGNORED})
+CHOOSING = frozenset(
+    {"arith.select", "scf.if", "scf.for", "scf.while", "scf.index_switch", "scf.execute_region"}
+)
+LAUNCH = "gpu.launch_func"
+HOST_WAITS = frozenset({"mgpuStreamSynchronize", "mgpuEventSynchronize"})
 
 
 def parse_with_gpux(text: str, what: str) -> ir.Module:
@@ -148,9 +153,9 @@ def _check(op: Op) -> None:
     if has_tokens(op):
         raise unsupported(op, "async tokens", "the order of a stream")
     if op.name == CREATE or op.name in IGNORED:
-        for each in op.operands:
-            if str(each.type) not in IGNORED_TYPES:
-                raise unsupported(op, f"an operand of type {each.type}", f"{' and '.join(IGNORED_TYPES)}")
+        for operand in op.operands:
+            if str(operand.type) not in IGNORED_TYPES:
+                raise unsupported(op, f"an operand of type {operand.type}", f"{' and '.join(IGNORED_TYPES)}")
         return
     if not list(op.operands) or not is_stream(op.operands[0]):
         raise unsupported(op, "no stream as first operand", STREAM_TYPE)
@@ -188,11 +193,6 @@ def inline_stream_functions(module: ir.Module) -> None:
         holders[name_of(caller)] = caller
 
 
-CHOOSING = frozenset(
-    {"arith.select", "scf.if", "scf.for", "scf.while", "scf.index_switch", "scf.execute_region"}
-)
-
-
 def selected_streams(function: Op) -> list[Value]:
     """Returns GPUX streams of arith.select or scf; raises CandidateError(COMPILE) for other definitions."""
     selected = []
@@ -214,10 +214,6 @@ def defined_values(op: Op) -> list[Value]:
     """Returns the results of an operation and the arguments of its blocks."""
     arguments = [each for region in op.regions for block in region.blocks for each in block.arguments]
     return [*op.results, *arguments]
-
-
-LAUNCH = "gpu.launch_func"
-HOST_WAITS = frozenset({"mgpuStreamSynchronize", "mgpuEventSynchronize"})
 
 
 def write_as_gpux(function: Op) -> None:
@@ -251,7 +247,7 @@ def write_as_gpux(function: Op) -> None:
     for op in reversed(dead):
         op.erase()
     drop_argument(function, argument.arg_number)
-    for op in [each.operation for each in function.parent.regions[0].blocks[0].operations]:
+    for op in [operation.operation for operation in function.parent.regions[0].blocks[0].operations]:
         if op.name == "func.func" and name_of(op) in SIGNATURES:  # a declaration that nothing calls any more
             op.erase()
 
@@ -268,8 +264,8 @@ def _rewrite(op: Op, stream: Value, argument: Value) -> bool:
     if not any(map(is_token, op.operands)):
         return False
     with op.location, ir.InsertionPoint(op):
-        results = [each.type for each in op.results if not is_token(each)]
-        operands = [each for each in op.operands if not is_token(each)]
+        results = [result.type for result in op.results if not is_token(result)]
+        operands = [operand for operand in op.operands if not is_token(operand)]
         gpux_op = create(op.name.replace("gpu.", PREFIX), results, [stream, *operands], **_attributes(op))
     for old, new in zip(op.results, gpux_op.results, strict=False):
         old.replace_all_uses_with(new)

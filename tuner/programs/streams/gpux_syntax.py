@@ -17,6 +17,7 @@ a known operation in another form is an error here.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 
 from tuner.core.errors import CandidateError, Stage
 
@@ -26,6 +27,21 @@ RESULT = re.compile(r"%[\w$.-]+(?::\d+)?(?:\s*,\s*%[\w$.-]+(?::\d+)?)*\s*=")  # 
 VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 SIMPLE_TYPE = re.compile(r"[!\w][\w.$]*")
 CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+STREAM_TYPE = "!gpux.StreamType"
+TOKEN_TYPE = "!gpu.async.token"  # noqa: S105 # a type of MLIR, no secret
+INDEX_TYPE = "index"
+OPERATION = re.compile(r"(?<![\w.\"!#@%$])gpux\.([a-z_.]+)")
+SYMBOL = re.compile(r"@[\w$.-]+(?:::@[\w$.-]+)*")
+OLDER_NAMES = {"stream.destroy": "destroy_stream", "stream.create": "create_stream"}
+OLDER = "imex.gpux."
+# What is written in another way before operations are read: the older prefix, and a launch of the GPU dialect
+# with its stream operand, https://github.com/llvm/llvm-project/pull/213031; strings and comments are skipped
+FORMS = re.compile(
+    rf"(?P<skipped>{SKIPPED.pattern})|(?P<older>\b{re.escape(OLDER)})"
+    r"|(?<![\w.])gpu\.launch_func(?P<tokens>(?:\s+async)?(?:\s*\[[^\]\n]*\])?)"
+    rf"\s*<\s*(?P<stream>{VALUE.pattern})\s*:\s*{re.escape(STREAM_TYPE)}\s*>"
+)
+Operand = tuple[str, str]  # value, type
 
 
 @dataclass
@@ -104,7 +120,9 @@ class TextCursor:
     def type(self) -> str:
         """Reads and returns an MLIR type, such as ``memref<4xf32>``."""
         kind = self.matched(SIMPLE_TYPE, "a type")
-        return f"{kind}<{self.enclosed('<')}>" if self.sees("<") else kind
+        if self.sees("<"):
+            return f"{kind}<{self.enclosed('<')}>"
+        return kind
 
     def types(self) -> list[str]:
         """Reads and returns comma-separated MLIR types, with or without parentheses around them."""
@@ -130,22 +148,6 @@ class TextCursor:
         while self.takes(","):
             found.append(self.type())
         return found
-
-
-STREAM_TYPE = "!gpux.StreamType"
-TOKEN_TYPE = "!gpu.async.token"  # noqa: S105 # a type of MLIR, no secret
-INDEX_TYPE = "index"
-OPERATION = re.compile(r"(?<![\w.\"!#@%$])gpux\.([a-z_.]+)")
-SYMBOL = re.compile(r"@[\w$.-]+(?:::@[\w$.-]+)*")
-OLDER_NAMES = {"stream.destroy": "destroy_stream", "stream.create": "create_stream"}
-OLDER = "imex.gpux."
-# What is written in another way before operations are read: the older prefix, and a launch of the GPU dialect
-# with its stream operand, https://github.com/llvm/llvm-project/pull/213031; strings and comments are skipped
-FORMS = re.compile(
-    rf"(?P<skipped>{SKIPPED.pattern})|(?P<older>\b{re.escape(OLDER)})"
-    r"|(?<![\w.])gpu\.launch_func(?P<tokens>(?:\s+async)?(?:\s*\[[^\]\n]*\])?)"
-    rf"\s*<\s*(?P<stream>{VALUE.pattern})\s*:\s*{re.escape(STREAM_TYPE)}\s*>"
-)
 
 
 def to_generic(text: str) -> str:
@@ -174,9 +176,13 @@ def _usual_form(match: re.Match[str]) -> str:
     """Returns a form of FORMS as ``to_generic`` reads it; lines stay, and columns after a prefix."""
     if match["older"]:
         is_type = match.string[: match.start()].endswith("!")
-        return "gpux." if is_type else f"{'gpux.':>{len(OLDER)}}"
+        if is_type:
+            return "gpux."
+        return f"{'gpux.':>{len(OLDER)}}"
     if match["skipped"]:  # the name of an operation in generic form is a string, too
-        return match[0].replace(OLDER, "gpux.") if match[0].startswith(f'"{OLDER}') else match[0]
+        if match[0].startswith(f'"{OLDER}'):
+            return match[0].replace(OLDER, "gpux.")
+        return match[0]
     launch = f"gpux.launch_func{match['tokens']} {match['stream']}"
     return launch + "\n" * (match[0].count("\n") - launch.count("\n"))
 
@@ -191,9 +197,6 @@ def _next_operation(text: str, at: int) -> re.Match[str] | None:
     return None
 
 
-Operand = tuple[str, str]  # value, type
-
-
 @dataclass
 class _Operation:
     """One parsed operation: its operands with their types, in generic order, results and attributes."""
@@ -204,13 +207,16 @@ class _Operation:
     has_sizes: bool = False  # whether the generic form has operandSegmentSizes
 
     def text(self, name: str) -> str:
-        pairs = [pair for segment in self.segments for pair in segment]
+        pairs = list(chain.from_iterable(self.segments))
         attributes = list(self.attributes)
         if self.has_sizes:
             sizes = ", ".join(str(len(segment)) for segment in self.segments)
             attributes.append(f"operandSegmentSizes = array<i32: {sizes}>")
         between = f" {{{', '.join(attributes)}}}" if attributes else ""
-        values, kinds = (", ".join(part) for part in zip(*pairs, strict=True)) if pairs else ("", "")
+        if pairs:
+            values, kinds = (", ".join(part) for part in zip(*pairs, strict=True))
+        else:
+            values, kinds = ("", "")
         return f'"gpux.{name}"({values}){between} : ({kinds}) -> ({", ".join(self.results)})'
 
 
@@ -226,14 +232,18 @@ def _signature(cursor: TextCursor) -> _Signature | None:
     if not cursor.takes(":"):
         return None
     first = cursor.types()
-    return _Signature(first, cursor.types()) if cursor.takes("->") else _Signature(None, first)
+    if cursor.takes("->"):
+        return _Signature(first, cursor.types())
+    return _Signature(None, first)
 
 
 def _attributes(cursor: TextCursor) -> list[str]:
     if not cursor.sees("{"):
         return []
     inside = cursor.enclosed("{").strip()
-    return [inside] if inside else []
+    if inside:
+        return [inside]
+    return []
 
 
 def _tokens(cursor: TextCursor) -> tuple[bool, list[Operand]]:

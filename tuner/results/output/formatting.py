@@ -21,6 +21,16 @@ TEXT_COLUMNS = 24  # a text column is made no narrower while another column can 
 WORD_COLUMNS = 6  # the least width of a text column: words are broken
 
 Row = tuple[str, ...]
+LINE_LIMIT = 2000  # characters of a message
+# width of a summary; indent of its text, right of the lines' names
+SUMMARY_COLUMNS = 80
+SUMMARY_INDENT = 10
+COMMAND = re.compile(r"\btuner [a-z]")  # a command to type, unlike the version text "tuner 0.1.0"
+WORDS = {  # origin -> text of a count
+    SHIPPED: "{} of shipped results",
+    SPACE_FILE: "{} of the search-space file",
+    SEED: "{} of the cost model",
+}
 
 
 def table_lines(
@@ -125,13 +135,6 @@ def _is_number_column(cells: Sequence[Row], column: int) -> bool:
     return bool(below) and all(cell.replace(".", "").isdigit() or cell == "-" for cell in below)
 
 
-LINE_LIMIT = 2000  # characters of a message
-# width of a summary; indent of its text, right of the lines' names
-SUMMARY_COLUMNS = 80
-SUMMARY_INDENT = 10
-COMMAND = re.compile(r"\btuner [a-z]")  # a command to type, unlike the version text "tuner 0.1.0"
-
-
 def bound_text(measurement: Measurement) -> str:
     """Returns the lower bound of an early-stopped measurement's time, its fastest sample: '> 12 ms'."""
     return f"> {seconds_text(measurement.least_s)}"
@@ -147,17 +150,23 @@ def trial_time_text(trial: StoredTrial) -> str:
     """Returns the time that counts for a trial, such as '1.2 ms'; a lower bound if early-stopped; or '-'."""
     if trial.early_stopped is not None:
         return early_stopped_text(trial.early_stopped)
-    return "-" if trial.best_s is None else seconds_text(trial.best_s)
+    if trial.best_s is None:
+        return "-"
+    return seconds_text(trial.best_s)
 
 
 def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
     """Returns a kernel's speed in 1e9 flop per second; None if its time ``median_s`` is None or 0."""
-    return problem.flop / median_s / 1e9 if median_s else None
+    if median_s:
+        return problem.flop / median_s / 1e9
+    return None
 
 
 def speed_text(gflop_per_s: float | None) -> str:
     """Returns a speed with its unit; '-' for None (not timed)."""
-    return "-" if gflop_per_s is None else f"{gflop_per_s:.4g} GFLOP/s"
+    if gflop_per_s is None:
+        return "-"
+    return f"{gflop_per_s:.4g} GFLOP/s"
 
 
 def problem_text(problem: Problem) -> str:
@@ -184,7 +193,9 @@ def knobs_line(knobs: Sequence[tuple[str, Value]]) -> str:
 def one_line(text: str) -> str:
     """Returns a text as one line, control characters escaped, cut after LINE_LIMIT (2000) characters."""
     plain = printable(" ".join(text.split()))
-    return plain if len(plain) <= LINE_LIMIT else f"{plain[:LINE_LIMIT]}..."
+    if len(plain) <= LINE_LIMIT:
+        return plain
+    return f"{plain[:LINE_LIMIT]}..."
 
 
 def count_text(count: int, noun: str) -> str:
@@ -199,13 +210,6 @@ def feasible_text(feasible: int, cartesian: int) -> str:
     )
 
 
-WORDS = {  # origin -> text of a count
-    SHIPPED: "{} of shipped results",
-    SPACE_FILE: "{} of the search-space file",
-    SEED: "{} of the cost model",
-}
-
-
 def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str:
     """Returns the origins of the initial configurations of a run, which were tried before the sampler's."""
     counts = Counter(point.origin for point in points)
@@ -214,7 +218,9 @@ def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str
     if not sources:
         return others
     warm = f"warm start from {', '.join(sources)}: {count_text(counts[WARM_START], 'configuration')}"
-    return f"{warm}, interleaved with {others}" if others else warm
+    if others:
+        return f"{warm}, interleaved with {others}"
+    return warm
 
 
 def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list[str]:

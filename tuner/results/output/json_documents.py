@@ -122,7 +122,7 @@ def baseline_document(run: Run, best: StoredTrial) -> Document | None:
         "operands_offset_bytes": run.settings.problem.offset_bytes if baseline.threads else None,
         "median_s": baseline.measurement.median_s,
         **ratio_document(compared),
-        "libraries": [encode(each) for each in baseline.libraries],
+        "libraries": list(map(encode, baseline.libraries)),
     }
 
 
@@ -218,8 +218,8 @@ def run_document(
     settings = run.settings
     return {
         **tune_document(run, counts, selected, run.seconds or 0.0),
-        "rounds": [round_document(each) for each in rounds],
-        "strategies": [each.text for each in settings.strategies],
+        "rounds": list(map(round_document, rounds)),
+        "strategies": [strategy.text for strategy in settings.strategies],
         "sampler": settings.sampler,
         "seed": settings.seed,
         "trials": settings.trials,

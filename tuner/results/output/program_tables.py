@@ -16,6 +16,13 @@ CAMPAIGN_HEADER: Row = (
     "strategy and knobs",
 )
 CAMPAIGN_SPARED = ("name", "share", "GFLOP/s", "trials")  # columns that a narrow terminal loses first
+BASELINES_HEADER: Row = ("baseline", "time a call", "reliability", "the program is")
+FUSIONS_HEADER: Row = (
+    *("fusion", "kind", "before", "time", "reliability", "share", "roofline", "schedule", "operations"),
+    "strategy and knobs",
+)
+BEFORE = FUSIONS_HEADER.index("before")
+FUSIONS_SPARED = ("before", "kind", "schedule", "roofline")  # columns that a narrow terminal loses first
 
 
 def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_text: str = "") -> list[str]:
@@ -83,22 +90,23 @@ def _campaign_row(each: TunedRun, count: int, total_s: float | None) -> Row:
 def _reason_without_time(each: TunedRun) -> str:
     if each.counts.proposed == 0:
         return "not tried"
-    return "no time" if each.has_worked else "no candidate worked"
-
-
-BASELINES_HEADER: Row = ("baseline", "time a call", "reliability", "the program is")
+    if each.has_worked:
+        return "no time"
+    return "no candidate worked"
 
 
 def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
     """Returns the table of baselines, its header first; one that was not timed has its reason."""
     rows = [BASELINES_HEADER]
-    for each in baselines:
-        speed = ratio_of(each)
-        compared = f"no ratio: {_why_no_ratio(each)}" if speed is None else faster_text(speed)
-        if each.call_s is None:
-            rows.append((each.title, "-", "-", f"not compared: {each.reason}"))
+    for baseline in baselines:
+        speed = ratio_of(baseline)
+        compared = f"no ratio: {_why_no_ratio(baseline)}" if speed is None else faster_text(speed)
+        if baseline.call_s is None:
+            rows.append((baseline.title, "-", "-", f"not compared: {baseline.reason}"))
         else:
-            rows.append((each.title, seconds_text(each.call_s.median), each.reliability.word, compared))
+            rows.append(
+                (baseline.title, seconds_text(baseline.call_s.median), baseline.reliability.word, compared)
+            )
     return tuple(rows)
 
 
@@ -121,15 +129,17 @@ def baseline_document(each: ProgramBaseline) -> Document:
 
 def ratio_of(each: ProgramBaseline) -> MedianInterval | None:
     """Returns how many times as fast the program is, where the times are reliable; else None."""
-    return each.speed if each.reliability.is_reliable else None
+    if each.reliability.is_reliable:
+        return each.speed
+    return None
 
 
 def losses(baselines: Sequence[ProgramBaseline]) -> list[str]:
     """Returns a clause for each baseline that is faster than the program by more than noise."""
     return [
-        f"than {each.title}: {faster_text(each.speed)}"
-        for each in baselines
-        if each.is_faster and each.speed is not None
+        f"than {baseline.title}: {faster_text(baseline.speed)}"
+        for baseline in baselines
+        if baseline.is_faster and baseline.speed is not None
     ]
 
 
@@ -137,18 +147,10 @@ def _why_no_ratio(each: ProgramBaseline) -> str:
     return each.reason or each.reliability.reason
 
 
-FUSIONS_HEADER: Row = (
-    *("fusion", "kind", "before", "time", "reliability", "share", "roofline", "schedule", "operations"),
-    "strategy and knobs",
-)
-BEFORE = FUSIONS_HEADER.index("before")
-FUSIONS_SPARED = ("before", "kind", "schedule", "roofline")  # columns that a narrow terminal loses first
-
-
 def fusion_table(fusions: tuple[ExplainedFusion, ...]) -> tuple[Row, ...]:
     """Returns the table of a program's fusions in order, its header first."""
     rows = (FUSIONS_HEADER, *(_fusion_row(number, each) for number, each in enumerate(fusions)))
-    if any(each.before_s is not None for each in fusions):
+    if any(fusion.before_s is not None for fusion in fusions):
         return rows
     return tuple((*row[:BEFORE], *row[BEFORE + 1 :]) for row in rows)
 
@@ -181,7 +183,10 @@ def explained_document(each: ExplainedFusion) -> Document:
 
 def _fusion_row(number: int, each: ExplainedFusion) -> Row:
     fusion = each.fusion
-    schedule = f"{fusion.strategy} {knobs_text(fusion.knobs)}" if fusion.strategy else fusion.reason
+    if fusion.strategy:
+        schedule = f"{fusion.strategy} {knobs_text(fusion.knobs)}"
+    else:
+        schedule = fusion.reason
     schedule += ", on all threads" if fusion.is_divided else ""
     return (
         f"g{number}",
@@ -205,17 +210,21 @@ def fusion_lines(
     if fusions:
         header, *rows = fusion_table(fusions)
         lines = table_lines(header, rows, columns, FUSIONS_SPARED)
-    given_up = given_up_note([each.fusion for each in fusions])
+    given_up = given_up_note([fusion.fusion for fusion in fusions])
     lines += [f"note    {given_up}"] if given_up else []
     return lines + [f"loops   {line}" for line in (*left_out, loops_note(fusions)) if line]
 
 
 def _seconds(time_s: float | None) -> str:
-    return "-" if time_s is None else seconds_text(time_s)
+    if time_s is None:
+        return "-"
+    return seconds_text(time_s)
 
 
 def _percent(each: ExplainedFusion, part: float | None) -> str:
-    return "-" if part is None or not each.reliability.is_reliable else f"{part:.0%}"
+    if part is None or not each.reliability.is_reliable:
+        return "-"
+    return f"{part:.0%}"
 
 
 def stored_program_lines(result: ProgramResult, columns: int | None = None) -> list[str]:
@@ -251,9 +260,9 @@ def stored_program_document(result: ProgramResult) -> Document:
         "speedup": None if speed is None else speed.median,
         "speedup_interval": None if speed is None else [speed.low, speed.high],
         "speedup_unknown": result.gain_unknown or None,
-        "fusions": [{**explained_document(each), "before_s": each.before_s} for each in result.fusions],
+        "fusions": [{**explained_document(fusion), "before_s": fusion.before_s} for fusion in result.fusions],
         "left_out": list(result.left_out),
-        "baselines": [baseline_document(each) for each in result.baselines],
+        "baselines": list(map(baseline_document, result.baselines)),
     }
 
 

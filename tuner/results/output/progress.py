@@ -33,6 +33,17 @@ if TYPE_CHECKING:
 
 
 PLAIN_EVERY_S = 5.0  # at most one line in this time, so that the log of a long run stays readable
+LEAST_BAR = 5  # columns of a bar next to a long line, with the space after it
+STARTING = "timing the baseline, compiling the initial configurations"
+COMPILING = "compiling the initial configurations"
+DOING: Mapping[type, str] = {  # event -> what a run does after it, until its next trial ends
+    events.BaselineMeasured: COMPILING,
+    events.BaselineFailed: COMPILING,
+    events.RemeasurementStarted: "timing the best again",
+    events.NoiseMeasured: "selecting the result",
+}
+PINNED_HINT = "on cores of their own they do not wait for one another: taskset -c 0 tuner tune ..."
+FREE_LINES = 6  # of the terminal: three of the table's head, its end, its caption, and the cursor's
 
 
 @contextlib.contextmanager
@@ -94,17 +105,6 @@ class _SlowLines:
         if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
             self._printed_s = time.monotonic()
             _print(line)
-
-
-LEAST_BAR = 5  # columns of a bar next to a long line, with the space after it
-STARTING = "timing the baseline, compiling the initial configurations"
-COMPILING = "compiling the initial configurations"
-DOING: Mapping[type, str] = {  # event -> what a run does after it, until its next trial ends
-    events.BaselineMeasured: COMPILING,
-    events.BaselineFailed: COMPILING,
-    events.RemeasurementStarted: "timing the best again",
-    events.NoiseMeasured: "selecting the result",
-}
 
 
 class LiveProgress:
@@ -192,9 +192,6 @@ def _lost_line(event: events.TrialRefuted | events.RoundLost) -> str:
     return "final re-measurement: lost, no times"  # the result has the reason
 
 
-PINNED_HINT = "on cores of their own they do not wait for one another: taskset -c 0 tuner tune ..."
-
-
 def _waiting_line(
     event: events.WaitsForNode | events.WaitsForLock | events.LockWaitEnded | events.WaitedForLock,
 ) -> str:
@@ -219,7 +216,9 @@ def _run_line(event: events.RunStarted) -> str:
     if event.proposed_before:
         first = f"going on after {event.proposed_before} trials"
     notes = "".join(f"\nnote: {note}" for note in event.notes)
-    return f"{text}; {first}{notes}" if first else f"{text}{notes}"
+    if first:
+        return f"{text}; {first}{notes}"
+    return f"{text}{notes}"
 
 
 def _start_line(event: events.MachineBusy | events.CompilesAgain) -> str:
@@ -280,7 +279,9 @@ def time_left_s(event: events.TrialDone, settings: RunSettings) -> float | None:
         left.append((settings.trials - done) * event.elapsed_s / done)
     if settings.budget_s is not None:
         left.append(settings.budget_s - event.elapsed_s)
-    return max(0.0, min(left)) if left else None
+    if left:
+        return max(0.0, min(left))
+    return None
 
 
 def share_done(event: events.TrialDone, settings: RunSettings) -> float:
@@ -291,9 +292,6 @@ def share_done(event: events.TrialDone, settings: RunSettings) -> float:
     if settings.budget_s is not None:
         spent.append(event.elapsed_s / settings.budget_s)
     return min(1.0, max(spent))
-
-
-FREE_LINES = 6  # of the terminal: three of the table's head, its end, its caption, and the cursor's
 
 
 class CampaignState:
@@ -330,7 +328,10 @@ class CampaignState:
         limits = self.campaign.settings
         of_all = "" if limits.trials is None else f"/{limits.trials}"
         timed = sum(best is not None for best in self.best)
-        trials = f"{self.proposed}{of_all} trials" if of_all else count_text(self.proposed, "trial")
+        if of_all:
+            trials = f"{self.proposed}{of_all} trials"
+        else:
+            trials = count_text(self.proposed, "trial")
         text = f"{trials}: {timed} of {count_text(len(self.best), 'problem')} timed"
         if self.total_s is not None:
             text += f"; total {seconds_text(self.total_s)}"
@@ -444,7 +445,10 @@ class LiveCampaignProgress:
             return
         assert self._state is not None
         self._state.take(event)
-        line = "" if isinstance(event.event, events.TrialDone) else _event_line_of_run(event, self._state)
+        if isinstance(event.event, events.TrialDone):
+            line = ""
+        else:
+            line = _event_line_of_run(event, self._state)
         if line:
             self._live.console.print(one_line(line), markup=False)
         rows = max(1, self._live.console.size.height - FREE_LINES)

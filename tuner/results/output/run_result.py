@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from tuner.results.best_trials import BestStock
     from tuner.tuning.tuned_run import TunedRun
 
+TIED_SHOWN = 8  # trials
+FEW_ROWS = 16  # of A: reading the weights takes most of the time of such a quantized matmul
+USUAL_SOURCES = ("measured", "measured by FMA", SHIPPED)  # of a roofline's flop/s, that need no mention
+
 
 def gpu_lines(measurement: Measurement) -> list[str]:
     """Returns lines on what only GPUs have: cold-cache time, sensors, clocks, throttling; [] of a CPU."""
@@ -46,7 +50,9 @@ def slowdown_lines(measurement: Measurement) -> list[str]:
     """Returns a line on why the GPU throttled its clocks during a measurement; [] if it did not."""
     slowdowns = () if measurement.conditions is None else measurement.conditions.slowdowns
     text = "throttled by {}: the GPU can be faster than this time"
-    return [text.format(", ".join(slowdowns))] if slowdowns else []
+    if slowdowns:
+        return [text.format(", ".join(slowdowns))]
+    return []
 
 
 def _state_text(state: GpuState) -> str:
@@ -62,11 +68,6 @@ def _state_text(state: GpuState) -> str:
         if value is not None
     )
     return ", ".join(given) or "nothing reported"
-
-
-TIED_SHOWN = 8  # trials
-FEW_ROWS = 16  # of A: reading the weights takes most of the time of such a quantized matmul
-USUAL_SOURCES = ("measured", "measured by FMA", SHIPPED)  # of a roofline's flop/s, that need no mention
 
 
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
@@ -95,15 +96,18 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
     # of recorded times there is none
     best_id = selected.best.id
     has_script = bool(selected.best.script)
-    command = f"tuner export --trial {best_id} -o best.mlir" if has_script else f"tuner show {best_id}"
+    if has_script:
+        command = f"tuner export --trial {best_id} -o best.mlir"
+    else:
+        command = f"tuner show {best_id}"
     return [*lines, f"next      {command}{database_text}"]
 
 
 def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
     """Returns a line per trial that is the best for another state of the caches: ``other_winners``."""
     return [
-        f"caches    {each.record.problem.cache}: trial {each.id} is the best, {each.record.candidate.text}"
-        for each in others
+        f"caches    {other.record.problem.cache}: trial {other.id} is the best, {other.record.candidate.text}"
+        for other in others
     ]
 
 
@@ -148,7 +152,9 @@ def portable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list
     name = best.record.candidate.strategy
     if not ops:
         # a user's script may call upstream's ops that only a newer mlir-opt than the tested one has
-        is_users = any(each.name == name and each.path is not None for each in run.settings.strategies)
+        is_users = any(
+            strategy.name == name and strategy.path is not None for strategy in run.settings.strategies
+        )
         says = "its script calls no op of tuner" if is_users else "stock mlir-opt runs its script"
         return [f"portable  yes: {says}"]
     lines = [f"portable  no: its script calls {', '.join(ops)}; one without, if any:"]
@@ -185,12 +191,16 @@ def verified_lines(
     """Returns the result of a run whose target times nothing: verified trials, next commands."""
     run = tuned.run
     counts = tuned.counts
-    exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
+    if promising:
+        exported = f"--trial {promising[0].id} -o verified.mlir"
+    else:
+        exported = "--trial ID -o verified.mlir"
     here = ": their code cannot run on this processor, nothing of them was verified"
     is_here = run.settings.target.is_on_cpu
-    why = (
-        "code for another processor is not timed" if is_here else f"target {run.settings.target} has no clock"
-    )
+    if is_here:
+        why = "code for another processor is not timed"
+    else:
+        why = f"target {run.settings.target} has no clock"
     return [
         f"verified  {counts.verified} of {count_text(counts.proposed, 'trial')} of run {run.id}",
         *([f"compiled  {counts.compiled} only{here}"] if counts.compiled else []),
@@ -214,7 +224,10 @@ def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[st
         return []
     counted = [trial for trial in promising if trial.predicted_cycles is not None]
     shown = ", ".join(str(trial.id) for trial in (counted or promising)[:TIED_SHOWN])
-    why = "predicted cycles, which are not times" if counted else "occupancy and bytes read per flop"
+    if counted:
+        why = "predicted cycles, which are not times"
+    else:
+        why = "occupancy and bytes read per flop"
     of_first = f"; {promising[0].id}: {facts}" if facts and not counted else ""
     return [f"order     trials {shown} first, by {why}{of_first}"]
 
@@ -233,7 +246,9 @@ def failure_lines(
 
 def idle_text(run: Run) -> str:
     """Returns the share of a run's search in which the worker neither verified nor timed; '' if unknown."""
-    return "" if run.idle_share is None else f"; measuring worker idle {run.idle_share:.0%} of the search"
+    if run.idle_share is None:
+        return ""
+    return f"; measuring worker idle {run.idle_share:.0%} of the search"
 
 
 def counts_text(counts: Counts) -> str:
@@ -282,10 +297,10 @@ def libraries_lines(run: Run) -> list[str]:
     if baseline is None or not (run.settings.baseline_library or problem.weights):
         return []
     times = [
-        one_line(f"{each.name or each.library}: failed: {each.failure}")
-        if each.median_s is None
-        else f"{each.name} {seconds_text(each.median_s)}"
-        for each in baseline.libraries
+        one_line(f"{library.name or library.library}: failed: {library.failure}")
+        if library.median_s is None
+        else f"{library.name} {seconds_text(library.median_s)}"
+        for library in baseline.libraries
     ]
     # a library places the weights of a quantized matmul itself
     how = "" if problem.weights else f", operands {problem.offset_bytes} bytes past a cache line"

@@ -42,11 +42,23 @@ RUNS_HEADER = (
 )
 RUNS_MAY_BE_SHARED = ("problem", "target")  # columns of RUNS_HEADER
 RUNS_SPARED = ("failed", "GFLOP/s", "begun", "trials")  # columns that a narrow terminal loses first
+BUSIEST_SHOWN = 3  # limiting parts of a GPU, by predicted cycles
+Choices = tuple[tuple[str, Value], ...]
+STRATEGY = "strategy"
+HISTORY_HEADER = (
+    *("trial", "run", "problem", "target", "threads", "status", "time", "reliability", "GFLOP/s"),
+    STRATEGY,
+)
+MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
+SPARED = ("GFLOP/s", "threads", "run", "target")  # columns that a narrow terminal loses first
+REASON_LIMIT = 60  # characters of a failure in a table
+BEST_MARK = "best: the trial that its run selected"
+STOPPED_MARK = "> TIME: timing it ended early, as even its fastest sample took that long"
 
 
 def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list[str]:
     """Returns a table with a line per run; a problem or target that all have is stated once below."""
-    header, rows, shared = varying_columns(RUNS_HEADER, [_row(tuned) for tuned in runs], RUNS_MAY_BE_SHARED)
+    header, rows, shared = varying_columns(RUNS_HEADER, list(map(_row, runs)), RUNS_MAY_BE_SHARED)
     return [*table_lines(header, rows, columns, RUNS_SPARED), *wrapped(shared, columns)]
 
 
@@ -66,20 +78,6 @@ def _row(tuned: "TunedRun") -> tuple[str, ...]:
         "-" if tuned.selected is None else tuned.selected.best.reliability.word,
         "-" if speed is None else f"{speed:.1f}",
     )
-
-
-BUSIEST_SHOWN = 3  # limiting parts of a GPU, by predicted cycles
-Choices = tuple[tuple[str, Value], ...]
-STRATEGY = "strategy"
-HISTORY_HEADER = (
-    *("trial", "run", "problem", "target", "threads", "status", "time", "reliability", "GFLOP/s"),
-    STRATEGY,
-)
-MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
-SPARED = ("GFLOP/s", "threads", "run", "target")  # columns that a narrow terminal loses first
-REASON_LIMIT = 60  # characters of a failure in a table
-BEST_MARK = "best: the trial that its run selected"
-STOPPED_MARK = "> TIME: timing it ended early, as even its fastest sample took that long"
 
 
 def history_table(
@@ -160,14 +158,15 @@ def trial_lines(trial: StoredTrial) -> list[str]:
 def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
     """Returns lines per GPU kernel: registers, spills, shared memory, occupancy, notes of ptxas."""
     lines = []
-    for each in resources:
-        shared = f"{each.dynamic_shared_bytes} + {each.static_shared_bytes} shared bytes"
-        spills = f"{each.spill_store_bytes} + {each.spill_load_bytes} bytes spilled"
+    for resource in resources:
+        shared = f"{resource.dynamic_shared_bytes} + {resource.static_shared_bytes} shared bytes"
+        spills = f"{resource.spill_store_bytes} + {resource.spill_load_bytes} bytes spilled"
         lines.append(
-            f"kernel    {each.kernel}: {each.registers} registers, {spills}, {shared} (dynamic + static), "
-            f"occupancy {each.occupancy:.0%}: {count_text(each.blocks_per_multiprocessor, 'block')}"
+            f"kernel    {resource.kernel}: {resource.registers} registers, {spills}, "
+            f"{shared} (dynamic + static), "
+            f"occupancy {resource.occupancy:.0%}: {count_text(resource.blocks_per_multiprocessor, 'block')}"
         )
-        lines += [f"ptxas     {note}" for note in each.notes]
+        lines += [f"ptxas     {note}" for note in resource.notes]
     return lines
 
 
@@ -183,8 +182,8 @@ def predicted_lines(found: "PredictedCycles") -> list[str]:
 
 def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> list[str]:
     """Returns a table of the time that each compiler pass took, in the given order, and of their sum."""
-    total_s = sum(each.seconds for each in passes)
-    rows = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes]
+    total_s = sum(pass_.seconds for pass_ in passes)
+    rows = [(pass_.name, f"{pass_.seconds * 1e3:.1f}", str(pass_.runs)) for pass_ in passes]
     rows.append(("all", f"{total_s * 1e3:.1f}", "-"))
     return table_lines(("pass", "ms", "runs"), rows, columns)
 
@@ -270,7 +269,12 @@ def _status_text(trial: StoredTrial) -> str:
     if trial.stale:
         return "stale"
     is_reused = record.reused_from is not None and record.status == "measured"
-    phrase = "reused" if is_reused else "compiled only" if record.is_compiled_only else record.status
+    if is_reused:
+        phrase = "reused"
+    elif record.is_compiled_only:
+        phrase = "compiled only"
+    else:
+        phrase = record.status
     if trial.early_stopped is not None:
         return f"{phrase}, early-stopped"
     return phrase

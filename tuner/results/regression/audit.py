@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 Recall = Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one "" -> known record
+VERIFYING = Effort(budget_s=0.0, min_samples=1, max_samples=1, has_extremes=True)  # the time is not used
+BEST_TRIALS_OF_A_PROBLEM = 8  # as many as the final re-measurement of a run
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ def known_code(record: Record) -> Recall:
 def strategy_of(run: Run, trial: StoredTrial) -> ChosenStrategy:
     """Returns the strategy of a trial as its run chose it: a user's has the path of its script."""
     name = trial.record.candidate.strategy
-    return next((each for each in run.settings.strategies if each.name == name), ChosenStrategy(name))
+    return next(
+        (strategy for strategy in run.settings.strategies if strategy.name == name), ChosenStrategy(name)
+    )
 
 
 def compiles_recorded_script(strategy: ChosenStrategy) -> bool:
@@ -95,11 +99,9 @@ def defect_of(
     """Compiles a script and verifies its code, on extreme inputs too; returns how it is wrong, or None."""
     with runner_of(backends, case, lambda _candidate: script) as runner:
         outcome = evaluated(runner, candidate, VERIFYING).record.outcome
-    return outcome if isinstance(outcome, Failure) and outcome.shows_a_defect else None
-
-
-VERIFYING = Effort(budget_s=0.0, min_samples=1, max_samples=1, has_extremes=True)  # the time is not used
-BEST_TRIALS_OF_A_PROBLEM = 8  # as many as the final re-measurement of a run
+    if isinstance(outcome, Failure) and outcome.shows_a_defect:
+        return outcome
+    return None
 
 
 class AuditStatus(enum.Enum):

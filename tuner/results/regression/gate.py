@@ -66,6 +66,10 @@ FORMAT: Final = "tuner-gate"
 VERSION: Final = 3  # 3: the code of a CPU and of a GPU have one form
 FILE_LIMIT_BYTES: Final = 256 << 20
 CODE_LIMIT_BYTES: Final = 64 << 20  # of one entry, unpacked
+SESSION_EFFORT = Effort(
+    budget_s=0.1, min_samples=11, max_samples=60, has_extremes=True
+)  # of each of three codes, see ``timing_sessions``
+SESSIONS_LIMIT = 30
 
 
 @dataclass(frozen=True)
@@ -166,12 +170,6 @@ def _unpacked(packed: bytes, place: str) -> bytes:
     if not unpacking.eof:
         raise UsageError(f"{place}: found code cut off or above {CODE_LIMIT_BYTES} bytes, allowed it whole")
     return content
-
-
-SESSION_EFFORT = Effort(
-    budget_s=0.1, min_samples=11, max_samples=60, has_extremes=True
-)  # of each of three codes, see ``timing_sessions``
-SESSIONS_LIMIT = 30
 
 
 class GateStatus(enum.Enum):

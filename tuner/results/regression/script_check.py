@@ -70,7 +70,10 @@ class ScriptCheck:
         """Returns the ratio of today's time to the recorded one, relative to the references, or why none."""
         if self.slowdown is None:
             return NotComparable(self.reason)
-        objection = self.reason if self.finding is CheckFinding.CANNOT_TELL else self.reliability.unreliable
+        if self.finding is CheckFinding.CANNOT_TELL:
+            objection = self.reason
+        else:
+            objection = self.reliability.unreliable
         return session_comparison(self.slowdown, objection)
 
 
@@ -176,7 +179,7 @@ def _sessions(
         timed = runner.remeasure((current, current), SESSION_EFFORT)
         kernel, again = timed.measured
         if kernel is None or again is None:
-            wrong = next((each for each in timed.failures if each.shows_a_defect), None)
+            wrong = next((failure for failure in timed.failures if failure.shows_a_defect), None)
             yield _Session(None, None, BROKEN, wrong)
             continue
         host = kernel.host

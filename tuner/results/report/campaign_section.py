@@ -26,6 +26,9 @@ from tuner.results.report.knob_plots import SHADES
 
 SIZE_LIMIT = 10  # of a portfolio on the plot
 STEP = 0.05  # of the axis of shares, whose ticks are multiples
+CELL = 14.0  # units
+LETTER = 7.0  # width of a letter in units, at most
+CHOICES_SHOWN = 10  # the worst
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,9 @@ class PortfolioCurve:
         return WIDTH * (size - 0.5) / len(self.points)
 
     def y(self, share: float) -> float:
-        return HEIGHT * (1 - share) / (1 - self.bottom) if self.bottom < 1 else 0.0
+        if self.bottom < 1:
+            return HEIGHT * (1 - share) / (1 - self.bottom)
+        return 0.0
 
 
 def portfolio_curve_of(matrix: TimeMatrix) -> PortfolioCurve | None:
@@ -126,7 +131,7 @@ def program_section_of(campaign: Campaign) -> ProgramSection | None:
 
 
 def _fusion_bars(fusions: tuple[ExplainedFusion, ...]) -> tuple[Bar, ...]:
-    longest_s = max((each.time_s or 0.0 for each in fusions), default=0.0)
+    longest_s = max((fusion.time_s or 0.0 for fusion in fusions), default=0.0)
     if not longest_s:
         return ()
     bars = []
@@ -145,10 +150,10 @@ def _fusion_bars(fusions: tuple[ExplainedFusion, ...]) -> tuple[Bar, ...]:
 
 def _baseline_bars(result: ProgramResult) -> tuple[Bar, ...]:
     timed = [
-        (each.name, each.call_s.median, speed.median)
-        for each in result.baselines
-        if not each.part
-        if each.call_s is not None and (speed := ratio_of(each)) is not None
+        (baseline.name, baseline.call_s.median, speed.median)
+        for baseline in result.baselines
+        if not baseline.part
+        if baseline.call_s is not None and (speed := ratio_of(baseline)) is not None
     ]
     if not timed:
         return ()
@@ -159,10 +164,6 @@ def _baseline_bars(result: ProgramResult) -> tuple[Bar, ...]:
     return tuple(
         Bar(name, seconds / longest_s, seconds_text(seconds), colour) for name, seconds, colour in bars
     )
-
-
-CELL = 14.0  # units
-LETTER = 7.0  # width of a letter in units, at most
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,9 @@ class TimedCell:
     def text(self) -> str:
         if self.efficiency is not None:
             return of_best_text(self.efficiency, self.reliability)
-        return "not timed" if self.applies else "does not apply"
+        if self.applies:
+            return "not timed"
+        return "does not apply"
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,7 @@ class TimeMap:
 
     @property
     def margin(self) -> float:
-        return 10 + LETTER * max(len(label) for label in self.problems)  # for the labels, to the left
+        return 10 + LETTER * max(map(len, self.problems))  # for the labels, to the left
 
     @property
     def width(self) -> float:
@@ -244,9 +247,6 @@ def time_map_of(matrix: TimeMatrix, reliability: Sequence[Reliability]) -> TimeM
     return TimeMap(labels, columns, tuple(cells))
 
 
-CHOICES_SHOWN = 10  # the worst
-
-
 @dataclass(frozen=True)
 class CampaignSection:
     """The section of a report about a campaign: map of times, curve of portfolios, the worst choices."""
@@ -274,7 +274,7 @@ def campaign_section_of(reported: ReportedCampaign) -> CampaignSection:
     trusts = tuple(run.reliability for run in reported.campaign.runs)
     is_timed = bool(matrix.is_timed().any())
     choices = held_out_choices(matrix) if is_timed and len(matrix.problems) > 1 else ()
-    timed = [each for each in choices if each.efficiency is not None]
+    timed = [choice for choice in choices if choice.efficiency is not None]
     timed.sort(key=lambda each: each.efficiency or 0.0)
     return CampaignSection(
         campaign=reported.campaign,
@@ -289,16 +289,18 @@ def campaign_section_of(reported: ReportedCampaign) -> CampaignSection:
 
 def share_text(share: float | None) -> str:
     """Returns a share of the best speed in percent, "97.1%"; "unknown" for None."""
-    return "unknown" if share is None else f"{100 * share:.1f}%"
+    if share is None:
+        return "unknown"
+    return f"{100 * share:.1f}%"
 
 
 def choice_rows(section: CampaignSection) -> tuple[tuple[str, ...], ...]:
     """Returns the table of the worst choices of dispatch, its head first."""
     rows = [("problem", "of the best", "reliability", "chosen by", "configuration")]
-    for each in section.choices:
-        trust = section.reliability[each.problem]
-        candidate = section.columns[each.column]
-        share = share_text(None if trust.unreliable else each.efficiency)
+    for choice in section.choices:
+        trust = section.reliability[choice.problem]
+        candidate = section.columns[choice.column]
+        share = share_text(None if trust.unreliable else choice.efficiency)
         configuration = f"{candidate.strategy} {knobs_text(candidate.choices)}"
-        rows.append((each.problem.key, share, trust.word, each.source, configuration))
+        rows.append((choice.problem.key, share, trust.word, choice.source, configuration))
     return tuple(rows)

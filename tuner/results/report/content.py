@@ -14,6 +14,16 @@ from tuner.core.requests import Campaign
 from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import Counts, Run, StoredTrial
 
+BARS_WIDTH = 1000.0  # of the drawing, in SVG units
+WHISKER = 2.0  # least drawn width of an interval, in units, so that it stays visible
+TRIALS_SHOWN = 6000  # listed and drawn on one page, all runs together: about 3 MB of HTML
+TRIALS_SHOWN_OF_RUN = 300  # the least limit per run, however many runs there are
+# of a plotting area, in SVG units
+WIDTH = 720.0
+HEIGHT = 240.0
+TICKS = 5  # approximate number on an axis
+Ticks = tuple[tuple[float, str], ...]  # coordinates along an axis, with their labels
+
 
 @dataclass(frozen=True)
 class ShownReliability:
@@ -43,10 +53,6 @@ def reliability_of(run: Run, best: StoredTrial | None = None) -> ShownReliabilit
     return ShownReliability("good", f"noise {run.noise:.1%}", f"{differ}: smaller differences mean nothing.")
 
 
-BARS_WIDTH = 1000.0  # of the drawing, in SVG units
-WHISKER = 2.0  # least drawn width of an interval, in units, so that it stays visible
-
-
 @dataclass(frozen=True)
 class Bar:
     """A bar of a chart: a quantity as a share of the longest bar, optionally with its confidence interval."""
@@ -69,10 +75,6 @@ class Bar:
         low, high = self.interval
         width = max(WHISKER, BARS_WIDTH * (high - low))
         return min(BARS_WIDTH - width, BARS_WIDTH * (low + high) / 2 - width / 2), width
-
-
-TRIALS_SHOWN = 6000  # listed and drawn on one page, all runs together: about 3 MB of HTML
-TRIALS_SHOWN_OF_RUN = 300  # the least limit per run, however many runs there are
 
 
 @dataclass(frozen=True)
@@ -143,14 +145,6 @@ def varying_knobs(trials: Iterable[StoredTrial]) -> dict[str, tuple[Value, ...]]
         name: sorted(of, key=lambda each: (isinstance(each, str), each)) for name, of in values.items()
     }
     return {name: tuple(of) for name, of in ordered.items() if len(of) > 1}
-
-
-# of a plotting area, in SVG units
-WIDTH = 720.0
-HEIGHT = 240.0
-TICKS = 5  # approximate number on an axis
-
-Ticks = tuple[tuple[float, str], ...]  # coordinates along an axis, with their labels
 
 
 def number(value: float) -> str:

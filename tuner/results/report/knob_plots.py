@@ -19,6 +19,25 @@ LETTER = 7.0  # width of a letter of a name in units, at most
 SHADES = (0.5, 0.75, 0.9, 0.95, 0.99)  # shares of the best speed above which a cell is one shade darker
 
 Level = tuple[str, Value]  # a knob and one of its values
+# distance between axes
+STEP_MIN = 72.0
+STEP_MAX = 120.0
+# margin right of the last axis; width of the whole plot, as a page shows it
+RIGHT = 70.0
+WIDTH = 885.0
+INK = 25.0  # total opacity of a group: the more lines, the paler each
+# letters of an axis's name, and of a label with an axis to its left
+NAME_LIMIT = 12
+VALUE_LIMIT = 9
+FAILED = HEIGHT + 26  # y coordinate at which the lines of failed trials end
+# units between lines of one value, and how many lines lie side by side
+SPREAD = 1.5
+LANES = 7
+LABELS = 12  # of an axis, about; more values are thinned out evenly
+STRATEGY = "strategy"
+ABSENT = "-"  # value of a knob that a trial's strategy does not have
+# (group of lines, share): the fastest share of the timed trials, without those of the next, faster group
+GROUPS = (("slow", 1.0), ("fast", 0.1), ("fastest", 0.01))
 
 
 @dataclass(frozen=True)
@@ -72,7 +91,9 @@ def heat_map_of(
 ) -> HeatMap | None:
     """Returns the map of at most 24 values, important knobs first, with best speeds; None for one knob."""
     levels = chosen_levels(values, importance)
-    return HeatMap(levels, pairs_of(trials, levels)) if len({knob for knob, _ in levels}) > 1 else None
+    if len({knob for knob, _ in levels}) > 1:
+        return HeatMap(levels, pairs_of(trials, levels))
+    return None
 
 
 def level_name(level: Level) -> str:
@@ -106,29 +127,8 @@ def pairs_of(
         )
         for pair in combinations(present, 2):
             times.setdefault(pair, []).append(median_s)
-    least_s = min((min(found) for found in times.values()), default=1.0)
+    least_s = min(map(min, times.values()), default=1.0)
     return {pair: PairOutcome(len(found), least_s / min(found)) for pair, found in times.items()}
-
-
-# distance between axes
-STEP_MIN = 72.0
-STEP_MAX = 120.0
-# margin right of the last axis; width of the whole plot, as a page shows it
-RIGHT = 70.0
-WIDTH = 885.0
-INK = 25.0  # total opacity of a group: the more lines, the paler each
-# letters of an axis's name, and of a label with an axis to its left
-NAME_LIMIT = 12
-VALUE_LIMIT = 9
-FAILED = HEIGHT + 26  # y coordinate at which the lines of failed trials end
-# units between lines of one value, and how many lines lie side by side
-SPREAD = 1.5
-LANES = 7
-LABELS = 12  # of an axis, about; more values are thinned out evenly
-STRATEGY = "strategy"
-ABSENT = "-"  # value of a knob that a trial's strategy does not have
-# (group of lines, share): the fastest share of the timed trials, without those of the next, faster group
-GROUPS = (("slow", 1.0), ("fast", 0.1), ("fastest", 0.01))
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,9 @@ class Parallel:
     def speeds(self) -> Ticks:
         """Returns the ticks of the speed axis (y, label in GFLOP/s), then 'failed' if a trial has no time."""
         ticks = tuple((self._speed_y(tick), f"{tick:g}") for tick in round_numbers(self.top))
-        return (*ticks, (FAILED, "failed")) if self.groups[0].name == "failed" else ticks
+        if self.groups[0].name == "failed":
+            return (*ticks, (FAILED, "failed"))
+        return ticks
 
     def labels(self, index: int) -> Ticks:
         return self.axes[index].labels(VALUE_LIMIT if index else None)
@@ -253,4 +255,6 @@ def _speed(trial: StoredTrial) -> float:
 
 
 def _short(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}\N{HORIZONTAL ELLIPSIS}"
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit - 1]}\N{HORIZONTAL ELLIPSIS}"

@@ -69,6 +69,7 @@ FILTERS = (
     ),
     *(importance_bars, knob_rows, strategy_rows, choice_rows, share_text),
 )
+Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # pass timings of compiling a trial again
 
 
 def page_html(report: Report) -> str:
@@ -80,8 +81,8 @@ def page_html(report: Report) -> str:
         report=report,
         many=None if report.campaign is None else campaign_section_of(report.campaign),
         programs=[section for section in map(program_section_of, report.campaigns) if section is not None],
-        sections=[section_of(each, len(report.runs)) for each in report.runs],
-        shown={each.run.id for each in report.runs},
+        sections=[section_of(run, len(report.runs)) for run in report.runs],
+        shown={run.run.id for run in report.runs},
         style=style,
         script=script,
         policy=f"default-src 'none'; style-src '{_sha256(style)}'; script-src '{_sha256(script)}'",
@@ -112,9 +113,6 @@ def _source(templates: jinja2.Environment, name: str) -> str:
 def _sha256(text: str) -> str:
     # a source expression of a content security policy
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # pass timings of compiling a trial again
 
 
 def no_pass_timings(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
@@ -166,11 +164,11 @@ def gathered(
         is_wanted = frozenset(map(_group_of, chosen)).__contains__
     results = best_results(store, TrialQuery(), is_wanted).values()
     best = tuple(
-        BestKnown(each.selected, each.run, passes(each.best))
-        for each in sorted(results, key=lambda each: (each.run.created, each.run.id), reverse=True)
+        BestKnown(result.selected, result.run, passes(result.best))
+        for result in sorted(results, key=lambda each: (each.run.created, each.run.id), reverse=True)
     )
     numbers = dict.fromkeys(each.run.campaign.campaign for each in runs if each.run.campaign is not None)
-    campaigns = tuple(store.campaign(number) for number in numbers)
+    campaigns = tuple(map(store.campaign, numbers))
     now = datetime.datetime.now(datetime.UTC)
     return Report(best, runs, left_out, __version__, now, campaign=campaign, campaigns=campaigns)
 
@@ -213,9 +211,10 @@ def report(
         raise UsageError("report: run and campaign cannot be combined")
     with naming_database(db), open_known(db) as store:
         passes = timed_passes(registry.real_backends(), store) if compile_time else no_pass_timings
-        of_campaign = (
-            None if campaign is None else reported_campaign(store, registry.real_backends(), campaign)
-        )
+        if campaign is None:
+            of_campaign = None
+        else:
+            of_campaign = reported_campaign(store, registry.real_backends(), campaign)
         found = gathered(store, run, limit, passes, of_campaign)
     page = page_html(replace(found, database_text=database_text(db)))
     if file is not None:

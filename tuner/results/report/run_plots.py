@@ -17,6 +17,13 @@ FINALS = 90.0  # units to the right of the plotting area, for the finally re-mea
 DOTS = 800  # about the most that are drawn; more are thinned out evenly, but no new best trial is dropped
 HEADROOM = 1.08  # upper edge of the plot, relative to the highest speed
 LETTER = 7.0  # width of a letter in units, at most: a band narrower than its name is not labelled
+ORIGIN_NAMES = {SPACE_FILE: "search-space file", SEED: "cost model"}  # origin as stored -> in the plot
+KNOBS = ("knob", "held at", *GAIN_HEADER, "without", *GAIN_HEADER)
+STRATEGIES = ("strategy", "all trials", "failed", "best", *GAIN_HEADER)
+# Roofline plot of a machine with the best trial of a run.
+# Source: Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
+ROOM = 10.0, 3.0  # factors by which the axes of intensity and speed extend beyond the data
+DECADES = 2.0  # of speed shown below the roof, at least
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ class Convergence:
 
     @property
     def best(self) -> float:
-        return max(each.gflop_per_s for each in self.speeds)
+        return max(speed.gflop_per_s for speed in self.speeds)
 
     @property
     def right(self) -> float:
@@ -154,28 +161,21 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
     )
 
 
-ORIGIN_NAMES = {SPACE_FILE: "search-space file", SEED: "cost model"}  # origin as stored -> in the plot
-
-
 def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
     """Returns the phases of a run's search, in order: ranges of trial numbers with the same origin."""
     # Initial configurations come before any other; those of two origins are interleaved and are one phase
     points = run.settings.first or ()
     origins = {point.candidate: point.origin for point in points}
-    first = ", ".join(dict.fromkeys(ORIGIN_NAMES.get(each, each) for each in origins.values()))
+    first = ", ".join(dict.fromkeys(ORIGIN_NAMES.get(origin, origin) for origin in origins.values()))
     named = [
-        (each.number, first if each.number < len(points) and each.record.candidate in origins else "")
-        for each in sorted(trials, key=lambda each: each.number)
+        (trial.number, first if trial.number < len(points) and trial.record.candidate in origins else "")
+        for trial in sorted(trials, key=lambda each: each.number)
     ]
     phases = []
     for name, group in groupby(named, key=lambda pair: pair[1]):
         numbers = [number for number, _ in group]
         phases.append(Phase(name or run.settings.sampler, numbers[0], numbers[-1]))
     return tuple(phases)
-
-
-KNOBS = ("knob", "held at", *GAIN_HEADER, "without", *GAIN_HEADER)
-STRATEGIES = ("strategy", "all trials", "failed", "best", *GAIN_HEADER)
 
 
 def importance_bars(ablation: Ablation, is_trusted: bool = True) -> tuple[Bar, ...]:
@@ -191,19 +191,12 @@ def importance_bars(ablation: Ablation, is_trusted: bool = True) -> tuple[Bar, .
 
 def knob_rows(ablation: Ablation) -> list[tuple[str, ...]]:
     """Returns the table of an ablation's knobs as tuples of cells, the header first."""
-    return [KNOBS, *((*held_row(each)[:-1], *without_row(each)[1:]) for each in ablation.knobs)]
+    return [KNOBS, *((*held_row(knob)[:-1], *without_row(knob)[1:]) for knob in ablation.knobs)]
 
 
 def strategy_rows(ablation: Ablation) -> list[tuple[str, ...]]:
     """Returns the table of an ablation's strategies as tuples of cells, the header first."""
     return [STRATEGIES, *map(strategy_row, ablation.strategies)]
-
-
-# Roofline plot of a machine with the best trial of a run.
-# Source: Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
-
-ROOM = 10.0, 3.0  # factors by which the axes of intensity and speed extend beyond the data
-DECADES = 2.0  # of speed shown below the roof, at least
 
 
 @dataclass(frozen=True)
@@ -228,7 +221,7 @@ class RooflinePlot:
 
     @property
     def across(self) -> Ticks:
-        return tuple((self.x(each), f"{each:g}") for each in powers_of_ten(*self._intensity_range))
+        return tuple((self.x(power), f"{power:g}") for power in powers_of_ten(*self._intensity_range))
 
     @property
     def roofs(self) -> str:
@@ -266,7 +259,7 @@ def roofline_of(run: Run, roof: Roofline, best: StoredTrial) -> RooflinePlot:
     return RooflinePlot(
         roof=roof,
         intensity=problem.flop / problem.bytes,
-        speeds=tuple(problem.flop / each for each in times),
+        speeds=tuple(problem.flop / time for time in times),
         share=roof.share(*work, median_s),
         objection=distrust(run, best),
         is_held=problem.bytes <= run.machine.l3_bytes,

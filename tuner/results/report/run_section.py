@@ -24,6 +24,8 @@ from tuner.results.report.knob_plots import HeatMap, Parallel, heat_map_of, para
 from tuner.results.report.run_plots import Convergence, RooflinePlot, convergence_of, roofline_of
 
 PASSES_SHOWN = 12
+KINDS_SHOWN = 12  # kinds of failure of a run, the most frequent
+LINKS_SHOWN = 60  # trials linked per kind of failure
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def card_of(best: BestKnown) -> Card:
 
 def pass_rows(passes: tuple[PassSeconds, ...]) -> list[tuple[str, ...]]:
     """Returns the table (pass, ms, runs) of the first PASSES_SHOWN (12) of ``passes``, the header first."""
-    longest = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes[:PASSES_SHOWN]]
+    longest = [(pass_.name, f"{pass_.seconds * 1e3:.1f}", str(pass_.runs)) for pass_ in passes[:PASSES_SHOWN]]
     return [("pass", "ms", "runs"), *longest]
 
 
@@ -73,10 +75,6 @@ def _speed_bars(run: Run, ours: Measurement) -> tuple[Bar, ...]:
         interval = (least_s / high_s, least_s / low_s)
         bars.append(Bar(name, share, figure, colour, interval))
     return tuple(bars)
-
-
-KINDS_SHOWN = 12  # kinds of failure of a run, the most frequent
-LINKS_SHOWN = 60  # trials linked per kind of failure
 
 
 @dataclass(frozen=True)
@@ -193,7 +191,7 @@ def section_of(reported: ReportedRun, runs: int) -> Section:
             for trial in trials
             if trial.best_s is not None and trial.record.candidate.strategy == ablation.strategy
         )
-        shares = {each.knob: each.importance for each in ablation.knobs}
+        shares = {knob.knob: knob.importance for knob in ablation.knobs}
         heat_map = heat_map_of(own, varying_knobs(own), shares)
     return Section(
         run=run,

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from itertools import chain
 
 from tuner.runtime.cpu.jit import CompiledFunction, PackedArguments, shipped_module
 
@@ -13,7 +14,7 @@ class ContentHash:
 
     def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Takes pairs of an address and a number of bytes; the caller keeps that memory alive."""
-        numbers = [number for each in ranges for number in each]
+        numbers = list(chain.from_iterable(ranges))
         self._table = (ctypes.c_uint64 * max(len(numbers), 1))(*numbers)
         self._arguments = PackedArguments(ctypes.addressof(self._table), len(ranges))
         self._code = shipped_module(ENTRY, ENTRY)

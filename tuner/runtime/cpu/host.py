@@ -20,6 +20,32 @@ REQUEST_PERMISSION = 0x1023  # ARCH_REQ_XCOMP_PERM
 TILE_DATA = 18  # XFEATURE_XTILEDATA
 TILES = re.compile(r"\bllvm\.x86_amx\b|\bllvm\.x86\.(?:tile|tdp)")  # types and intrinsics of LLVM dialect
 REFUSED = "needs AMX, which the operating system refuses to this process"
+CPUINFO = Path("/proc/cpuinfo")
+AVX512 = frozenset({"avx512f", "avx512vl", "avx512bw", "avx512dq"})
+AVX2 = frozenset({"avx2", "fma"})
+BF16 = frozenset({"avx512_bf16"})
+AMX_TILE = "amx_tile"
+AMX_BF16 = frozenset({AMX_TILE, "amx_bf16"})
+AMX_INT8 = frozenset({AMX_TILE, "amx_int8"})
+# Instruction set, as in ``tuner.core.processors`` -> flags. LLVM's levels of x86-64 imply more flags;
+# each processor that has these has them too.
+FLAGS = {
+    "avx2": AVX2,
+    "avx512": AVX512,
+    "avx512-bf16": BF16,
+    "vnni": frozenset({"avx512_vnni"}),
+    "avx-vnni": frozenset({"avx_vnni"}),
+    "amx-bf16": AMX_BF16,
+    "amx-int8": AMX_INT8,
+}
+PROCESSORS = Path("/sys/devices/system/cpu")
+VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four bytes to these instructions
+PROC = Path("/proc")
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+WINDOW_S = 0.2  # twenty ticks of the counters: resolves a load of a twentieth of a processor
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+BUSY = (0, 1, 2, 5, 6)  # fields of a line of /proc/stat, proc_stat(5): user, nice, system, irq, softirq
+STOLEN = 7
 
 
 @cache
@@ -40,26 +66,6 @@ def require_tiles_for(llvm_text: str) -> None:
         raise CandidateError(Stage.LOAD, REFUSED)
 
 
-CPUINFO = Path("/proc/cpuinfo")
-AVX512 = frozenset({"avx512f", "avx512vl", "avx512bw", "avx512dq"})
-AVX2 = frozenset({"avx2", "fma"})
-BF16 = frozenset({"avx512_bf16"})
-AMX_TILE = "amx_tile"
-AMX_BF16 = frozenset({AMX_TILE, "amx_bf16"})
-AMX_INT8 = frozenset({AMX_TILE, "amx_int8"})
-# Instruction set, as in ``tuner.core.processors`` -> flags. LLVM's levels of x86-64 imply more flags;
-# each processor that has these has them too.
-FLAGS = {
-    "avx2": AVX2,
-    "avx512": AVX512,
-    "avx512-bf16": BF16,
-    "vnni": frozenset({"avx512_vnni"}),
-    "avx-vnni": frozenset({"avx_vnni"}),
-    "amx-bf16": AMX_BF16,
-    "amx-int8": AMX_INT8,
-}
-
-
 def own_flags() -> set[str]:
     """Returns the flags of the processor of this process; an empty set where Linux does not give them."""
     return flags_of(text_of(CPUINFO))
@@ -77,17 +83,18 @@ def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
     return tuple(name for name in needs if name not in FLAGS or not flags >= FLAGS[name])
 
 
-PROCESSORS = Path("/sys/devices/system/cpu")
-VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four bytes to these instructions
-
-
 def describe_machine() -> Machine:
     """Returns this machine's description. Logical cores: those this process may use; cache 0: unknown."""
     cpuinfo = text_of(CPUINFO)
     flags = flags_of(cpuinfo)
     processor = _field(cpuinfo, "model name") or "unknown processor"
     family = f"family {_field(cpuinfo, 'cpu family')} model {_field(cpuinfo, 'model')}"
-    isa = "avx512" if flags >= AVX512 else "avx2" if flags >= AVX2 else "none"
+    if flags >= AVX512:
+        isa = "avx512"
+    elif flags >= AVX2:
+        isa = "avx2"
+    else:
+        isa = "none"
     has = {
         "has_bf16": bool(flags & BF16),
         "has_vnni": bool(flags & VNNI),
@@ -137,12 +144,12 @@ def processors(count: int) -> tuple[int, ...]:
 
 def cores_of(processors: Collection[int]) -> tuple[int, ...]:
     """Returns the cores that ``processors`` belong to, ascending: of each core its first hardware thread."""
-    return tuple(sorted({min([*_siblings(each), each]) for each in processors}))
+    return tuple(sorted({min([*_siblings(processor), processor]) for processor in processors}))
 
 
 def with_siblings(processors: Collection[int]) -> frozenset[int]:
     """Returns ``processors`` and the other hardware threads of their cores, whose work slows them."""
-    return frozenset(processors).union(*(_siblings(each) for each in processors))
+    return frozenset(processors).union(*map(_siblings, processors))
 
 
 def _siblings(cpu: int) -> list[int]:
@@ -153,7 +160,9 @@ def _siblings(cpu: int) -> list[int]:
 
 def _field(cpuinfo: str, name: str) -> str:
     match = re.search(rf"^{name}\s*:\s*(.*)$", cpuinfo, re.MULTILINE)
-    return match[1].strip() if match else ""
+    if match:
+        return match[1].strip()
+    return ""
 
 
 def _cache_bytes(level: int) -> int:
@@ -163,14 +172,6 @@ def _cache_bytes(level: int) -> int:
         if (index / "level").read_text().strip() == str(level) and type_ != "Instruction":
             return int(size.rstrip("KM")) * {"K": 2**10, "M": 2**20}.get(size[-1], 1)
     return 0
-
-
-PROC = Path("/proc")
-CONTROL_GROUPS = Path("/sys/fs/cgroup")
-WINDOW_S = 0.2  # twenty ticks of the counters: resolves a load of a twentieth of a processor
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-BUSY = (0, 1, 2, 5, 6)  # fields of a line of /proc/stat, proc_stat(5): user, nice, system, irq, softirq
-STOLEN = 7
 
 
 def usable_processors() -> Processors:
@@ -199,7 +200,7 @@ def processor_s(processors: Collection[int]) -> tuple[float, float]:
     lines = [line.split() for line in text_of(PROC / "stat").splitlines()]
     of_each = [line for line in lines if line and line[0] in names]
     of_all = lines[:1]  # the first line sums up all processors
-    counters = [[int(number) for number in line[1:9]] for line in of_each or of_all]
+    counters = [list(map(int, line[1:9])) for line in of_each or of_all]
     busy = sum(numbers[field] for numbers in counters for field in BUSY)
     return busy * TICK_S, sum(numbers[STOLEN] for numbers in counters) * TICK_S
 

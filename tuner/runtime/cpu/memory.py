@@ -27,6 +27,7 @@ MAP_FIXED = 0x10
 MAP_NORESERVE = 0x4000
 MADV_HUGEPAGE = 14  # madvise(2)
 KEEP_BYTES = 32 * 2**20  # the largest mmap threshold that glibc accepts
+_NO_BYTES = ctypes.c_char * 0
 
 
 def keep_freed_memory() -> None:
@@ -41,9 +42,6 @@ def placed_copy(array: npt.NDArray[Any], offset: int = 0) -> npt.NDArray[Any]:
     copy = placed_empty(array.shape, array.dtype, offset)
     copy[...] = array
     return copy
-
-
-_NO_BYTES = ctypes.c_char * 0
 
 
 def address_of(array: npt.NDArray[Any]) -> int:
@@ -129,7 +127,9 @@ class FaultingMemory:
 
     def start(self, size_bytes: int, alignment: int, *, at_end: bool) -> int:
         """Returns where an aligned array begins: at the first byte, or (``at_end``) near the last."""
-        return self.seen.size - -(-size_bytes // alignment) * alignment if at_end else 0
+        if at_end:
+            return self.seen.size - -(-size_bytes // alignment) * alignment
+        return 0
 
 
 class _Owner:

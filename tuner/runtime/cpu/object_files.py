@@ -32,6 +32,17 @@ WRITTEN = 1
 LOADED = 2
 EXECUTED = 4
 UNWINDING = ".eh_frame"  # for exceptions, which no kernel has
+# Loads an object file into this process without a linker or MLIR: an exported program needs numpy and ctypes.
+#
+# The JIT compiles for LLVM's large code model, in which code refers to data and functions by their 64-bit
+# addresses. So the sections may lie anywhere, and each relocation is an addition.
+PAGE_BYTES = mmap.PAGESIZE
+# R_X86_64_*: kind -> format of the field, and whether the address of the field is subtracted
+FIELDS = {1: ("<Q", False), 2: ("<i", True), 4: ("<i", True), 24: ("<q", True)}
+# What code may call: exp, memcpy, malloc. None: all libraries that Python is linked with, since old C
+# libraries have sem_wait in a separate file.
+LIBRARIES = ("libm.so.6", "libc.so.6", None)
+ABSOLUTE = 0xFFF1  # SHN_ABS
 
 
 @dataclass(frozen=True)
@@ -142,20 +153,6 @@ def _text(code: bytes, strings: _Header, at: int) -> str:
     return code[start : code.index(b"\0", start)].decode()
 
 
-# Loads an object file into this process without a linker or MLIR: an exported program needs numpy and ctypes.
-#
-# The JIT compiles for LLVM's large code model, in which code refers to data and functions by their 64-bit
-# addresses. So the sections may lie anywhere, and each relocation is an addition.
-
-PAGE_BYTES = mmap.PAGESIZE
-# R_X86_64_*: kind -> format of the field, and whether the address of the field is subtracted
-FIELDS = {1: ("<Q", False), 2: ("<i", True), 4: ("<i", True), 24: ("<q", True)}
-# What code may call: exp, memcpy, malloc. None: all libraries that Python is linked with, since old C
-# libraries have sem_wait in a separate file.
-LIBRARIES = ("libm.so.6", "libc.so.6", None)
-ABSOLUTE = 0xFFF1  # SHN_ABS
-
-
 class LoadedObject:
     """Machine code of an object file, loaded as long as this object lives; ``addresses``: by symbol name."""
 
@@ -176,18 +173,19 @@ class LoadedObject:
         for section in elf.sections:
             at = offsets[section.number]
             self._memory[at : at + len(section.content)] = section.content
-        libraries = [ctypes.CDLL(name) for name in LIBRARIES]
-        for each in elf.relocations:
-            if each.kind not in FIELDS:
-                raise ValueError(f"relocations of kind {each.kind} are not supported")
+        libraries = list(map(ctypes.CDLL, LIBRARIES))
+        for relocation in elf.relocations:
+            if relocation.kind not in FIELDS:
+                raise ValueError(f"relocations of kind {relocation.kind} are not supported")
             # the symbol's address: the caller's, a section of this code, or a library's
-            is_given = not each.symbol.section and each.symbol.name in symbols
-            address = (
-                symbols[each.symbol.name] if is_given else _address(each.symbol, start, offsets, libraries)
-            )
-            target = address + each.addend
-            form, is_relative = FIELDS[each.kind]
-            at = offsets[each.section] + each.offset
+            is_given = not relocation.symbol.section and relocation.symbol.name in symbols
+            if is_given:
+                address = symbols[relocation.symbol.name]
+            else:
+                address = _address(relocation.symbol, start, offsets, libraries)
+            target = address + relocation.addend
+            form, is_relative = FIELDS[relocation.kind]
+            at = offsets[relocation.section] + relocation.offset
             struct.pack_into(form, self._memory, at, target - (start + at if is_relative else 0))
         if code_bytes:
             _make_executable(start, code_bytes)

@@ -60,7 +60,9 @@ def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
 
 def _without_refused_tiles(machine: Machine) -> Machine:
     is_refused = (machine.has_amx_bf16 or machine.has_amx_int8) and not may_use_tiles()
-    return replace(machine, has_amx_bf16=False, has_amx_int8=False) if is_refused else machine
+    if is_refused:
+        return replace(machine, has_amx_bf16=False, has_amx_int8=False)
+    return machine
 
 
 class CountedLoop(Protocol):
@@ -108,7 +110,7 @@ class MultiplyAdds:
         for sink in self.sinks:
             sink.fill(0)
         self._arguments = [PackedArguments(sink.ctypes.data, loop.iterations) for sink in self.sinks]
-        self._calls = tuple((code.addresses[loop.name], one.address) for one in self._arguments)
+        self._calls = tuple((code.addresses[loop.name], argument.address) for argument in self._arguments)
 
     def repeat(self, times: int) -> None:
         self._team.repeat(self._calls, times)
@@ -150,16 +152,17 @@ def _function_of(name: str, sums: int) -> str:
     at = "llvm.getelementptr %sink[{0}] : (!llvm.ptr) -> !llvm.ptr, !vector"
     parts = {
         "NAME": name,
-        "SUMS": ", ".join(f"%s{each}: !vector" for each in numbers),
+        "SUMS": ", ".join(f"%s{number}: !vector" for number in numbers),
         "FIRST": ", ".join("%a" for _ in numbers),
-        "MORE": ", ".join(f"%n{each}" for each in numbers),
+        "MORE": ", ".join(f"%n{number}" for number in numbers),
         "TYPES": ", ".join("!vector" for _ in numbers),
         "STEPS": "\n  ".join(
-            f"%n{each} = llvm.call @step(%s{each}, %a) : (!vector, !vector) -> !vector" for each in numbers
+            f"%n{number} = llvm.call @step(%s{number}, %a) : (!vector, !vector) -> !vector"
+            for number in numbers
         ),
         "STORES": "\n  ".join(
-            f"%o{each} = {at.format(each)}\n  llvm.store %n{each}, %o{each} : !vector, !llvm.ptr"
-            for each in numbers
+            f"%o{number} = {at.format(number)}\n  llvm.store %n{number}, %o{number} : !vector, !llvm.ptr"
+            for number in numbers
         ),
     }
     return Template(loop_text("multiply_add")).substitute(parts)
@@ -210,7 +213,9 @@ class MemoryReads:
             PackedArguments(memory.ctypes.data + index * share, share // ITERATION_BYTES, sink.ctypes.data)
             for index, sink in enumerate(self._sinks)
         ]
-        self._calls = tuple((self._code.addresses["stream"], one.address) for one in self._arguments)
+        self._calls = tuple(
+            (self._code.addresses["stream"], argument.address) for argument in self._arguments
+        )
 
     def repeat(self, times: int) -> None:
         self._team.repeat(self._calls, times)

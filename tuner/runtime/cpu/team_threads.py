@@ -26,6 +26,9 @@ SEMAPHORE_OFFSET = 384
 CURRENT_PROCESSOR: Any = ctypes.PyDLL(None).sched_getcpu  # takes 60 ns; keeps the interpreter lock
 STACK_BYTES = 8 << 20  # as of the main thread by default; fusions have buffers on the stack
 TEAMS: "weakref.WeakSet[TeamThreads]" = weakref.WeakSet()  # of this process, for forks
+THREADS_LIMIT = 256  # of a program
+SPIN_LIMIT = 20_000  # pauses, some 0.2 to 1 ms, before a thread without work sleeps
+_lock = thread_lock()
 
 
 class TeamThreads:
@@ -112,9 +115,6 @@ def _forget_threads() -> None:
 
 os.register_at_fork(after_in_child=_forget_threads)
 
-THREADS_LIMIT = 256  # of a program
-SPIN_LIMIT = 20_000  # pauses, some 0.2 to 1 ms, before a thread without work sleeps
-
 
 def checked_threads(threads: object, most: int = THREADS_LIMIT) -> int:
     """Returns a number of threads of a program. Raises UsageError for a number outside of 1 to ``most``."""
@@ -157,7 +157,6 @@ class ProgramTeam:
 
 # process-wide on purpose: threads of two teams would wait in loops on each other's processors
 _process_team: list[ProgramTeam] = []  # at most one
-_lock = thread_lock()
 
 
 def process_team(loaded: Any, member: str, repeat: str) -> ProgramTeam:

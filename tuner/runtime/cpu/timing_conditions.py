@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, final
 
@@ -38,6 +39,40 @@ EVICTING_L3S = 3
 COPIES_LIMIT = 256  # of small weights that are read one after the other; a power of two
 WEIGHTS = slice(1, 2)  # of the operands A, B[, bias], C
 EVICTED = {WEIGHTS_COLD: WEIGHTS, COLD: slice(None)}  # Problem.cache -> operands
+THROTTLING = (  # of control groups, versions 2 and 1: file, key, seconds per unit
+    (Path("/sys/fs/cgroup/cpu.stat"), "throttled_usec", 1e-6),
+    (Path("/sys/fs/cgroup/cpu/cpu.stat"), "throttled_time", 1e-9),
+)
+# fields of /proc/PID/stat after the name, proc_pid_stat(5)
+USER_TICKS = 11
+SYSTEM_TICKS = 12
+# A fixed product of small packed panels, which uses a core's resources as a matmul does.
+#
+# Multiply-adds alone do not. On a shared Cascade Lake, matmuls have two speeds 7 to 8 % apart for seconds at
+# a time, and so has this product, while a loop of multiply-adds in registers has one speed. The work is the
+# same in every version of the tuner.
+# Sizes, as in panel_product.mlir
+# of C in registers: 12 sums, so that AVX2 has registers left for A and B
+ROWS = 6
+VECTORS = 2
+INNER = 256  # length of the panels
+# B has 128 KiB with AVX-512: more than an L1 cache
+PANELS_OF_A = 4
+PANELS_OF_B = 4
+ITERATIONS = 20  # of the whole product per repeat, some 0.25 ms
+VALUE = 0.5  # of each element of A and B
+# of the reference kernel, before and after; 8: some 1 ms
+SURROUNDING_SAMPLES = 3
+SURROUNDING_REPEATS = 8
+# Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the reference kernel 18 % slower for
+# 1 ms and 10 % slower for 4 ms more, then as after a pause.
+SETTLING_REPEATS = 50
+# Calls of a function whose arguments change from call to call: copies of weights that have left the L2 cache.
+#
+# The weights of a model come from the last level of cache, or from memory, since all others were read since
+# the call before. A kernel that is timed in a loop finds them in the second level. With copies that together
+# are larger than that level, one used after the other, each call finds its copy evicted.
+ENTRY = "rotated_call"
 
 
 class Eviction:
@@ -47,7 +82,7 @@ class Eviction:
         """The arrays are contiguous; they are evicted, not changed, by each call."""
         self._evict = CompiledFunction(shipped_module("evict", "evict").addresses["evict"])
         self.arrays = tuple(arrays)
-        self._arguments = [PackedArguments(*lines_of(each)) for each in arrays]
+        self._arguments = [PackedArguments(*lines_of(array)) for array in arrays]
 
     def __call__(self) -> None:
         for arguments in self._arguments:
@@ -62,7 +97,9 @@ def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Evict
     if isinstance(problem, TextProblem) and problem.cache == WEIGHTS_COLD:
         return None
     evicted = EVICTED.get(problem.cache)
-    return None if evicted is None else Eviction(operands[evicted])
+    if evicted is None:
+        return None
+    return Eviction(operands[evicted])
 
 
 def lines_of(array: npt.NDArray[Any]) -> tuple[int, int]:
@@ -70,15 +107,6 @@ def lines_of(array: npt.NDArray[Any]) -> tuple[int, int]:
     start = array.ctypes.data // LINE_BYTES * LINE_BYTES
     end = array.ctypes.data + array.nbytes
     return start, -(-(end - start) // LINE_BYTES)
-
-
-THROTTLING = (  # of control groups, versions 2 and 1: file, key, seconds per unit
-    (Path("/sys/fs/cgroup/cpu.stat"), "throttled_usec", 1e-6),
-    (Path("/sys/fs/cgroup/cpu/cpu.stat"), "throttled_time", 1e-9),
-)
-# fields of /proc/PID/stat after the name, proc_pid_stat(5)
-USER_TICKS = 11
-SYSTEM_TICKS = 12
 
 
 @dataclass(frozen=True)
@@ -123,25 +151,9 @@ def read_activity(processes: tuple[int, ...], processors: Collection[int]) -> Ho
 def thread_waited_s() -> float:
     """Returns the seconds that this thread was ready to run and did not; 0.0 where none are counted."""
     counters = text_of(PROC / "thread-self" / "schedstat").split()
-    return int(counters[1]) * 1e-9 if counters else 0.0
-
-
-# A fixed product of small packed panels, which uses a core's resources as a matmul does.
-#
-# Multiply-adds alone do not. On a shared Cascade Lake, matmuls have two speeds 7 to 8 % apart for seconds at
-# a time, and so has this product, while a loop of multiply-adds in registers has one speed. The work is the
-# same in every version of the tuner.
-
-# Sizes, as in panel_product.mlir
-# of C in registers: 12 sums, so that AVX2 has registers left for A and B
-ROWS = 6
-VECTORS = 2
-INNER = 256  # length of the panels
-# B has 128 KiB with AVX-512: more than an L1 cache
-PANELS_OF_A = 4
-PANELS_OF_B = 4
-ITERATIONS = 20  # of the whole product per repeat, some 0.25 ms
-VALUE = 0.5  # of each element of A and B
+    if counters:
+        return int(counters[1]) * 1e-9
+    return 0.0
 
 
 @final
@@ -157,12 +169,12 @@ class PanelProduct:
         self.arrays = [
             tuple(placed_empty((size,), np.dtype(np.float32)) for size in sizes) for _ in range(team.size)
         ]
-        for array in (array for arrays in self.arrays for array in arrays):
+        for array in chain.from_iterable(self.arrays):
             array.fill(VALUE)
         self._arguments = [
             PackedArguments(*(array.ctypes.data for array in arrays), ITERATIONS) for arrays in self.arrays
         ]
-        self._calls = tuple((address, one.address) for one in self._arguments)
+        self._calls = tuple((address, argument.address) for argument in self._arguments)
 
     def repeat(self, times: int) -> None:
         self._team.repeat(self._calls, times)
@@ -172,14 +184,6 @@ def product_text(lanes: int) -> str:
     """Returns a module that multiplies each panel of A by each of B, of ``lanes`` f32 per vector register."""
     text = loop_text("panel_product").replace("FIRST", str([0] * lanes))  # the mask of a broadcast
     return f"!vector = vector<{lanes}xf32>\n{text}"
-
-
-# of the reference kernel, before and after; 8: some 1 ms
-SURROUNDING_SAMPLES = 3
-SURROUNDING_REPEATS = 8
-# Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the reference kernel 18 % slower for
-# 1 ms and 10 % slower for 4 ms more, then as after a pause.
-SETTLING_REPEATS = 50
 
 
 @final
@@ -241,15 +245,6 @@ class HostWatch:
         )
 
 
-# Calls of a function whose arguments change from call to call: copies of weights that have left the L2 cache.
-#
-# The weights of a model come from the last level of cache, or from memory, since all others were read since
-# the call before. A kernel that is timed in a loop finds them in the second level. With copies that together
-# are larger than that level, one used after the other, each call finds its copy evicted.
-
-ENTRY = "rotated_call"
-
-
 class RotatedCalls:
     """A compiled function that calls ``function`` with the next of ``arguments`` each time, round-robin."""
 
@@ -257,7 +252,7 @@ class RotatedCalls:
         count = len(arguments)
         if not count or count & (count - 1):
             raise ValueError(f"arguments: found {count}, allowed a power of two")
-        addresses = [each.address for each in arguments]
+        addresses = [argument.address for argument in arguments]
         self._state = (ctypes.c_uint64 * (3 + count))(0, count - 1, function, *addresses)
         self._arguments = arguments
         self._state_argument = PackedArguments(ctypes.addressof(self._state))

@@ -151,7 +151,7 @@ def compute_type(problem: Problem) -> int:
 def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:
     """Returns the newest cuBLAS of an installed wheel, else of ``system``; None where there is none."""
     spec = importlib.util.find_spec("nvidia")
-    wheels = [] if spec is None else [Path(root) for root in spec.submodule_search_locations or ()]
+    wheels = [] if spec is None else list(map(Path, spec.submodule_search_locations or ()))
     for root, pattern in itertools.product(wheels, WHEELS):
         files = [file for folder in root.glob(pattern) for file in folder.glob(PATTERN)]
         if files:

@@ -15,6 +15,15 @@ PORTABLE_CLUSTER = 8  # blocks; CUDA programming guide, "Thread Block Clusters":
 MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
 NO_MODULE = "the module is not loaded"
+# Flags and enumerations of cuda.h
+STREAM_NON_BLOCKING = 1
+EVENT_DEFAULT = 0
+EVENT_DISABLE_TIMING = 2
+CAPTURE_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: calls of other threads and allocations are allowed
+AUTO_FREE_ON_LAUNCH = 1  # CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
+POOL_RELEASE_THRESHOLD = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+KEEP_ALL = 2**64 - 1
+FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
 
 @dataclass(eq=False)
@@ -78,7 +87,9 @@ class Modules:
 
     def name_of(self, function: int) -> str:
         """Returns the name of a kernel, by its CUfunction, for messages; an unknown handle in hexadecimal."""
-        return self._functions[function].name if function in self._functions else f"{function:#x}"
+        if function in self._functions:
+            return self._functions[function].name
+        return f"{function:#x}"
 
     def raise_shared_limit(self, function: int, size_bytes: int) -> None:
         """Raises a known CUfunction's limit of dynamic shared memory to ``size_bytes``, or DeviceError."""
@@ -106,17 +117,6 @@ class Modules:
         if module not in self._modules:
             raise DeviceError(f"module {module:#x}: {NO_MODULE}", "CUDA_ERROR_INVALID_HANDLE")
         return self._modules[module]
-
-
-# Flags and enumerations of cuda.h
-STREAM_NON_BLOCKING = 1
-EVENT_DEFAULT = 0
-EVENT_DISABLE_TIMING = 2
-CAPTURE_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: calls of other threads and allocations are allowed
-AUTO_FREE_ON_LAUNCH = 1  # CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
-POOL_RELEASE_THRESHOLD = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-KEEP_ALL = 2**64 - 1
-FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
 
 @final

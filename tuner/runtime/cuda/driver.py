@@ -10,6 +10,26 @@ from tuner.core.gpu import DeviceError, Extent
 
 SUCCESS = 0
 Called = tuple[int, tuple[Any, ...]]  # CUresult, and the outputs in C's order
+# The table of the CUDA driver functions that the tuner calls, for both cuda-bindings and ctypes.
+#
+# Names are the names in cuda.h and cuda-bindings; symbols are the names that libcuda exports, of the newest
+# version that every driver since CUDA 12.0 has. See <https://docs.nvidia.com/cuda/cuda-driver-api>.
+NAME_BYTES = 256
+TENSOR_MAP_BYTES = 128  # CUtensorMap
+# CUdevice_attribute of cuda.h
+CLOCK_RATE = 13
+MULTIPROCESSOR_COUNT = 16
+MEMORY_CLOCK_RATE = 36
+L2_CACHE_SIZE = 38
+CAPABILITY_MAJOR = 75
+CAPABILITY_MINOR = 76
+MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
+MEMORY_POOLS_SUPPORTED = 115
+HZ_PER_KHZ = 1e3
+CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+# An error of a newer driver, which the bindings do not know
+UNKNOWN_CODE = re.compile(r"(\d+) is not a valid CUresult")
+LIBRARY = "libcuda.so.1"
 
 
 class AbstractDriver(abc.ABC):
@@ -35,26 +55,21 @@ class CheckedDriver:
         result, outputs = self._driver.call(name, *inputs)
         if result != SUCCESS:
             raise self._error(name, result, doing)
-        return outputs[0] if len(outputs) == 1 else outputs or None
+        if len(outputs) == 1:
+            return outputs[0]
+        return outputs or None
 
     def _error(self, name: str, result: int, doing: str) -> DeviceError:
         error_name = self._text("cuGetErrorName", result) or f"CUDA error {result}"
         description = self._text("cuGetErrorString", result)
         parts = (name, doing, error_name, description)
-        return DeviceError(": ".join(part for part in parts if part), error_name)
+        return DeviceError(": ".join(filter(None, parts)), error_name)
 
     def _text(self, name: str, result: int) -> str:
         code, outputs = self._driver.call(name, result)
-        return (outputs[0] or b"").decode() if code == SUCCESS else ""
-
-
-# The table of the CUDA driver functions that the tuner calls, for both cuda-bindings and ctypes.
-#
-# Names are the names in cuda.h and cuda-bindings; symbols are the names that libcuda exports, of the newest
-# version that every driver since CUDA 12.0 has. See <https://docs.nvidia.com/cuda/cuda-driver-api>.
-
-NAME_BYTES = 256
-TENSOR_MAP_BYTES = 128  # CUtensorMap
+        if code == SUCCESS:
+            return (outputs[0] or b"").decode()
+        return ""
 
 
 @dataclass(frozen=True)
@@ -181,18 +196,6 @@ CALLS: dict[str, DriverCall] = {
 }
 
 
-# CUdevice_attribute of cuda.h
-CLOCK_RATE = 13
-MULTIPROCESSOR_COUNT = 16
-MEMORY_CLOCK_RATE = 36
-L2_CACHE_SIZE = 38
-CAPABILITY_MAJOR = 75
-CAPABILITY_MINOR = 76
-MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
-MEMORY_POOLS_SUPPORTED = 115
-HZ_PER_KHZ = 1e3
-
-
 @dataclass(frozen=True)
 class CudaFacts:
     """Properties of a GPU and of its driver, as the driver reports them: chip, memory, clocks, version."""
@@ -228,9 +231,6 @@ def read_facts(driver: CheckedDriver, device: int) -> CudaFacts:
         driver_version=f"{version // 1000}.{version % 1000 // 10}",
         has_memory_pools=attribute(MEMORY_POOLS_SUPPORTED) != 0,
     )
-
-
-CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 
 
 @dataclass(frozen=True)
@@ -281,10 +281,6 @@ def c_config(config: LaunchConfig) -> CLaunchConfig:
     )
 
 
-# An error of a newer driver, which the bindings do not know
-UNKNOWN_CODE = re.compile(r"(\d+) is not a valid CUresult")
-
-
 @final
 class BindingsDriver(AbstractDriver):
     """Calls the CUDA driver through NVIDIA's package cuda-bindings."""
@@ -323,9 +319,11 @@ class BindingsDriver(AbstractDriver):
     def _input(self, kind: ParameterKind, value: Any) -> Any:
         if kind is NUMBERS_64 or kind is NUMBERS_32:
             number = self._driver.cuuint64_t if kind is NUMBERS_64 else self._driver.cuuint32_t
-            return [number(each) for each in value]
+            return list(map(number, value))
         if kind is not LAUNCH:
-            return getattr(self._driver, kind.enum)(value) if kind.enum else value
+            if kind.enum:
+                return getattr(self._driver, kind.enum)(value)
+            return value
         attribute = self._driver.CUlaunchAttribute()
         config = self._driver.CUlaunchConfig()
         attribute.id = self._driver.CUlaunchAttributeID(CLUSTER_DIMENSION)
@@ -345,10 +343,9 @@ def _bindings_output(kind: ParameterKind, found: Any) -> Any:
         return ctypes.string_at(found.getPtr(), TENSOR_MAP_BYTES)
     if kind is OUT_NAME or kind is OUT_TEXT:
         return (found or b"").split(b"\0")[0]
-    return int(found) if kind is OUT_HANDLE or not isinstance(found, int | float) else found
-
-
-LIBRARY = "libcuda.so.1"
+    if kind is OUT_HANDLE or not isinstance(found, int | float):
+        return int(found)
+    return found
 
 
 @final
@@ -407,5 +404,9 @@ def _input(kind: ParameterKind, value: Any) -> Any:
 
 def _output(written: Any) -> Any:
     if isinstance(written, ctypes.Array):
-        return written.value if written._type_ is ctypes.c_char else bytes(written)
-    return written.value or 0 if isinstance(written, ctypes.c_void_p) else written.value
+        if written._type_ is ctypes.c_char:
+            return written.value
+        return bytes(written)
+    if isinstance(written, ctypes.c_void_p):
+        return written.value or 0
+    return written.value

@@ -31,6 +31,16 @@ SLOWDOWNS = (
     (0x040, "thermal (hardware)"),
     (0x080, "power brake"),
 )
+HINT = "nvidia-smi shows what is there"
+# CUdevice_attribute of cuda.h
+PCI_BUS_ID = 33
+PCI_DEVICE_ID = 34
+PCI_DOMAIN_ID = 50
+COPY_BYTES = 1 << 30  # many times any cache
+# of the GPU's memory at most an eighth, a multiple of 256 bytes
+COPY_SHARE = 8
+COPY_MULTIPLE = 256
+COPIES = 10
 
 
 class SensorsError(TunerError):
@@ -79,9 +89,6 @@ def slowdowns_in(reasons: int) -> tuple[str, ...]:
     return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
 
 
-HINT = "nvidia-smi shows what is there"
-
-
 def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
     """Opens GPU ``ordinal``, with a context; ``library``: path of libcuda. Raises DeviceError."""
     driver = CheckedDriver(open_driver(library))
@@ -114,12 +121,6 @@ def _by_ctypes(library: str) -> CtypesDriver:
     except OSError as error:
         reason = f"no CUDA driver: {library} cannot be loaded; it comes with the NVIDIA driver; {HINT}"
         raise DeviceError(reason) from error
-
-
-# CUdevice_attribute of cuda.h
-PCI_BUS_ID = 33
-PCI_DEVICE_ID = 34
-PCI_DOMAIN_ID = 50
 
 
 @dataclass(frozen=True)
@@ -174,13 +175,6 @@ def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
         l3_bytes=facts.l2_bytes,
         memory_bytes=facts.memory_bytes,
     )
-
-
-COPY_BYTES = 1 << 30  # many times any cache
-# of the GPU's memory at most an eighth, a multiple of 256 bytes
-COPY_SHARE = 8
-COPY_MULTIPLE = 256
-COPIES = 10
 
 
 def gpu_roofline(device: AbstractDevice, facts: CudaFacts, dtype: str) -> Roofline:

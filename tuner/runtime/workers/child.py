@@ -93,7 +93,9 @@ def serve(channel: Channel, service: object, token: str) -> None:
 
 def _left_over(token: str) -> Failure | None:
     ended = end_all(os.getpid(), token) if has_children() else 0
-    return Failure(Stage.RUN, f"started {ended} processes that go on after it returned") if ended else None
+    if ended:
+        return Failure(Stage.RUN, f"started {ended} processes that go on after it returned")
+    return None
 
 
 def _defect(error: BaseException) -> protocol.ServiceDefect:

@@ -142,7 +142,9 @@ class ChildProcess:
         self._output.close()
         for fd in (self._fd_in, self._fd_out, self._fd_step, self._fd_memory):
             os.close(fd)
-        return f"{how}: {line}" if line else how
+        if line:
+            return f"{how}: {line}"
+        return how
 
     def _flush(self) -> None:
         try:
@@ -177,7 +179,7 @@ def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
 def quoted_line(output: str) -> str:
     """Returns the last line that names an error, else the last that is not blank; at most 300 characters."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if TELLING.search(line)]
+    telling = list(filter(TELLING.search, lines))
     line = (telling or lines or [""])[-1]
     return "".join(character if character.isprintable() else "?" for character in line)[:LINE_LIMIT]
 
@@ -185,7 +187,7 @@ def quoted_line(output: str) -> str:
 def _spawn(
     spec: ServiceSpec, token: str, descriptors: tuple[int, ...], output: int
 ) -> "subprocess.Popen[bytes]":
-    arguments = [*(str(number) for number in (*descriptors, os.getpid())), token]
+    arguments = [*map(str, (*descriptors, os.getpid())), token]
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     variables = {**os.environ, "PYTHONPATH": path}
     for name, value in spec.environment:

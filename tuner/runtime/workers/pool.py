@@ -15,6 +15,15 @@ from tuner.runtime.workers.protocol import Event, Limits, Reply, ServiceSpec
 from tuner.runtime.workers.services import is_of_a_broken_process
 from tuner.runtime.workers.worker import Worker
 
+# The one child process that verifies and times candidates.
+#
+# A call that an earlier call may have broken is repeated in a fresh child; after a failure of running code
+# the child is replaced.
+WHY_FAULT = "as by an access outside of its operands or a write to an input"
+# Reasons that name neither a step of a compiler nor what the child printed.
+UNEXPLAINED = (FAULT, f"{FAULT} in {KERNEL}", f"{FAULT} in {TIMING}")
+LockContext = Callable[[], contextlib.AbstractContextManager[None]]
+
 
 class CompilePool:
     """Several child processes that compile scripts in parallel, with a queue of scripts."""
@@ -92,17 +101,6 @@ class CompilePool:
             worker.kill()
 
 
-# The one child process that verifies and times candidates.
-#
-# A call that an earlier call may have broken is repeated in a fresh child; after a failure of running code
-# the child is replaced.
-
-WHY_FAULT = "as by an access outside of its operands or a write to an input"
-# Reasons that name neither a step of a compiler nor what the child printed.
-UNEXPLAINED = (FAULT, f"{FAULT} in {KERNEL}", f"{FAULT} in {TIMING}")
-LockContext = Callable[[], contextlib.AbstractContextManager[None]]
-
-
 def nothing_to_quiet() -> contextlib.AbstractContextManager[None]:
     """Returns a context manager that does nothing: the default where nothing has to be stopped or locked."""
     return contextlib.nullcontext()
@@ -130,7 +128,9 @@ class MeasurementWorker:
     @property
     def children(self) -> list[ChildProcess]:
         """Returns a list of the child process, for a caller that waits for messages; [] where none runs."""
-        return [] if self._worker.child is None else [self._worker.child]
+        if self._worker.child is None:
+            return []
+        return [self._worker.child]
 
     def poll(self) -> None:
         """Receives messages of the child while it starts, and enforces its limits; does not wait."""

@@ -19,6 +19,18 @@ from typing import final
 
 TICK_S = 0.1  # a waiting process reads the clock this often
 LONGEST_STEP_S = 2 * TICK_S  # at most counted per step: a busy machine wakes a process late
+VARIABLE = "TUNER_WORKER"  # has a different value per child; processes that the child starts inherit it
+PROCESSES = Path("/proc")
+GIVE_UP_S = 1.0  # of killing processes that keep starting processes
+DEAD = "ZX"  # states of proc_pid_stat(5)
+# The lock of a file, which a forked process does not keep.
+#
+# A lock belongs to all copies of a descriptor: a process that is forked while another thread has one would
+# hold it as long as it lives, and wait for itself.
+# struct flock of fcntl(2): the whole file
+ALL_BYTES_UNLOCKED = struct.pack("hhqqi4x", fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0)
+# process-wide on purpose: what os.fork() copies is all of the process
+FILES: dict[object, int] = {}
 
 
 @final
@@ -35,12 +47,6 @@ class AvailableTime:
         self._counted_s += min(now_s - self._looked_s, LONGEST_STEP_S)
         self._looked_s = now_s
         return self._counted_s
-
-
-VARIABLE = "TUNER_WORKER"  # has a different value per child; processes that the child starts inherit it
-PROCESSES = Path("/proc")
-GIVE_UP_S = 1.0  # of killing processes that keep starting processes
-DEAD = "ZX"  # states of proc_pid_stat(5)
 
 
 def started_by(process: int, token: str) -> tuple[int, ...]:
@@ -82,7 +88,9 @@ def has_children() -> bool:
 def state_of(process: int) -> str:
     """Returns the state letter of a process ("T": stopped), see proc_pid_stat(5); "": no such process."""
     stat = _stat_of(process)
-    return stat[0] if stat else ""
+    if stat:
+        return stat[0]
+    return ""
 
 
 def processes() -> list[int]:
@@ -96,7 +104,9 @@ def variable_of(process: int, name: str) -> str | None:
         variables = (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
     except OSError:
         return None
-    values = (one.partition(b"=")[2] for one in variables if one.startswith(f"{name}=".encode()))
+    values = (
+        variable.partition(b"=")[2] for variable in variables if variable.startswith(f"{name}=".encode())
+    )
     return next((value.decode(errors="replace") for value in values), None)
 
 
@@ -126,18 +136,6 @@ def run_command(
             except BaseException:
                 process.kill()
                 raise
-
-
-# The lock of a file, which a forked process does not keep.
-#
-# A lock belongs to all copies of a descriptor: a process that is forked while another thread has one would
-# hold it as long as it lives, and wait for itself.
-
-
-# struct flock of fcntl(2): the whole file
-ALL_BYTES_UNLOCKED = struct.pack("hhqqi4x", fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0)
-# process-wide on purpose: what os.fork() copies is all of the process
-FILES: dict[object, int] = {}
 
 
 @contextlib.contextmanager

@@ -37,6 +37,8 @@ from tuner.runtime.workers.services import (
     work_seed,
 )
 
+Value = TypeVar("Value")
+
 
 @dataclass(frozen=True)
 class RunnerOrder:
@@ -131,9 +133,6 @@ class Ticket:
             resources=() if code is None else code.resources,
             kernel_code=code,
         )
-
-
-Value = TypeVar("Value")
 
 
 class LocalRunner(AbstractRunner):

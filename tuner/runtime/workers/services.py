@@ -29,6 +29,27 @@ from tuner.runtime.workers.protocol import Factory, ServiceSpec
 # steps
 LOADING = "loading of the code"
 VERIFICATION = "verification of the kernel"
+TIMING = "timing"  # the Event before timing: the parent quiets the machine, then sends GoAhead
+Announce = Callable[[str], None]
+Environment = tuple[tuple[str, str | None], ...]
+# A machine may export these variables for other reasons; OpenBLAS then runs at half its speed.
+CLEARED = (
+    *("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "OMP_PROC_BIND", "OMP_PLACES"),
+    *("MKL_CBWR", "MKL_DEBUG_CPU_TYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_THREADING_LAYER", "MKL_VERBOSE"),
+    *("MKL_INTERFACE_LAYER", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "BLIS_ARCH_TYPE"),
+    *("DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA", "DNNL_VERBOSE", "ONEDNN_VERBOSE"),
+)
+THREAD_COUNTS = (
+    *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS"),
+    *("BLIS_NUM_THREADS", "DPCPP_CPU_NUM_CUS"),
+)
+# These variables make cuBLAS compute in other types, or slower.
+GPU_CLEARED = (
+    "NVIDIA_TF32_OVERRIDE",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUBLASLT_WORKSPACE_SIZE",
+)
 
 
 @dataclass(frozen=True)
@@ -102,10 +123,10 @@ class RemeasurementRounds:
 
     def times(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times trials interleaved, with the baseline; the failure of one that compiles or runs no more."""
-        bare = tuple(dict.fromkeys(each.script for each in top_trials if each.artifact is None))
+        bare = tuple(dict.fromkeys(trial.script for trial in top_trials if trial.artifact is None))
         made = dict(zip(bare, self._compiled(bare), strict=True))
-        artifacts = tuple(each.artifact or made.get(each.script) for each in top_trials)
-        medians_s = [each.record.median_s for each in top_trials if each.record.median_s is not None]
+        artifacts = tuple(trial.artifact or made.get(trial.script) for trial in top_trials)
+        medians_s = [trial.record.median_s for trial in top_trials if trial.record.median_s is not None]
         slowest_s = max(medians_s, default=None)
 
         def together(group: Group) -> FinalTimes | Failure:
@@ -163,12 +184,6 @@ def _failures_alone(
     return failures
 
 
-TIMING = "timing"  # the Event before timing: the parent quiets the machine, then sends GoAhead
-
-Announce = Callable[[str], None]
-Environment = tuple[tuple[str, str | None], ...]
-
-
 class EvaluationService:
     """The service of the child process that loads, verifies and times artifacts."""
 
@@ -220,7 +235,7 @@ def time_together(
     before_timing()
 
     def measured(libraries: tuple[LoadedLibrary, ...]) -> tuple[Measurement, ...]:
-        works = (*loaded.values(), *(each.work for each in libraries))
+        works = (*loaded.values(), *(library.work for library in libraries))
         with step(progress.TIMING):
             return evaluator.measure_together(problem, works, effort, rng)
 
@@ -243,7 +258,7 @@ def time_together(
 def is_of_a_broken_process(value: object) -> bool:
     """Returns whether a reply is, or has, a failure of code that ran: it may have damaged its process."""
     failures = value.failures if isinstance(value, FinalTimes) else (value,)
-    return any(isinstance(each, Failure) and each.stage in RAN for each in failures)
+    return any(isinstance(failure, Failure) and failure.stage in RAN for failure in failures)
 
 
 def _timed_with(
@@ -252,9 +267,11 @@ def _timed_with(
 ) -> tuple[tuple[LoadedLibrary, ...], tuple[LibraryTime, ...], tuple[Measurement, ...]]:
     """Returns timed libraries, failed ones, and times; repeats without a library whose process ended."""
     failed = [
-        LibraryTime(each.library, each.name, failure=each.failure) for each in libraries if each.failure
+        LibraryTime(library.library, library.name, failure=library.failure)
+        for library in libraries
+        if library.failure
     ]
-    usable = tuple(each for each in libraries if not each.failure)
+    usable = tuple(library for library in libraries if not library.failure)
     while True:
         try:
             return usable, tuple(failed), measured(usable)
@@ -290,27 +307,6 @@ def _libraries(
     except TunerError:
         pass  # the caller then measures the baseline alone, and that reports the reason
     return ()
-
-
-# A machine may export these variables for other reasons; OpenBLAS then runs at half its speed.
-CLEARED = (
-    *("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "OMP_PROC_BIND", "OMP_PLACES"),
-    *("MKL_CBWR", "MKL_DEBUG_CPU_TYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_THREADING_LAYER", "MKL_VERBOSE"),
-    *("MKL_INTERFACE_LAYER", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "BLIS_ARCH_TYPE"),
-    *("DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA", "DNNL_VERBOSE", "ONEDNN_VERBOSE"),
-)
-THREAD_COUNTS = (
-    *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS"),
-    *("BLIS_NUM_THREADS", "DPCPP_CPU_NUM_CUS"),
-)
-
-# These variables make cuBLAS compute in other types, or slower.
-GPU_CLEARED = (
-    "NVIDIA_TF32_OVERRIDE",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "CUDA_LAUNCH_BLOCKING",
-    "CUBLASLT_WORKSPACE_SIZE",
-)
 
 
 def library_environment(threads: int) -> Environment:

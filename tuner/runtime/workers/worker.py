@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
+START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine
+START_ATTEMPTS = 3  # of a child that is killed while starting, as happens on a machine short of memory
+STOPPED_LIMIT_S = 0.5  # that another process's signal may stop a child before it is replaced
+KILLED = "killed by SIGKILL"
+MIB = 1 << 20
+log = logging.getLogger(__name__)
 
 
 def child_memory_bytes(problem: "Problem") -> int:
@@ -56,15 +62,6 @@ def call_in_child(
     finally:
         worker.kill()
     return value
-
-
-START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine
-START_ATTEMPTS = 3  # of a child that is killed while starting, as happens on a machine short of memory
-STOPPED_LIMIT_S = 0.5  # that another process's signal may stop a child before it is replaced
-KILLED = "killed by SIGKILL"
-MIB = 1 << 20
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,9 @@ class Worker:
             return self._fail(f"sent no message but {type(error).__name__}: {error}")
         if message is not None:
             return self._hear(message)
-        return self._fail(None) if has_ended else self._enforce()
+        if has_ended:
+            return self._fail(None)
+        return self._enforce()
 
     def wait(self) -> Reply | Event:
         """Waits for the next Event or Reply. Sleeps first: polling takes the processor from the child."""
@@ -212,7 +211,9 @@ class Worker:
         self._call = None
         self._paused_s = None
         self._stopped_s = None
-        return "" if child is None else child.destroy()
+        if child is None:
+            return ""
+        return child.destroy()
 
     def _begin(self, call: _Call) -> None:
         assert self._child is not None
@@ -259,9 +260,10 @@ class Worker:
             return self._fail(self._in_step(f"exceeded {self._memory_bytes // MIB} MiB of memory"))
         if self._is_ready and self._call is None:
             return None
-        timeout_s = (
-            self._call.timeout_s if self._call is not None and self._is_ready else self._start_timeout_s
-        )
+        if self._call is not None and self._is_ready:
+            timeout_s = self._call.timeout_s
+        else:
+            timeout_s = self._start_timeout_s
         if self._clock() - self._began_s < timeout_s:
             return None
         reply = self._fail(self._in_step(f"{TIMED_OUT} {round(timeout_s, 1):g} s"))
@@ -271,7 +273,9 @@ class Worker:
         """Returns a reason with the step that the child has named: "timed out after 10 s in the kernel"."""
         assert self._child is not None
         step = self._child.step
-        return f"{reason} in {step}" if step else reason
+        if step:
+            return f"{reason} in {step}"
+        return reason
 
     def _fail(self, reason: str | None) -> Reply | None:
         call = self._call
@@ -283,7 +287,9 @@ class Worker:
         ending = self.kill()
         if not is_ready:
             raise TunerError(f"{self._spec.name} worker did not start: {reason or ending}")
-        return None if call is None else Reply(Failure(call.stage, reason or ending), seconds, is_doubtful)
+        if call is None:
+            return None
+        return Reply(Failure(call.stage, reason or ending), seconds, is_doubtful)
 
     def _is_stopped_by_another(self) -> bool:
         """Returns whether another process has stopped the child for longer than STOPPED_LIMIT_S."""

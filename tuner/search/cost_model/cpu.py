@@ -25,6 +25,28 @@ STORED_SUM_LATENCY = 17.0  # of an accumulator that is spilled: stored and loade
 LOADS_UNHIDDEN = 0.1  # share of the loads that FMAs do not hide; calibrated
 PAIR_SHUFFLES = 1.5  # per row and step, where LLVM loads two elements of A at once and separates them
 WHOLE_ROWS = (1, 2, 4)  # vectors per row of B for which LLVM keeps the whole row in registers
+# Analytical cost model of a blocked matmul on one processor core, in model cycles, never in seconds.
+# Loops, outermost first: blocks of n, of k, of m, then register tiles (see strategies/_matmul_cpu.mlir.j2).
+# Arithmetic overlaps with most of the cache traffic; packing is added on top. The model only ranks schedules
+# of one strategy before any of these schedules was measured.
+L2_BYTES_PER_CYCLE = 64.0  # Intel's since 2015, AMD's Zen 5; Zen 2 to 4: 32
+L3_BYTES_PER_CYCLE = 20.0  # Intel's servers about 10, AMD's since Zen 2 up to 32
+LINE_BYTES = 64  # a vector that is not aligned to a cache line lies in two lines
+L2_WAY_BYTES = 64 * 1024  # addresses this far apart map to one set; Zen 4 and Golden Cove: 128 KiB
+HALF = 0.5  # share of a cache for the data that is reused; the other half is for streamed data
+UNHIDDEN = 0.1  # share of the traffic that arithmetic does not hide
+COPY_BYTES_PER_CYCLE = 32.0  # bytes read and written, both in L2; calibrated
+TILE_CYCLES = 10.0  # to fill and drain the pipelines of a register tile
+# Lost at each row of a B that is read in place from L3: the hardware prefetcher does not follow from one row
+# to the next; a prefetch of the next panel avoids the loss. Calibrated on two Xeons, 74 shapes:
+# benchmarks/results/many_shapes.json. Checked on a Zen 4: many_shapes_zen4.json.
+JUMP_CYCLES = 25.0
+# adjacent elements of A that LLVM loads at once and separates by shuffles
+PAIR = 2
+PAIRED_BYTES = 4
+# where the machine reports no cache size
+USUAL_L1_BYTES = 32 * 1024
+USUAL_L2_BYTES = 1024 * 1024
 
 
 def step_cycles(
@@ -60,31 +82,6 @@ def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
     0 for rows of 1, 2 or 4 vectors, which LLVM keeps in registers; else a store per accumulator.
     """
     return np.where(np.isin(vectors, WHOLE_ROWS), 0.0, rows * vectors / STORES_PER_CYCLE)
-
-
-# Analytical cost model of a blocked matmul on one processor core, in model cycles, never in seconds.
-# Loops, outermost first: blocks of n, of k, of m, then register tiles (see strategies/_matmul_cpu.mlir.j2).
-# Arithmetic overlaps with most of the cache traffic; packing is added on top. The model only ranks schedules
-# of one strategy before any of these schedules was measured.
-
-L2_BYTES_PER_CYCLE = 64.0  # Intel's since 2015, AMD's Zen 5; Zen 2 to 4: 32
-L3_BYTES_PER_CYCLE = 20.0  # Intel's servers about 10, AMD's since Zen 2 up to 32
-LINE_BYTES = 64  # a vector that is not aligned to a cache line lies in two lines
-L2_WAY_BYTES = 64 * 1024  # addresses this far apart map to one set; Zen 4 and Golden Cove: 128 KiB
-HALF = 0.5  # share of a cache for the data that is reused; the other half is for streamed data
-UNHIDDEN = 0.1  # share of the traffic that arithmetic does not hide
-COPY_BYTES_PER_CYCLE = 32.0  # bytes read and written, both in L2; calibrated
-TILE_CYCLES = 10.0  # to fill and drain the pipelines of a register tile
-# Lost at each row of a B that is read in place from L3: the hardware prefetcher does not follow from one row
-# to the next; a prefetch of the next panel avoids the loss. Calibrated on two Xeons, 74 shapes:
-# benchmarks/results/many_shapes.json. Checked on a Zen 4: many_shapes_zen4.json.
-JUMP_CYCLES = 25.0
-# adjacent elements of A that LLVM loads at once and separates by shuffles
-PAIR = 2
-PAIRED_BYTES = 4
-# where the machine reports no cache size
-USUAL_L1_BYTES = 32 * 1024
-USUAL_L2_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)

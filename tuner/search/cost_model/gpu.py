@@ -33,6 +33,22 @@ SAME_WARP_ISSUE_CYCLES = 2.0  # cycles from one instruction of a warp to the nex
 BARRIER = 50.0  # cycles of the barrier before all warps of a block start the next tile
 UNHIDDEN = 0.1  # share of the other resources' cycles that the most loaded resource does not hide
 LAUNCH = 5000.0  # cycles of an additional kernel launch
+# Cycles of accesses on the path of a multiprocessor to shared memory and L1.
+# All loads and stores of warps go through one queue per multiprocessor, loads from global memory like loads
+# from shared memory. An access takes as many passes as the largest number of distinct 4-byte words that it
+# needs from one bank, and at least a minimum that depends on its width.
+Words = npt.NDArray[np.integer]  # per lane of a warp: index of the first 4-byte word that it accesses
+BANKS = 32
+WARP_BYTES = 128.0  # moved per pass
+# Cycles of a pass: 128 bytes per cycle, 64 on Turing; white papers of TU102, GA100, GA102.
+PASS_CYCLES = {75: 2.0}
+# Minimum passes of an access, by the words per lane. The values of loads were calibrated on recorded
+# kernels of sm_75 and sm_86 (CLBlast's GEMM); a store's value is its width.
+LEAST_PASSES = {
+    "load_shared": {1: 1.0, 2: 1.5, 4: 2.0},
+    "store_shared": {1: 1.0, 2: 2.0, 4: 4.0},
+    "load_global": {1: 1.5, 2: 2.0, 4: 4.0},
+}
 
 
 @dataclass(frozen=True)
@@ -102,26 +118,6 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
     return wave
 
 
-# Cycles of accesses on the path of a multiprocessor to shared memory and L1.
-# All loads and stores of warps go through one queue per multiprocessor, loads from global memory like loads
-# from shared memory. An access takes as many passes as the largest number of distinct 4-byte words that it
-# needs from one bank, and at least a minimum that depends on its width.
-
-Words = npt.NDArray[np.integer]  # per lane of a warp: index of the first 4-byte word that it accesses
-
-BANKS = 32
-WARP_BYTES = 128.0  # moved per pass
-# Cycles of a pass: 128 bytes per cycle, 64 on Turing; white papers of TU102, GA100, GA102.
-PASS_CYCLES = {75: 2.0}
-# Minimum passes of an access, by the words per lane. The values of loads were calibrated on recorded
-# kernels of sm_75 and sm_86 (CLBlast's GEMM); a store's value is its width.
-LEAST_PASSES = {
-    "load_shared": {1: 1.0, 2: 1.5, 4: 2.0},
-    "store_shared": {1: 1.0, 2: 2.0, 4: 4.0},
-    "load_global": {1: 1.5, 2: 2.0, 4: 4.0},
-}
-
-
 def access_cycles(kind: str, words: Words, width: int, capability: int) -> float:
     """Returns how many cycles one access of a warp occupies the path to shared memory and L1.
 
@@ -159,7 +155,7 @@ def passes(words: Words, width: int) -> int:
 def by_kind(columns: Iterable[Counts], cycles: Callable[..., float]) -> Counts:
     """Returns ``cycles(*values)`` for each configuration; equal values are computed only once."""
     kinds, which = np.unique(np.stack(list(columns)), axis=1, return_inverse=True)
-    counted = np.array([cycles(*(int(value) for value in kind)) for kind in kinds.T], np.float64)
+    counted = np.array([cycles(*map(int, kind)) for kind in kinds.T], np.float64)
     result: Counts = counted[which.reshape(-1)]
     return result
 

@@ -13,6 +13,10 @@ from tuner.core.errors import CandidateError, Stage
 REGISTER_UNIT = 256  # allocation granularity: registers of a warp are rounded up to a multiple
 PARTITIONS = 4  # sub-partitions of a multiprocessor, each with a quarter of the registers
 SHARED_UNIT_BYTES = 128
+# Static check, without a GPU, of whether the driver would accept a program's launches.
+# Only launches that the driver refuses are rejected. A program that is merely expected to be slow passes: one
+# with register spills may still be the fastest.
+DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # declaration of dynamic shared memory in PTX
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,9 @@ def blocks_per_multiprocessor(chip: gpu.Chip, needs: BlockNeeds) -> int:
         chip.shared_bytes // _round_up(needs.shared_bytes + gpu.RESERVED_SHARED_BYTES, SHARED_UNIT_BYTES),
         chip.max_barriers // max(needs.barriers, 1),
     )
-    return min(limits) if needs.shared_bytes <= chip.max_shared_bytes else 0
+    if needs.shared_bytes <= chip.max_shared_bytes:
+        return min(limits)
+    return 0
 
 
 def occupancy(chip: gpu.Chip, needs: BlockNeeds) -> float:
@@ -64,20 +70,13 @@ def _round_up(number: int, unit: int) -> int:
     return -(-number // unit) * unit
 
 
-# Static check, without a GPU, of whether the driver would accept a program's launches.
-# Only launches that the driver refuses are rejected. A program that is merely expected to be slow passes: one
-# with register spills may still be the fastest.
-
-DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # declaration of dynamic shared memory in PTX
-
-
 def require_launchable(program: KernelCode) -> None:
     """Raises CandidateError(RESOURCES) for the first kernel launch of a program that its chip would refuse.
 
     Registers and static shared memory count only for kernels in ``program.resources``, ptxas's report.
     """
     chip = gpu.chip_of(program.chip)
-    resources = {each.kernel: each for each in program.resources}
+    resources = {resource.kernel: resource for resource in program.resources}
     for launch in program.launches:
         threads = math.prod(launch.block)
         _require(launch, "threads of a block", threads, gpu.MAX_THREADS_PER_BLOCK)
@@ -102,7 +101,7 @@ def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:
 
     ``static_bytes`` rounded up to the alignment of dynamic memory in ``ptx``, and ``dynamic_bytes``.
     """
-    alignment = max((int(number) for number in DYNAMIC.findall(ptx)), default=1)
+    alignment = max(map(int, DYNAMIC.findall(ptx)), default=1)
     return _round_up(static_bytes, alignment) + dynamic_bytes
 
 

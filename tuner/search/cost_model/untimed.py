@@ -15,6 +15,7 @@ from tuner.core.remote_results import PendingTrial
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
 
 Promise = tuple[bool, bool, int, float]  # see ``promise``; smaller is better
+LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a second each
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ def promise(problem: Problem, program: KernelCode, multiprocessors: int) -> Prom
     places = max(multiprocessors * resident, 1)
     filled = blocks / (-(-blocks // places) * places)
     is_idle = problem.dtype in TENSOR_DTYPES and TENSOR_CORES.search(program.text) is None
-    spilled_bytes = sum(each.spilled_bytes for each in program.resources)
-    is_serialized = any(each.is_serialized for each in program.resources)
+    spilled_bytes = sum(resource.spilled_bytes for resource in program.resources)
+    is_serialized = any(resource.is_serialized for resource in program.resources)
     return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / elements) / filled
 
 
@@ -94,7 +95,9 @@ def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> s
     cycles = trial.predicted_cycles
     launch, resident = _main(trial.program)
     read_bytes = bytes_per_flop(trial.problem, math.prod(launch.grid))
-    kernel = next((each for each in trial.program.resources if each.kernel == launch.kernel), None)
+    kernel = next(
+        (resource for resource in trial.program.resources if resource.kernel == launch.kernel), None
+    )
     facts = [
         *["tensor cores idle"] * idle,
         *["wgmma serialized"] * serialized,
@@ -117,7 +120,7 @@ def _known(trial: PendingTrial, multiprocessors: int | None) -> int:
 
 
 def _main(program: KernelCode) -> tuple[Launch, int]:
-    by_name = {each.kernel: each for each in program.resources}
+    by_name = {resource.kernel: resource for resource in program.resources}
 
     def needs(launch: Launch) -> tuple[int, int]:
         known = by_name.get(launch.kernel)
@@ -126,9 +129,6 @@ def _main(program: KernelCode) -> tuple[Launch, int]:
     launch = max(program.launches, key=needs)  # kernels that pack or add up parts need few registers
     known = by_name.get(launch.kernel)
     return launch, max(known.blocks_per_multiprocessor if known else 1, 1)
-
-
-LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a second each
 
 
 Predict = Callable[[Problem, KernelCode], PredictedCycles | None]  # None: no machine code that can be read

@@ -11,6 +11,12 @@ import numpy.typing as npt
 from tuner.core.gpu import DeviceError
 
 Addresses: TypeAlias = npt.NDArray[np.int64]
+# Happens-before (Lamport 1978) of a device's work by vector clocks (Fidge, Mattern 1988), and data races.
+#
+# A queue is a sequence that runs in order: a stream, a branch of a launched graph, or the host. The clock of
+# a moment holds, for each queue, the time up to which the queue's work is ordered before the moment. Two
+# accesses race where neither moment is before the other, in whatever order the work was actually run.
+HOST_QUEUE = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +35,7 @@ class ByteRanges:
     @classmethod
     def of(cls, pairs: Iterable[Addresses]) -> "ByteRanges":
         """Returns the union of half-open intervals (first, end): arrays of shape (intervals, 2)."""
-        kept = [array for array in pairs if len(array)]
+        kept = list(filter(len, pairs))
         if not kept:
             return NO_BYTES
         table = np.concatenate(kept)
@@ -101,15 +107,6 @@ class DefectLog:
 def refused(name: str, reason: str) -> DeviceError:
     """Returns a DeviceError that a CUDA driver would raise; ``name`` is its CUresult without CUDA_ERROR_."""
     return DeviceError(f"CUDA_ERROR_{name}: {reason}", f"CUDA_ERROR_{name}")
-
-
-# Happens-before (Lamport 1978) of a device's work by vector clocks (Fidge, Mattern 1988), and data races.
-#
-# A queue is a sequence that runs in order: a stream, a branch of a launched graph, or the host. The clock of
-# a moment holds, for each queue, the time up to which the queue's work is ordered before the moment. Two
-# accesses race where neither moment is before the other, in whatever order the work was actually run.
-
-HOST_QUEUE = -1
 
 
 @dataclass(frozen=True)

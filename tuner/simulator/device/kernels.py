@@ -80,7 +80,9 @@ class PreparedLaunch:
 
         def find(address: int) -> Pointer | None:
             region = near(address)
-            return None if region is None else region.pointer(address)
+            if region is None:
+                return None
+            return region.pointer(address)
 
         try:
             kernel = self.kernel.image.kernel(self.kernel.entry)
@@ -106,7 +108,9 @@ class PreparedLaunch:
             if len(word) == POINTER_BYTES
         ]
         of_host = [str(number) for number, at in addresses if at >= LOWEST_ADDRESS and near(at) is None]
-        return f"; host memory that is not registered is in parameter {', '.join(of_host)}" if of_host else ""
+        if of_host:
+            return f"; host memory that is not registered is in parameter {', '.join(of_host)}"
+        return ""
 
 
 RunLaunch = Callable[[PreparedLaunch, Near, int | None], PausingRun]  # the int seeds a random schedule
@@ -229,7 +233,9 @@ def _parsed(image: bytes) -> ParsedImage:
 def _argument(parameter: Parameter, content: bytes, near: Near) -> Argument:
     if parameter.is_array:
         is_by_value = len(content) == MAP_BYTES and is_map(content)
-        return EncodedMap.decode(content).tensor(near) if is_by_value else content
+        if is_by_value:
+            return EncodedMap.decode(content).tensor(near)
+        return content
     if len(content) != POINTER_BYTES:
         return content
     address = int.from_bytes(content, "little")

@@ -40,6 +40,20 @@ _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_FIXED_NOREPLACE
 
 
 _next_address = [FIRST]  # of the process; addresses are not used again
+# Memory of the simulated GPU: host memory filled with NaN, between red zones.
+#
+# Freed memory stays in a quarantine, where its addresses are not reused, so that a use after free is
+# recognised. Red zones and quarantine are those of AddressSanitizer (Serebryany et al., USENIX ATC 2012).
+Bytes = npt.NDArray[np.uint8]
+ALIGN_BYTES = 256  # as cuMemAlloc does; CUDA programming guide, device memory accesses
+RED_ZONE_BYTES = 4096
+RED = 0xA5
+POISON = 0xFF  # NaN in every floating-point type
+QUARANTINE_BYTES = 128 * 2**20  # of freed memory
+MAP_BYTES = 128  # CUtensorMap, cuda.h
+MAGIC = b"tuner.tm"
+LAYOUT = struct.Struct("<8sQ5Q4Q5H4B")  # magic, address, sizes, strides, box, rank, type, swizzle, padding
+RANK_LIMIT = 5  # cuTensorMapEncodeTiled
 
 
 def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
@@ -64,19 +78,6 @@ def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
         elif ctypes.get_errno() != errno.EEXIST:
             break
     raise MemoryError(f"{size_bytes} bytes")
-
-
-# Memory of the simulated GPU: host memory filled with NaN, between red zones.
-#
-# Freed memory stays in a quarantine, where its addresses are not reused, so that a use after free is
-# recognised. Red zones and quarantine are those of AddressSanitizer (Serebryany et al., USENIX ATC 2012).
-
-Bytes = npt.NDArray[np.uint8]
-ALIGN_BYTES = 256  # as cuMemAlloc does; CUDA programming guide, device memory accesses
-RED_ZONE_BYTES = 4096
-RED = 0xA5
-POISON = 0xFF  # NaN in every floating-point type
-QUARANTINE_BYTES = 128 * 2**20  # of freed memory
 
 
 class MemoryKind(enum.Enum):
@@ -182,16 +183,20 @@ class SimulatedMemory:
         """Returns an allocation, freed ones included, whose bytes or red zones overlap a range, or None."""
         position = bisect.bisect_left(self._starts, address + max(size_bytes, 1)) - 1
         region = self._regions[self._starts[position]] if position >= 0 else None
-        return region if region is not None and address < region.end + RED_ZONE_BYTES else None
+        if region is not None and address < region.end + RED_ZONE_BYTES:
+            return region
+        return None
 
     def at(self, address: int) -> MemoryRegion | None:
         """Returns the region that begins at an address, also one in quarantine; None where there is none."""
         region = self.near(address)
-        return region if region is not None and region.address == address else None
+        if region is not None and region.address == address:
+            return region
+        return None
 
     def live(self) -> tuple[MemoryRegion, ...]:
         """Returns the allocated regions that are not freed, oldest first; registered memory is left out."""
-        return tuple(each for each in self._regions.values() if each.freed is None)
+        return tuple(region for region in self._regions.values() if region.freed is None)
 
     def retire(self, region: MemoryRegion) -> None:
         """Puts a freed region into quarantine, unless it ``is_kept``: a graph may allocate it again."""
@@ -223,12 +228,6 @@ class SimulatedMemory:
         if region.number is not None:
             self._numbered[number] = region
         return region
-
-
-MAP_BYTES = 128  # CUtensorMap, cuda.h
-MAGIC = b"tuner.tm"
-LAYOUT = struct.Struct("<8sQ5Q4Q5H4B")  # magic, address, sizes, strides, box, rank, type, swizzle, padding
-RANK_LIMIT = 5  # cuTensorMapEncodeTiled
 
 
 @dataclass(frozen=True)

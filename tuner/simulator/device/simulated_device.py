@@ -39,6 +39,9 @@ from tuner.simulator.launch import Pause
 # Stream operations on memory: allocation, free, copy, fill, kernel; each reports invalid accesses.
 
 FILL_BYTES = (1, 2, 4)  # item sizes of cuMemsetD8, D16, D32
+Write = Callable[[str], object]  # receives text, like ``write`` of a file
+FIRST_HANDLE = 0x100
+BEFORE_ALL = Moment(HOST_QUEUE, 0, {})  # before each other moment: any later use is one after a free
 
 
 class MemoryOperations:
@@ -156,7 +159,7 @@ class MemoryOperations:
             # ``Touched.of`` makes separate arrays of plain accesses only where a launch had atomics
             if any(one.plain_reads is not one.reads for one in touched):
                 fields += ["plain_reads", "plain_writes"]
-            ranges = (ByteRanges.of(getattr(one, each) + one.address for one in touched) for each in fields)
+            ranges = (ByteRanges.of(getattr(one, field) + one.address for one in touched) for field in fields)
             note(MemoryAccess(what, moment, *ranges))
 
         return StreamOperation(what, run)
@@ -196,16 +199,13 @@ class MemoryOperations:
 
     def _side(self, address: int) -> str:
         region = self._memory.near(address)
-        return "the host" if region is None else region.name
+        if region is None:
+            return "the host"
+        return region.name
 
 
 def _whole(region: MemoryRegion) -> ByteRanges:
     return ByteRanges.one(region.address, region.bytes.size)
-
-
-Write = Callable[[str], object]  # receives text, like ``write`` of a file
-FIRST_HANDLE = 0x100
-BEFORE_ALL = Moment(HOST_QUEUE, 0, {})  # before each other moment: any later use is one after a free
 
 
 @dataclass
@@ -438,7 +438,9 @@ class SimulatedHostWatch(AbstractHostWatch):
     def device_memory_at(self, address: int) -> str | None:
         region = self._memory.near(address)
         is_device = region is not None and region.kind is MemoryKind.DEVICE
-        return self._memory.describe(address) if is_device else None
+        if is_device:
+            return self._memory.describe(address)
+        return None
 
     def keep(self, address: int) -> None:
         region = self._memory.at(address)

@@ -152,9 +152,10 @@ class LazyStreams:
         else:
             choose = min if self._order == "fifo" else max
             work = choose(ready, key=lambda each: each.number)
-        pausing_run = (
-            None if work.operation.run is None else self._checked(work, work.operation.run, work.moment)
-        )
+        if work.operation.run is None:
+            pausing_run = None
+        else:
+            pausing_run = self._checked(work, work.operation.run, work.moment)
         pause = None if pausing_run is None else self._checked(work, next, pausing_run, None)
         if pausing_run is None or pause is None:
             self._end(work)
@@ -256,7 +257,9 @@ class CallRules:
     def abandon(self) -> tuple[Work, ...]:
         call = self._call
         self._call = None
-        return tuple(call.works) if call else ()
+        if call:
+            return tuple(call.works)
+        return ()
 
     def end(self, end: Moment, live: tuple[MemoryRegion, ...]) -> tuple[Work, ...]:
         """Ends the current call, if any; returns its work that is not ordered before ``end``.

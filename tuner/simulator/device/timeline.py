@@ -297,7 +297,10 @@ class Timeline:
         self._launched.pop(graph, None)
 
     def begin_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
-        begin = None if stream is None else self._submit(stream, StreamOperation("begin of the call")).moment
+        if stream is None:
+            begin = None
+        else:
+            begin = self._submit(stream, StreamOperation("begin of the call")).moment
         self._rules.begin(begin, live)
 
     def end_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
@@ -307,7 +310,10 @@ class Timeline:
         end: the caller may free the memory once the call has returned.
         """
         operation = StreamOperation("end of the call")
-        end = self._queues.host_moment() if stream is None else self._queues.submit(stream, operation).moment
+        if stream is None:
+            end = self._queues.host_moment()
+        else:
+            end = self._queues.submit(stream, operation).moment
         self._drop_host_copies(self._rules.end(end, live))
 
     def abandon_call(self) -> None:

@@ -19,6 +19,9 @@ from tuner.simulator.ptx.dtypes import TYPES, Bools
 from tuner.simulator.ptx.syntax_tree import Address, Register
 from tuner.simulator.state.resident_blocks import AT_MEMORY_BARRIER, ResidentBlocks, Threads
 
+# A shared address of block r of the cluster has r + 1 above RANK_BIT; 0: the address is in the own block.
+ABOVE_MASK = 2 * RANKS_LIMIT - 1  # holds every r + 1
+
 
 def arrive_at_cluster(operands: Operands) -> Step:
     """Decodes PTX ``barrier.cluster.arrive``; with ``.aligned`` a partial warp is a fault."""
@@ -54,10 +57,6 @@ def wait_cluster(operands: Operands, _labels: dict[str, int]) -> Callable[[Threa
         threads.basic_block[lanes] = following
 
     return terminator
-
-
-# A shared address of block r of the cluster has r + 1 above RANK_BIT; 0: the address is in the own block.
-ABOVE_MASK = 2 * RANKS_LIMIT - 1  # holds every r + 1
 
 
 def map_address(operands: Operands) -> Step:

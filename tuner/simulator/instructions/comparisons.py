@@ -84,7 +84,9 @@ def _combination(operands: Operands) -> tuple[Comparison, Reader]:
     """Consumes .and, .or or .xor; returns its function and its operand, by default ``or False``."""
     word = operands.modifiers.take(*COMBINE)
     operands.need(4 if word else 3)
-    return (COMBINE[word], operands.source(3, PREDICATE)) if word else (np.logical_or, always(0))
+    if word:
+        return (COMBINE[word], operands.source(3, PREDICATE))
+    return (np.logical_or, always(0))
 
 
 def set_value(operands: Operands) -> Step:

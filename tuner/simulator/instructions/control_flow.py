@@ -28,6 +28,9 @@ PLAIN_CALL = 2  # operands of a call without results
 CONVERSION = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(hh|h|ll|l|j|z|t)?([diouxXcspeEfFgGaA%])")
 LONG = ("l", "ll", "j", "z", "t")
 LENGTH_LIMIT = 1 << 16  # bytes of a string: a longer string is treated as unterminated and cut
+# Moves the active lanes to their next basic block; the number is that of the fall-through block.
+Terminator: TypeAlias = Callable[[Threads, Bools, int], None]
+Guarded: TypeAlias = tuple[Reader | None, bool]  # (predicate, whether the predicate is negated)
 
 
 def call(operands: Operands) -> Step:
@@ -87,7 +90,9 @@ def _formatted(resident: ResidentBlocks, lane: int, text: str, address: int) -> 
         offset += size
         if conversion in "aAeEfFgG":
             real = float(struct.unpack("<d", raw)[0])
-            return real.hex() if conversion in "aA" else f"%{flags}{conversion}" % real
+            if conversion in "aA":
+                return real.hex()
+            return f"%{flags}{conversion}" % real
         number = int.from_bytes(raw, "little", signed=conversion in "di")
         if conversion == "p":
             return hex(number)
@@ -117,11 +122,6 @@ def _bytes(resident: ResidentBlocks, lane: int, address: int, size: int) -> byte
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {"call": call}
-
-
-# Moves the active lanes to their next basic block; the number is that of the fall-through block.
-Terminator: TypeAlias = Callable[[Threads, Bools, int], None]
-Guarded: TypeAlias = tuple[Reader | None, bool]  # (predicate, whether the predicate is negated)
 
 
 def branch(operands: Operands, labels: dict[str, int]) -> Terminator:

@@ -109,7 +109,12 @@ def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
         inside = np.maximum(inside, 0)
     clamped = np.where(is_high, limits.max, np.where(is_low, limits.min, inside.astype(target.dtype)))
     is_wide = original.dtype == np.float64 or target.bits == 64
-    nothing = 0 if not is_wide else limits.min if target.is_signed else 1 << (target.bits - 1)
+    if not is_wide:
+        nothing = 0
+    elif target.is_signed:
+        nothing = limits.min
+    else:
+        nothing = 1 << (target.bits - 1)
     return np.where(np.isnan(original), nothing, clamped).astype(target.dtype)
 
 

@@ -86,7 +86,9 @@ def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
             operands.modifiers.finish()
             ending = Ending(operands.instruction, guard_of(operands), terminator)
             instructions = instructions[:-1]
-        steps = tuple((one, _step(Operands(one, layout, symbols))) for one in instructions)
+        steps = tuple(
+            (instruction, _step(Operands(instruction, layout, symbols))) for instruction in instructions
+        )
         decoded.append(DecodedBlock(steps, ending, block.following))
     return tuple(decoded)
 

@@ -27,6 +27,14 @@ APPROXIMATE: dict[str, Callable[[Array], Array]] = {
     "tanh": np.tanh,
 }
 SMALLEST_NORMAL = {**dict.fromkeys(("f32", "bf16", "bf16x2"), 2.0**-126), "f16": 2.0**-14, "f16x2": 2.0**-14}
+Typed = Callable[[Operands, PtxType], Step]
+INTEGERS: dict[str, Typed] = {
+    **dict.fromkeys(("add", "sub", "min", "max"), integers.integer_binary),
+    **dict.fromkeys(("div", "rem"), integers.divide),
+    **dict.fromkeys(("abs", "neg"), integers.integer_unary),
+    "mul": integers.multiply,
+    "mad": integers.multiply_add,
+}
 
 
 def float_binary(operands: Operands, type_: PtxType) -> Step:
@@ -60,7 +68,12 @@ def float_extreme(operands: Operands, type_: PtxType) -> Step:
     keeps_nan = operands.modifiers.take("NaN") is not None
     start = flushing(operands, type_)
     function: Callable[[Array, Array], Array]
-    function = (np.maximum if keeps_nan else np.fmax) if is_max else (np.minimum if keeps_nan else np.fmin)
+    if is_max:
+        function = np.maximum if keeps_nan else np.fmax
+    elif keeps_nan:
+        function = np.minimum
+    else:
+        function = np.fmin
 
     def extreme(a: Array, b: Array) -> Array:
         a = start(a)
@@ -125,7 +138,9 @@ def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
 
 def flushing(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
     """Consumes .ftz; returns the function that flushes subnormal operands to zero, or the identity."""
-    return _flush(type_) if operands.modifiers.take("ftz") else _same
+    if operands.modifiers.take("ftz"):
+        return _flush(type_)
+    return _same
 
 
 def _flush(type_: PtxType) -> Callable[[Array], Array]:
@@ -142,15 +157,6 @@ def _same(values: Array) -> Array:
     return values
 
 
-Typed = Callable[[Operands, PtxType], Step]
-
-INTEGERS: dict[str, Typed] = {
-    **dict.fromkeys(("add", "sub", "min", "max"), integers.integer_binary),
-    **dict.fromkeys(("div", "rem"), integers.divide),
-    **dict.fromkeys(("abs", "neg"), integers.integer_unary),
-    "mul": integers.multiply,
-    "mad": integers.multiply_add,
-}
 FLOAT_STEPS: dict[str, Typed] = {
     **dict.fromkeys(("add", "sub", "mul"), float_binary),
     **dict.fromkeys(("min", "max"), float_extreme),

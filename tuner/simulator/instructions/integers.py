@@ -23,6 +23,13 @@ LOGIC: dict[str, Callable[[Array, Array], Array]] = {
     "xor": operator.xor,
 }
 LOGIC_TYPES = ("pred", "b16", "b32", "b64")
+# ``floats.arithmetic`` calls the functions from here to ``divide`` for integer types.
+SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 
 
 def logic(operands: Operands) -> Step:
@@ -165,16 +172,6 @@ def permute(operands: Operands) -> Step:
     return ternary(operands, type_, permuted)
 
 
-# ``floats.arithmetic`` calls the functions from here to ``divide`` for integer types.
-
-SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "min": np.minimum,
-    "max": np.maximum,
-}
-
-
 def integer_binary(operands: Operands, type_: PtxType) -> Step:
     """Decodes add, sub, min and max of integers: sums wrap around, or saturate (.sat); .relu: at least 0."""
     name = operands.instruction.parts[0]
@@ -262,7 +259,9 @@ def divide(operands: Operands, type_: PtxType) -> Step:
 
     def divided(a: Array, b: Array) -> Array:
         rest = np.fmod(a, b)
-        return np.where(b == 0, a, rest) if is_rest else np.where(b == 0, ones, (a - rest) // b)
+        if is_rest:
+            return np.where(b == 0, a, rest)
+        return np.where(b == 0, ones, (a - rest) // b)
 
     return binary(operands, type_, divided)
 

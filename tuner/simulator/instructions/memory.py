@@ -12,6 +12,16 @@ from tuner.simulator.ptx.dtypes import Array, Indices, PtxType
 from tuner.simulator.ptx.syntax_tree import Address
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
+Update = Callable[[Array, Array, Array], Array]  # (old, operand, second operand) -> new
+ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+# Decoders of asynchronous copies: cp.async with its async-groups, and cp.async.bulk (TMA).
+TILE_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
+BULK_ALIGN_BYTES = 16  # of addresses and size; PTX ISA, "cp.async.bulk"
+SHARED_SPACES = ("shared::cluster", "shared::cta")
+COMPLETES = "mbarrier::complete_tx::bytes"
+DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "4d": 4, "5d": 5}
+SIZES_BYTES = (4, 8, 16)
+
 
 def load(operands: Operands) -> Step:
     """Decodes PTX ``ld``: returns a function that loads memory into registers of the active lanes."""
@@ -93,9 +103,6 @@ ACCESSES: dict[str, Callable[[Operands], Step]] = {
         ("prefetch", "prefetchu", "membar", "fence", "nanosleep", "griddepcontrol"), fence_or_hint
     ),
 }
-
-
-Update = Callable[[Array, Array, Array], Array]  # (old, operand, second operand) -> new
 UPDATES: dict[str, Update] = {
     "add": lambda old, b, _c: old + b,
     "min": lambda old, b, _c: np.minimum(old, b),
@@ -108,7 +115,6 @@ UPDATES: dict[str, Update] = {
     "inc": lambda old, b, _c: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)),
     "dec": lambda old, b, _c: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)),
 }
-ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 
 
 def update(operands: Operands) -> Step:
@@ -173,15 +179,6 @@ def _typed(bits: Array, type_: PtxType) -> Array:
 ATOMICS: dict[str, Callable[[Operands], Step]] = {"atom": update, "red": update}
 
 
-# Decoders of asynchronous copies: cp.async with its async-groups, and cp.async.bulk (TMA).
-
-TILE_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
-BULK_ALIGN_BYTES = 16  # of addresses and size; PTX ISA, "cp.async.bulk"
-SHARED_SPACES = ("shared::cluster", "shared::cta")
-COMPLETES = "mbarrier::complete_tx::bytes"
-DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "4d": 4, "5d": 5}
-
-
 def bulk(operands: Operands) -> Step:
     """Decodes PTX cp.async.bulk: copies of bytes and of tensors in tiled mode, commit_group, wait_group."""
     modifiers = operands.modifiers
@@ -198,8 +195,12 @@ def bulk(operands: Operands) -> Step:
     if modifiers.take("tensor"):
         rank = DIMENSIONS[modifiers.need(DIMENSIONS, "a number of dimensions")]
         modifiers.take("tile")
-        return _tensor_load(operands, rank) if is_load else _tensor_store(operands, rank)
-    return _plain_load(operands) if is_load else _plain_store(operands)
+        if is_load:
+            return _tensor_load(operands, rank)
+        return _tensor_store(operands, rank)
+    if is_load:
+        return _plain_load(operands)
+    return _plain_store(operands)
 
 
 def _tensor_load(operands: Operands, rank: int) -> Step:
@@ -340,9 +341,6 @@ def proxy_fence(operands: Operands) -> Step:
     operands.modifiers.need(("async",), "a proxy")
     operands.modifiers.has("global", "shared::cta", "shared::cluster")
     return lambda resident: resident.bulk.fence(resident.active())
-
-
-SIZES_BYTES = (4, 8, 16)
 
 
 def copy(operands: Operands) -> Step:

@@ -33,6 +33,16 @@ HINTS = (
     *("L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate"),
     *("L2::evict_first", "L2::evict_last", "L2::evict_normal", "L2::64B", "L2::128B", "L2::256B"),
 )
+Step: TypeAlias = Callable[[ResidentBlocks], None]
+Reader: TypeAlias = Callable[[ResidentBlocks], Array]
+Writer: TypeAlias = Callable[[ResidentBlocks, Array], None]
+PREDICATE = TYPES["pred"]
+SPECIAL_REGISTERS = frozenset(Geometry((1, 1, 1), (1, 1, 1), (0,)).special_registers())
+U16 = TYPES["u16"]
+U32 = TYPES["u32"]
+S32 = TYPES["s32"]
+U64 = TYPES["u64"]
+SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes -> shared addresses
 
 
 class Modifiers:
@@ -52,7 +62,7 @@ class Modifiers:
 
     def has(self, *names: str) -> bool:
         """Consumes every modifier of ``names`` that the opcode still has; returns whether there was any."""
-        taken = [self.take(name) for name in names]
+        taken = list(map(self.take, names))
         return any(taken)
 
     def need(self, names: Iterable[str], what: str) -> str:
@@ -87,7 +97,9 @@ class Modifiers:
         """
         for name in ("global", "shared", "local", "param", "const"):
             if self.has(name, f"{name}::cta", f"{name}::cluster", f"{name}::entry"):
-                return "global" if name == "const" else name
+                if name == "const":
+                    return "global"
+                return name
         return "generic"
 
     def take_memory_order(self) -> bool:
@@ -105,18 +117,6 @@ class Modifiers:
 
     def unknown(self, construct: str) -> UnsupportedInstruction:
         return unsupported(self._instruction, construct)
-
-
-Step: TypeAlias = Callable[[ResidentBlocks], None]
-Reader: TypeAlias = Callable[[ResidentBlocks], Array]
-Writer: TypeAlias = Callable[[ResidentBlocks, Array], None]
-
-PREDICATE = TYPES["pred"]
-SPECIAL_REGISTERS = frozenset(Geometry((1, 1, 1), (1, 1, 1), (0,)).special_registers())
-U16 = TYPES["u16"]
-U32 = TYPES["u32"]
-S32 = TYPES["s32"]
-U64 = TYPES["u64"]
 
 
 class Operands:
@@ -153,10 +153,12 @@ class Operands:
     def items(self, number: int) -> tuple[Operand, ...]:
         """Returns the elements of the vector at position ``number``; a scalar operand is its only element."""
         operand = self.operand(number)
-        return operand.items if isinstance(operand, Vector) else (operand,)
+        if isinstance(operand, Vector):
+            return operand.items
+        return (operand,)
 
     def names(self, number: int) -> tuple[str, ...]:
-        return tuple(self.register(item) for item in self.items(number))
+        return tuple(map(self.register, self.items(number)))
 
     def register(self, operand: Operand) -> str:
         """Returns the name of an operand. Raises UnsupportedInstruction unless it is a declared register."""
@@ -168,7 +170,9 @@ class Operands:
     def pair(self, number: int) -> tuple[Operand, Operand | None]:
         """Returns (a, b) for the operand ``a|b`` at position ``number``; (a, None) for ``a``."""
         operand = self.operand(number)
-        return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
+        if isinstance(operand, Pair):
+            return (operand.first, operand.second)
+        return (operand, None)
 
     def constant(self, number: int) -> int:
         """Returns the integer constant at position ``number``; for a float, its IEEE 754 bits."""
@@ -290,9 +294,6 @@ def always(number: int) -> Reader:
     """Returns a function that reads the same number in all lanes, in place of an operand that is left out."""
     values = np.array([number], np.uint32)
     return lambda _resident: values
-
-
-SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes -> shared addresses
 
 
 def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedReader:

@@ -16,6 +16,8 @@ DEPTH_BYTES = 32  # bytes of an operand along K; PTX ISA, "wgmma.mma_async", sha
 SHAPES = {f"m64n{n}k{k}": (n, k) for n in range(8, 257, 8) for k in (8, 16, 32)}
 INTEGER_COLUMNS = (8, 24, *range(16, 257, 16))  # n of 8-bit integers; same source
 REGISTERS_RANGE = range(24, 257, 8)  # PTX ISA, "setmaxnreg"
+# -> (raw elements, their indices in shared memory, or None where they come from registers)
+OperandReader = Callable[[ResidentBlocks, fragments.Warpgroup, int], tuple[Array, Indices | None]]
 
 
 def wgmma(operands: Operands) -> Step:
@@ -56,11 +58,10 @@ class MmaAsync:
 def _multiply(operands: Operands) -> Step:
     mma = _checked(operands)
     left_transposed, right_transposed = mma.transposed
-    left = (
-        _register_left(operands, mma.item_bytes)
-        if mma.has_left_in_registers
-        else _shared(operands, 1, fragments.ROWS, mma.depth, left_transposed)
-    )
+    if mma.has_left_in_registers:
+        left = _register_left(operands, mma.item_bytes)
+    else:
+        left = _shared(operands, 1, fragments.ROWS, mma.depth, left_transposed)
     right = _shared(operands, 2, mma.columns, mma.depth, right_transposed)
     adds = operands.source(3, PREDICATE)
 
@@ -121,7 +122,10 @@ def _checked(operands: Operands) -> MmaAsync:
     if len(targets) != columns // (4 if result == "f16" else 2):
         raise operands.unsupported(f"an accumulator of {len(targets)} registers")
     in_registers = isinstance(operands.operand(1), Vector)
-    transposed, sign = ((False, False), 1) if is_integer else _flags(operands, item_bytes, in_registers)
+    if is_integer:
+        transposed, sign = ((False, False), 1)
+    else:
+        transposed, sign = _flags(operands, item_bytes, in_registers)
     if is_integer:
         operands.need(4)
     return MmaAsync(
@@ -131,17 +135,18 @@ def _checked(operands: Operands) -> MmaAsync:
 
 def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tuple[bool, bool], int]:
     """Returns (whether A, whether B is transposed) and the sign of the product."""
-    flags = [operands.constant(number) for number in range(4, len(operands))]
+    flags = list(map(operands.constant, range(4, len(operands))))
     # flags: scale of A, of B, then transposes; only 16-bit operands in shared memory have those
-    transposes = 0 if item_bytes != 2 else 1 if in_registers else 2
-    if len(flags) != 2 + transposes or {abs(flag) for flag in flags[:2]} != {1}:
+    if item_bytes != 2:
+        transposes = 0
+    elif in_registers:
+        transposes = 1
+    else:
+        transposes = 2
+    if len(flags) != 2 + transposes or set(map(abs, flags[:2])) != {1}:
         raise operands.unsupported(f"it with the flags {flags}")
     right = bool(flags[-1]) if transposes else False
     return (bool(flags[2]) if transposes == 2 else False, right), flags[0] * flags[1]
-
-
-# -> (raw elements, their indices in shared memory, or None where they come from registers)
-OperandReader = Callable[[ResidentBlocks, fragments.Warpgroup, int], tuple[Array, Indices | None]]
 
 
 def _register_left(operands: Operands, item_bytes: int) -> OperandReader:

@@ -13,6 +13,8 @@ from tuner.simulator.ptx.syntax_tree import Instruction
 
 SAMPLES = 16  # accesses kept per instruction: of several warps or loop iterations
 WORD_BYTES = 4
+BANKS = 32  # of 4 bytes each; CUDA C programming guide, shared memory
+BANK_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,13 @@ class AccessSample:
             mine = warps == warp
             words = np.full(WARP_LANES, addresses[mine][0])
             words[lanes[mine] % WARP_LANES] = addresses[mine]
-            first = tuple(int(word) for word in words // WORD_BYTES)
+            first = tuple(map(int, words // WORD_BYTES))
             width = max(size_bytes // WORD_BYTES, 1)
             kept.append(Access(instruction.opcode, instruction.line, first, width))
 
     def accesses(self) -> Iterator[Access]:
         for kept in self._kept.values():
             yield from kept
-
-
-BANKS = 32  # of 4 bytes each; CUDA C programming guide, shared memory
-BANK_BYTES = 4
 
 
 @dataclass(frozen=True)

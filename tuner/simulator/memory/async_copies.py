@@ -16,6 +16,21 @@ from tuner.simulator.memory.shared_memory import POISON, MBarrier, MBarriers, Sh
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import Array, Bools, Indices, to_tf32
 
+# Tensor maps in tiled mode: the bytes that a bulk tensor copy touches. PTX ISA, "Tensors".
+SWIZZLES_BYTES = (0, 32, 64, 128)
+BOX_LIMIT = 256  # elements of one dimension; CUDA driver API, cuTensorMapEncodeTiled
+ALIGN_BYTES = 16  # of strides
+SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # span in bytes -> mask: changed bits of a 16-byte chunk's index
+TFLOAT32 = 11
+# CUtensorMapDataType -> element type; 10 and 12, the FTZ types, flush subnormals and are not supported
+DTYPES = {
+    **{number: np.dtype(name) for number, name in enumerate(("u1", "u2", "u4", "i4", "u8", "i8", "f2"))},
+    7: np.dtype("f4"),
+    8: np.dtype("f8"),
+    9: np.dtype(ml_dtypes.bfloat16),
+    TFLOAT32: np.dtype("f4"),
+}
+
 # cp.async: copies that take effect when a thread waits for them. PTX ISA, "Async-group mechanism".
 
 
@@ -260,14 +275,6 @@ class BulkCopies:
         self.mbarriers.report_unfinished()
 
 
-# Tensor maps in tiled mode: the bytes that a bulk tensor copy touches. PTX ISA, "Tensors".
-
-SWIZZLES_BYTES = (0, 32, 64, 128)
-BOX_LIMIT = 256  # elements of one dimension; CUDA driver API, cuTensorMapEncodeTiled
-ALIGN_BYTES = 16  # of strides
-SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # span in bytes -> mask: changed bits of a 16-byte chunk's index
-
-
 @dataclass(frozen=True, eq=False)
 class TensorMap:
     """A CUtensorMap in tiled mode over a numpy array; its dimensions and strides are those of the array.
@@ -354,17 +361,6 @@ class PlacedMap:
 def swizzled(addresses: Indices, span_bytes: int) -> Indices:
     """Returns shared addresses with bits from 4 up XORed with those from 7 up (PTX ISA), by the span."""
     return addresses ^ ((addresses >> 7 & SWIZZLE_BITS[span_bytes]) << 4)
-
-
-TFLOAT32 = 11
-# CUtensorMapDataType -> element type; 10 and 12, the FTZ types, flush subnormals and are not supported
-DTYPES = {
-    **{number: np.dtype(name) for number, name in enumerate(("u1", "u2", "u4", "i4", "u8", "i8", "f2"))},
-    7: np.dtype("f4"),
-    8: np.dtype("f8"),
-    9: np.dtype(ml_dtypes.bfloat16),
-    TFLOAT32: np.dtype("f4"),
-}
 
 
 def extent_bytes(layout: TensorMapLayout) -> int:

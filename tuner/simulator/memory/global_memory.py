@@ -15,6 +15,26 @@ from tuner.simulator.memory.vector_clocks import SilentStores, Unordered
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 
+# Global memory: the buffers of a launch, at widely spaced addresses, each with race detection.
+#
+# A buffer of a simulated device has the same address in each launch, so that a kernel can use an address that
+# an earlier one has stored. Addresses as the host has them, which a program may put into memory too, are
+# looked up (``Find``) where a kernel uses them.
+# Every buffer has a tebibyte of addresses and begins in the middle: no overrun reaches another buffer.
+SLOT_BITS = 40
+FIRST_BYTE = 1 << (SLOT_BITS - 1)
+# Slots of buffers that have an address for one launch only; below are addresses of x86-64, of 47 bits.
+FIRST_OF_LAUNCH = 1 << 7
+FIRST_OF_DEVICE = 1 << 12  # slot of buffer 0 of a device
+GLOBAL_BITS = 60  # of an address of global memory
+DEVICE_BUFFERS = (1 << (GLOBAL_BITS - SLOT_BITS)) - FIRST_OF_DEVICE  # that have an address
+# Windows of the state spaces in generic addresses; a global address is its own generic address. The offset
+# makes a generic address that is truncated to 32 bits an invalid shared address.
+WINDOW_BITS = GLOBAL_BITS
+WINDOW_OFFSET = 1 << 24
+SPACES = ("global", "shared", "local", "param")
+WINDOWS = {name: (number << WINDOW_BITS) + WINDOW_OFFSET for number, name in enumerate(SPACES) if number}
+
 
 @dataclass(frozen=True, eq=False)
 class Touched:
@@ -48,22 +68,6 @@ def runs(flags: Bools) -> Indices:
     first = np.flatnonzero(flags[:1])
     end = np.flatnonzero(flags[-1:]) + flags.size
     return np.concatenate((first, changes, end)).reshape(-1, 2)
-
-
-# Global memory: the buffers of a launch, at widely spaced addresses, each with race detection.
-#
-# A buffer of a simulated device has the same address in each launch, so that a kernel can use an address that
-# an earlier one has stored. Addresses as the host has them, which a program may put into memory too, are
-# looked up (``Find``) where a kernel uses them.
-
-# Every buffer has a tebibyte of addresses and begins in the middle: no overrun reaches another buffer.
-SLOT_BITS = 40
-FIRST_BYTE = 1 << (SLOT_BITS - 1)
-# Slots of buffers that have an address for one launch only; below are addresses of x86-64, of 47 bits.
-FIRST_OF_LAUNCH = 1 << 7
-FIRST_OF_DEVICE = 1 << 12  # slot of buffer 0 of a device
-GLOBAL_BITS = 60  # of an address of global memory
-DEVICE_BUFFERS = (1 << (GLOBAL_BITS - SLOT_BITS)) - FIRST_OF_DEVICE  # that have an address
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +144,10 @@ class GlobalMemory:
             self._arrays[key] = GlobalBuffer(name, array, self._cell_bytes)
         buffer = self._arrays[key]
         if (key, number) not in self._addresses:
-            self._addresses[key, number] = self.add(buffer) if number is None else device_address(number)
+            if number is None:
+                self._addresses[key, number] = self.add(buffer)
+            else:
+                self._addresses[key, number] = device_address(number)
             self._buffers[self._addresses[key, number] >> SLOT_BITS] = buffer
         return self._addresses[key, number], buffer
 
@@ -265,14 +272,6 @@ def _report(
     silent: SilentStores | None = None,
 ) -> None:
     watch.report(found, lanes, buffer.name, buffer.races.cell_bytes, silent)
-
-
-# Windows of the state spaces in generic addresses; a global address is its own generic address. The offset
-# makes a generic address that is truncated to 32 bits an invalid shared address.
-WINDOW_BITS = GLOBAL_BITS
-WINDOW_OFFSET = 1 << 24
-SPACES = ("global", "shared", "local", "param")
-WINDOWS = {name: (number << WINDOW_BITS) + WINDOW_OFFSET for number, name in enumerate(SPACES) if number}
 
 
 class Spaces:

@@ -15,6 +15,14 @@ from tuner.simulator.ptx.geometry import WARP_LANES
 # after reads by several threads is not checked.
 
 MANY = -1  # several blocks, or several threads of a block
+# Race detection in shared memory by vector clocks, independent of the executed schedule.
+#
+# As in FastTrack (Flanagan and Freund, PLDI 2009), a cell keeps its last write as an epoch: thread and clock.
+# Of its reads, a cell keeps the last one of each warp. A cell has the size of the kernel's smallest access.
+NOBODY = -1
+SEVERAL = 32  # several lanes of a warp read the cell independently
+TOGETHER = 33  # the warp read the cell in one collective instruction: ordered for all lanes if for one
+LANE_BITS = 6
 
 
 class GlobalRaces:
@@ -147,17 +155,6 @@ def _conflicts(is_other: Bools, is_own: Bools, cells: Indices, earlier: str) -> 
     return [Unordered(kind, bad, cells, earlier) for kind, bad in kinds if bad.any()]
 
 
-# Race detection in shared memory by vector clocks, independent of the executed schedule.
-#
-# As in FastTrack (Flanagan and Freund, PLDI 2009), a cell keeps its last write as an epoch: thread and clock.
-# Of its reads, a cell keeps the last one of each warp. A cell has the size of the kernel's smallest access.
-
-NOBODY = -1
-SEVERAL = 32  # several lanes of a warp read the cell independently
-TOGETHER = 33  # the warp read the cell in one collective instruction: ordered for all lanes if for one
-LANE_BITS = 6
-
-
 class SharedRaces:
     """A race detector of resident blocks' shared memory, in cells of the smallest access, at most 4 bytes."""
 
@@ -275,7 +272,9 @@ class SharedRaces:
 
     def _uninitialised(self, cells: Indices) -> list[Unordered]:
         nobody = self.writer[cells] == NOBODY
-        return [Unordered(Defect.UNINITIALISED, nobody, cells, "write")] if nobody.any() else []
+        if nobody.any():
+            return [Unordered(Defect.UNINITIALISED, nobody, cells, "write")]
+        return []
 
     def _against_writes(self, lanes: Indices, cells: Indices) -> list[Unordered]:
         writer = self.writer[cells]

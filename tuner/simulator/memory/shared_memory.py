@@ -18,6 +18,11 @@ from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 
 RANK_BIT = 26  # above every shared address and every generic address truncated to 32 bits
 RANKS_LIMIT = 16  # blocks of a cluster; CUDA C programming guide, non-portable cluster size
+# mbarrier objects in shared memory. PTX ISA, "mbarrier": phases, arrivals and tx-count.
+MBARRIERS_LIMIT = 32  # per block; a limit of this simulator
+OBJECT_BYTES = 8
+POISON = 0xFF  # floats made of this byte are NaN
+STRIDE_BYTES = 1024  # each block begins at a multiple, as on the device
 
 
 @dataclass
@@ -65,12 +70,6 @@ class ClusterMemory:
                 who = geometry.who(lane)
                 example = f"{who}: the block of {owner} does not wait for it before it ends"
                 self.watch.log.report(Defect.ENDED_BLOCK, None, partial(str, example))
-
-
-# mbarrier objects in shared memory. PTX ISA, "mbarrier": phases, arrivals and tx-count.
-
-MBARRIERS_LIMIT = 32  # per block; a limit of this simulator
-OBJECT_BYTES = 8
 
 
 @dataclass
@@ -189,10 +188,6 @@ class MBarriers:
             if barrier.pending_bytes:
                 example = f"the mbarrier at shared byte {address} waits for {barrier.pending_bytes} bytes"
                 self.watch.log.report(Defect.UNFINISHED, None, partial(str, example))
-
-
-POISON = 0xFF  # floats made of this byte are NaN
-STRIDE_BYTES = 1024  # each block begins at a multiple, as on the device
 
 
 class SharedMemory:

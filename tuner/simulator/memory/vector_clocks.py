@@ -18,6 +18,8 @@ from tuner.simulator.ptx.syntax_tree import Instruction
 # barriers and arrivals.
 
 PENDING = 1 << 24  # clock of a write in flight: greater than every component, also that of the writing thread
+SAME_INSTRUCTION = "write of the same instruction"
+RACES = (Defect.SHARED_RACE, Defect.GLOBAL_RACE, Defect.BLOCK_RACE)
 
 
 class Clocks:
@@ -115,10 +117,6 @@ class HazardLog:
             text = instruction.short_text if instruction else "end of the kernel"
             hazards.append(Hazard(kind, line, text, example, count))
         return tuple(sorted(hazards, key=lambda hazard: (hazard.line, hazard.kind.value)))
-
-
-SAME_INSTRUCTION = "write of the same instruction"
-RACES = (Defect.SHARED_RACE, Defect.GLOBAL_RACE, Defect.BLOCK_RACE)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,26 @@ FLOAT8: dict[str, "np.dtype[Any]"] = {  # e4m3 has no infinity; its one NaN of e
     "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
     "e5m2": np.dtype(ml_dtypes.float8_e5m2),
 }
+_UNPACKED: dict[str, "np.dtype[Any]"] = {
+    "pred": BOOL,
+    "bf16": BFLOAT16,
+    "tf32": UNSIGNED[4],
+    **FLOAT8,
+    **{f"f{8 * size}": np.dtype(f"f{size}") for size in (2, 4, 8)},
+    **{f"{letter}{8 * size}": dtype for letter in "bu" for size, dtype in UNSIGNED.items()},
+    **{f"s{8 * size}": dtype for size, dtype in SIGNED.items()},
+}
+# Rounding to narrower floating-point formats. PTX ISA, "Rounding Modifiers".
+# Low bits of a float64 that a float32 drops, and their pattern halfway between two float32 values.
+DROPPED_BITS = np.uint64((1 << 29) - 1)
+HALFWAY_BITS = np.uint64(1 << 28)
+SMALLEST_NORMAL_F32 = 2.0**-126
+# PTX type -> its format
+FORMATS = {name: row.format for name in ("f16", "bf16", "tf32", "f32") if (row := number_type(name)).format}
+SPLITTER = float(2**27 + 1)  # Veltkamp's constant: splits a float64 into two halves of 26 bits
+# products of factors in this range neither overflow nor lose bits
+SAFE_LOW = 2.0**-450
+SAFE_HIGH = 2.0**450
 
 
 @dataclass(frozen=True)
@@ -58,15 +78,6 @@ class PtxType:
         return UNSIGNED[self.bytes]
 
 
-_UNPACKED: dict[str, "np.dtype[Any]"] = {
-    "pred": BOOL,
-    "bf16": BFLOAT16,
-    "tf32": UNSIGNED[4],
-    **FLOAT8,
-    **{f"f{8 * size}": np.dtype(f"f{size}") for size in (2, 4, 8)},
-    **{f"{letter}{8 * size}": dtype for letter in "bu" for size, dtype in UNSIGNED.items()},
-    **{f"s{8 * size}": dtype for size, dtype in SIGNED.items()},
-}
 TYPES = {name: PtxType(name, dtype) for name, dtype in _UNPACKED.items()}
 TYPES |= {f"{name}x2": PtxType(f"{name}x2", TYPES[name].dtype, 2) for name in ("bf16", "f16", "u16", "s16")}
 
@@ -86,24 +97,15 @@ def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Arra
     """Returns values as bits of a ``register`` type: signed integers are sign-extended, others not."""
     if register == BOOL:
         return values
-    bits = np.ascontiguousarray(values).view(type_.raw) if type_.elements > 1 else values.view(type_.raw)
+    if type_.elements > 1:
+        bits = np.ascontiguousarray(values).view(type_.raw)
+    else:
+        bits = values.view(type_.raw)
     if register.itemsize == type_.bytes:
         return bits
     if type_.is_signed and type_.elements == 1:
         return values.astype(SIGNED[register.itemsize]).view(register)
     return bits.astype(register)
-
-
-# Rounding to narrower floating-point formats. PTX ISA, "Rounding Modifiers".
-
-# Low bits of a float64 that a float32 drops, and their pattern halfway between two float32 values.
-DROPPED_BITS = np.uint64((1 << 29) - 1)
-HALFWAY_BITS = np.uint64(1 << 28)
-SMALLEST_NORMAL_F32 = 2.0**-126
-
-
-# PTX type -> its format
-FORMATS = {name: row.format for name in ("f16", "bf16", "tf32", "f32") if (row := number_type(name)).format}
 
 
 MODES: dict[str, Callable[[Array], Array]] = {
@@ -170,12 +172,6 @@ def needs_odd_f32(total: Array) -> Array:
     return risky
 
 
-SPLITTER = float(2**27 + 1)  # Veltkamp's constant: splits a float64 into two halves of 26 bits
-# products of factors in this range neither overflow nor lose bits
-SAFE_LOW = 2.0**-450
-SAFE_HIGH = 2.0**450
-
-
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """Returns (a + b rounded, its exact rounding error): 2Sum, Knuth, TAOCP volume 2, 4.2.2, theorem B."""
     total = a + b
@@ -225,7 +221,9 @@ def _fma_f64(a: Array, b: Array, c: Array) -> Array:
     value, rest = two_sum(high, sum_high)
     result = value + to_odd(*two_sum(sum_low, rest))
     unsafe = _is_unsafe(a) | _is_unsafe(b) | _is_unsafe(c)
-    return _fma_by_fractions(a, b, c, result, unsafe) if unsafe.any() else result
+    if unsafe.any():
+        return _fma_by_fractions(a, b, c, result, unsafe)
+    return result
 
 
 def _is_unsafe(value: Array) -> Array:

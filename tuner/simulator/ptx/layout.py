@@ -211,4 +211,6 @@ def access_bytes(instruction: Instruction) -> int:
         return 4
     type_ = TYPES.get(parts[-1])
     count = next((int(part[1:]) for part in parts if part in ("v2", "v4", "v8")), 1)
-    return min(4, type_.bytes * count) if type_ else 4
+    if type_:
+        return min(4, type_.bytes * count)
+    return 4

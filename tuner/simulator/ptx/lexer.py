@@ -18,6 +18,7 @@ TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+CLOSING = {"{": "}", "(": ")", "[": "]"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,6 @@ def tokens_of(source: str, name: str) -> list[Token]:
 def syntax_error(name: str, line: int, reason: str) -> SimulationError:
     """Returns, without raising, the SimulationError for text of the file ``name`` that is not PTX."""
     return SimulationError(Defect.SYNTAX, line, f"{name}:{line}: {reason}")
-
-
-CLOSING = {"{": "}", "(": ")", "[": "]"}
 
 
 class Cursor:

@@ -36,6 +36,11 @@ BYTES = {
 }
 SPACES = ("shared", "global", "const", "local")
 LINKAGE = (".extern", ".visible", ".weak", ".common", ".internal")
+IGNORED = (".loc", ".pragma", ".file")
+PARAMETER = ".param"  # parameter of a call; treated as a register
+VARIABLES = tuple(f".{space}" for space in SPACES)
+SIZES = (".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".reqnctapercluster")
+EXPLICIT = ".explicitcluster"  # the launch need not specify the cluster's size
 
 
 def type_of(cursor: Cursor) -> str:
@@ -120,7 +125,9 @@ def call_parameters_of(cursor: Cursor) -> list[RegisterBank]:
     """Consumes a call's parameter, ``.param .b64 param0;``; returns a register, or [] for an array."""
     parameter = _parameter(cursor)
     cursor.expect(";")
-    return [] if parameter.is_array else [RegisterBank(parameter.name, parameter.type, None)]
+    if parameter.is_array:
+        return []
+    return [RegisterBank(parameter.name, parameter.type, None)]
 
 
 def parameters_of(cursor: Cursor) -> list[Parameter]:
@@ -146,11 +153,6 @@ def _parameter(cursor: Cursor) -> Parameter:
     size = _array_bytes(cursor, BYTES[type_name])
     item = BYTES[type_name]
     return Parameter(name, type_name, align or item, item if size is None else size, size is not None)
-
-
-IGNORED = (".loc", ".pragma", ".file")
-PARAMETER = ".param"  # parameter of a call; treated as a register
-VARIABLES = tuple(f".{space}" for space in SPACES)
 
 
 class Body:
@@ -271,7 +273,10 @@ class Body:
     def _address(self) -> Address:
         cursor = self._cursor
         base: Register | Symbol | Immediate
-        base = self._named(cursor.take().text) if cursor.token.kind == "word" else cursor.immediate()
+        if cursor.token.kind == "word":
+            base = self._named(cursor.take().text)
+        else:
+            base = cursor.immediate()
         offset = 0
         if cursor.accept("+") or cursor.token.text == "-":
             offset = cursor.integer()
@@ -285,7 +290,9 @@ class Body:
     def _named(self, name: str) -> Register | Symbol:
         unique = self._name(name)
         is_register = name.startswith("%") or name == "_" or any(b.prefix == unique for b in self.registers)
-        return Register(unique) if is_register else Symbol(unique)
+        if is_register:
+            return Register(unique)
+        return Symbol(unique)
 
     def _name(self, name: str) -> str:
         return next((scope[name] for scope in reversed(self._scopes) if name in scope), name)
@@ -296,14 +303,12 @@ def _on_registers(instruction: Instruction) -> Instruction:
     name, space, *_ = (*instruction.parts, "")
     if space != "param" or name not in ("ld", "st"):
         return instruction
-    operands = tuple(each.base if isinstance(each, Address) else each for each in instruction.operands)
-    if any(isinstance(each, Symbol) for each in operands):
+    operands = tuple(
+        operand.base if isinstance(operand, Address) else operand for operand in instruction.operands
+    )
+    if any(isinstance(operand, Symbol) for operand in operands):
         return instruction  # a parameter of the kernel, or a part of an array
     return replace(instruction, opcode=f"mov.{instruction.parts[-1]}", operands=operands)
-
-
-SIZES = (".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".reqnctapercluster")
-EXPLICIT = ".explicitcluster"  # the launch need not specify the cluster's size
 
 
 def parse(source: str, name: str = "kernel.ptx") -> PtxModule:

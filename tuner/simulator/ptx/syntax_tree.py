@@ -91,7 +91,9 @@ class Instruction:
     def short_text(self) -> str:
         """Returns the text, cut to 120 characters, for messages, with the source's line that .loc gives."""
         text = self.text if len(self.text) <= TEXT_LIMIT else f"{self.text[:TEXT_LIMIT]}..."
-        return f"{text} (at line {self.place})" if self.place else text
+        if self.place:
+            return f"{text} (at line {self.place})"
+        return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Matrix fragments in registers: of mma.sync, ldmatrix and wgmma, and wgmma operations in flight."""
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +27,20 @@ FLOAT8S = ("e4m3", "e5m2")
 ELEMENTS = {"s8": 4, "u8": 4, "e4m3": 4, "e5m2": 4, "f16": 2, "bf16": 2, "tf32": 1}
 S32 = np.iinfo(np.int32)
 RESULTS = {"s32": np.dtype("i4"), "f32": np.dtype("f4")}  # types of C with one element per register
+# Layouts of wgmma matrices. PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.
+#
+# Accumulator of warp w: with g = lane / 4 and t = lane % 4, register 4 j + 2 h + i of f32 holds row 16 w + g
+# + 8 h, column 8 j + 2 t + i; register 2 j + h of f16 holds both columns, i = 0 and 1.
+WARPGROUP_LANES = 128
+ROWS = 64  # M of one operation
+SPANS_BYTES = {0: 0, 1: 128, 2: 64, 3: 32}  # swizzle field of a matrix descriptor -> bytes
+# wgmma operations in flight: products of a warpgroup, which read shared memory asynchronously.
+#
+# Operands are read when an operation is issued, and compared when it completes, to detect changes in between;
+# accumulators are NaN meanwhile. PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
+# Instructions".
+POISON_BITS = np.uint32(0x7FC0DEAD)  # a NaN: value of accumulators in flight
+REGISTERS_LIMIT = 65536  # of a multiprocessor; CUDA C programming guide, compute capabilities
 
 
 def partners(left: str) -> tuple[str, ...]:
@@ -118,16 +133,6 @@ def registers_to_rows(registers: Array, is_transposed: bool) -> Array:
     return np.ascontiguousarray(matrices.swapaxes(2, 3) if is_transposed else matrices)
 
 
-# Layouts of wgmma matrices. PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.
-#
-# Accumulator of warp w: with g = lane / 4 and t = lane % 4, register 4 j + 2 h + i of f32 holds row 16 w + g
-# + 8 h, column 8 j + 2 t + i; register 2 j + h of f16 holds both columns, i = 0 and 1.
-
-WARPGROUP_LANES = 128
-ROWS = 64  # M of one operation
-SPANS_BYTES = {0: 0, 1: 128, 2: 64, 3: 32}  # swizzle field of a matrix descriptor -> bytes
-
-
 def accumulator(registers: list[Array], result: str) -> Array:
     """Returns a warpgroup's accumulator, float64 [64, n], from registers: bits of 128 lanes each."""
     bits = np.ascontiguousarray(np.stack(registers, axis=-1))  # [128, register]
@@ -184,16 +189,6 @@ def operand_addresses(
     else:
         offsets = row // 8 * stride + k // 8 * leading + k % 8 * 16 + row % 8 * item_bytes
     return swizzled(start + offsets, span)
-
-
-# wgmma operations in flight: products of a warpgroup, which read shared memory asynchronously.
-#
-# Operands are read when an operation is issued, and compared when it completes, to detect changes in between;
-# accumulators are NaN meanwhile. PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
-# Instructions".
-
-POISON_BITS = np.uint32(0x7FC0DEAD)  # a NaN: value of accumulators in flight
-REGISTERS_LIMIT = 65536  # of a multiprocessor; CUDA C programming guide, compute capabilities
 
 
 class Registers(Protocol):
@@ -313,7 +308,7 @@ class Warpgroups:
                 for operation in group.groups.pop(0):
                     self._check_left(resident, group, operation)
                     self._retire(group, operation)
-            flying = [operation for some in (*group.groups, group.open) for operation in some]
+            flying = list(chain.from_iterable((*group.groups, group.open)))
             pending = {name for operation in flying for name in operation.targets}
             for name in [name for name in group.live if name not in pending]:
                 resident.put(name, group.lanes, group.live.pop(name))

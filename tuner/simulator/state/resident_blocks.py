@@ -18,6 +18,12 @@ from tuner.simulator.ptx.syntax_tree import Instruction, PtxKernel
 from tuner.simulator.state.arguments import Placement
 from tuner.simulator.state.fragments import WARPGROUP_LANES, Warpgroups
 
+# Content of a register before its first write: NaN in every floating-point type.
+UNWRITTEN = 0xFFFF_FFFF_FFFF_FFFF
+IDLE = Instruction("begin", (), None, 0, "begin")
+ASYNCHRONOUS = ("mbarrier.", "cp.async.bulk.", "wgmma.")
+BARRIERS_LIMIT = 16  # named barriers per block
+
 
 @dataclass
 class ClusterBarriers:
@@ -72,10 +78,6 @@ class ClusterBarriers:
             self._waits[done] += 1
             lanes_done.append(done)
         return np.concatenate(lanes_done)
-
-
-# Content of a register before its first write: NaN in every floating-point type.
-UNWRITTEN = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @dataclass
@@ -159,7 +161,9 @@ class ResidentBlocks:
     def chosen(self, values: Array) -> Array:
         """Returns ``values`` of the active lanes only."""
         full = self.full(values)
-        return full if self.is_full else full[self.mask]
+        if self.is_full:
+            return full
+        return full[self.mask]
 
     def require_whole_warps(self, lanes: Bools) -> None:
         """Raises Fault where ``lanes``, at an .aligned barrier, lack lanes of their warps that still run."""
@@ -186,10 +190,6 @@ class ResidentBlocks:
 
     def lanes_of_warps(self, warps: Indices) -> Indices:
         return (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
-
-
-IDLE = Instruction("begin", (), None, 0, "begin")
-ASYNCHRONOUS = ("mbarrier.", "cp.async.bulk.", "wgmma.")
 
 
 @dataclass
@@ -244,7 +244,9 @@ def uses_async(kernel: PtxKernel) -> bool:
 
 def random_unit_lanes(kernel: PtxKernel) -> int:
     """Returns how many lanes a random schedule runs together: 128 (warpgroup) with wgmma, else 32 (warp)."""
-    return WARPGROUP_LANES if _has(kernel, ("wgmma.",)) else WARP_LANES
+    if _has(kernel, ("wgmma.",)):
+        return WARPGROUP_LANES
+    return WARP_LANES
 
 
 def _has(kernel: PtxKernel, opcodes: tuple[str, ...]) -> bool:
@@ -253,7 +255,6 @@ def _has(kernel: PtxKernel, opcodes: tuple[str, ...]) -> bool:
 
 RUNS, AT_BARRIER, AT_MEMORY_BARRIER, AT_CLUSTER_BARRIER, ENDED = range(5)
 PLACES = {AT_MEMORY_BARRIER: "an mbarrier", AT_CLUSTER_BARRIER: "the cluster's barrier"}
-BARRIERS_LIMIT = 16  # named barriers per block
 
 
 @dataclass

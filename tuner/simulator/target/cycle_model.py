@@ -34,6 +34,40 @@ GROUP_SHAPE = re.compile(r"\.(\d+)x(\d+)x(\d+)")
 SCALAR_PRODUCTS = {"FFMA": 1, "DFMA": 1, "HFMA2": 2}
 WARP_PRODUCTS = ("HMMA", "IMMA", "QMMA", "DMMA")
 GROUP_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
+F32_PIPES = {75: 1, 80: 1}  # of a partition, 16 lanes each: white papers of TU102, GA100, GA102, AD102, H100
+USUAL_F32_PIPES = 2
+F32_CYCLES = 2.0  # of a warp on a pipe of 16 lanes
+INTEGER_CYCLES = 2.0  # 16 lanes
+WIDE_CYCLES = 4.0  # of a multiply of integers with a result of 64 bits
+WAVE_CYCLES = 2000.0  # of each wave of blocks: until its first product, and while it ends
+MEMORY = ("LDS", "LDSM", "STS", "STSM", "LDG", "LDGSTS", "LDL", "STL", "STG", "RED", "ATOM", "ATOMG")
+F32 = ("FFMA", "FMUL", "FADD")
+# These instructions occupy no pipe of a partition for longer than the cycle of their issue.
+ONLY_ISSUED = (
+    *("BRA", "EXIT", "NOP", "WARPSYNC", "BSSY", "BSYNC", "BAR", "LDGDEPBAR", "DEPBAR", "SYNCS", "WARPGROUP"),
+    *("S2R", "S2UR", "R2UR", "MUFU", "I2F", "F2I", "SHFL", "LDC", "CS2R", "ELECT", "FENCE", "ERRBAR"),
+)
+# Latency of loads, in cycles; shared memory: about that of arXiv 1804.06826 and 1903.07486.
+LATENCIES = {"LDG": gpu.LATENCY, "LDL": gpu.LATENCY, "LDS": 24.0, "LDSM": 24.0}
+BARRIER_CYCLES = 40.0  # until all warps of a block go on
+MANY_SUMS = 64  # of a thread; with fewer, other parts of a multiprocessor are the bottleneck
+# 35 kernels on an H200 take 1.3 times the cycles of the other parts, and just those of the ports.
+PORT_SLACK = 1.3
+# FFMA of a warp over which reads even out: of 1, 2, 4, 8, 16 and 64 this explains 22 kernels on an H200 best.
+EVEN_PRODUCTS = 2
+# Mnemonic of machine code -> (PTX opcode that it is compiled from, kind of access)
+ORIGINS = {
+    "LDS": ("ld.shared", "load_shared"),
+    "LDSM": ("ldmatrix", "load_shared"),
+    "STS": ("st.shared", "store_shared"),
+    "STSM": ("stmatrix", "store_shared"),
+    "LDGSTS": ("cp.async.c", "store_shared"),
+    "LDG": ("ld.global", "load_global"),
+}
+SPILLS = ("LDL", "STL")  # written through to the L2, with few hits in the L1
+MATRIX_WORDS = 4  # of the row at each address that ldmatrix and stmatrix take
+WGMMA_RATE = 2.0  # times the rate of mma.sync on sm_90; H100 white paper
+HANDED_OVER = "USETMAXREG"  # setmaxnreg, by which a warpgroup that only copies gives up registers
 
 
 def multiply_adds(instruction: MachineInstruction) -> int:
@@ -48,7 +82,9 @@ def multiply_adds(instruction: MachineInstruction) -> int:
     elif name in GROUP_PRODUCTS:
         shape = GROUP_SHAPE.search(instruction.name)
         lanes = WARPGROUP_LANES
-    return int(shape[1]) * int(shape[2]) * int(shape[3]) // lanes if shape else 0
+    if shape:
+        return int(shape[1]) * int(shape[2]) * int(shape[3]) // lanes
+    return 0
 
 
 def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
@@ -57,7 +93,7 @@ def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tu
     Once outside of loops and in other loops, ``outer_iterations`` times in the loop around the main loop,
     which runs until a lane has done ``owed`` multiply-adds.
     """
-    products = [multiply_adds(each) for each in kernel.code]
+    products = list(map(multiply_adds, kernel.code))
     counts = [1.0] * len(products)
     inner = main_loop(kernel)
     if inner is None:
@@ -76,7 +112,7 @@ def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tu
 
 def main_loop(kernel: Kernel) -> tuple[int, int] | None:
     """Returns the innermost loop with most multiply-adds, (first index, index after the last), or None."""
-    products = [multiply_adds(each) for each in kernel.code]
+    products = list(map(multiply_adds, kernel.code))
     loops = [loop for loop in kernel.loops() if any(products[slice(*loop)])]
     innermost = [loop for loop in loops if not any(other != loop and _holds(loop, other) for other in loops)]
     return max(innermost, key=lambda loop: sum(products[slice(*loop)]), default=None)
@@ -84,25 +120,6 @@ def main_loop(kernel: Kernel) -> tuple[int, int] | None:
 
 def _holds(loop: tuple[int, int], other: tuple[int, int]) -> bool:
     return loop[0] <= other[0] and other[1] <= loop[1]
-
-
-F32_PIPES = {75: 1, 80: 1}  # of a partition, 16 lanes each: white papers of TU102, GA100, GA102, AD102, H100
-USUAL_F32_PIPES = 2
-F32_CYCLES = 2.0  # of a warp on a pipe of 16 lanes
-INTEGER_CYCLES = 2.0  # 16 lanes
-WIDE_CYCLES = 4.0  # of a multiply of integers with a result of 64 bits
-WAVE_CYCLES = 2000.0  # of each wave of blocks: until its first product, and while it ends
-
-MEMORY = ("LDS", "LDSM", "STS", "STSM", "LDG", "LDGSTS", "LDL", "STL", "STG", "RED", "ATOM", "ATOMG")
-F32 = ("FFMA", "FMUL", "FADD")
-# These instructions occupy no pipe of a partition for longer than the cycle of their issue.
-ONLY_ISSUED = (
-    *("BRA", "EXIT", "NOP", "WARPSYNC", "BSSY", "BSYNC", "BAR", "LDGDEPBAR", "DEPBAR", "SYNCS", "WARPGROUP"),
-    *("S2R", "S2UR", "R2UR", "MUFU", "I2F", "F2I", "SHFL", "LDC", "CS2R", "ELECT", "FENCE", "ERRBAR"),
-)
-# Latency of loads, in cycles; shared memory: about that of arXiv 1804.06826 and 1903.07486.
-LATENCIES = {"LDG": gpu.LATENCY, "LDL": gpu.LATENCY, "LDS": 24.0, "LDSM": 24.0}
-BARRIER_CYCLES = 40.0  # until all warps of a block go on
 
 
 @dataclass(frozen=True)
@@ -189,14 +206,9 @@ class KernelCounts:
         if name in SCALAR_PRODUCTS:
             return F32_CYCLES
         fma = multiply_adds(instruction)
-        return fma * WARP_THREADS * PARTITIONS / self.tensor_fma_per_cycle if fma else 0.0
-
-
-MANY_SUMS = 64  # of a thread; with fewer, other parts of a multiprocessor are the bottleneck
-# 35 kernels on an H200 take 1.3 times the cycles of the other parts, and just those of the ports.
-PORT_SLACK = 1.3
-# FFMA of a warp over which reads even out: of 1, 2, 4, 8, 16 and 64 this explains 22 kernels on an H200 best.
-EVEN_PRODUCTS = 2
+        if fma:
+            return fma * WARP_THREADS * PARTITIONS / self.tensor_fma_per_cycle
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -254,7 +266,9 @@ def bank_reads(instruction: MachineInstruction, before: MachineInstruction | Non
 def _integer_cycles(instruction: MachineInstruction) -> float:
     name = instruction.mnemonic
     is_other = name in (*F32, *MEMORY, *ONLY_ISSUED, "IMAD") or name.startswith("U")
-    return 0.0 if is_other or multiply_adds(instruction) else INTEGER_CYCLES
+    if is_other or multiply_adds(instruction):
+        return 0.0
+    return INTEGER_CYCLES
 
 
 def _asks_one_bank(instruction: MachineInstruction) -> bool:
@@ -282,19 +296,6 @@ def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
     return sum(executed[index] * cycles for index, cycles in spent.items())
 
 
-# Mnemonic of machine code -> (PTX opcode that it is compiled from, kind of access)
-ORIGINS = {
-    "LDS": ("ld.shared", "load_shared"),
-    "LDSM": ("ldmatrix", "load_shared"),
-    "STS": ("st.shared", "store_shared"),
-    "STSM": ("stmatrix", "store_shared"),
-    "LDGSTS": ("cp.async.c", "store_shared"),
-    "LDG": ("ld.global", "load_global"),
-}
-SPILLS = ("LDL", "STL")  # written through to the L2, with few hits in the L1
-MATRIX_WORDS = 4  # of the row at each address that ldmatrix and stmatrix take
-
-
 def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:
     """Returns a warp's predicted cycles per memory instruction, by index: means of simulated ``accesses``."""
     seen: dict[tuple[str, int], list[float]] = {}  # by mnemonic and width in words; width 0 stands for any
@@ -318,12 +319,12 @@ def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float]
         width = MATRIX_WORDS
     if name in ORIGINS:
         known = costs.get((name, width), costs.get((name, 0)))
-        return known if known is not None else gpu.stream_cycles(ORIGINS[name][1], width, capability)
-    return float(width) if name in ("STG", "RED", "ATOM", "ATOMG") else 0.0
-
-
-WGMMA_RATE = 2.0  # times the rate of mma.sync on sm_90; H100 white paper
-HANDED_OVER = "USETMAXREG"  # setmaxnreg, by which a warpgroup that only copies gives up registers
+        if known is not None:
+            return known
+        return gpu.stream_cycles(ORIGINS[name][1], width, capability)
+    if name in ("STG", "RED", "ATOM", "ATOMG"):
+        return float(width)
+    return 0.0
 
 
 def predicted(problem: Problem, program: KernelCode) -> PredictedCycles | None:
@@ -376,8 +377,15 @@ def _work(problem: Problem, program: KernelCode, launch: Launch, kernel: Kernel)
     elements = problem.rows * n
     blocks = math.prod(launch.grid)
     tiles = launch.tiles_of((0, 0, 0))
-    copies_only = WARPGROUP_LANES if any(each.mnemonic == HANDED_OVER for each in kernel.code) else 0
-    resident = [each.blocks_per_multiprocessor for each in program.resources if each.kernel == launch.kernel]
+    if any(each.mnemonic == HANDED_OVER for each in kernel.code):
+        copies_only = WARPGROUP_LANES
+    else:
+        copies_only = 0
+    resident = [
+        resource.blocks_per_multiprocessor
+        for resource in program.resources
+        if resource.kernel == launch.kernel
+    ]
     return BlockWork(
         blocks=blocks,
         warps=-(-(math.prod(launch.block) - copies_only) // WARP_THREADS),

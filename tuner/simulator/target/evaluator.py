@@ -36,6 +36,18 @@ from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.block_sample import LEAST, Block, Mask, Tile, corners, sample, written_tiles
 
 Arrays = Mapping[str, Array]  # by the names of buffers
+# flop of the problem that one core simulates per second: an mma.sync is one instruction for 4096 flop.
+TENSOR_FLOP_PER_S = 5e7
+SCALAR_FLOP_PER_S = 5e6
+WHOLE_S = 4.0  # a problem up to so much work is simulated whole
+SAMPLE_S = 2.0  # work of all sampled blocks, unless even the smallest sample needs more
+BLOCKS_LIMIT = 17
+LEAST_SIDE = 16  # rows and columns of C, of which at most three each are special: most stay usual
+WORKSPACE = "workspace"  # buffer of partial sums, see tuner.payload.gpu
+UNWRITTEN_SUM = 2**30  # of integers: larger than any sum of random inputs
+CONFLICT_NOTED = 1.05  # times the shared-memory wavefronts without conflicts; less is not noted
+ONLY_PTX = "verified is the PTX; the machine code that ptxas made of it did not run"
+NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occupancy are not known"
 
 
 def simulate_program(
@@ -101,20 +113,6 @@ def _by_parameters(launch: PreparedLaunch, near: Near) -> Near:
         return region and replace(region, name=names.get(address, region.name))
 
     return named
-
-
-# flop of the problem that one core simulates per second: an mma.sync is one instruction for 4096 flop.
-TENSOR_FLOP_PER_S = 5e7
-SCALAR_FLOP_PER_S = 5e6
-WHOLE_S = 4.0  # a problem up to so much work is simulated whole
-SAMPLE_S = 2.0  # work of all sampled blocks, unless even the smallest sample needs more
-BLOCKS_LIMIT = 17
-LEAST_SIDE = 16  # rows and columns of C, of which at most three each are special: most stay usual
-WORKSPACE = "workspace"  # buffer of partial sums, see tuner.payload.gpu
-UNWRITTEN_SUM = 2**30  # of integers: larger than any sum of random inputs
-CONFLICT_NOTED = 1.05  # times the shared-memory wavefronts without conflicts; less is not noted
-ONLY_PTX = "verified is the PTX; the machine code that ptxas made of it did not run"
-NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occupancy are not known"
 
 
 @final
@@ -230,7 +228,9 @@ def _chosen_blocks(problem: Problem, program: KernelCode) -> dict[int, tuple[Blo
     least = -(-LEAST // launch.tiles_of((0, 0, 0)))
     of_one = sample((x, y, slices), min(max(columns, 1), BLOCKS_LIMIT), least)
     blocks = tuple((at_x, at_y, matrix * slices + part) for matrix in matrices for at_x, at_y, part in of_one)
-    return {main[0]: blocks} if len(blocks) < x * y * z else {}
+    if len(blocks) < x * y * z:
+        return {main[0]: blocks}
+    return {}
 
 
 def _unwritten_parts(problem: Problem, program: KernelCode) -> dict[str, Array]:
@@ -251,7 +251,9 @@ def _written(program: KernelCode, c: Array, stored: Mask) -> Mask:
     if any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers):
         return stored
     written = ~is_nan(c)
-    return written & (c < UNWRITTEN_SUM // 2) if c.dtype.kind == "i" else written
+    if c.dtype.kind == "i":
+        return written & (c < UNWRITTEN_SUM // 2)
+    return written
 
 
 def _compare_tiles(inputs: Inputs, c: Array, tiles: tuple[Tile, ...]) -> Verdict:

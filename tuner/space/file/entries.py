@@ -18,6 +18,7 @@ from tuner.space.search_space import Knob, SearchSpace
 NODES_LIMIT = 2000  # nodes of a syntax tree in which all derived names are written out
 
 Derived = Mapping[str, Expression]  # derived name -> its expression, in whose tree no derived name is left
+Variables = tuple[tuple[str, Value], ...]  # sizes, element bytes, device limits
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,9 @@ def written_out(expression: Expression, derived: Derived) -> Expression:
 def _replaced(node: Any, derived: Derived) -> Any:
     """Returns a copy of the node with derived names written out; names of called functions stay."""
     if isinstance(node, ast.Name):
-        return derived[node.id].tree if node.id in derived else node
+        if node.id in derived:
+            return derived[node.id].tree
+        return node
     if not isinstance(node, ast.expr) or isinstance(node, ast.Constant):
         return node
     fields = dict(ast.iter_fields(node))
@@ -84,9 +87,6 @@ def _replaced(node: Any, derived: Derived) -> Any:
         elif isinstance(value, ast.AST) and name != "func":
             fields[name] = _replaced(value, derived)
     return type(node)(**fields)
-
-
-Variables = tuple[tuple[str, Value], ...]  # sizes, element bytes, device limits
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Divisors:
         low = low[number % low == 0]
         divisors = {*low.tolist(), *(number // low).tolist()}
         high = number if self.max is None else self.max
-        choices = {each for each in divisors if self.min <= each <= high} | set(self.extra)
+        choices = {divisor for divisor in divisors if self.min <= divisor <= high} | set(self.extra)
         if not choices:
             raise UsageError(
                 f"{self.of.where}: {self.of.text} = {number} has no divisor from {self.min} to {high}",

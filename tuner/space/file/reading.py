@@ -53,6 +53,14 @@ KNOB_FORMS = (
     "a list of integers or of texts, {range: [lo, hi], step: s}, {powers: [lo, hi], base: b} or "
     "{divisors_of: k, min: lo, max: hi, extra: [...]}"
 )
+SOME = Field(min_length=1)
+Bounds = Annotated[list[int], Field(min_length=2, max_length=2)]
+KEY = "extends"
+DEFAULT = "default"
+NEEDED = "ops"  # a key that each new strategy has
+TEMPLATE = "template"  # a key of a strategy that has a script of its own
+BY_NAME = ("knobs", "let", "projection")  # keys of a strategy whose entries are merged one by one
+BYTES_LIMIT = 4_000_000  # of a file that is read at all
 
 
 def _fail(allowed: str) -> PydanticCustomError:
@@ -82,16 +90,14 @@ def _text(allowed: tuple[str, ...]) -> AfterValidator:
 
 
 def _one_kind(found: list[Value]) -> list[Value]:
-    if len({type(value) for value in found}) > 1:
+    if len(set(map(type, found))) > 1:
         raise _fail("all integers or all texts")
     return found
 
 
-SOME = Field(min_length=1)
 Name = Annotated[str, AfterValidator(_name)]
 Choice = Annotated[Any, BeforeValidator(_value)]
 Choices = Annotated[list[Choice], Field(min_length=1, max_length=CHOICES_LIMIT), AfterValidator(_one_kind)]
-Bounds = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 class _Strict(BaseModel):
@@ -266,9 +272,9 @@ def _projection(given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> t
     # where only the script declares knobs, unchecked. A value that is not a choice is allowed: a file that
     # extends another may have narrowed the knob.
     for name, value in given.projection.items():
-        entry = next((each for each in knobs if each.name == name), None)
+        entry = next((knob for knob in knobs if knob.name == name), None)
         if entry is None and knobs:
-            raise unknown_value(f"{where}: knob", name, [each.name for each in knobs])
+            raise unknown_value(f"{where}: knob", name, [knob.name for knob in knobs])
         if entry is not None and isinstance(value, str) != entry.is_text:
             kind = "a text" if entry.is_text else "an integer"
             raise UsageError(f"{where}.{name}: found {value!r}, allowed {kind}, as the knob's choices are")
@@ -313,14 +319,9 @@ def _allowed(problem: ErrorDetails) -> str:
 
 def _short(found: object) -> str:
     text = repr(found)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-KEY = "extends"
-DEFAULT = "default"
-NEEDED = "ops"  # a key that each new strategy has
-TEMPLATE = "template"  # a key of a strategy that has a script of its own
-BY_NAME = ("knobs", "let", "projection")  # keys of a strategy whose entries are merged one by one
+    if len(text) <= 60:
+        return text
+    return f"{text[:57]}..."
 
 
 def is_extending(document: object, name: str) -> bool:
@@ -381,9 +382,6 @@ def _changed(shipped: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-BYTES_LIMIT = 4_000_000  # of a file that is read at all
-
-
 @dataclass(frozen=True)
 class SpaceFile:
     """A validated search-space file: its strategies, with knobs, constraints and preferences."""
@@ -403,7 +401,9 @@ class SpaceFile:
     def script(self, name: str) -> Path | None:
         """Returns the path of a strategy's own script, or None; raises UsageError for an unknown strategy."""
         template = self.strategy(name).template
-        return None if template is None else (self.folder or Path()) / template
+        if template is None:
+            return None
+        return (self.folder or Path()) / template
 
 
 def load_space_file(path: Path) -> SpaceFile:
@@ -444,7 +444,7 @@ def spaces_for(
     """
     chosen = space_file.strategies
     if names is not None:
-        wanted = [space_file.strategy(name) for name in names]
+        wanted = list(map(space_file.strategy, names))
         chosen = tuple(entry for entry in space_file.strategies if entry in wanted)
     reasons = [(entry, entry.why_not(problem, isa)) for entry in chosen]
     able = [entry for entry, reason in reasons if reason is None]
@@ -459,5 +459,5 @@ def first_rows(space_file: SpaceFile, feasible: FeasibleSet) -> tuple[int, ...]:
     """Returns the feasible, preferred rows that the file lists under ``first``."""
     used = {space.strategy for space in feasible.spaces}
     points = [point for entry in space_file.strategies if entry.name in used for point in entry.first]
-    rows = (feasible.row_of(point) for point in points)
+    rows = map(feasible.row_of, points)
     return tuple(dict.fromkeys(row for row in rows if row is not None and feasible.is_preferred[row]))

@@ -8,16 +8,15 @@ import yaml
 
 from tuner.core.errors import UsageError
 
-
-def default_space_file() -> Path:
-    """Returns the path of the search-space file that is shipped with tuner."""
-    return Path(str(importlib.resources.files("tuner") / "search_space.yaml"))
-
-
 LENGTH_LIMIT = 1_000_000  # characters; the default file has some thousand
 DEPTH_LIMIT = 20  # nested lists and mappings; the schema needs six
 # libyaml's loader, ten times as fast, where PyYAML was built with it
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def default_space_file() -> Path:
+    """Returns the path of the search-space file that is shipped with tuner."""
+    return Path(str(importlib.resources.files("tuner") / "search_space.yaml"))
 
 
 def load(text: str, name: str) -> object:
@@ -31,7 +30,9 @@ def load(text: str, name: str) -> object:
         _check_events(text, name)
         root = yaml.compose(text, LOADER)
         _check_keys(root, name)
-        return None if root is None else LOADER("").construct_document(root)
+        if root is None:
+            return None
+        return LOADER("").construct_document(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         # libyaml's own limit, while it reads ahead
@@ -99,4 +100,6 @@ def _check_keys(node: yaml.Node | None, name: str) -> None:
 
 
 def _line(mark: Any) -> str:  # of PyYAML, or of libyaml
-    return "line ?" if mark is None else f"line {mark.line + 1}"
+    if mark is None:
+        return "line ?"
+    return f"line {mark.line + 1}"

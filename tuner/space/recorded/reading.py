@@ -45,6 +45,7 @@ from tuner.space.recorded.t4 import (
 
 UNKNOWN = "unknown device"
 Result = dict[str, Any]
+ALLOWED = "allowed T4 or a Kernel Tuner cache"
 
 
 def t4_space(file: RecordedFile) -> RecordedSpace:
@@ -53,7 +54,7 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     metadata = document.get("metadata") or {}
     own = _own(metadata[OWN]) if metadata.get(OWN) else None
     results: list[Result] = document["results"]
-    tried = [one for one in results if one["invalidity"] != FORBIDDEN]
+    tried = [result for result in results if result["invalidity"] != FORBIDDEN]
     if not tried:
         raise UsageError("no point was tried")
     unit = metadata.get("timeunit", "")
@@ -100,7 +101,10 @@ def _points_by_strategy(
         strategy = str(one["configuration"][STRATEGY]) if knobs else name
         entries.setdefault(strategy, []).append(number)
     ordered = [strategy for strategy in (*knobs, *entries) if strategy in entries]
-    return tuple(_points(one, tried, entries[one], knobs.get(one, {})) for one in dict.fromkeys(ordered))
+    return tuple(
+        _points(fromkey, tried, entries[fromkey], knobs.get(fromkey, {}))
+        for fromkey in dict.fromkeys(ordered)
+    )
 
 
 def _points(strategy: str, tried: list[Result], entries: list[int], listed: dict[str, list[Raw]]) -> Points:
@@ -150,7 +154,9 @@ def _time_s(one: Result, unit_s: float) -> float | None:
     if unit not in UNITS_S or (name != TIME and not unit):
         allowed = ", ".join(filter(None, UNITS_S))
         raise UsageError(f"objective {name!r}: found unit {quoted(unit)}, allowed a time: {allowed}")
-    return value * (UNITS_S[unit] if unit else unit_s) if is_time(value) else None
+    if is_time(value):
+        return value * (UNITS_S[unit] if unit else unit_s)
+    return None
 
 
 def _machine(machine: Machine) -> Machine:
@@ -176,9 +182,6 @@ def _verdict(given: dict[str, Any] | None) -> Verdict | None:
         return None
     verdict = decode(Verdict, given, f"{OWN}.verdict")
     return replace(verdict, notes=tuple(map(printable, verdict.notes)))
-
-
-ALLOWED = "allowed T4 or a Kernel Tuner cache"
 
 
 def read_recorded(path: Path) -> RecordedSpace:

@@ -32,6 +32,19 @@ GZIP_MAGIC = b"\x1f\x8b"
 OPEN_ENDS = ("", "}", "}}")  # endings that a file may lack
 LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # or half of a pair, which UTF-8 cannot encode alone
 SUFFIXES = (".gz", ".json", ".t4")
+Raw = int | float | bool | str  # a knob's value in JSON
+UNLIKE = 10.0  # factor: no mean, median or minimum of samples differs from all samples by so much
+# Kernel Tuner's cache files to recorded spaces. Times in the files are in milliseconds.
+# The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner/schema/cache
+MS = 1e-3
+FORBIDDEN = "InvalidConfig"  # a restriction or a limit of the device rejects it
+FAILED = {
+    "CompilationFailedConfig": Failure(Stage.COMPILE, "CompilationFailedConfig"),
+    "RuntimeFailedConfig": Failure(Stage.RUN, "RuntimeFailedConfig"),
+}
+UNTIMED = Failure(Stage.MEASURE, "recorded without a time")
+FAILED_VALUE = 1e20  # an older notation of a failure
+SMALLEST = 1e-12  # in any unit: below the resolution of clocks; keeps speeds finite
 
 
 @dataclass(frozen=True)
@@ -109,9 +122,6 @@ def _parsed(path: Path, content: bytes) -> object:
         raise UsageError(f"{path}: is not JSON ({error}), allowed T4 or a Kernel Tuner cache") from None
 
 
-Raw = int | float | bool | str  # a knob's value in JSON
-
-
 @dataclass(frozen=True)
 class Points:
     """The configurations of one strategy that a file lists, in its order; one may occur twice."""
@@ -128,7 +138,7 @@ def feasible_set_of(strategies: Sequence[Points]) -> tuple[FeasibleSet, tuple[in
 
     Of equal configurations the last entry counts. Raises UsageError for unprintable names and bad values.
     """
-    spaces, rows, entries = zip(*(_strategy(points) for points in strategies), strict=True)
+    spaces, rows, entries = zip(*map(_strategy, strategies), strict=True)
     return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())
 
 
@@ -169,9 +179,6 @@ def _distinct(name: str, listed: tuple[Raw, ...], column: Iterable[Raw]) -> tupl
     if len(distinct) > CHOICES_LIMIT:
         raise UsageError(f"knob {name!r}: found {len(distinct)} different values, allowed {CHOICES_LIMIT}")
     return distinct
-
-
-UNLIKE = 10.0  # factor: no mean, median or minimum of samples differs from all samples by so much
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,21 +231,9 @@ class RecordedSpace:
     @cached_property
     def times_s(self) -> npt.NDArray[np.float64]:
         """Returns the seconds of each configuration, in the order of ``feasible``; NaN for a failure."""
-        return np.array([one.time_s if isinstance(one, RecordedTime) else np.nan for one in self.outcomes])
-
-
-# Kernel Tuner's cache files to recorded spaces. Times in the files are in milliseconds.
-# The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner/schema/cache
-
-MS = 1e-3
-FORBIDDEN = "InvalidConfig"  # a restriction or a limit of the device rejects it
-FAILED = {
-    "CompilationFailedConfig": Failure(Stage.COMPILE, "CompilationFailedConfig"),
-    "RuntimeFailedConfig": Failure(Stage.RUN, "RuntimeFailedConfig"),
-}
-UNTIMED = Failure(Stage.MEASURE, "recorded without a time")
-FAILED_VALUE = 1e20  # an older notation of a failure
-SMALLEST = 1e-12  # in any unit: below the resolution of clocks; keeps speeds finite
+        return np.array(
+            [outcome.time_s if isinstance(outcome, RecordedTime) else np.nan for outcome in self.outcomes]
+        )
 
 
 def is_kernel_tuner(document: dict[str, Any]) -> bool:
@@ -305,4 +300,6 @@ def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
         )
     except TypeError:
         return ()
-    return tuple([value * unit_s for value in values]) if are_times else ()
+    if are_times:
+        return tuple([value * unit_s for value in values])
+    return ()

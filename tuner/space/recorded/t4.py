@@ -58,6 +58,8 @@ Samples = Annotated[
     tuple[float, ...],
     Only("times", lambda found: isinstance(found, list) and bool(found) and all(map(is_time, found))),
 ]
+COMPILING = ("bind", "compile", "transform", "lower", "assemble")  # stages that T4 counts as compilation
+Document = dict[str, Any]
 
 
 def _is_interval(found: Any) -> bool:
@@ -108,11 +110,9 @@ class TunerMetadata:
 
 def invalidity_of(failure: Failure) -> str:
     """Returns T4's term for a failure: "compile", "runtime", "correctness" or "timeout"."""
-    return TIMEOUT if failure.reason.startswith(TIMED_OUT) else INVALIDITY[failure.stage]
-
-
-COMPILING = ("bind", "compile", "transform", "lower", "assemble")  # stages that T4 counts as compilation
-Document = dict[str, Any]
+    if failure.reason.startswith(TIMED_OUT):
+        return TIMEOUT
+    return INVALIDITY[failure.stage]
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,12 @@ class Recording:
         replayed = next((run for run in self.runs if not run.settings.target.has_machine), None)
         if replayed is not None:
             raise UsageError(f"t4: run {replayed.id}: is a replay: only runs that measured are exported")
-        keys = {_key(run) for run in self.runs}
+        keys = set(map(_key, self.runs))
         if len(keys) != 1:
-            found = f"trials of {len(keys)} problems, targets, machines or compilers" if keys else "no trials"
+            if keys:
+                found = f"trials of {len(keys)} problems, targets, machines or compilers"
+            else:
+                found = "no trials"
             raise UsageError(f"t4: found {found}, allowed one: choose by --run, --shape, --target, --machine")
 
 
@@ -140,7 +143,9 @@ def t4_bytes(recording: Recording, is_compressed: bool = False) -> bytes:
     """Returns a T4 file, JSON or compressed by gzip; equal recordings give equal bytes."""
     text = json.dumps(t4_document(recording), indent=None, separators=(",", ":"), allow_nan=False)
     content = text.encode() + b"\n"
-    return gzip.compress(content, mtime=0) if is_compressed else content
+    if is_compressed:
+        return gzip.compress(content, mtime=0)
+    return content
 
 
 def t4_document(recording: Recording) -> Document:

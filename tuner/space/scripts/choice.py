@@ -27,6 +27,7 @@ MAIN = "__transform_main"  # the sequence that the interpreter runs
 COMMENT = re.compile("//.*")
 PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 SEQUENCE = re.compile(r"^[^/\n]*\btransform\.named_sequence\s+@([\w$.]+)", re.MULTILINE)
+BUFFERS = re.compile(r"bufferiz|tuner\.quantized_matmul")  # in a script that leaves no tensors
 
 
 def choose(
@@ -52,7 +53,9 @@ def choose(
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"strategy: found two of the name {name}, allowed one", "rename a file")
-    return tuple(map(_reopened, chosen)) if reopens else chosen
+    if reopens:
+        return tuple(map(_reopened, chosen))
+    return chosen
 
 
 def spaces(
@@ -114,9 +117,6 @@ def missing_provenance(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...]:
         for script in _plain_scripts(chosen)
         if is_exported(script.text) and not provenance_file(script.path).is_file()
     )
-
-
-BUFFERS = re.compile(r"bufferiz|tuner\.quantized_matmul")  # in a script that leaves no tensors
 
 
 def appended_bufferization(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...]:
@@ -187,7 +187,9 @@ def _schedule(chosen: ChosenStrategy) -> "Schedule":
 def default_script(problem: Problem, machine: Machine) -> Script | None:
     """Returns the script of ``first_configuration``; None where there is none."""
     configuration = first_configuration(problem, machine)
-    return None if configuration is None else configuration[1]
+    if configuration is None:
+        return None
+    return configuration[1]
 
 
 def first_configuration(

@@ -43,6 +43,17 @@ OF_SCHEMES = {"dots": VNNI, "pairs": AVX512_BF16}
 SCHEME = re.compile(r'\bscheme = "(\w+)"')
 PAIRS = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*<?\{[^}]*\bdots = 1\b')  # by dot-product instructions
 IN_256_BITS = re.compile(r"\blanes = 8\b")  # of AVX-VNNI; 16 lanes, the default, need AVX-512
+CUSTOM_DIALECT = "tuner."  # prefix of tuner's transform ops
+THREADS_LIMIT = 4096  # more than any machine of today has
+COLUMNS = 120  # of a line of a script, and of its header, where a break is allowed
+RUN = "// Run it by:"  # the last line of the header but for the command, whose lines begin with CONTINUED
+CONTINUED = "//   "  # begins the rest of a line that was broken
+QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+# Before the types of an op, a location, a target, attributes, one of them, an element of a list of maps
+BREAK = re.compile(
+    r" (?=: [(!]|loc\(|(?:in|to|into) %|\{|attributes\{|\w+ = |with "
+    r"|transform\.|tile_sizes |interchange |affine_map)"
+)
 
 
 def code_lines(script: str) -> list[str]:
@@ -66,10 +77,7 @@ def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
             needed.add(PRODUCTS.get(dtype) if scheme[1] == "tiles" else OF_SCHEMES.get(scheme[1]))
     if PAIRS.search(code):
         needed.add(AVX512_BF16)
-    return tuple(sorted(name for name in needed if name))
-
-
-CUSTOM_DIALECT = "tuner."  # prefix of tuner's transform ops
+    return tuple(sorted(filter(None, needed)))
 
 
 def custom_ops(script: str) -> tuple[str, ...]:
@@ -78,10 +86,6 @@ def custom_ops(script: str) -> tuple[str, ...]:
     return tuple(sorted(set(re.findall(rf'"({re.escape(CUSTOM_DIALECT)}[\w.]+)"\s*\(', code))))
 
 
-THREADS_LIMIT = 4096  # more than any machine of today has
-COLUMNS = 120  # of a line of a script, and of its header, where a break is allowed
-RUN = "// Run it by:"  # the last line of the header but for the command, whose lines begin with CONTINUED
-CONTINUED = "//   "  # begins the rest of a line that was broken
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(knobs.items()))
 TARGET = form(str, lambda target: target.text, TargetName.parse)
 
@@ -131,11 +135,15 @@ class ScriptProvenance:
     def time_reliability(self) -> Reliability:
         """Returns how reliable the time is; that of an older script by what its header says."""
         is_old = self.reliability == NOT_RECORDED and self.unreliable
-        return unreliable(self.unreliable) if is_old else self.reliability
+        if is_old:
+            return unreliable(self.unreliable)
+        return self.reliability
 
     @property
     def gflop_per_s(self) -> float | None:
-        return self.problem.flop / self.median_s / 1e9 if self.median_s else None
+        if self.median_s:
+            return self.problem.flop / self.median_s / 1e9
+        return None
 
 
 def script_with_header(
@@ -192,14 +200,6 @@ def provenance_file(script_file: Path) -> Path:
     return script_file.with_name(f"{script_file.stem}.provenance.json")
 
 
-QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-# Before the types of an op, a location, a target, attributes, one of them, an element of a list of maps
-BREAK = re.compile(
-    r" (?=: [(!]|loc\(|(?:in|to|into) %|\{|attributes\{|\w+ = |with "
-    r"|transform\.|tile_sizes |interchange |affine_map)"
-)
-
-
 def within_columns(script: str) -> str:
     """Returns a script whose long lines are broken where MLIR allows it; indented comments are filled anew.
 
@@ -214,7 +214,9 @@ def _broken(line: str, more: str) -> list[str]:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
     if line.startswith(f"{indent}//"):
-        return textwrap.wrap(line, COLUMNS, subsequent_indent=f"{indent}// ") if indent else [line]
+        if indent:
+            return textwrap.wrap(line, COLUMNS, subsequent_indent=f"{indent}// ")
+        return [line]
     code = QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line).partition("//")[0]
     places = [match.start() for match in BREAK.finditer(code, len(indent) + 1)]
     fitting = [place for place in places if place <= COLUMNS] or places[:1]
@@ -306,7 +308,10 @@ def _operands(provenance: ScriptProvenance) -> list[str]:
         text += where.get(align, "")
     if provenance.problem.cache != WARM:
         text += f"; caches {provenance.problem.cache}"
-    sensitive = [f"Sensitive to alignment: {provenance.sensitive}."] if provenance.sensitive else []
+    if provenance.sensitive:
+        sensitive = [f"Sensitive to alignment: {provenance.sensitive}."]
+    else:
+        sensitive = []
     return [f"Operands {text}.", *sensitive]
 
 

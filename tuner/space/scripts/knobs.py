@@ -25,6 +25,9 @@ ALLOWED_KEYS = (
 )
 SPELLINGS = {"lower_bound": "min", "upper_bound": "max"}  # keys of llvm/lighthouse
 KEYS = frozenset({"min", "max", "step", "divisible_by", "divides"})
+KNOB = "transform.tune.knob"
+ALTERNATIVES = "transform.tune.alternatives"
+PARAMETER = "!transform.param<"  # begins the type of a parameter whose attribute's type is fixed
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,8 @@ def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
     """
     if isinstance(options, ir.ArrayAttr):
         listed = [int(each.value) if isinstance(each, ir.IntegerAttr) else _text(each) for each in options]
-        if len({type(value) for value in listed}) > 1:
-            listed = [str(value) for value in listed]  # a knob's values have one type
+        if len(set(map(type, listed))) > 1:
+            listed = list(map(str, listed))  # a knob's values have one type
         read = tuple(Option(value, each) for value, each in zip(listed, options, strict=True))
     elif isinstance(options, ir.DictAttr):
         read = _described({each.name: each.attr for each in options}, where)
@@ -106,11 +109,6 @@ def _integers(given: dict[str, int], where: str) -> list[int]:
     ]
 
 
-KNOB = "transform.tune.knob"
-ALTERNATIVES = "transform.tune.alternatives"
-PARAMETER = "!transform.param<"  # begins the type of a parameter whose attribute's type is fixed
-
-
 @dataclass(frozen=True)
 class TunableOp:
     """A transform op whose ``attribute`` a knob sets to one of the op's options."""
@@ -125,7 +123,9 @@ class TunableOp:
     @property
     def values(self) -> tuple[Value, ...]:
         """Returns the values that the knob may have; only the selected value where the script selects one."""
-        return tuple(each.value for each in self.options) if self.selected is None else (self.selected,)
+        if self.selected is None:
+            return tuple(option.value for option in self.options)
+        return (self.selected,)
 
     def option(self, value: Value) -> ir.Attribute | None:
         """Returns the MLIR attribute of a knob's value; None for a value that is not one of the options."""
@@ -206,7 +206,7 @@ def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
     first: dict[str, TunableOp] = {}
     for tunable in tunable_ops:
         known = first.setdefault(tunable.name, tunable)
-        if {each.value for each in known.options} != {each.value for each in tunable.options}:
+        if {option.value for option in known.options} != {option.value for option in tunable.options}:
             raise UsageError(
                 f"{tunable.where}: knob {tunable.name!r}: its options {_short(tunable)} "
                 f"differ from those of {known.where}: {_short(known)}"
@@ -229,11 +229,13 @@ def _decider(alternatives: ir.Operation) -> str | None:
         if isinstance(owner, ir.Block) or owner.name != KNOB:
             return None
         name = name_of(owner.operation)
-    return name if is_word(name) else None
+    if is_word(name):
+        return name
+    return None
 
 
 def _tunable_op(op: ir.Operation, name: str, place: str) -> TunableOp:
-    runs_where = tuple(each for each in conditions(op) if each is not None)
+    runs_where = tuple(condition for condition in conditions(op) if condition is not None)
     if op.name == ALTERNATIVES:
         if not len(op.regions):
             raise UsageError(f"{place}: alternatives {name!r}: has no regions")

@@ -43,7 +43,9 @@ class MatchedContraction:
     @property
     def extents(self) -> tuple[int | None, ...]:
         """Returns the extents of the op's loops in their order; None for one that may have any extent."""
-        return (self.batch, *self.sizes) if self.has_batch else self.sizes
+        if self.has_batch:
+            return (self.batch, *self.sizes)
+        return self.sizes
 
 
 def contractions_of(problem: Problem) -> tuple[MatchedContraction, ...]:
@@ -57,7 +59,9 @@ def contractions_of(problem: Problem) -> tuple[MatchedContraction, ...]:
     given = (problem.layout, problem.dtype, (m, n, k))
     batch = problem.batch if problem.lead else None
     batches = (MatchedContraction(BATCH_MATMUL, *given, batch),) if problem.layout == "nn" else ()
-    return batches if problem.lead else (MatchedContraction(MATMUL, *given), *batches)
+    if problem.lead:
+        return batches
+    return (MatchedContraction(MATMUL, *given), *batches)
 
 
 def matcher(name: str, contraction: MatchedContraction) -> str:

@@ -56,6 +56,7 @@ ALLOWED_OPS = (
     "smt.constant, smt.int.{constant, add, sub, mul, div, mod, abs, cmp}, "
     "smt.{eq, distinct, and, or, xor, not, implies, ite, assert, yield}"
 )
+OPEN_KNOB = re.compile(r'transform\.tune\.knob<"([^"]*)">(?= options)')
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Constrained:
 def read_constraints(root: ir.Operation, knobs: tuple[Knob, ...], script: str) -> tuple[Constrained, ...]:
     """Returns every ``constrain_params`` op as expressions; raises UsageError for unsupported ops."""
     reader = _Reader(knobs, script)
-    return tuple(reader.read(op) for op in walk(root, (CONSTRAIN,)))
+    return tuple(map(reader.read, walk(root, (CONSTRAIN,))))
 
 
 def fold(root: ir.Operation, constrained: tuple[Constrained, ...], values: dict[str, Value]) -> None:
@@ -107,7 +108,7 @@ class _Reader:
         self._knobs = {knob.name: knob for knob in knobs}
         self._script = script
         self._texts: dict[ir.Value, str] = {}
-        self._positive = {knob.name for knob in knobs if all(_is_positive(each) for each in knob.choices)}
+        self._positive = {knob.name for knob in knobs if all(map(_is_positive, knob.choices))}
 
     def read(self, op: ir.Operation) -> Constrained:
         block = op.regions[0].blocks[0]
@@ -118,7 +119,7 @@ class _Reader:
         }
         asserted: list[str] = []
         yielded: list[str] = []
-        for inner in (each.operation for each in block.operations):
+        for inner in (operation.operation for operation in block.operations):
             operands = [self._texts[operand] for operand in inner.operands]
             if inner.name == "smt.yield":
                 yielded = operands
@@ -142,7 +143,7 @@ class _Reader:
                 f"{place}: {CONSTRAIN}: inside alternatives, it needs a knob that picks them, "
                 "with a name of letters, digits and _"
             )
-        guard = " and ".join(str(each) for each in found)
+        guard = " and ".join(map(str, found))
         return [f"not ({guard}) or {text}" if guard else _bare(text) for text in asserted]
 
     def _parameter(self, value: ir.Value, place: str) -> str:
@@ -188,7 +189,9 @@ class _Reader:
             bits = int(constant.type.width)
             return _literal(number - 2**bits if number >= 2 ** (bits - 1) else number)
         if op.name == "smt.constant":
-            return "(1 == 1)" if op.attributes["value"].value else "(1 == 0)"
+            if op.attributes["value"].value:
+                return "(1 == 1)"
+            return "(1 == 0)"
         return None
 
     def _arithmetic(self, op: ir.Operation, operands: list[str]) -> str | None:
@@ -207,7 +210,9 @@ class _Reader:
         return None
 
     def _magnitude(self, text: str) -> str:
-        return text if self._is_positive(text) else f"abs({text})"
+        if self._is_positive(text):
+            return text
+        return f"abs({text})"
 
     def _is_positive(self, text: str) -> bool:
         return text in self._positive or (text.isdigit() and text != "0")
@@ -222,14 +227,22 @@ def _boolean(name: str, operands: list[str]) -> str | None:
         case "smt.ite":
             return f"({operands[1]} if {operands[0]} else {operands[2]})"
         case "smt.xor":
-            return "(" * (len(operands) - 1) + operands[0] + "".join(f" != {each})" for each in operands[1:])
+            return (
+                "(" * (len(operands) - 1)
+                + operands[0]
+                + "".join(f" != {operand})" for operand in operands[1:])
+            )
         case "smt.distinct":
             return "(" + " and ".join(f"{a} != {b}" for a, b in combinations(operands, 2)) + ")"
-    return f"({f' {INFIX[name]} '.join(operands)})" if name in INFIX else None
+    if name in INFIX:
+        return f"({f' {INFIX[name]} '.join(operands)})"
+    return None
 
 
 def _literal(number: int) -> str:
-    return str(number) if number >= 0 else f"({number})"
+    if number >= 0:
+        return str(number)
+    return f"({number})"
 
 
 def _is_positive(value: Value) -> bool:
@@ -241,7 +254,9 @@ def _bare(text: str) -> str:
     for number, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)
         if depth == 0:
-            return text[1:-1] if text.startswith("(") and number == len(text) - 1 else text
+            if text.startswith("(") and number == len(text) - 1:
+                return text[1:-1]
+            return text
     return text
 
 
@@ -271,9 +286,6 @@ def with_libraries(text: str, name: str, libraries: tuple[Path, ...]) -> str:
 
 def _partitions_in(text: str) -> str:
     return "".join(f"{line}\n" for line in text.splitlines() if line.startswith(PARTITIONS_COMMENT))
-
-
-OPEN_KNOB = re.compile(r'transform\.tune\.knob<"([^"]*)">(?= options)')
 
 
 class Schedule:
@@ -343,7 +355,9 @@ class Schedule:
             for tunable, op in zip(self._tunable_ops, tunable_ops_in(root), strict=True):
                 op.attributes[tunable.attribute] = tunable.option(values[tunable.name])
             fold(root, self._constrained, values)
-            return text_of(root) if self._is_printed_differently else str(root)
+            if self._is_printed_differently:
+                return text_of(root)
+            return str(root)
 
     @cached_property
     def _is_printed_differently(self) -> bool:
@@ -354,7 +368,7 @@ class Schedule:
     def _require(self, values: dict[str, Value]) -> None:
         for knob in self.knobs:
             if values.get(knob.name) not in knob.choices:
-                allowed = ", ".join(str(choice) for choice in knob.choices[:20])
+                allowed = ", ".join(map(str, knob.choices[:20]))
                 is_given = knob.name in values
                 found = f"found {values[knob.name]!r}" if is_given else "its value is missing"
                 raise CandidateError(Stage.BIND, f"knob {knob.name!r}: {found}, allowed {allowed}")
@@ -363,9 +377,9 @@ class Schedule:
             if name not in known:
                 allowed = ", ".join(known) or "none: the script has no knobs"
                 raise CandidateError(Stage.BIND, f"knob: found {name!r}, allowed {allowed}")
-        for each in self.constraints:
-            if not each.evaluate(values):
-                raise CandidateError(Stage.BIND, f"{each.where}: {each.text!r} does not hold")
+        for constraint in self.constraints:
+            if not constraint.evaluate(values):
+                raise CandidateError(Stage.BIND, f"{constraint.where}: {constraint.text!r} does not hold")
 
 
 def _runs_or_first(knob: Knob, tunable_ops: tuple[TunableOp, ...]) -> str | None:
@@ -373,6 +387,6 @@ def _runs_or_first(knob: Knob, tunable_ops: tuple[TunableOp, ...]) -> str | None
     if len(knob.choices) == 1 or not all(uses) or not is_word(knob.name):
         return None
     runs = " or ".join(
-        f"({' and '.join(each)})" if len(each) > 1 else each[0] for each in dict.fromkeys(uses)
+        f"({' and '.join(fromkey)})" if len(fromkey) > 1 else fromkey[0] for fromkey in dict.fromkeys(uses)
     )
     return f"{runs} or {knob.name} == {knob.choices[0]!r}"

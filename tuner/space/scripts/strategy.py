@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 TEMPLATE_SUFFIX = ".mlir.j2"
 AMX_TILE = 16  # rows and columns of an accumulator tile
 SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes more is broken
+# The selected value of a knob with options: ``transform.tune.knob<"tile_m"> = 4 from options = [2, 4]``
+SELECTED = re.compile(r'(transform\.tune\.knob<"[^"]*">) = [^\n]*? from(?= options)')
+COMMENTS = re.compile(r"^( +)//(.*)\n(?: +//.*\n)*", re.MULTILINE)  # inside the module, with all their lines
+SENTENCE_END = re.compile(r"(?<=\.)\s+")
 
 
 @dataclass(frozen=True)
@@ -50,18 +54,13 @@ def strategy_folder() -> Path:
     return Path(str(files("tuner") / "strategies"))
 
 
-# The selected value of a knob with options: ``transform.tune.knob<"tile_m"> = 4 from options = [2, 4]``
-SELECTED = re.compile(r'(transform\.tune\.knob<"[^"]*">) = [^\n]*? from(?= options)')
-
-COMMENTS = re.compile(r"^( +)//(.*)\n(?: +//.*\n)*", re.MULTILINE)  # inside the module, with all their lines
-SENTENCE_END = re.compile(r"(?<=\.)\s+")
-
-
 def _without_numbers(comments: re.Match[str]) -> str:
     """Returns comment lines without their sentences that have a number: another value may make them wrong."""
     text = " ".join(line.strip().removeprefix("//").strip() for line in comments[0].splitlines())
     kept = [each for each in SENTENCE_END.split(text) if each and not re.search(r"\d", each)]
-    return f"{comments[1]}// {' '.join(kept)}\n" if kept else ""
+    if kept:
+        return f"{comments[1]}// {' '.join(kept)}\n"
+    return ""
 
 
 def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False) -> Strategy:
@@ -144,8 +143,10 @@ class Binder:
             names |= {"extents": list(facts.loops), "rows": list(facts.rows), "reduced": facts.reduced}
         return names | {
             "panels": partitions,
-            "sequences": "\n".join(guard(self.problem, each) for each in functions.values()),
-            "sums_sequences": "\n".join(guard(self.problem, each, True) for each in functions.values()),
+            "sequences": "\n".join(guard(self.problem, function) for function in functions.values()),
+            "sums_sequences": "\n".join(
+                guard(self.problem, function, True) for function in functions.values()
+            ),
         }
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
@@ -187,7 +188,9 @@ def _multiple(knobs: dict[str, Value]) -> int:
     tiles = knobs.get(f"tiles_{axis}")
     if isinstance(tiles, int):
         return AMX_TILE * tiles
-    return knob if isinstance(knob, int) else 1
+    if isinstance(knob, int):
+        return knob
+    return 1
 
 
 def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:

@@ -33,6 +33,15 @@ MATMULS: dict[str, Callable[[Problem, Inputs, int], blas.AbstractLibraryMatmul]]
     baseline_libraries.ONEDNN: partial(blas.CompiledLibraryMatmul, describe=onednn_code),
     baseline_libraries.ONEDNN_TORCH: TorchOneDnnMatmul,
 }
+# The baseline timed interleaved with kernels: in a separate process, paused while kernels run.
+MEMORY_BYTES = 8 << 30  # in addition to the arrays of the problem
+START_TIMEOUT_S = 120.0  # to draw inputs and verify a result, in addition to the float64 reference
+INTERLEAVED_TIMEOUT_S = 60.0
+# After a pause a library is slower for some calls, however long the calls are. OpenBLAS, 512x512x512 on a
+# Cascade Lake: 2.57 ms after one warm-up call of an earlier request, 2.40 after one warm-up call of the same
+# request, 2.23 after four; without a pause 2.25.
+LEAD_CALLS = 4
+ENDED = "its process has ended"
 
 
 class BaselineService:
@@ -71,7 +80,9 @@ class BaselineService:
             if evict is not None:
                 return timing.after_each(evict, self._matmul.once)
             take = timing.stopwatch_of(self._matmul.repeat)
-        return timing.with_untimed_calls(take, lead_calls) if lead_calls else take
+        if lead_calls:
+            return timing.with_untimed_calls(take, lead_calls)
+        return take
 
     def measure(self, effort: Effort) -> Baseline:
         """Times the matmul; returns times, library name and threads."""
@@ -103,18 +114,6 @@ def _verified_matmul(
     if not verdict.max_error <= 1.0:
         raise TunerError(worst)
     return matmul, f", {plain.dtype} for {problem.dtype}" if is_widened else ""
-
-
-# The baseline timed interleaved with kernels: in a separate process, paused while kernels run.
-
-MEMORY_BYTES = 8 << 30  # in addition to the arrays of the problem
-START_TIMEOUT_S = 120.0  # to draw inputs and verify a result, in addition to the float64 reference
-INTERLEAVED_TIMEOUT_S = 60.0
-# After a pause a library is slower for some calls, however long the calls are. OpenBLAS, 512x512x512 on a
-# Cascade Lake: 2.57 ms after one warm-up call of an earlier request, 2.40 after one warm-up call of the same
-# request, 2.23 after four; without a pause 2.25.
-LEAD_CALLS = 4
-ENDED = "its process has ended"
 
 
 @final

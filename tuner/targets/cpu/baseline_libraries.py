@@ -20,6 +20,26 @@ from tuner.core.quantization import WeightFormat
 from tuner.runtime.workers.services import Environment, library_environment
 
 MISSING = re.compile(r"^(\S+): cannot open shared object file")  # glibc, of a library that another one needs
+OPENBLAS = "openblas"
+MKL = "mkl"
+BLIS = "blis"
+ONEDNN = "onednn"
+ONEDNN_TORCH = "onednn-torch"
+# of quantized matmuls
+ONNXRUNTIME = "onnxruntime"
+OPENVINO = "openvino"
+ZENTORCH = "zentorch"
+TORCH_INT4PACK = "torch-int4pack"
+BEST = "best"  # the fastest of those that are installed and can compute the problem
+DEFAULT = ""  # the choice where the user makes none
+MKL_NAMES = ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so")
+BLIS_NAMES = ("libblis.so.4", "libblis64.so.4", "libblis-mt.so.4", "libblis.so")
+ONEDNN_NAMES = ("libdnnl.so.3", "libdnnl.so")
+# Formats of quantized weights that libraries have.
+ONNX_GROUPS = (16, 32, 64, 128, 256)  # block_size of MatMulNBits: a power of two
+PACKED_GROUPS = (32, 64, 128, 256)  # of torch's int4pack
+PACKED_COLUMNS = 16  # what n is a multiple of, there
+NARROW_DTYPES = tuple(dtype for dtype in CPU_DTYPES if natural_output(dtype) != dtype)
 
 
 def library_folders() -> tuple[Path, ...]:
@@ -68,30 +88,6 @@ def imported_openvino() -> Any:
     return openvino
 
 
-OPENBLAS = "openblas"
-MKL = "mkl"
-BLIS = "blis"
-ONEDNN = "onednn"
-ONEDNN_TORCH = "onednn-torch"
-# of quantized matmuls
-ONNXRUNTIME = "onnxruntime"
-OPENVINO = "openvino"
-ZENTORCH = "zentorch"
-TORCH_INT4PACK = "torch-int4pack"
-BEST = "best"  # the fastest of those that are installed and can compute the problem
-DEFAULT = ""  # the choice where the user makes none
-MKL_NAMES = ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so")
-BLIS_NAMES = ("libblis.so.4", "libblis64.so.4", "libblis-mt.so.4", "libblis.so")
-ONEDNN_NAMES = ("libdnnl.so.3", "libdnnl.so")
-
-
-# Formats of quantized weights that libraries have.
-
-ONNX_GROUPS = (16, 32, 64, 128, 256)  # block_size of MatMulNBits: a power of two
-PACKED_GROUPS = (32, 64, 128, 256)  # of torch's int4pack
-PACKED_COLUMNS = 16  # what n is a multiple of, there
-
-
 class WeightSupport(ABC):
     """Which formats of quantized weights a library has."""
 
@@ -123,9 +119,10 @@ class ZentorchWeights(WeightSupport):
 
     def takes(self, problem: Problem, weights: WeightFormat) -> bool:
         is_scale = weights.scale_dtype != "f32" or weights.bits == 8
-        is_group = (
-            bool(weights.group) if weights.bits == 4 else not weights.group and bool(weights.activations)
-        )
+        if weights.bits == 4:
+            is_group = bool(weights.group)
+        else:
+            is_group = not weights.group and bool(weights.activations)
         is_width = bool(weights.activations) or problem.dtype == "bf16"
         return is_scale and is_group and is_width and not weights.has_zero_points
 
@@ -186,10 +183,11 @@ def compared_problem(problem: Problem) -> Problem:
 
 def find_module(*names: str) -> str | None:
     """Returns the first of the Python modules where all are installed, without importing them."""
-    return names[0] if all(find_spec(name) is not None for name in names) else None
+    if all(find_spec(name) is not None for name in names):
+        return names[0]
+    return None
 
 
-NARROW_DTYPES = tuple(dtype for dtype in CPU_DTYPES if natural_output(dtype) != dtype)
 LIBRARIES = {
     OPENBLAS: BaselineLibrary(("f32", "f64"), "pip install numpy", widened=NARROW_DTYPES, modules=("numpy",)),
     MKL: BaselineLibrary(("f32", "f64", "bf16"), "pip install mkl", files=MKL_NAMES),
@@ -263,7 +261,9 @@ def recorded_library(name: str, problem: Problem) -> str:
     if name.startswith("torch ") or " torch " in name:
         library = TORCH_INT4PACK if problem.weights else ONEDNN_TORCH
     is_here = library != DEFAULT and _is_able(library, problem, widens=True)
-    return library if is_here else DEFAULT
+    if is_here:
+        return library
+    return DEFAULT
 
 
 def baseline_environment(library: str, threads: int) -> Environment:
@@ -272,7 +272,9 @@ def baseline_environment(library: str, threads: int) -> Environment:
     # oneDNN's wheel runs by SYCL, whose OpenCL loader finds Intel's runtime for CPUs by this variable
     runtimes = [folder / "libintelocl.so" for folder in library_folders() if library == ONEDNN]
     runtime = next((path for path in runtimes if path.exists()), None)
-    return environment if runtime is None else (*environment, ("OCL_ICD_FILENAMES", str(runtime)))
+    if runtime is None:
+        return environment
+    return (*environment, ("OCL_ICD_FILENAMES", str(runtime)))
 
 
 def widened_note(choice: str, problem: Problem) -> str:

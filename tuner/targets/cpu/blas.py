@@ -32,6 +32,30 @@ POINTER = "!llvm.ptr"
 A = ("%a", POINTER)
 B = ("%b", POINTER)
 C = ("%c", POINTER)
+# cblas.h
+ROW_MAJOR = 101
+NO_TRANS = 111
+TRANS = 112
+GEMM = {"f32": "sgemm", "f64": "dgemm", "bf16": "gemm_bf16bf16f32"}  # without the prefix cblas_
+GEMV = {"f32": "sgemv", "f64": "dgemv"}
+# "sgemm" -> (address of the function, MLIR type of its integers); raises TunerError where there is none
+Find = Callable[[str], tuple[int, str]]
+TASKS = Path("/proc/self/task")
+WORK_S = 0.02  # of repeated calls; a working thread shows by then in the processor times
+Operands = tuple[Array, Array, Array]  # A, B, C
+# BLIS, of the system (libblis) or of the wheel ``blis``, by its typed interface, which both have.
+LETTER = {"f32": "s", "f64": "d"}
+SCALAR = {"f32": ctypes.c_float, "f64": ctypes.c_double}
+PLAIN = (0, "i32")  # BLIS_NO_TRANSPOSE, BLIS_NO_CONJUGATE: strides say what is transposed
+# MKL, of the wheel ``mkl`` or of the system.
+# mkl_service.h: threads by libiomp5, or none
+INTEL = 0
+SEQUENTIAL = 1
+MAPS = Path("/proc/self/maps")
+KERNELS = re.compile(r"/libmkl_(?!vml_|core|rt|intel|sequential|gnu)(\w+)\.so")
+Symbols = tuple[tuple[str, str], ...]  # name of a function, with {} for the operation; type of integers
+MKL_SYMBOLS: Symbols = (("cblas_{}", "i32"),)
+OPENBLAS_SYMBOLS: Symbols = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), *MKL_SYMBOLS)
 
 
 @dataclass(frozen=True)
@@ -72,16 +96,6 @@ def calling_module(*calls: LibraryCall) -> str:
 """
 
 
-# cblas.h
-ROW_MAJOR = 101
-NO_TRANS = 111
-TRANS = 112
-GEMM = {"f32": "sgemm", "f64": "dgemm", "bf16": "gemm_bf16bf16f32"}  # without the prefix cblas_
-GEMV = {"f32": "sgemv", "f64": "dgemv"}
-# "sgemm" -> (address of the function, MLIR type of its integers); raises TunerError where there is none
-Find = Callable[[str], tuple[int, str]]
-
-
 def cblas_call(problem: Problem, find: Find) -> LibraryCall:
     """Returns the call of a matmul of f32, f64 or bf16 by cblas; one row by gemv (not tn, bf16)."""
     scalar = "f64" if problem.dtype == "f64" else "f32"
@@ -117,10 +131,6 @@ def address_of(function: object) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
 
 
-TASKS = Path("/proc/self/task")
-WORK_S = 0.02  # of repeated calls; a working thread shows by then in the processor times
-
-
 def pin_working_threads(repeat: Callable[[int], None], processors: tuple[int, ...]) -> None:
     """Pins this process's busiest threads, by ``repeat(1)`` for 0.02 s, one to each of ``processors``."""
     before = _processor_s()
@@ -142,9 +152,6 @@ def _processor_s() -> dict[int, float]:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
             seconds[int(task.name)] = int((task / "schedstat").read_text().split()[0]) * 1e-9
     return seconds
-
-
-Operands = tuple[Array, Array, Array]  # A, B, C
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +207,7 @@ class CompiledLibraryMatmul(AbstractLibraryMatmul):
         whole = Partition("baseline", 0, 0, m, n, 0, matrices)
         bare = matrix_bytes(replace(problem, epilogue="none"))
         self._code = JittedModule(with_batch_loops(described.text, (whole,), bare), (whole.called,))
-        self._arguments = PackedArguments(*(each.ctypes.data for each in operands))
+        self._arguments = PackedArguments(*(operand.ctypes.data for operand in operands))
         self._calls = ((self._code.addresses[whole.called], self._arguments.address),)
         self._kept = described.kept
         self._team = ThreadTeam(1)
@@ -215,13 +222,6 @@ class CompiledLibraryMatmul(AbstractLibraryMatmul):
 
     def once(self) -> Callable[[], object]:
         return self._team.once(self._calls)
-
-
-# BLIS, of the system (libblis) or of the wheel ``blis``, by its typed interface, which both have.
-
-LETTER = {"f32": "s", "f64": "d"}
-SCALAR = {"f32": ctypes.c_float, "f64": ctypes.c_double}
-PLAIN = (0, "i32")  # BLIS_NO_TRANSPOSE, BLIS_NO_CONJUGATE: strides say what is transposed
 
 
 def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode:
@@ -242,7 +242,7 @@ def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCod
     scales = (SCALAR[problem.dtype](1.0), SCALAR[problem.dtype](0.0))
     one, zero = ((ctypes.addressof(scale), POINTER) for scale in scales)
     m, n, k, unit = ((size, integer) for size in (*problem.sizes, 1))
-    of_a, of_b = ([(step, integer) for step in each] for each in strides(problem))
+    of_a, of_b = ([(step, integer) for step in stride] for stride in strides(problem))
     arguments: tuple[Argument, ...] = (m, n, k, one, A, *of_a, B, *of_b, zero, C, n, unit)
     if is_vector(problem):  # the row vector A times B is B^T (n x k) times a column vector
         arguments = (n, k, one, B, *reversed(of_b), A, unit, zero, C, unit)
@@ -253,18 +253,6 @@ def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCod
     version = library.bli_info_get_version_str().decode()
     name = f"BLIS {version} {library.bli_arch_string(library.bli_arch_query_id()).decode()}"
     return LibraryCode(name, calling_module(call), kept=(scales,))
-
-
-# MKL, of the wheel ``mkl`` or of the system.
-
-# mkl_service.h: threads by libiomp5, or none
-INTEL = 0
-SEQUENTIAL = 1
-MAPS = Path("/proc/self/maps")
-KERNELS = re.compile(r"/libmkl_(?!vml_|core|rt|intel|sequential|gnu)(\w+)\.so")
-Symbols = tuple[tuple[str, str], ...]  # name of a function, with {} for the operation; type of integers
-MKL_SYMBOLS: Symbols = (("cblas_{}", "i32"),)
-OPENBLAS_SYMBOLS: Symbols = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), *MKL_SYMBOLS)
 
 
 class MklVersion(ctypes.Structure):

@@ -27,6 +27,12 @@ from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.jit import module_for_host
 
+_ADDRESS_OF_NOTHING = 1  # stands for functions that are never called: the code is only written
+TIMEOUT_S = 60.0
+OPTIONS = ("-d", "--no-show-raw-insn")
+INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\s+(\S.*?)\s*$", re.MULTILINE)  # after its address
+FUNCTION = re.compile(r"^[0-9a-f]+ (<.*>:)$", re.MULTILINE)
+
 
 @final
 class CpuCompiler(AbstractCompiler):
@@ -68,9 +74,6 @@ class CpuCompiler(AbstractCompiler):
         return Artifact(KernelCode.of_host(code), digest, partitions, stages)
 
 
-_ADDRESS_OF_NOTHING = 1  # stands for functions that are never called: the code is only written
-
-
 def write_object(
     llvm_text: str,
     file: Path,
@@ -107,12 +110,6 @@ def object_code(llvm_text: str, entry: str) -> bytes:
         file = Path(folder) / "code.o"
         write_object(llvm_text, file, entry=entry)
         return file.read_bytes()
-
-
-TIMEOUT_S = 60.0
-OPTIONS = ("-d", "--no-show-raw-insn")
-INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\s+(\S.*?)\s*$", re.MULTILINE)  # after its address
-FUNCTION = re.compile(r"^[0-9a-f]+ (<.*>:)$", re.MULTILINE)
 
 
 def assembly(llvm_text: str) -> str:
@@ -181,7 +178,9 @@ class CrossCompiler(AbstractCompiler):
             emulated = self._emulating.compile(problem, script).code.text
         except CandidateError:  # no failure of the candidate, whose code is for the other processor
             return ""
-        return emulated if self._runs_here(emulated) else ""
+        if self._runs_here(emulated):
+            return emulated
+        return ""
 
     def _runs_here(self, llvm_text: str) -> bool:
         return not missing_on(self._here, instructions_needed(llvm_text))

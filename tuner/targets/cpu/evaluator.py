@@ -58,6 +58,11 @@ KEPT_BYTES = 2**28  # of their operands: above, all are dropped before others ar
 PROBE_SAMPLES = 60  # of 0.15 ms: the best of them is within some percent of the best of many
 SECOND_LOOK = Effort(budget_s=0.02)  # of a kernel that is faster than what was seen here
 EXTREME_DRAWS = 2  # that top-k candidates are verified on in addition
+VERIFIED = (
+    "verified is the code as compiled for this processor, with vectors in place of AMX tiles and VNNI dot "
+    "products that it does not have; the code for the other one did not run"
+)
+NO_CLOCK = "code for another processor is not timed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +208,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             if isinstance(one, LoadedKernel):
                 with failing_as_member(index):
                     self._require_possible(problem, one, measurement, rng)
-        offsets = self._offsets(problem, loaded, tuple(times), effort, rng) if effort.has_offsets else {}
+        if effort.has_offsets:
+            offsets = self._offsets(problem, loaded, tuple(times), effort, rng)
+        else:
+            offsets = {}
         return tuple(
             replace(measurement, host=host, offsets=offsets.get(index, ()))
             for index, measurement in enumerate(times)
@@ -228,7 +236,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         placed = timing_checks.PlacedOperands(problem, arrays.operands)
         return {
             index: placed.times(
-                team, tuple(kernels[index].calls(problem, each) for each in placed.operands), effort, rng
+                team,
+                tuple(kernels[index].calls(problem, operand) for operand in placed.operands),
+                effort,
+                rng,
             )
             for index in chosen
         }
@@ -310,7 +321,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 
     def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
         if problem not in self._arrays:
-            kept = sum(each.bytes for each in self._arrays)
+            kept = sum(array.bytes for array in self._arrays)
             is_text = isinstance(problem, TextProblem)
             if not is_text or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
                 self._arrays.clear()  # before the next are allocated
@@ -342,13 +353,6 @@ def _calls(loaded: LoadedKernel, arrays: KernelArrays) -> PartitionCalls:
     if isinstance(arrays, FusionArrays):
         return loaded.fusion_calls(arrays)
     return loaded.calls(arrays.problem, arrays.operands)
-
-
-VERIFIED = (
-    "verified is the code as compiled for this processor, with vectors in place of AMX tiles and VNNI dot "
-    "products that it does not have; the code for the other one did not run"
-)
-NO_CLOCK = "code for another processor is not timed"
 
 
 @dataclass(frozen=True)

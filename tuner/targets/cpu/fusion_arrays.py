@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,22 @@ from tuner.runtime.cpu.timing_conditions import COPIES_LIMIT, RotatedCalls
 from tuner.targets.arrays import number_like_a_result
 from tuner.targets.cpu.fusion_draws import DRAWS, Draw, FusionDraws, is_packed_once, view_of
 from tuner.targets.cpu.timing_checks import PartitionCalls
+
+# The arrays of a fusion at fixed addresses: all candidates work on the same memory.
+#
+# Inputs and outputs are strided views between guard bands. What is expected is evaluated once for each of
+# DRAWS draws of the inputs, in float64, which takes longer than many calls of a kernel. Weights have
+# the same numbers in all draws, packed as the code of a kernel reads them; with the cache state
+# "weights-cold" there are so many copies that they exceed the L2 cache, of which each call reads the next.
+BLOCKS_LIMIT_BYTES = 2**28  # of packed weights that are kept for later candidates
+MARKS = 256  # random places of marked elements, used cyclically; a power of two
+NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
+SOME_ELEMENTS = 2**14  # compared by ``compare_some_rows``
+OTHER_BYTES = 64  # that a kernel never reads
+# what ``ThreadTeam.watch`` writes into an element: of floats a NaN
+MARK = 0x7FFF
+MARK_BYTES = 2
+Packings = tuple[WeightPacking | None, ...]
 
 
 class StridedArray:
@@ -74,25 +91,6 @@ class StridedArray:
         return copy
 
 
-# The arrays of a fusion at fixed addresses: all candidates work on the same memory.
-#
-# Inputs and outputs are strided views between guard bands. What is expected is evaluated once for each of
-# DRAWS draws of the inputs, in float64, which takes longer than many calls of a kernel. Weights have
-# the same numbers in all draws, packed as the code of a kernel reads them; with the cache state
-# "weights-cold" there are so many copies that they exceed the L2 cache, of which each call reads the next.
-
-BLOCKS_LIMIT_BYTES = 2**28  # of packed weights that are kept for later candidates
-MARKS = 256  # random places of marked elements, used cyclically; a power of two
-NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
-SOME_ELEMENTS = 2**14  # compared by ``compare_some_rows``
-OTHER_BYTES = 64  # that a kernel never reads
-# what ``ThreadTeam.watch`` writes into an element: of floats a NaN
-MARK = 0x7FFF
-MARK_BYTES = 2
-
-Packings = tuple[WeightPacking | None, ...]
-
-
 class FusionArrays:
     """The arrays that kernels of a fusion are verified and timed on."""
 
@@ -100,8 +98,8 @@ class FusionArrays:
         """CandidateError(VERIFY): no reference. ``evicting_bytes``: of other weights that evict a weight."""
         self.problem = problem
         self._arguments = fusion_arguments(problem.text)
-        self._inputs = [each for each in self._arguments if not each.is_output]
-        self._arrays = [StridedArray(each) for each in self._arguments]
+        self._inputs = [argument for argument in self._arguments if not argument.is_output]
+        self._arrays = list(map(StridedArray, self._arguments))
         self._evicting_bytes = evicting_bytes if problem.cache == WEIGHTS_COLD else 0
         self._blocks: dict[Packings, list[tuple[Array, ...]]] = {}
         self._other = np.zeros(OTHER_BYTES, np.uint8)
@@ -111,7 +109,7 @@ class FusionArrays:
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        return tuple(each.memory for each in self._arrays)
+        return tuple(array.memory for array in self._arrays)
 
     def calls(self, function: int, packings: Packings, threads: int = 1) -> PartitionCalls:
         """Returns a call of the packed wrapper ``function`` per thread; each reads the next copy of weights.
@@ -119,7 +117,7 @@ class FusionArrays:
         A function of several threads takes a thread's number and the number of threads after the arrays.
         """
         blocks = self._packed(packings)
-        weights = tuple(array for block in blocks for array in block)
+        weights = tuple(chain.from_iterable(blocks))
         calls = []
         keeps = []
         for thread in range(threads):
@@ -280,7 +278,7 @@ class FusionArrays:
 
     def _laid_out(self, packings: Packings) -> tuple[Array, ...]:
         triples = zip(self._inputs, self._draw_now.inputs, packings, strict=True)
-        return tuple(_laid_out(*each) for each in triples if each[0].is_weight or each[2] is not None)
+        return tuple(_laid_out(*triple) for triple in triples if triple[0].is_weight or triple[2] is not None)
 
     def _addresses(self, weights: tuple[Array, ...]) -> list[int]:
         left = list(weights)

@@ -118,7 +118,9 @@ class FusionDraws:
         )
         expected = self._evaluated(inputs)
         is_finite = all(np.isfinite(each.value).all() for each in expected)
-        return Draw(inputs, expected) if is_finite else self.usual[0]
+        if is_finite:
+            return Draw(inputs, expected)
+        return self.usual[0]
 
     def _draw(self, rng: np.random.Generator) -> Draw:
         inputs = self._marked(
@@ -143,7 +145,9 @@ class FusionDraws:
         if argument.element == "i1":
             return rng.integers(0, 2, argument.span).astype(np.bool_)
         numbers: Array = rng.standard_normal(argument.span).astype(DTYPES[argument.element])
-        return _positive(numbers) if self._is_positive else numbers
+        if self._is_positive:
+            return _positive(numbers)
+        return numbers
 
     def _marked(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         """Returns inputs with what the fusion's marks promise of them."""
@@ -256,8 +260,8 @@ def _parts(placements: Placements) -> Placements:
     if len(placements) > 1:
         return placements
     (only,) = placements
-    hiding = [each for each in only.numbers if not np.isfinite(each)]
-    rest = tuple(each for each in only.numbers if np.isfinite(each))
+    hiding = [number for number in only.numbers if not np.isfinite(number)]
+    rest = tuple(filter(np.isfinite, only.numbers))
     groups = [(each,) for each in hiding] + ([rest] if rest else [])
     return tuple(replace(only, numbers=numbers) for numbers in groups)
 

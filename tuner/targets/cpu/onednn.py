@@ -36,6 +36,9 @@ SYCL = 0x200  # dnnl_config.h: DNNL_RUNTIME_SYCL
 STATUSES = {1: "out of memory", 2: "invalid arguments", 3: "unimplemented", 5: "runtime error"}
 
 Handle = ctypes.c_void_p  # of an object of the library
+TORCH_VERSION = re.compile(r"MKL-DNN v([\d.]+)")  # in torch.__config__
+# onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core_amx,...
+KERNEL = re.compile(r",exec,cpu,(matmul|inner_product|gemm_api),([\w:.]*),")  # primitive, implementation
 
 
 class DnnlVersion(ctypes.Structure):
@@ -82,7 +85,7 @@ class _Matmul:
         self._engine = self._created("dnnl_engine_create", CPU, ctypes.c_size_t(0))
         self._stream = self._created("dnnl_stream_create", self._engine, IN_ORDER)
         (m, n, k), (of_a, of_b) = problem.sizes, blas.strides(problem)
-        stored, result = (TYPES.index(each) for each in (problem.dtype, problem.result_dtype))
+        stored, result = map(TYPES.index, (problem.dtype, problem.result_dtype))
         a = self._descriptor(problem, (m, k), of_a, stored)
         b = self._descriptor(problem, (k, n), of_b, stored)
         c = self._descriptor(problem, (m, n), (n, 1), result)
@@ -136,11 +139,6 @@ class _Matmul:
             raise TunerError(f"{function}: {STATUSES.get(status, f'status {status}')}")
 
 
-TORCH_VERSION = re.compile(r"MKL-DNN v([\d.]+)")  # in torch.__config__
-# onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core_amx,...
-KERNEL = re.compile(r",exec,cpu,(matmul|inner_product|gemm_api),([\w:.]*),")  # primitive, implementation
-
-
 @final
 class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
     """The matmul of bf16 or f16 into the same type (torch has no f32 output on CPUs), or i8 into i32."""
@@ -158,7 +156,7 @@ class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
         placed = [placed_copy(x.view(words), offset) for x in (inputs.a, inputs.b)]
         placed.append(placed_empty(problem.c_shape, words if type_.is_float else np.dtype(np.int32), offset))
         self.operands = tuple(placed)
-        a, b, self._output = (torch.from_numpy(x) for x in placed)
+        a, b, self._output = map(torch.from_numpy, placed)
         if type_.is_float:
             element = getattr(torch, type_.numpy_name)
             a, b, self._output = (x.view(element) for x in (a, b, self._output))
@@ -191,7 +189,9 @@ class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
 def _transposed(matrices: Any) -> Any:
     """Exchanges the last dimensions; reshapes a single row or column: torch 2.13 misreads such i8."""
     *lead, rows, columns = matrices.shape
-    return matrices.view(*lead, columns, rows) if 1 in (rows, columns) else matrices.mT
+    if 1 in (rows, columns):
+        return matrices.view(*lead, columns, rows)
+    return matrices.mT
 
 
 def _kernel(torch: Any, multiply: Callable[[], object]) -> str:
@@ -210,4 +210,6 @@ def _kernel(torch: Any, multiply: Callable[[], object]) -> str:
             os.close(output)
         log.seek(0)
         call = KERNEL.search(log.read().decode(errors="replace"))
-    return (call[2] or call[1]) if call else ""
+    if call:
+        return call[2] or call[1]
+    return ""

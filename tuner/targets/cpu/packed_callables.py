@@ -97,7 +97,10 @@ class PackingKernel(LoadedCode):
             low, high = NIBBLE_RANGE
             raise UsageError(f"{name}: found integers that 4 bits do not hold, allowed {low} to {high}")
         weight = array.T if is_transposed else array
-        size = weight.size if packing is None else int(np.prod(packed_shape(weight.shape, packing)))
+        if packing is None:
+            size = weight.size
+        else:
+            size = int(np.prod(packed_shape(weight.shape, packing)))
         target = placed_empty((size,), weight.dtype)
         if packing is None:
             target[...] = weight.reshape(-1)
@@ -148,7 +151,7 @@ class PackingKernel(LoadedCode):
         threads = self._kernel.threads
         arguments = [PackedArguments(*addresses.values[:-1], thread, threads) for thread in range(threads)]
         with self._team.lock:
-            self._team.repeat(tuple((self._address, each.address) for each in arguments), 1)
+            self._team.repeat(tuple((self._address, argument.address) for argument in arguments), 1)
 
     @staticmethod
     def _fits(array: object, argument: FusionArgument) -> bool:

@@ -48,6 +48,14 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 # where some columns of A are 15 times as large as the others.
 ALLOWED = {"f32": 1e-4, "bf16": 1e-2, "i8": 0.1}
 CHANNEL_GROUP = 128  # of A, where the weights have one group; by row OpenVINO would not quantize A at all
+# ONNX Runtime: the operator com.microsoft.MatMulNBits, a node for each copy.
+# https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits
+# accuracy_level
+F32_PRODUCTS = 0
+I8_PRODUCTS = 4
+ONNX_OPSET = 17
+ONNX_IR = 8
+QUIET = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +79,10 @@ class BaselineOperands:
     def unsigned(self) -> tuple[Array, Array]:
         """Returns integers from 0 on, and their zero points as u8, as most libraries take them."""
         half = 1 << (self.weights.bits - 1)
-        points = np.zeros(self.scales.shape, np.int8) if self.zero_points is None else self.zero_points
+        if self.zero_points is None:
+            points = np.zeros(self.scales.shape, np.int8)
+        else:
+            points = self.zero_points
         first, second = ((each.astype(np.int16) + half).astype(np.uint8) for each in (self.integers, points))
         return first, second
 
@@ -134,7 +145,7 @@ class QuantizedMatmul:
         """
         self._operands = operands
         self._copies = copies
-        rotations = tuple(operands.rotated(number) for number in range(copies))
+        rotations = tuple(map(operands.rotated, range(copies)))
         try:
             self._built = BUILDERS[library](problem, rotations, threads)
             self._built.run()
@@ -174,17 +185,6 @@ class QuantizedMatmul:
 
 
 Copies = tuple[BaselineOperands, ...]
-
-
-# ONNX Runtime: the operator com.microsoft.MatMulNBits, a node for each copy.
-# https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits
-
-# accuracy_level
-F32_PRODUCTS = 0
-I8_PRODUCTS = 4
-ONNX_OPSET = 17
-ONNX_IR = 8
-QUIET = 3
 
 
 def _onnxruntime(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
@@ -309,25 +309,25 @@ def _openvino_model(problem: Problem, copies: Copies, kept: list[Array]) -> Any:
     outputs = []
     scale_dtype = "f16" if weights.scale_dtype == "f16" else "f32"
     shape = (n, weights.groups(k), k // weights.groups(k))
-    for each in copies:
-        integers, points = each.unsigned
+    for copy in copies:
+        integers, points = copy.unsigned
         if not weights.has_zero_points:  # signed, which has no zero point
-            integers = each.integers.view(np.uint8) & np.uint8(0x0F if weights.bits == 4 else 0xFF)
+            integers = copy.integers.view(np.uint8) & np.uint8(0x0F if weights.bits == 4 else 0xFF)
         if weights.bits == 4:
             kind = kinds.u4 if weights.has_zero_points else kinds.i4
             number = constant(_nibbles(integers.reshape(-1)), shape, kind)
         else:
             kind = kinds.u8 if weights.has_zero_points else kinds.i8
-            number = constant(integers if weights.has_zero_points else each.integers, shape, kind)
+            number = constant(integers if weights.has_zero_points else copy.integers, shape, kind)
         wide = opset13.convert(number, scale_dtype)
         if weights.has_zero_points:
             stored = _nibbles(points.reshape(-1)) if weights.bits == 4 else points
             point = opset13.convert(constant(stored, (*shape[:2], 1), kind), scale_dtype)
             wide = opset13.subtract(wide, point)
-        scales = opset13.constant(each.scales.astype(DTYPES[scale_dtype])[..., None])
+        scales = opset13.constant(copy.scales.astype(DTYPES[scale_dtype])[..., None])
         flat = opset13.reshape(opset13.multiply(wide, scales), np.array([n, k], np.int64), False)
         outputs.append(opset13.matmul(parameter, opset13.convert(flat, "f32"), False, True))
-    return openvino.Model([opset13.result(each) for each in outputs], [parameter], "copies")
+    return openvino.Model(list(map(opset13.result, outputs)), [parameter], "copies")
 
 
 # torch's own operators, and those of zentorch, AMD's extension of torch.
@@ -339,7 +339,7 @@ def _torch_int4pack(problem: Problem, copies: Copies, threads: int) -> BuiltMatm
     torch.set_num_threads(threads)
     name = f"torch {torch.__version__} {{}}, bf16 result"
     if copies[0].weights.bits == 8:
-        of_rows = [(_tensor(each.integers), _bf16(each.scales.reshape(-1))) for each in copies]
+        of_rows = [(_tensor(copy.integers), _bf16(copy.scales.reshape(-1))) for copy in copies]
         multiply = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - the only name it has
         return _by_torch(problem, copies, name.format("int8pack"), multiply, of_rows)
     group = copies[0].weights.group
@@ -366,14 +366,14 @@ def _zentorch(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
     if weights.bits == 8:
         # not by its prepack, whose results of k = 4096 and more are wrong in 2.13.0.2
         of_rows = [
-            (_tensor(each.integers), _tensor(each.scales.reshape(-1).astype(np.float32)), None)
-            for each in copies
+            (_tensor(copy.integers), _tensor(copy.scales.reshape(-1).astype(np.float32)), None)
+            for copy in copies
         ]
         name = f"zentorch {number} dynamic_qlinear, activations i8 by row"
         multiply = operators.zentorch_dynamic_qlinear
         return _by_torch(problem, copies, f"{name}, bf16 result", multiply, of_rows, is_scale_exact=True)
-    repacked = [operators.zentorch_woq_repack_weight(_tensor(each.integers)) for each in copies]
-    scales = [_bf16(each.scales).transpose(0, 1).contiguous() for each in copies]
+    repacked = [operators.zentorch_woq_repack_weight(_tensor(copy.integers)) for copy in copies]
+    scales = [_bf16(copy.scales).transpose(0, 1).contiguous() for copy in copies]
     if weights.activations:
         by_group = [(*each, None) for each in zip(repacked, scales, strict=True)]
         name = f"zentorch {number} dynamic_qlinear, activations i8 by row, bf16 result"
@@ -405,7 +405,7 @@ def _by_torch(
                 outputs[number] = multiply(a, *each)
 
     def results() -> tuple[Array, ...]:
-        return tuple(each.float().numpy() for each in outputs)
+        return tuple(output.float().numpy() for output in outputs)
 
     weights = copies[0].weights
     if problem.dtype != "bf16":

@@ -153,7 +153,9 @@ def require_conversions(problem: Problem, flags: set[str]) -> None:
 
 
 def _evaluation_timeout_s(problem: Problem) -> float:
-    return FUSION_TIMEOUT_S if isinstance(problem, TextProblem) else Limits.evaluation_timeout_s
+    if isinstance(problem, TextProblem):
+        return FUSION_TIMEOUT_S
+    return Limits.evaluation_timeout_s
 
 
 @final
@@ -207,7 +209,9 @@ class Cpu(CpuCode):
     def plan(self, settings: RunSettings, machine: Machine) -> Plan:
         planned = plan(settings, machine)
         note = widened_note(self._library, settings.problem)
-        return replace(planned, notes=(*planned.notes, note)) if note else planned
+        if note:
+            return replace(planned, notes=(*planned.notes, note))
+        return planned
 
     def children(self, target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
         return RunnerChildren(

@@ -26,6 +26,45 @@ from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.cpu.timing_conditions import eviction_of
 from tuner.targets.arrays import KernelArrays
 
+TESTED = (0, 16, 32, 48)  # bytes past a cache line
+KERNELS = 4  # of the fastest ones
+NEAR = 1.05  # times the fastest: one of these is selected
+BYTES_LIMIT = 1 << 30  # of all copies of the operands
+SHARE = 1 / 6  # of a kernel's time budget, for each offset
+MIN_SAMPLES = 9
+MAX_SAMPLES = 30
+# Threads and modes are read before and after each call of a kernel, some of which take microseconds: all that
+# this needs is looked up once, and the folder of threads is not listed.
+TASKS = "/proc/self/task"  # proc(5): a folder of each thread; a link to each, and two others
+LIBC = ctypes.CDLL(None)
+DEFAULT = ctypes.c_void_p(-1)  # FE_DFL_ENV of <fenv.h>
+HAS_CONTROL_WORDS = platform.machine() == "x86_64"
+# fenv_t of glibc on x86-64: 28 bytes of fnstenv, which begin with the control word, then MXCSR
+FENV_BYTES = 32
+X87_BYTES = 2
+MXCSR_AT = 28
+MXCSR_FLAGS = 0x3F
+FEGETENV = LIBC.fegetenv
+ENVIRONMENT = ctypes.create_string_buffer(FENV_BYTES)
+ENVIRONMENT_ADDRESS = ctypes.addressof(ENVIRONMENT)
+# names, so that the products are not computed when the file is compiled
+ONE = 1.0
+LEAST = 2.0**-1074
+# of the step from 1.0 to the next number
+A_QUARTER = 2.0**-54
+THREE_QUARTERS = 3 * 2.0**-54
+# Samples of a kernel that time its work only, while inputs and C change in ways no kernel can predict.
+#
+# Before each sample, untimed, inputs are drawn and C is filled with NaN or ones. Where caches are to be cold,
+# operands are evicted before each call, and calls are timed one by one. Within a sample, before each
+# call, the sign of another number of A or B is flipped and another element of C is set to NaN, at random
+# places. After the sample, untimed, the C of the last call is compared. Reasons:
+# docs/decisions/verification-and-workers.md.
+LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
+WHOLE_SAMPLES = 12  # after each of the first 12 samples all of C is compared
+COMPARED_SHARE = 0.25  # of the samples' time: while comparing took less, all of C is compared
+MORE_CALLS = 0.25  # of a sample's calls: added at most, at random: no kernel knows which call is last
+
 
 @dataclass(frozen=True, eq=False)
 class PartitionCalls:
@@ -35,15 +74,6 @@ class PartitionCalls:
     operands: tuple[int, ...]  # addresses; () for a fusion
     keeps: object
     weights: tuple[npt.NDArray[Any], ...] = ()
-
-
-TESTED = (0, 16, 32, 48)  # bytes past a cache line
-KERNELS = 4  # of the fastest ones
-NEAR = 1.05  # times the fastest: one of these is selected
-BYTES_LIMIT = 1 << 30  # of all copies of the operands
-SHARE = 1 / 6  # of a kernel's time budget, for each offset
-MIN_SAMPLES = 9
-MAX_SAMPLES = 30
 
 
 def fastest(times: Mapping[int, Measurement]) -> tuple[int, ...]:
@@ -70,7 +100,9 @@ class PlacedOperands:
         """Copies the operands, which must hold finite numbers: C is compared between the offsets."""
         self._problem = problem
         self.offsets = offsets_of(problem)
-        self.operands = [tuple(placed_copy(each, offset) for each in operands) for offset in self.offsets]
+        self.operands = [
+            tuple(placed_copy(operand, offset) for operand in operands) for offset in self.offsets
+        ]
 
     def times(
         self, team: ThreadTeam, calls: tuple[PartitionCalls, ...], effort: Effort, rng: np.random.Generator
@@ -144,28 +176,7 @@ def _reached(problem: Problem, measurement: Measurement) -> float:
     return problem.flop / measurement.interval_s[1]  # by the slow end
 
 
-# Threads and modes are read before and after each call of a kernel, some of which take microseconds: all that
-# this needs is looked up once, and the folder of threads is not listed.
-
-TASKS = "/proc/self/task"  # proc(5): a folder of each thread; a link to each, and two others
-LIBC = ctypes.CDLL(None)
-DEFAULT = ctypes.c_void_p(-1)  # FE_DFL_ENV of <fenv.h>
-HAS_CONTROL_WORDS = platform.machine() == "x86_64"
-# fenv_t of glibc on x86-64: 28 bytes of fnstenv, which begin with the control word, then MXCSR
-FENV_BYTES = 32
-X87_BYTES = 2
-MXCSR_AT = 28
-MXCSR_FLAGS = 0x3F
-FEGETENV = LIBC.fegetenv
 FEGETENV.argtypes = (ctypes.c_void_p,)
-ENVIRONMENT = ctypes.create_string_buffer(FENV_BYTES)
-ENVIRONMENT_ADDRESS = ctypes.addressof(ENVIRONMENT)
-# names, so that the products are not computed when the file is compiled
-ONE = 1.0
-LEAST = 2.0**-1074
-# of the step from 1.0 to the next number
-A_QUARTER = 2.0**-54
-THREE_QUARTERS = 3 * 2.0**-54
 
 
 @contextlib.contextmanager
@@ -202,20 +213,6 @@ def _mode() -> tuple[object, ...]:
     words = ENVIRONMENT.raw
     # any arithmetic sets flags of MXCSR
     return words[:X87_BYTES], words[MXCSR_AT] & ~MXCSR_FLAGS, words[MXCSR_AT + 1 :]
-
-
-# Samples of a kernel that time its work only, while inputs and C change in ways no kernel can predict.
-#
-# Before each sample, untimed, inputs are drawn and C is filled with NaN or ones. Where caches are to be cold,
-# operands are evicted before each call, and calls are timed one by one. Within a sample, before each
-# call, the sign of another number of A or B is flipped and another element of C is set to NaN, at random
-# places. After the sample, untimed, the C of the last call is compared. Reasons:
-# docs/decisions/verification-and-workers.md.
-
-LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
-WHOLE_SAMPLES = 12  # after each of the first 12 samples all of C is compared
-COMPARED_SHARE = 0.25  # of the samples' time: while comparing took less, all of C is compared
-MORE_CALLS = 0.25  # of a sample's calls: added at most, at random: no kernel knows which call is last
 
 
 @final

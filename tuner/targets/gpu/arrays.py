@@ -18,6 +18,12 @@ from tuner.runtime.cpu.memory import GUARD_BYTES
 from tuner.targets.arrays import Compare, ProblemArrays
 
 OUT_OF_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
+# in every floating-point type; all bytes are equal
+NAN = 0xFFFFFFFF
+NUMBER = 0x3F3F3F3F
+SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 bytes
+TOP_BIT = 0x80  # of the highest byte of a number: its sign, see ``Flip`` of ``tuner.payload.reference``
+LEAST = 0x80000000  # of i32, which has no NaN
 
 
 @contextlib.contextmanager
@@ -39,12 +45,6 @@ def allocating(what: str, size_bytes: int, stage: Stage) -> Iterator[None]:
             raise
         needed = f"{size_bytes / 2**30:.2f} GiB of GPU memory for {what} are not free"
         raise CandidateError(stage, f"{needed}: {OUT_OF_MEMORY}") from error
-
-
-# in every floating-point type; all bytes are equal
-NAN = 0xFFFFFFFF
-NUMBER = 0x3F3F3F3F
-SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 bytes
 
 
 @final
@@ -138,10 +138,6 @@ def _give_back(device: AbstractDevice, module: int, scratch: dict[str, int]) -> 
         device.unload_module(module)
 
 
-TOP_BIT = 0x80  # of the highest byte of a number: its sign, see ``Flip`` of ``tuner.payload.reference``
-LEAST = 0x80000000  # of i32, which has no NaN
-
-
 @final
 class GpuProblemArrays:
     """A problem's arrays in device memory: A, B[, bias], and C between guard bands; with host copies."""
@@ -231,7 +227,7 @@ class GpuProblemArrays:
         self._cover(rng, 0)
         run(0)
         *inputs, c = self._host.allocations
-        actual = [np.empty_like(array) for array in inputs]
+        actual = list(map(np.empty_like, inputs))
         self._copy_back((*actual, c), 0)
         pairs = [*zip(inputs, actual, strict=True), (self._right, c)]
         if any(was is None or not np.array_equal(was, now) for was, now in pairs):

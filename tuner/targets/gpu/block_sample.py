@@ -11,6 +11,7 @@ from tuner.core.errors import CandidateError, Stage
 Block = tuple[int, int, int]  # x, y, z
 LEAST = 9  # the corners of C by rows and in bands of rows, and one in the middle
 BANDS = (4, 8)  # rows of blocks per band of a swizzled block order, see tuner/mlir/gpu_ops/grid.py
+Mask = npt.NDArray[np.bool_]
 
 
 def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
@@ -53,9 +54,6 @@ def _band_corners(x_count: int, y_count: int, rows: int) -> list[tuple[int, int]
 
 def _second(count: int) -> tuple[int, int]:
     return min(1, count - 1), max(count - 2, 0)
-
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

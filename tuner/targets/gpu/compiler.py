@@ -42,6 +42,20 @@ DISTRIBUTIONS = {
     "nvdisasm": ("nvidia-cuda-nvdisasm",),
     "compute-sanitizer": ("nvidia-cuda-sanitizer-api",),
 }
+Version = tuple[int, ...]  # (12, 6, 85)
+ANY = (0, 999)
+ENTRY = re.compile(r"Compiling entry function '(\S+)' for ")
+STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?(.*)")
+STATIC_SHARED = re.compile(r"(\d+) bytes smem")
+# "warning : ..." and advice such as "info : (C7519) Potential Performance Loss: ..."
+NOTE = re.compile(r"ptxas\s*(?:warning\s*:\s*|info\s*:\s*(?=\(C\d+\)))(.*)")
+# "ptxas k.ptx, line 4; error   : ..." or "ptxas fatal   : ..."
+FAULT = re.compile(r"ptxas(?:.*, (line \d+);)? *(?:error|fatal) *: (.*)")
+TIMEOUT_S = 60.0  # of an assembly; the largest matmul kernels take about one second
+ELF_HEADER = struct.Struct("<32xQQIHHHHHH")  # elf(5), from e_phoff
+QUESTION_TIMEOUT_S = 20.0  # for --help and --version, on a busy machine
+BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 
 @dataclass(frozen=True)
@@ -65,10 +79,9 @@ def locate(name: str) -> Tool | None:
             if file.name == name and file.parent.name == "bin" and os.access(path, os.X_OK):
                 return Tool(path, f"{distribution} {wheel.version}")
     on_path = shutil.which(name)
-    return Tool(Path(on_path), "PATH") if on_path else None
-
-
-Version = tuple[int, ...]  # (12, 6, 85)
+    if on_path:
+        return Tool(Path(on_path), "PATH")
+    return None
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,6 @@ class PtxasDefect:
     source: str  # URL
 
 
-ANY = (0, 999)
 DEFECTS = (
     PtxasDefect(
         (0,),
@@ -136,16 +148,6 @@ def defect_line(defect: PtxasDefect) -> str:
     return f"this version is known to miscompile: {defect.what} ({defect.source})"
 
 
-ENTRY = re.compile(r"Compiling entry function '(\S+)' for ")
-STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?(.*)")
-STATIC_SHARED = re.compile(r"(\d+) bytes smem")
-# "warning : ..." and advice such as "info : (C7519) Potential Performance Loss: ..."
-NOTE = re.compile(r"ptxas\s*(?:warning\s*:\s*|info\s*:\s*(?=\(C\d+\)))(.*)")
-# "ptxas k.ptx, line 4; error   : ..." or "ptxas fatal   : ..."
-FAULT = re.compile(r"ptxas(?:.*, (line \d+);)? *(?:error|fatal) *: (.*)")
-
-
 @dataclass(frozen=True)
 class KernelReport:
     """The resources of one kernel as ``ptxas -v`` reports them: registers, spills, shared memory, notes."""
@@ -192,7 +194,9 @@ def first_fault(text: str) -> str:
     """
     for line in text.splitlines():
         if fault := FAULT.match(line):
-            return f"{fault[1]}: {fault[2]}" if fault[1] else str(fault[2])
+            if fault[1]:
+                return f"{fault[1]}: {fault[2]}"
+            return str(fault[2])
     return text.strip().partition("\n")[0] or "no message"
 
 
@@ -203,11 +207,6 @@ def _finish(section: _Section, general: list[str]) -> KernelReport:
     return KernelReport(
         section.kernel, registers, barriers, *section.stack, shared, (*general, *section.notes)
     )
-
-
-TIMEOUT_S = 60.0  # of an assembly; the largest matmul kernels take about one second
-ELF_HEADER = struct.Struct("<32xQQIHHHHHH")  # elf(5), from e_phoff
-QUESTION_TIMEOUT_S = 20.0  # for --help and --version, on a busy machine
 
 
 @dataclass(frozen=True)
@@ -257,7 +256,9 @@ class Ptxas:
 def find_ptxas() -> Ptxas | None:
     """Returns the wheel's ptxas, else that on PATH, else None; raises UsageError for one that cannot run."""
     tool = locate("ptxas")
-    return None if tool is None else ask_ptxas(tool)
+    if tool is None:
+        return None
+    return ask_ptxas(tool)
 
 
 def ask_ptxas(tool: Tool) -> Ptxas:
@@ -313,9 +314,6 @@ def _resources(program: KernelCode, chip: Chip, report: KernelReport, notes: tup
         blocks_per_multiprocessor=blocks_per_multiprocessor(chip, needs),
         notes=(*notes, *report.notes),
     )
-
-
-BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 
 def gpu_compiler_build(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:

@@ -32,6 +32,10 @@ from tuner.targets.arrays import Compare
 from tuner.targets.gpu.arrays import GpuProblemArrays, LoadedKernels, failing_as
 from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer, GraphStopwatch, warm_up
 
+# Verifies and times programs on the GPU of this machine; it needs a driver and no compiler.
+PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events and of reported clocks
+ALGORITHM_RUNS = 5  # of each algorithm of cuBLASLt, to find the fastest
+
 
 class Sensors(Protocol):
     """Sensors of a GPU, such as ``GpuSensors``."""
@@ -50,7 +54,9 @@ class LocalGpu:
 
     def read_sensors(self) -> GpuState | None:
         """Returns a reading of clocks and temperatures; None without sensors."""
-        return None if self.sensors is None else self.sensors.read()
+        if self.sensors is None:
+            return None
+        return self.sensors.read()
 
     def conditions_since(
         self, before: GpuState | None, between: Sequence[GpuState] = ()
@@ -71,11 +77,6 @@ def open_gpu(here: probe.GpuHere) -> LocalGpu:
     return LocalGpu(device, here.facts.l2_bytes, sensors)
 
 
-# Verifies and times programs on the GPU of this machine; it needs a driver and no compiler.
-
-PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events and of reported clocks
-
-
 @final
 class WatchedRuns(AbstractSampleWatch):
     """Overwrites C and flips a sign before each timed sample; verifies at least one of 20, at random."""
@@ -94,10 +95,10 @@ class WatchedRuns(AbstractSampleWatch):
         is_evaluated = not self._unverified
         with failing_as_member(self._index):
             self._arrays.end_sample(self._rng, stream, is_evaluated=is_evaluated)
-        self._unverified = int(self._rng.integers(MIN_SAMPLES)) if is_evaluated else self._unverified - 1
-
-
-ALGORITHM_RUNS = 5  # of each algorithm of cuBLASLt, to find the fastest
+        if is_evaluated:
+            self._unverified = int(self._rng.integers(MIN_SAMPLES))
+        else:
+            self._unverified = self._unverified - 1
 
 
 @final
@@ -311,7 +312,9 @@ def _watch(
     program: object, arrays: GpuProblemArrays, rng: np.random.Generator, index: int = 0
 ) -> WatchedRuns | None:
     # cuBLAS is trusted, and lacks the epilogue
-    return WatchedRuns(arrays, rng, index) if isinstance(program, LoadedKernels) else None
+    if isinstance(program, LoadedKernels):
+        return WatchedRuns(arrays, rng, index)
+    return None
 
 
 def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:

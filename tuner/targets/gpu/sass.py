@@ -21,6 +21,27 @@ ASSEMBLY = re.compile(r"^  (?:(?:data16|cs|lock|rep|notrack) )*([A-Za-z]\S*)", r
 DECLARED = ("mlir.constant", "mlir.poison", "mlir.undef", "mlir.zero")  # compile to no instruction
 
 Mix = tuple[tuple[str, int], ...]  # (instruction, occurrences in the text), most frequent first
+# Parses nvdisasm's listing of a cubin: instructions with their control codes, and loops.
+#
+# A control code is part of each 128-bit instruction since Volta: the stall count (cycles before the warp may
+# issue the next instruction), and the barriers that the instruction sets and waits for. NVIDIA does not
+# document control codes; see Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
+# Microbenchmarking", 2018.
+# Bits of the high word of an instruction.
+STALL_BIT = 41
+WRITE_BARRIER_BIT = 46
+WAITS_BIT = 52
+NO_BARRIER = 7
+LABEL = re.compile(r"^(\.L_x_\d+):")
+FUNCTION = re.compile(r"^\.text\.(\w+):")
+INSTRUCTION = re.compile(
+    r"^\s+/\*(?P<address>[0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?"
+    r"(?P<text>[A-Z][^;]*?)\s*;\s+/\* 0x[0-9a-f]{16} \*/$"
+)
+HIGH_WORD = re.compile(r"^\s+/\* 0x([0-9a-f]{16}) \*/$")
+TARGET = re.compile(r"\((\.L_x_\d+)\)")
+REGISTER = re.compile(r"\bR(\d+)(\.reuse)?")
+TIMEOUT_S = 60.0
 
 
 def instruction_mix(text: str) -> Mix:
@@ -39,29 +60,6 @@ def assembly_mix(text: str) -> Mix:
 
 def _counted(names: list[str]) -> Mix:
     return tuple(sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0])))
-
-
-# Parses nvdisasm's listing of a cubin: instructions with their control codes, and loops.
-#
-# A control code is part of each 128-bit instruction since Volta: the stall count (cycles before the warp may
-# issue the next instruction), and the barriers that the instruction sets and waits for. NVIDIA does not
-# document control codes; see Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-# Microbenchmarking", 2018.
-
-# Bits of the high word of an instruction.
-STALL_BIT = 41
-WRITE_BARRIER_BIT = 46
-WAITS_BIT = 52
-NO_BARRIER = 7
-LABEL = re.compile(r"^(\.L_x_\d+):")
-FUNCTION = re.compile(r"^\.text\.(\w+):")
-INSTRUCTION = re.compile(
-    r"^\s+/\*(?P<address>[0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?"
-    r"(?P<text>[A-Z][^;]*?)\s*;\s+/\* 0x[0-9a-f]{16} \*/$"
-)
-HIGH_WORD = re.compile(r"^\s+/\* 0x([0-9a-f]{16}) \*/$")
-TARGET = re.compile(r"\((\.L_x_\d+)\)")
-REGISTER = re.compile(r"\bR(\d+)(\.reuse)?")
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,11 @@ class MachineInstruction:
     def words(self) -> int:
         """Returns how many 4-byte words per lane a load or store moves: 4, 2 or 1, by its modifiers."""
         parts = self.name.split(".")
-        return 4 if "128" in parts else 2 if "64" in parts else 1
+        if "128" in parts:
+            return 4
+        if "64" in parts:
+            return 2
+        return 1
 
     @property
     def sources(self) -> tuple[tuple[int, bool], ...]:
@@ -99,7 +101,7 @@ class MachineInstruction:
     def slots(self) -> tuple[tuple[int, bool] | None, ...]:
         """Returns ``sources`` by operand slot; None in the slot of an operand that is not a register."""
         operands = self.text.partition(" ")[2].split(",")[1:]
-        matches = (REGISTER.search(operand) for operand in operands)
+        matches = map(REGISTER.search, operands)
         return tuple((int(match[1]), bool(match[2])) if match else None for match in matches)
 
 
@@ -155,9 +157,6 @@ def _instruction(address: int, text: str, below: str) -> MachineInstruction:  # 
     return MachineInstruction(
         address, text, bits >> STALL_BIT & 15, None if barrier == NO_BARRIER else barrier, waits
     )
-
-
-TIMEOUT_S = 60.0
 
 
 def listing_of(cubin: bytes, nvdisasm: Path) -> str:

@@ -106,7 +106,7 @@ class NvidiaGpu(Target):
         return self._device.status()
 
     def tools(self) -> str:
-        return "; ".join(text for text in (assembler_text(), self._device.tools()) if text)
+        return "; ".join(filter(None, (assembler_text(), self._device.tools())))
 
     def is_timed(self) -> bool:
         return self._device.status().is_timed
