@@ -282,7 +282,7 @@ class ConvolutionTile:
     def pixels(self) -> Iterator[Place]:
         """Yields the elements of the sums' dimensions but the lanes', the last dimension fastest."""
         dimensions = list(chain.from_iterable(self.maps[SUMS]))
-        ranges = [[0] if each == self.lane else range(self.sizes[each]) for each in dimensions]
+        ranges = [[0] if dimension == self.lane else range(self.sizes[dimension]) for dimension in dimensions]
         for place in product(*ranges):
             yield dict(zip(dimensions, place, strict=True))
 

@@ -77,9 +77,10 @@ def _leave_branches(function: Op) -> None:
             continue
         while _runs_once(allocation.parent.operation) and _may_be_used_outside(allocation, aliases):
             for operand in allocation.operands:
-                block = (
-                    operand.owner if isinstance(operand.owner, ir.Block) else operand.owner.operation.block
-                )
+                if isinstance(operand.owner, ir.Block):
+                    block = operand.owner
+                else:
+                    block = operand.owner.operation.block
                 if block == allocation.block:
                     actual = "memory that leaves its branch, of a size that is computed there"
                     raise unsupported(allocation, actual, "sizes from outside, or memory from outside")
