@@ -6,13 +6,15 @@ import pytest
 
 from tests.db.values import MACHINE, SETTINGS, add, begin, outcome, timed
 from tests.fusion_problems import fusion_problems, program_text
-from tuner.core.candidate import Candidate
+from tuner.analysis.warm_start import TuningTask, warm_points
+from tuner.core.candidate import Candidate, ChosenStrategy
 from tuner.core.errors import Failure, Stage
 from tuner.core.matmul import Matmul
 from tuner.core.problem import COLD, WEIGHTS_COLD, Problem, TextProblem
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.db.store import Store
 from tuner.programs.fusion_schedules import fusion_schedules
+from tuner.tuning.earlier_results import EarlierRuns
 
 pytestmark = pytest.mark.mlir
 
@@ -136,6 +138,33 @@ def test_the_matmul_by_a_constant_b_with_the_epilogue_of_a_fusion_lends_its_scri
     assert (first.origin, first.trial, first.candidate, first.script) == (TUNED, trial, SMALL, SCRIPT)
     store_trial(store, problem, LARGE, 1e-3)
     assert found(store, problem)[0].candidate == LARGE  # its own come first
+
+
+@pytest.mark.parametrize("is_fusion_first", [True, False])
+def test_a_run_begins_with_trials_of_the_fusion_or_matmul_that_is_the_same(
+    store: Store, is_fusion_first: bool
+) -> None:
+    fusion = problems()[0]
+    matmul = Matmul(8, 32, 24, layout="nt", epilogue="bias_relu", weights="constant")
+    earlier, later = (fusion, matmul) if is_fusion_first else (matmul, fusion)
+    store_trial(store, Matmul(8, 32, 24, epilogue="bias_gelu", weights="constant"), LARGE, 1e-9)
+    store_trial(store, earlier, SMALL, 1e-6)
+    strategies = (ChosenStrategy(SMALL.strategy),)
+    settings = replace(SETTINGS, problem=later, strategies=strategies, warm_start=True)
+    known = EarlierRuns(store).known_tasks(settings, MACHINE)
+    first, second = warm_points(TuningTask(later, MACHINE, 1), known)
+    assert (first.candidate, first.source) == (SMALL, "8x32x24 (run 2)")  # of equal layout and epilogue
+    assert (second.candidate, second.source) == (LARGE, "8x32x24 bias_gelu (run 1)")
+
+
+def test_a_fusion_is_the_matmul_by_a_constant_b_that_the_table_of_epilogues_has(store: Store) -> None:
+    fusion, rows, plain = problems()
+    assert fusion.scheduled_as == Matmul(8, 32, 24, epilogue="bias_relu", weights="constant")
+    assert plain.scheduled_as.epilogue == "none"
+    assert rows.scheduled_as == rows
+    quantized = Matmul(1, 32, 64, weights="i4", group_size=32)
+    matmul = Matmul(8, 32, 24, "bf16", "nt")
+    assert (quantized.scheduled_as, matmul.scheduled_as) == (quantized, matmul)
 
 
 def test_the_nearest_sizes_lend_a_projected_configuration(store: Store) -> None:

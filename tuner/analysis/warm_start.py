@@ -53,8 +53,8 @@ def nearest_first(
 
 def distance(task: TuningTask, other: TuningTask) -> float | None:
     """Returns how different two tasks are, in octaves; None for other operations, or a CPU and a GPU."""
-    ours = task.problem
-    theirs = other.problem
+    ours = task.problem.scheduled_as
+    theirs = other.problem.scheduled_as
     if ours.operation != theirs.operation or bool(task.machine.chip) != bool(other.machine.chip):
         return None
     sizes = zip((ours.batch, *ours.sizes), (theirs.batch, *theirs.sizes), strict=True)
@@ -137,6 +137,8 @@ def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[InitialConf
 
 
 def _text(problem: Problem, ours: Problem) -> str:
+    problem = problem.scheduled_as
+    ours = ours.scheduled_as
     pairs = (
         (problem.dtype, ours.dtype),
         (problem.layout, ours.layout),

@@ -128,6 +128,15 @@ class Problem(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def scheduled_as(self) -> "Problem":
+        """Returns the problem whose trials are as good as this one's; itself where there is no other.
+
+        A fusion that is a matmul by a constant B with an epilogue of the table becomes that matmul. Its
+        layout is nn: a constant B is packed into the same panels from either layout.
+        """
+
+    @property
+    @abc.abstractmethod
     def weights(self) -> str:
         """Returns the format of weights that are packed ahead: the text of a WeightFormat, or "constant".
 

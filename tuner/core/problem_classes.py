@@ -100,6 +100,10 @@ class MatmulProblem(Problem):
         return self.epilogue
 
     @property
+    def scheduled_as(self) -> "MatmulProblem":
+        return self
+
+    @property
     def weights(self) -> str:
         return ""
 
@@ -166,6 +170,18 @@ class FusedProblem(TextProblem):
     @property
     def computed(self) -> str:
         return self.text
+
+    @property
+    def scheduled_as(self) -> Problem:
+        facts = self.facts
+        if self.operation != CONTRACTION or not facts.weights or not facts.epilogue:
+            return self
+        options = ("nn", facts.epilogue, narrow_output(self.dtype, facts.output))
+        memory = (self.align, self.cache)
+        try:
+            return PackedProblem(CONTRACTION, self.sizes, self.dtype, *options, 1, *memory)
+        except UsageError:  # of types that no matmul has
+            return self
 
     @property
     def weights(self) -> str:
@@ -254,6 +270,12 @@ class PackedProblem(TextProblem):
     @property
     def computed(self) -> str:
         return f"{self.weights} {self.epilogue}"
+
+    @property
+    def scheduled_as(self) -> "PackedProblem":
+        if self.format is not None:
+            return self
+        return replace(self, layout="nn")
 
     @property
     def runs_alone(self) -> bool:

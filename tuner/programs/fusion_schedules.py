@@ -145,11 +145,11 @@ class _Trials:
 
     def best_of_constant(self, problem: TextProblem) -> StoredTrial | None:
         """Returns the best trial of the matmul by a constant B with the epilogue of the fusion."""
-        facts = problem.facts
-        if not facts.epilogue or not facts.weights:
+        matmul = problem.scheduled_as
+        if matmul.weights != CONSTANT:
             return None
-        task = TaskQuery(shape=problem.shape, dtype=problem.dtype, weights=CONSTANT, epilogue=facts.epilogue)
-        return self.best(replace(task, output=_output_of(problem)))
+        task = TaskQuery(shape=matmul.shape, dtype=matmul.dtype, weights=CONSTANT, epilogue=matmul.epilogue)
+        return self.best(replace(task, output=matmul.output))
 
     def best_of_run(self, run: Run) -> StoredTrial | None:
         found = best_results(self.store, TrialQuery(run=run.id), is_measured_there)
