@@ -1,27 +1,43 @@
-"""Decomposes linalg.pack and linalg.unpack, for which upstream has neither loops nor buffers."""
+"""Decomposes linalg.pack and linalg.unpack: upstream lowers those of static tensors alone."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Op, Value, interpreter, ir
 from tuner.mlir.cpu.packs import packs_to_loops
 from tuner.mlir.ir.building import (
     PARALLEL,
     as_index,
     compared,
-    create,
     dimensions,
     generic,
     index,
-    integers,
     value,
 )
 from tuner.mlir.ir.reading import unsupported, walk
+from tuner.mlir.transform import entry_sequence, parse
 
 PACK = "linalg.pack"
 UNPACK = "linalg.unpack"
 DYNAMIC = ir.ShapedType.get_dynamic_size()
+SCHEDULE = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%module: !transform.any_op {transform.readonly}) {
+    %packs = transform.structured.match ops{["linalg.pack"]} in %module
+      : (!transform.any_op) -> !transform.op<"linalg.pack">
+    transform.structured.lower_pack %packs : (!transform.op<"linalg.pack">)
+      -> (!transform.op<"tensor.pad">, !transform.op<"tensor.expand_shape">,
+          !transform.op<"linalg.transpose">)
+    %unpacks = transform.structured.match ops{["linalg.unpack"]} in %module
+      : (!transform.any_op) -> !transform.op<"linalg.unpack">
+    transform.structured.lower_unpack %unpacks : (!transform.op<"linalg.unpack">)
+      -> (!transform.op<"tensor.empty">, !transform.op<"linalg.transpose">,
+          !transform.op<"tensor.collapse_shape">, !transform.op<"tensor.extract_slice">,
+          !transform.op<"linalg.copy">)
+    transform.yield
+  }
+}
+"""
 
 
 @dataclass(frozen=True)
@@ -65,31 +81,19 @@ class _Tiles:
         kinds = (ir.RankedTensorType(each.type) for each in (self.unpacked, self.packed))
         return all(kind.has_static_shape for kind in kinds)
 
-    def split_shape(self) -> tuple[list[int], list[list[int]]]:
-        """Returns the sizes with each tile after its dimension, and the groups that are one dimension."""
-        packed = list(self.packed.type.shape)
-        sizes: list[int] = []
-        groups = []
-        for axis in range(self.rank):
-            group = [len(sizes)]
-            sizes.append(packed[self.order.index(axis)])
-            if axis in self.inner:
-                group.append(len(sizes))
-                sizes.append(packed[self.rank + self.inner.index(axis)])
-            groups.append(group)
-        return sizes, groups
-
-    def packed_axes(self, groups: list[list[int]]) -> list[int]:
-        """Returns, per dimension of the packed tensor, the dimension of the split shape."""
-        return [groups[axis][0] for axis in self.order] + [groups[axis][1] for axis in self.inner]
+    @property
+    def is_partial(self) -> bool:
+        """Returns whether the last tile along some dimension is not whole, where all sizes are static."""
+        shape = list(self.unpacked.type.shape)
+        return any(shape[axis] % size for axis, size in zip(self.inner, self.sizes, strict=True))
 
 
 def decompose_packing(module: ir.Module) -> None:
     """Replaces each linalg.pack and linalg.unpack, in place.
 
     Those of memrefs become loops, those of tensors of dynamic shapes a ``linalg.generic`` over the result
-    that extracts elements. Raises CandidateError(COMPILE) for partial tiles of tensors without a padding
-    value.
+    that extracts elements, others what upstream's transform ops make of them. Raises CandidateError(COMPILE)
+    for partial tiles of tensors without a padding value.
 
         %r = linalg.pack %x padding_value(%z : f32) inner_dims_pos = [1] inner_tiles = [8] into %e
           : tensor<4x13xf32> -> tensor<4x2x8xf32>
@@ -101,92 +105,22 @@ def decompose_packing(module: ir.Module) -> None:
     An unpack is the transposition, a tensor.collapse_shape, and a tensor.extract_slice without the padding.
     """
     packs_to_loops(module)
+    has_static = False
     for op in walk(module, PACK, UNPACK):
         tiles = _Tiles.of(op)
-        with op.location, ir.InsertionPoint(op):
-            if not tiles.is_static:
+        if not tiles.is_static:
+            with op.location, ir.InsertionPoint(op):
                 result = _gathered(tiles)
-            elif op.name == PACK:
-                result = _packed(tiles)
-            else:
-                result = _unpacked(tiles)
-        op.results[0].replace_all_uses_with(result)
-        op.erase()
-
-
-def _packed(tiles: _Tiles) -> Value:
-    sizes, groups = tiles.split_shape()
-    kind = ir.RankedTensorType(tiles.unpacked.type)
-    padded_shape = [math.prod(sizes[axis] for axis in group) for group in groups]
-    source = tiles.unpacked
-    if padded_shape != list(kind.shape):
-        source = _padded(tiles, padded_shape)
-    split = ir.RankedTensorType.get(sizes, kind.element_type)
-    if len(sizes) > tiles.rank:
-        expanded = {"reassociation": _groups(groups), "static_output_shape": ir.DenseI64ArrayAttr.get(sizes)}
-        source = value("tensor.expand_shape", split, source, **expanded)
-    return _transposed(source, tiles.packed_axes(groups))
-
-
-def _padded(tiles: _Tiles, shape: list[int]) -> Value:
-    kind = ir.RankedTensorType(tiles.unpacked.type)
-    if tiles.padding is None:
-        raise unsupported(tiles.op, f"tiles that do not divide {kind}, without a padding value", "one")
-    high = [padded - size for padded, size in zip(shape, kind.shape, strict=True)]
-    pad = ir.Operation.create(
-        "tensor.pad",
-        results=[ir.RankedTensorType.get(shape, kind.element_type)],
-        operands=[tiles.unpacked],
-        attributes={
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0]),
-            "static_low": ir.DenseI64ArrayAttr.get([0] * tiles.rank),
-            "static_high": ir.DenseI64ArrayAttr.get(high),
-        },
-        regions=1,
-    )
-    block = pad.regions[0].blocks.append(*[ir.IndexType.get()] * tiles.rank)
-    with ir.InsertionPoint(block):
-        create("tensor.yield", [], [tiles.padding])
-    return pad.results[0]
-
-
-def _unpacked(tiles: _Tiles) -> Value:
-    sizes, groups = tiles.split_shape()
-    kind = ir.RankedTensorType(tiles.unpacked.type)
-    axes = tiles.packed_axes(groups)
-    result = _transposed(tiles.packed, list(map(axes.index, range(len(sizes)))))
-    shape = [math.prod(sizes[axis] for axis in group) for group in groups]
-    if len(sizes) > tiles.rank:
-        collapsed = ir.RankedTensorType.get(shape, kind.element_type)
-        result = value("tensor.collapse_shape", collapsed, result, reassociation=_groups(groups))
-    if shape == list(kind.shape):
-        return result
-    return value(
-        "tensor.extract_slice",
-        kind,
-        result,
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-        static_offsets=ir.DenseI64ArrayAttr.get([0] * tiles.rank),
-        static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
-        static_strides=ir.DenseI64ArrayAttr.get([1] * tiles.rank),
-    )
-
-
-def _groups(groups: list[list[int]]) -> ir.ArrayAttr:
-    return ir.ArrayAttr.get(list(map(integers, groups)))
-
-
-def _transposed(source: Value, axes: Sequence[int]) -> Value:
-    """Creates a tensor whose dimension ``i`` is dimension ``axes[i]`` of ``source``."""
-    kind = ir.RankedTensorType(source.type)
-    if list(axes) == sorted(axes):
-        return source
-    result = ir.RankedTensorType.get([kind.shape[axis] for axis in axes], kind.element_type)
-    empty = value("tensor.empty", result)
-    loops = dimensions(len(axes))
-    indices = [loops[list(axes).index(axis)] for axis in range(len(axes))]
-    maps = (indices, loops)
-    return generic([source], empty, maps, [PARALLEL] * len(axes), lambda element, _: element).results[0]
+            op.results[0].replace_all_uses_with(result)
+            op.erase()
+            continue
+        if op.name == PACK and tiles.padding is None and tiles.is_partial:
+            kind = tiles.unpacked.type
+            raise unsupported(op, f"tiles that do not divide {kind}, without a padding value", "one")
+        has_static = True
+    if has_static:
+        schedule = parse(SCHEDULE, "packing")
+        interpreter.apply_named_sequence(module, entry_sequence(schedule), schedule)
 
 
 def _gathered(tiles: _Tiles) -> Value:
