@@ -137,6 +137,7 @@ FORMS: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_dequantized_weight_stays_integers_and_gives_the_result_of_eager(form: str) -> None:
     torch.manual_seed(0)
@@ -148,6 +149,7 @@ def test_a_dequantized_weight_stays_integers_and_gives_the_result_of_eager(form:
     assert formats(module, rows()) == [expected]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("m", [1, 4, 17])
 def test_rows_of_bf16_are_multiplied_by_integers_and_the_result_is_rounded_in_the_kernel(m: int) -> None:
     torch.manual_seed(1)
@@ -249,6 +251,7 @@ LEFT: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", LEFT)
 def test_other_weights_are_folded_to_floats_and_right(form: str) -> None:
     torch.manual_seed(7)
@@ -296,6 +299,7 @@ def test_products_by_packed_bytes_are_quantized_matmuls(dtype: Any) -> None:
     assert formats(module, x) == [f"i8-channel-{'f32' if dtype is F32 else 'bf16'}"]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", [F32, BF16])
 def test_products_by_packed_nibbles_are_quantized_matmuls_and_a_product_of_zeros(dtype: Any) -> None:
     torch.manual_seed(9)
