@@ -238,17 +238,27 @@ def times(number: Value, factor: int) -> Value:
     return value("arith.muli", ir.IndexType.get(), number, index(factor))
 
 
-def reinterpreted(array: Value, kind: ir.MemRefType) -> Value:
-    """Creates a view of the memory of ``array`` with another, static memref type (``reinterpret_cast``)."""
+def reinterpreted(
+    array: Value,
+    kind: ir.MemRefType,
+    *,
+    offsets: Sequence[Value] = (),
+    sizes: Sequence[Value] = (),
+    steps: Sequence[Value] = (),
+) -> Value:
+    """Creates a view of the memory of ``array`` with another memref type (``memref.reinterpret_cast``).
+
+    ``offsets``, ``sizes``, ``steps``: indices, one for each that is dynamic in ``kind``.
+    """
     strides, offset = kind.get_strides_and_offset()
     return value(
         "memref.reinterpret_cast",
         kind,
-        array,
+        *[array, *offsets, *sizes, *steps],
         static_offsets=ir.DenseI64ArrayAttr.get([offset]),
         static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
         static_strides=ir.DenseI64ArrayAttr.get(list(strides)),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(offsets), len(sizes), len(steps)]),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
 from tuner.mlir.effects import aliases
-from tuner.mlir.ir.building import create, dynamic_sizes, index, recreated, value
+from tuner.mlir.ir.building import create, dynamic_sizes, index, recreated, reinterpreted, value
 from tuner.mlir.ir.memrefs import copy_buffer, is_row_major
 from tuner.mlir.ir.reading import op_of
 
@@ -277,16 +277,7 @@ def allocate_like(host: Value) -> tuple[Value, Value]:
     flat = ir.MemRefType.get([elements], kind.element_type, memory_space=kind.memory_space)
     memory = _allocate("gpu.alloc", flat, spans)
     offsets = [index(0)] if offset == any_stride else []
-    view = value(
-        "memref.reinterpret_cast",
-        kind,
-        *[memory, *offsets, *sizes, *steps],
-        static_offsets=ir.DenseI64ArrayAttr.get([offset]),
-        static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
-        static_strides=ir.DenseI64ArrayAttr.get(list(strides)),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(offsets), len(sizes), len(steps)]),
-    )
-    return memory, view
+    return memory, reinterpreted(memory, kind, offsets=offsets, sizes=sizes, steps=steps)
 
 
 def allocate_host_like(device: Value) -> Value:
