@@ -312,6 +312,17 @@ def test_earlier_runs_are_known_to_runs_not_fresh(store: Store, script: str, cod
     assert (None if found is None else found.reused_from) == (None if fresh or not script + code else trial)
 
 
+def test_earlier_runs_with_complete_times_are_not_read_one_by_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of a problem that had been tuned 35 times began by reading each of these runs."""
+    for _ in range(3):
+        db_values.add(store, db_values.begin(store), 0, db_values.outcome(db_values.timed(1e-3)))
+    run = store.run(db_values.begin(store))
+    monkeypatch.setattr(Store, "run", pytest.fail)
+    KnownOutcomes(store, run)
+
+
 @pytest.mark.parametrize(("measured", "fresh"), [(TIME, True), (CUT_OFF, True), (CUT_OFF, False)])
 def test_a_run_repeats_nothing_of_its_own(store: Store, measured: Measurement, fresh: bool) -> None:
     outcomes = known(store, fresh)

@@ -340,11 +340,12 @@ def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
     query = TrialQuery.measured(settings.problem, settings.target, run.machine, settings.threads)
     compilers: dict[int, Compiler] = {}
     for trial in store.trials(query):
+        if trial.early_stopped is None or trial.stale:
+            continue
         if trial.run not in compilers:
             compilers[trial.run] = store.run(trial.run).compiler
         compiler = compilers[trial.run]
-        is_stopped = trial.early_stopped is not None and not trial.stale
-        if is_stopped and compiler.tools == run.compiler.tools:
+        if compiler.tools == run.compiler.tools:
             outcomes.add(trial.id, trial.record, is_compiled_alike=compiler == run.compiler)
     return outcomes
 
