@@ -20,7 +20,17 @@ from tuner.mlir.wgmma.plan import (
     UNIT_BYTES,
     PipelinePlan,
 )
-from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition, synchronise_warp, wait_groups
+from tuner.mlir.wgmma.warpgroups import (
+    POSITION_WORDS,
+    Ring,
+    RingPosition,
+    assembly,
+    completed,
+    struct_of,
+    synchronise_warp,
+    wait_groups,
+    word_of,
+)
 
 # The fragment of a lane, and where it lies. Lane l of warp w holds, with g = l / 4 and t = l % 4, rows
 # 16 w + g and 8 more, k = t and 4 more: a pair of rows per k. PTX ISA, "Register Fragments for
@@ -36,7 +46,6 @@ CHUNK_SHIFT = 4  # chunks of 16 bytes
 HALF_LINES = 4  # the second pair of rows of a fragment is of k + 4
 WORD_BITS = 32
 LOW_WORD = (1 << WORD_BITS) - 1
-ATT_DIALECT = 0  # LLVM's number of the assembler dialect; PTX has only one
 FRAGMENT_LINE = LINE_BYTES // LANE_BYTES  # rows in a line
 
 
@@ -133,10 +142,10 @@ class RegisterConsumer:
             sums, before, after = self._create_loop(
                 _Step(after, before, read_fragments(self.ring, after, pairs), sums), pairs
             )
-        wait_groups(0)
+        complete = [completed(struct, plan) for struct in sums]
         if plan.tiles > 1:
             release_by_warps(self.ring, self.thread, before)
-        return list(sums), after
+        return complete, after
 
     def _create_loop(self, step: _Step, pairs: list[Value]) -> tuple[tuple[Value, ...], Value, RingPosition]:
         """Creates all steps but the first; returns sums, the last stage and the position after it."""
@@ -275,24 +284,3 @@ def create_product(plan: PipelinePlan, sums: Value | None, left: Sequence[Value]
     ties = list(map(str, range(len(so_far))))
     constraints = ["=f"] * plan.sums + ties + ["r"] * FRAGMENT_WORDS + ["l"]
     return value("llvm.inline_asm", struct, *so_far, *left, right, **assembly(text, ",".join(constraints)))
-
-
-def struct_of(kind: str, count: int) -> ir.Type:
-    """Returns the LLVM struct type of ``count`` words of a type, by its MLIR name."""
-    return ir.Type.parse(f"!llvm.struct<({', '.join([kind] * count)})>")
-
-
-def assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
-    """Returns the attributes of an ``llvm.inline_asm`` that stays where it is."""
-    return {
-        "asm_string": ir.StringAttr.get(text),
-        "constraints": ir.StringAttr.get(constraints),
-        "asm_dialect": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ATT_DIALECT),
-        "has_side_effects": ir.UnitAttr.get(),
-    }
-
-
-def word_of(structure: Value, kind: ir.Type, position: int) -> Value:
-    """Creates the read of a word of an LLVM struct."""
-    place = ir.DenseI64ArrayAttr.get([position])
-    return value("llvm.extractvalue", kind, structure, position=place)

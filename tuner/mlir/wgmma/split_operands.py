@@ -16,18 +16,15 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.wgmma.integers import calculate, i32, loop_i32
-from tuner.mlir.wgmma.plan import FRAGMENT_WORDS, MMA_ROWS
+from tuner.mlir.wgmma.plan import FRAGMENT_WORDS, MMA_ROWS, PipelinePlan
 from tuner.mlir.wgmma.register_operand import (
-    assembly,
     create_product,
     pair_addresses,
     read_fragments,
     release_by_warps,
     right_operand,
-    struct_of,
-    word_of,
 )
-from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition
+from tuner.mlir.wgmma.warpgroups import POSITION_WORDS, Ring, RingPosition, completed, struct_of, word_of
 
 # A step, of one stage:
 #
@@ -91,13 +88,13 @@ class SplitConsumer:
         structs = self._issue(position, words)
         following = self.ring.next_position(position)
         read = read_fragments(self.ring, following, pairs)
-        sums = tuple(number for struct in structs for number in _completed(struct, self.ring.plan.sums))
+        sums = tuple(number for struct in structs for number in _completed(struct, self.ring.plan))
         release_by_warps(self.ring, self.thread, position.stage)
         return following, read, sums
 
     def _multiplied(self, position: RingPosition, words: Sequence[Value]) -> tuple[Value, ...]:
         structs = self._issue(position, words)
-        sums = tuple(number for struct in structs for number in _completed(struct, self.ring.plan.sums))
+        sums = tuple(number for struct in structs for number in _completed(struct, self.ring.plan))
         if self.ring.plan.tiles > 1:
             release_by_warps(self.ring, self.thread, position.stage)
         return sums
@@ -135,13 +132,10 @@ def _add(total: Value, number: Value) -> Value:
     return value("arith.addf", total.type, total, number)
 
 
-def _completed(sums: Value, count: int) -> list[Value]:
-    """Creates the wait for all products; returns the sums, which LLVM must not read before it."""
-    numbers = [word_of(sums, ir.F32Type.get(), number) for number in range(count)]
-    constraints = ["=f"] * count + list(map(str, range(count)))
-    text = "wgmma.wait_group.sync.aligned 0;"
-    struct = value("llvm.inline_asm", sums.type, *numbers, **assembly(text, ",".join(constraints)))
-    return [word_of(struct, ir.F32Type.get(), number) for number in range(count)]
+def _completed(sums: Value, plan: PipelinePlan) -> list[Value]:
+    """Creates the wait for all products; returns the sums, one f32 per register."""
+    complete = completed(sums, plan)
+    return [word_of(complete, ir.F32Type.get(), number) for number in range(plan.sums)]
 
 
 def _packed(numbers: Sequence[Value]) -> Value:

@@ -46,6 +46,8 @@ ALL_LANES = -1
 # - Each later tile: wait; fence; products; commit; wait until all groups but the newest are complete; release
 #   the previous stage, in all blocks of the cluster.
 # - End: wait for the last group; release its stage if another tile of C follows.
+ATT_DIALECT = 0  # LLVM's number of the assembler dialect; PTX has only one
+REGISTER_OUTPUTS = {"f32": "=f", "i32": "=r"}  # constraints of LLVM's inline assembly, by MLIR type
 ADDRESS_MASK = 0x3FFF  # address bits of a matrix descriptor, in units of 16 bytes
 
 
@@ -156,10 +158,10 @@ class Consumer:
 
         carried = [*ring.next_position(first).values, first.stage, *sums]
         stage, parity, last, *sums = loop_i32(1, plan.k_tiles, carried, step)
-        wait_groups(0)
+        complete = [completed(struct, plan) for struct in sums]
         if plan.tiles > 1:
             self._release(last)
-        return sums, RingPosition(stage, parity)
+        return complete, RingPosition(stage, parity)
 
     def _multiply(self, position: RingPosition, sums: list[Value], *, is_first: bool) -> list[Value]:
         ring = self.ring
@@ -223,6 +225,42 @@ def wait_groups(newest: int) -> None:
     """Creates the wait until all groups of products but the ``newest`` are complete."""
     kind = ir.IntegerType.get_signless(64)
     create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, newest))
+
+
+def completed(sums: Value, plan: PipelinePlan) -> Value:
+    """Creates the wait until all products are complete; returns their sums (an LLVM struct) as of then.
+
+    The wait takes and returns each sum, because LLVM sees no other reason not to read a register before it:
+    LLVM moves the first operation of an epilogue, such as an absolute value, above a wait without operands.
+    """
+    kind = plan.accumulator_kinds[1]
+    type_ = ir.Type.parse(kind)
+    numbers = [word_of(sums, type_, number) for number in range(plan.sums)]
+    output = REGISTER_OUTPUTS[kind]
+    constraints = [output] * plan.sums + list(map(str, range(plan.sums)))
+    text = "wgmma.wait_group.sync.aligned 0;"
+    return value("llvm.inline_asm", sums.type, *numbers, **assembly(text, ",".join(constraints)))
+
+
+def struct_of(kind: str, count: int) -> ir.Type:
+    """Returns the LLVM struct type of ``count`` words of a type, by its MLIR name."""
+    return ir.Type.parse(f"!llvm.struct<({', '.join([kind] * count)})>")
+
+
+def assembly(text: str, constraints: str) -> dict[str, ir.Attribute]:
+    """Returns the attributes of an ``llvm.inline_asm`` that stays where it is."""
+    return {
+        "asm_string": ir.StringAttr.get(text),
+        "constraints": ir.StringAttr.get(constraints),
+        "asm_dialect": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ATT_DIALECT),
+        "has_side_effects": ir.UnitAttr.get(),
+    }
+
+
+def word_of(structure: Value, kind: ir.Type, position: int) -> Value:
+    """Creates the read of a word of an LLVM struct."""
+    place = ir.DenseI64ArrayAttr.get([position])
+    return value("llvm.extractvalue", kind, structure, position=place)
 
 
 # The producer: one elected thread that fills the stages of the ring by TMA.

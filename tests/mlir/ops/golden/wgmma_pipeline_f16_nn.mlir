@@ -154,182 +154,214 @@ module {
         %c1_i32_15 = arith.constant 1 : i32
         %48:4 = scf.for %arg15 = %c1_i32_14 to %c3_i32 step %c1_i32_15 iter_args(%arg16 = %45, %arg17 = %47, %arg18 = %c0_i32_5, %arg19 = %42) -> (i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>)  : i32 {
           %c8_i32_21 = arith.constant 8 : i32
-          %127 = arith.muli %arg16, %c8_i32_21 : i32
-          %128 = arith.addi %127, %8 : i32
+          %160 = arith.muli %arg16, %c8_i32_21 : i32
+          %161 = arith.addi %160, %8 : i32
           %c32768_i32_22 = arith.constant 32768 : i32
-          %129 = arith.addi %128, %c32768_i32_22 : i32
-          %130 = llvm.inttoptr %129 : i32 to !llvm.ptr<3>
+          %162 = arith.addi %161, %c32768_i32_22 : i32
+          %163 = llvm.inttoptr %162 : i32 to !llvm.ptr<3>
           %c10000000_i32_23 = arith.constant 10000000 : i32
-          nvvm.mbarrier.try_wait.parity %130, %arg17, %c10000000_i32_23 : !llvm.ptr<3>, i32, i32
+          nvvm.mbarrier.try_wait.parity %163, %arg17, %c10000000_i32_23 : !llvm.ptr<3>, i32, i32
           %c8192_i32_24 = arith.constant 8192 : i32
-          %131 = arith.muli %11, %c8192_i32_24 : i32
+          %164 = arith.muli %11, %c8192_i32_24 : i32
           %c16384_i32_25 = arith.constant 16384 : i32
-          %132 = arith.muli %arg16, %c16384_i32_25 : i32
-          %133 = arith.addi %132, %8 : i32
-          %134 = arith.addi %133, %131 : i32
+          %165 = arith.muli %arg16, %c16384_i32_25 : i32
+          %166 = arith.addi %165, %8 : i32
+          %167 = arith.addi %166, %164 : i32
           %c4_i32_26 = arith.constant 4 : i32
-          %135 = arith.shrui %134, %c4_i32_26 : i32
+          %168 = arith.shrui %167, %c4_i32_26 : i32
           %c16383_i32_27 = arith.constant 16383 : i32
-          %136 = arith.andi %135, %c16383_i32_27 : i32
-          %137 = arith.extui %136 : i32 to i64
+          %169 = arith.andi %168, %c16383_i32_27 : i32
+          %170 = arith.extui %169 : i32 to i64
           %c4611686293305360384_i64_28 = arith.constant 4611686293305360384 : i64
-          %138 = arith.ori %137, %c4611686293305360384_i64_28 : i64
+          %171 = arith.ori %170, %c4611686293305360384_i64_28 : i64
           %c16384_i32_29 = arith.constant 16384 : i32
-          %139 = arith.muli %arg16, %c16384_i32_29 : i32
-          %140 = arith.addi %139, %8 : i32
+          %172 = arith.muli %arg16, %c16384_i32_29 : i32
+          %173 = arith.addi %172, %8 : i32
           %c8192_i32_30 = arith.constant 8192 : i32
-          %141 = arith.addi %140, %c8192_i32_30 : i32
+          %174 = arith.addi %173, %c8192_i32_30 : i32
           %c4_i32_31 = arith.constant 4 : i32
-          %142 = arith.shrui %141, %c4_i32_31 : i32
+          %175 = arith.shrui %174, %c4_i32_31 : i32
           %c16383_i32_32 = arith.constant 16383 : i32
-          %143 = arith.andi %142, %c16383_i32_32 : i32
-          %144 = arith.extui %143 : i32 to i64
+          %176 = arith.andi %175, %c16383_i32_32 : i32
+          %177 = arith.extui %176 : i32 to i64
           %c4611686293338849280_i64_33 = arith.constant 4611686293338849280 : i64
-          %145 = arith.ori %144, %c4611686293338849280_i64_33 : i64
+          %178 = arith.ori %177, %c4611686293338849280_i64_33 : i64
           nvvm.wgmma.fence.aligned
-          %146 = nvvm.wgmma.mma_async %138, %145, %arg19, <m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <row>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+          %179 = nvvm.wgmma.mma_async %171, %178, %arg19, <m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <row>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           %c2_i64_34 = arith.constant 2 : i64
-          %147 = arith.addi %138, %c2_i64_34 : i64
+          %180 = arith.addi %171, %c2_i64_34 : i64
           %c128_i64_35 = arith.constant 128 : i64
-          %148 = arith.addi %145, %c128_i64_35 : i64
-          %149 = nvvm.wgmma.mma_async %147, %148, %146, <m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <row>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+          %181 = arith.addi %178, %c128_i64_35 : i64
+          %182 = nvvm.wgmma.mma_async %180, %181, %179, <m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <row>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           %c4_i64_36 = arith.constant 4 : i64
-          %150 = arith.addi %138, %c4_i64_36 : i64
+          %183 = arith.addi %171, %c4_i64_36 : i64
           %c256_i64_37 = arith.constant 256 : i64
-          %151 = arith.addi %145, %c256_i64_37 : i64
-          %152 = nvvm.wgmma.mma_async %150, %151, %149, <m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <row>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+          %184 = arith.addi %178, %c256_i64_37 : i64
+          %185 = nvvm.wgmma.mma_async %183, %184, %182, <m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <row>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           %c6_i64_38 = arith.constant 6 : i64
-          %153 = arith.addi %138, %c6_i64_38 : i64
+          %186 = arith.addi %171, %c6_i64_38 : i64
           %c384_i64_39 = arith.constant 384 : i64
-          %154 = arith.addi %145, %c384_i64_39 : i64
-          %155 = nvvm.wgmma.mma_async %153, %154, %152, <m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <row>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+          %187 = arith.addi %178, %c384_i64_39 : i64
+          %188 = nvvm.wgmma.mma_async %186, %187, %185, <m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <row>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           nvvm.wgmma.commit.group.sync.aligned
           nvvm.wgmma.wait.group.sync.aligned 1
           %c1_i32_40 = arith.constant 1 : i32
-          %156 = arith.cmpi ult, %12, %c1_i32_40 : i32
-          scf.if %156 {
+          %189 = arith.cmpi ult, %12, %c1_i32_40 : i32
+          scf.if %189 {
             %c8_i32_44 = arith.constant 8 : i32
-            %162 = arith.muli %arg18, %c8_i32_44 : i32
-            %163 = arith.addi %162, %8 : i32
+            %195 = arith.muli %arg18, %c8_i32_44 : i32
+            %196 = arith.addi %195, %8 : i32
             %c32784_i32 = arith.constant 32784 : i32
-            %164 = arith.addi %163, %c32784_i32 : i32
-            %165 = llvm.inttoptr %164 : i32 to !llvm.ptr<3>
-            %166 = nvvm.mbarrier.arrive %165 : !llvm.ptr<3> -> i64
+            %197 = arith.addi %196, %c32784_i32 : i32
+            %198 = llvm.inttoptr %197 : i32 to !llvm.ptr<3>
+            %199 = nvvm.mbarrier.arrive %198 : !llvm.ptr<3> -> i64
           }
           %c1_i32_41 = arith.constant 1 : i32
-          %157 = arith.addi %arg16, %c1_i32_41 : i32
+          %190 = arith.addi %arg16, %c1_i32_41 : i32
           %c2_i32_42 = arith.constant 2 : i32
-          %158 = arith.cmpi eq, %157, %c2_i32_42 : i32
+          %191 = arith.cmpi eq, %190, %c2_i32_42 : i32
           %c0_i32_43 = arith.constant 0 : i32
-          %159 = arith.select %158, %c0_i32_43, %157 : i32
-          %160 = arith.extui %158 : i1 to i32
-          %161 = arith.xori %arg17, %160 : i32
-          scf.yield %159, %161, %arg16, %155 : i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+          %192 = arith.select %191, %c0_i32_43, %190 : i32
+          %193 = arith.extui %191 : i1 to i32
+          %194 = arith.xori %arg17, %193 : i32
+          scf.yield %192, %194, %arg16, %188 : i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
         }
-        nvvm.wgmma.wait.group.sync.aligned 0
+        %49 = llvm.extractvalue %48#3[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %50 = llvm.extractvalue %48#3[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %51 = llvm.extractvalue %48#3[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %52 = llvm.extractvalue %48#3[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %53 = llvm.extractvalue %48#3[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %54 = llvm.extractvalue %48#3[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %55 = llvm.extractvalue %48#3[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %56 = llvm.extractvalue %48#3[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %57 = llvm.extractvalue %48#3[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %58 = llvm.extractvalue %48#3[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %59 = llvm.extractvalue %48#3[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %60 = llvm.extractvalue %48#3[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %61 = llvm.extractvalue %48#3[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %62 = llvm.extractvalue %48#3[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %63 = llvm.extractvalue %48#3[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %64 = llvm.extractvalue %48#3[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %65 = llvm.extractvalue %48#3[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %66 = llvm.extractvalue %48#3[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %67 = llvm.extractvalue %48#3[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %68 = llvm.extractvalue %48#3[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %69 = llvm.extractvalue %48#3[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %70 = llvm.extractvalue %48#3[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %71 = llvm.extractvalue %48#3[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %72 = llvm.extractvalue %48#3[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %73 = llvm.extractvalue %48#3[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %74 = llvm.extractvalue %48#3[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %75 = llvm.extractvalue %48#3[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %76 = llvm.extractvalue %48#3[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %77 = llvm.extractvalue %48#3[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %78 = llvm.extractvalue %48#3[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %79 = llvm.extractvalue %48#3[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %80 = llvm.extractvalue %48#3[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %81 = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31" %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
         %c0 = arith.constant 0 : index
         %c5_i32_16 = arith.constant 5 : i32
-        %49 = arith.shrui %12, %c5_i32_16 : i32
+        %82 = arith.shrui %12, %c5_i32_16 : i32
         %c31_i32_17 = arith.constant 31 : i32
-        %50 = arith.andi %12, %c31_i32_17 : i32
+        %83 = arith.andi %12, %c31_i32_17 : i32
         %c64_i32 = arith.constant 64 : i32
-        %51 = arith.muli %11, %c64_i32 : i32
+        %84 = arith.muli %11, %c64_i32 : i32
         %c16_i32 = arith.constant 16 : i32
-        %52 = arith.muli %49, %c16_i32 : i32
-        %53 = arith.addi %51, %52 : i32
+        %85 = arith.muli %82, %c16_i32 : i32
+        %86 = arith.addi %84, %85 : i32
         %c2_i32_18 = arith.constant 2 : i32
-        %54 = arith.shrui %50, %c2_i32_18 : i32
-        %55 = arith.addi %53, %54 : i32
-        %56 = arith.index_cast %55 : i32 to index
-        %57 = arith.addi %c0, %56 : index
+        %87 = arith.shrui %83, %c2_i32_18 : i32
+        %88 = arith.addi %86, %87 : i32
+        %89 = arith.index_cast %88 : i32 to index
+        %90 = arith.addi %c0, %89 : index
         %c3_i32_19 = arith.constant 3 : i32
-        %58 = arith.andi %50, %c3_i32_19 : i32
+        %91 = arith.andi %83, %c3_i32_19 : i32
         %c2_i32_20 = arith.constant 2 : i32
-        %59 = arith.muli %58, %c2_i32_20 : i32
-        %60 = arith.index_cast %59 : i32 to index
-        %61 = arith.addi %4, %60 : index
-        %62 = llvm.extractvalue %48#3[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %63 = llvm.extractvalue %48#3[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %64 = vector.from_elements %62, %63 : vector<2xf32>
-        %65 = affine.apply #map1()[%61]
-        vector.store %64, %arg2[%57, %65] : memref<64x128xf32>, vector<2xf32>
-        %66 = llvm.extractvalue %48#3[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %67 = llvm.extractvalue %48#3[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %68 = vector.from_elements %66, %67 : vector<2xf32>
-        %69 = affine.apply #map2()[%61]
-        vector.store %68, %arg2[%57, %69] : memref<64x128xf32>, vector<2xf32>
-        %70 = llvm.extractvalue %48#3[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %71 = llvm.extractvalue %48#3[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %72 = vector.from_elements %70, %71 : vector<2xf32>
-        %73 = affine.apply #map3()[%61]
-        vector.store %72, %arg2[%57, %73] : memref<64x128xf32>, vector<2xf32>
-        %74 = llvm.extractvalue %48#3[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %75 = llvm.extractvalue %48#3[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %76 = vector.from_elements %74, %75 : vector<2xf32>
-        %77 = affine.apply #map4()[%61]
-        vector.store %76, %arg2[%57, %77] : memref<64x128xf32>, vector<2xf32>
-        %78 = llvm.extractvalue %48#3[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %79 = llvm.extractvalue %48#3[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %80 = vector.from_elements %78, %79 : vector<2xf32>
-        %81 = affine.apply #map5()[%61]
-        vector.store %80, %arg2[%57, %81] : memref<64x128xf32>, vector<2xf32>
-        %82 = llvm.extractvalue %48#3[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %83 = llvm.extractvalue %48#3[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %84 = vector.from_elements %82, %83 : vector<2xf32>
-        %85 = affine.apply #map6()[%61]
-        vector.store %84, %arg2[%57, %85] : memref<64x128xf32>, vector<2xf32>
-        %86 = llvm.extractvalue %48#3[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %87 = llvm.extractvalue %48#3[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %88 = vector.from_elements %86, %87 : vector<2xf32>
-        %89 = affine.apply #map7()[%61]
-        vector.store %88, %arg2[%57, %89] : memref<64x128xf32>, vector<2xf32>
-        %90 = llvm.extractvalue %48#3[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %91 = llvm.extractvalue %48#3[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %92 = vector.from_elements %90, %91 : vector<2xf32>
-        %93 = affine.apply #map8()[%61]
-        vector.store %92, %arg2[%57, %93] : memref<64x128xf32>, vector<2xf32>
-        %c8 = arith.constant 8 : index
-        %94 = arith.addi %57, %c8 : index
-        %95 = llvm.extractvalue %48#3[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %96 = llvm.extractvalue %48#3[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %92 = arith.muli %91, %c2_i32_20 : i32
+        %93 = arith.index_cast %92 : i32 to index
+        %94 = arith.addi %4, %93 : index
+        %95 = llvm.extractvalue %81[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %96 = llvm.extractvalue %81[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %97 = vector.from_elements %95, %96 : vector<2xf32>
-        %98 = affine.apply #map1()[%61]
-        vector.store %97, %arg2[%94, %98] : memref<64x128xf32>, vector<2xf32>
-        %99 = llvm.extractvalue %48#3[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %100 = llvm.extractvalue %48#3[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %98 = affine.apply #map1()[%94]
+        vector.store %97, %arg2[%90, %98] : memref<64x128xf32>, vector<2xf32>
+        %99 = llvm.extractvalue %81[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %100 = llvm.extractvalue %81[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %101 = vector.from_elements %99, %100 : vector<2xf32>
-        %102 = affine.apply #map2()[%61]
-        vector.store %101, %arg2[%94, %102] : memref<64x128xf32>, vector<2xf32>
-        %103 = llvm.extractvalue %48#3[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %104 = llvm.extractvalue %48#3[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %102 = affine.apply #map2()[%94]
+        vector.store %101, %arg2[%90, %102] : memref<64x128xf32>, vector<2xf32>
+        %103 = llvm.extractvalue %81[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %104 = llvm.extractvalue %81[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %105 = vector.from_elements %103, %104 : vector<2xf32>
-        %106 = affine.apply #map3()[%61]
-        vector.store %105, %arg2[%94, %106] : memref<64x128xf32>, vector<2xf32>
-        %107 = llvm.extractvalue %48#3[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %108 = llvm.extractvalue %48#3[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %106 = affine.apply #map3()[%94]
+        vector.store %105, %arg2[%90, %106] : memref<64x128xf32>, vector<2xf32>
+        %107 = llvm.extractvalue %81[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %108 = llvm.extractvalue %81[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %109 = vector.from_elements %107, %108 : vector<2xf32>
-        %110 = affine.apply #map4()[%61]
-        vector.store %109, %arg2[%94, %110] : memref<64x128xf32>, vector<2xf32>
-        %111 = llvm.extractvalue %48#3[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %112 = llvm.extractvalue %48#3[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %110 = affine.apply #map4()[%94]
+        vector.store %109, %arg2[%90, %110] : memref<64x128xf32>, vector<2xf32>
+        %111 = llvm.extractvalue %81[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %112 = llvm.extractvalue %81[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %113 = vector.from_elements %111, %112 : vector<2xf32>
-        %114 = affine.apply #map5()[%61]
-        vector.store %113, %arg2[%94, %114] : memref<64x128xf32>, vector<2xf32>
-        %115 = llvm.extractvalue %48#3[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %116 = llvm.extractvalue %48#3[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %114 = affine.apply #map5()[%94]
+        vector.store %113, %arg2[%90, %114] : memref<64x128xf32>, vector<2xf32>
+        %115 = llvm.extractvalue %81[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %116 = llvm.extractvalue %81[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %117 = vector.from_elements %115, %116 : vector<2xf32>
-        %118 = affine.apply #map6()[%61]
-        vector.store %117, %arg2[%94, %118] : memref<64x128xf32>, vector<2xf32>
-        %119 = llvm.extractvalue %48#3[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %120 = llvm.extractvalue %48#3[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %118 = affine.apply #map6()[%94]
+        vector.store %117, %arg2[%90, %118] : memref<64x128xf32>, vector<2xf32>
+        %119 = llvm.extractvalue %81[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %120 = llvm.extractvalue %81[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %121 = vector.from_elements %119, %120 : vector<2xf32>
-        %122 = affine.apply #map7()[%61]
-        vector.store %121, %arg2[%94, %122] : memref<64x128xf32>, vector<2xf32>
-        %123 = llvm.extractvalue %48#3[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %124 = llvm.extractvalue %48#3[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %122 = affine.apply #map7()[%94]
+        vector.store %121, %arg2[%90, %122] : memref<64x128xf32>, vector<2xf32>
+        %123 = llvm.extractvalue %81[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %124 = llvm.extractvalue %81[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %125 = vector.from_elements %123, %124 : vector<2xf32>
-        %126 = affine.apply #map8()[%61]
-        vector.store %125, %arg2[%94, %126] : memref<64x128xf32>, vector<2xf32>
+        %126 = affine.apply #map8()[%94]
+        vector.store %125, %arg2[%90, %126] : memref<64x128xf32>, vector<2xf32>
+        %c8 = arith.constant 8 : index
+        %127 = arith.addi %90, %c8 : index
+        %128 = llvm.extractvalue %81[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %129 = llvm.extractvalue %81[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %130 = vector.from_elements %128, %129 : vector<2xf32>
+        %131 = affine.apply #map1()[%94]
+        vector.store %130, %arg2[%127, %131] : memref<64x128xf32>, vector<2xf32>
+        %132 = llvm.extractvalue %81[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %133 = llvm.extractvalue %81[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %134 = vector.from_elements %132, %133 : vector<2xf32>
+        %135 = affine.apply #map2()[%94]
+        vector.store %134, %arg2[%127, %135] : memref<64x128xf32>, vector<2xf32>
+        %136 = llvm.extractvalue %81[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %137 = llvm.extractvalue %81[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %138 = vector.from_elements %136, %137 : vector<2xf32>
+        %139 = affine.apply #map3()[%94]
+        vector.store %138, %arg2[%127, %139] : memref<64x128xf32>, vector<2xf32>
+        %140 = llvm.extractvalue %81[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %141 = llvm.extractvalue %81[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %142 = vector.from_elements %140, %141 : vector<2xf32>
+        %143 = affine.apply #map4()[%94]
+        vector.store %142, %arg2[%127, %143] : memref<64x128xf32>, vector<2xf32>
+        %144 = llvm.extractvalue %81[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %145 = llvm.extractvalue %81[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %146 = vector.from_elements %144, %145 : vector<2xf32>
+        %147 = affine.apply #map5()[%94]
+        vector.store %146, %arg2[%127, %147] : memref<64x128xf32>, vector<2xf32>
+        %148 = llvm.extractvalue %81[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %149 = llvm.extractvalue %81[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %150 = vector.from_elements %148, %149 : vector<2xf32>
+        %151 = affine.apply #map6()[%94]
+        vector.store %150, %arg2[%127, %151] : memref<64x128xf32>, vector<2xf32>
+        %152 = llvm.extractvalue %81[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %153 = llvm.extractvalue %81[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %154 = vector.from_elements %152, %153 : vector<2xf32>
+        %155 = affine.apply #map7()[%94]
+        vector.store %154, %arg2[%127, %155] : memref<64x128xf32>, vector<2xf32>
+        %156 = llvm.extractvalue %81[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %157 = llvm.extractvalue %81[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %158 = vector.from_elements %156, %157 : vector<2xf32>
+        %159 = affine.apply #map8()[%94]
+        vector.store %158, %arg2[%127, %159] : memref<64x128xf32>, vector<2xf32>
       } else {
         %c4_i32_5 = arith.constant 4 : i32
         %11 = arith.cmpi eq, %7, %c4_i32_5 : i32

@@ -508,12 +508,12 @@ module {
         nvvm.bar.warp.sync %c-1_i32_45 : i32
         scf.if %373 {
           %c8_i32_107 = arith.constant 8 : i32
-          %674 = arith.muli %c0_i32_4, %c8_i32_107 : i32
-          %675 = arith.addi %674, %8 : i32
+          %707 = arith.muli %c0_i32_4, %c8_i32_107 : i32
+          %708 = arith.addi %707, %8 : i32
           %c32784_i32 = arith.constant 32784 : i32
-          %676 = arith.addi %675, %c32784_i32 : i32
-          %677 = llvm.inttoptr %676 : i32 to !llvm.ptr<3>
-          %678 = nvvm.mbarrier.arrive %677 : !llvm.ptr<3> -> i64
+          %709 = arith.addi %708, %c32784_i32 : i32
+          %710 = llvm.inttoptr %709 : i32 to !llvm.ptr<3>
+          %711 = nvvm.mbarrier.arrive %710 : !llvm.ptr<3> -> i64
         }
         %c1_i32_46 = arith.constant 1 : i32
         %374 = arith.addi %190, %c1_i32_46 : i32
@@ -728,189 +728,221 @@ module {
         %560 = arith.select %559, %c0_i32_66, %558 : i32
         %561 = arith.extui %559 : i1 to i32
         %562 = arith.xori %378, %561 : i32
-        nvvm.wgmma.wait.group.sync.aligned 0
+        %563 = llvm.extractvalue %557[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %564 = llvm.extractvalue %557[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %565 = llvm.extractvalue %557[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %566 = llvm.extractvalue %557[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %567 = llvm.extractvalue %557[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %568 = llvm.extractvalue %557[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %569 = llvm.extractvalue %557[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %570 = llvm.extractvalue %557[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %571 = llvm.extractvalue %557[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %572 = llvm.extractvalue %557[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %573 = llvm.extractvalue %557[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %574 = llvm.extractvalue %557[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %575 = llvm.extractvalue %557[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %576 = llvm.extractvalue %557[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %577 = llvm.extractvalue %557[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %578 = llvm.extractvalue %557[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %579 = llvm.extractvalue %557[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %580 = llvm.extractvalue %557[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %581 = llvm.extractvalue %557[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %582 = llvm.extractvalue %557[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %583 = llvm.extractvalue %557[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %584 = llvm.extractvalue %557[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %585 = llvm.extractvalue %557[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %586 = llvm.extractvalue %557[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %587 = llvm.extractvalue %557[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %588 = llvm.extractvalue %557[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %589 = llvm.extractvalue %557[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %590 = llvm.extractvalue %557[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %591 = llvm.extractvalue %557[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %592 = llvm.extractvalue %557[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %593 = llvm.extractvalue %557[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %594 = llvm.extractvalue %557[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %595 = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31" %563, %564, %565, %566, %567, %568, %569, %570, %571, %572, %573, %574, %575, %576, %577, %578, %579, %580, %581, %582, %583, %584, %585, %586, %587, %588, %589, %590, %591, %592, %593, %594 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
         %c0 = arith.constant 0 : index
         %c31_i32_67 = arith.constant 31 : i32
-        %563 = arith.andi %12, %c31_i32_67 : i32
+        %596 = arith.andi %12, %c31_i32_67 : i32
         %c5_i32_68 = arith.constant 5 : i32
-        %564 = arith.shrui %12, %c5_i32_68 : i32
+        %597 = arith.shrui %12, %c5_i32_68 : i32
         %c2_i32_69 = arith.constant 2 : i32
-        %565 = arith.shrui %563, %c2_i32_69 : i32
+        %598 = arith.shrui %596, %c2_i32_69 : i32
         %c3_i32_70 = arith.constant 3 : i32
-        %566 = arith.andi %563, %c3_i32_70 : i32
+        %599 = arith.andi %596, %c3_i32_70 : i32
         %c64_i32_71 = arith.constant 64 : i32
-        %567 = arith.muli %11, %c64_i32_71 : i32
+        %600 = arith.muli %11, %c64_i32_71 : i32
         %c1_i32_72 = arith.constant 1 : i32
-        %568 = arith.shrui %564, %c1_i32_72 : i32
+        %601 = arith.shrui %597, %c1_i32_72 : i32
         %c32_i32 = arith.constant 32 : i32
-        %569 = arith.muli %568, %c32_i32 : i32
+        %602 = arith.muli %601, %c32_i32 : i32
         %c1_i32_73 = arith.constant 1 : i32
-        %570 = arith.andi %565, %c1_i32_73 : i32
+        %603 = arith.andi %598, %c1_i32_73 : i32
         %c1_i32_74 = arith.constant 1 : i32
-        %571 = arith.shli %570, %c1_i32_74 : i32
+        %604 = arith.shli %603, %c1_i32_74 : i32
         %c1_i32_75 = arith.constant 1 : i32
-        %572 = arith.andi %564, %c1_i32_75 : i32
+        %605 = arith.andi %597, %c1_i32_75 : i32
         %c1_i32_76 = arith.constant 1 : i32
-        %573 = arith.shli %572, %c1_i32_76 : i32
+        %606 = arith.shli %605, %c1_i32_76 : i32
         %c2_i32_77 = arith.constant 2 : i32
-        %574 = arith.shrui %565, %c2_i32_77 : i32
+        %607 = arith.shrui %598, %c2_i32_77 : i32
         %c1_i32_78 = arith.constant 1 : i32
-        %575 = arith.shrui %565, %c1_i32_78 : i32
+        %608 = arith.shrui %598, %c1_i32_78 : i32
         %c1_i32_79 = arith.constant 1 : i32
-        %576 = arith.andi %575, %c1_i32_79 : i32
-        %577 = arith.addi %573, %574 : i32
+        %609 = arith.andi %608, %c1_i32_79 : i32
+        %610 = arith.addi %606, %607 : i32
         %c2_i32_80 = arith.constant 2 : i32
-        %578 = arith.shli %576, %c2_i32_80 : i32
-        %579 = arith.addi %577, %578 : i32
+        %611 = arith.shli %609, %c2_i32_80 : i32
+        %612 = arith.addi %610, %611 : i32
         %c2_i32_81 = arith.constant 2 : i32
-        %580 = arith.shli %579, %c2_i32_81 : i32
-        %581 = arith.addi %569, %580 : i32
-        %582 = arith.addi %581, %571 : i32
-        %583 = arith.addi %567, %582 : i32
+        %613 = arith.shli %612, %c2_i32_81 : i32
+        %614 = arith.addi %602, %613 : i32
+        %615 = arith.addi %614, %604 : i32
+        %616 = arith.addi %600, %615 : i32
         %c2_i32_82 = arith.constant 2 : i32
-        %584 = arith.muli %566, %c2_i32_82 : i32
-        %585 = arith.index_cast %584 : i32 to index
-        %586 = arith.addi %c0, %585 : index
-        %587 = arith.index_cast %583 : i32 to index
-        %588 = arith.addi %4, %587 : index
-        %589 = llvm.extractvalue %557[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %590 = llvm.extractvalue %557[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %591 = vector.from_elements %589, %590 : vector<2xf32>
-        vector.store %591, %arg2[%586, %588] : memref<64x128xf32>, vector<2xf32>
+        %617 = arith.muli %599, %c2_i32_82 : i32
+        %618 = arith.index_cast %617 : i32 to index
+        %619 = arith.addi %c0, %618 : index
+        %620 = arith.index_cast %616 : i32 to index
+        %621 = arith.addi %4, %620 : index
+        %622 = llvm.extractvalue %595[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %623 = llvm.extractvalue %595[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %624 = vector.from_elements %622, %623 : vector<2xf32>
+        vector.store %624, %arg2[%619, %621] : memref<64x128xf32>, vector<2xf32>
         %c1_83 = arith.constant 1 : index
-        %592 = arith.addi %586, %c1_83 : index
+        %625 = arith.addi %619, %c1_83 : index
         %c1_84 = arith.constant 1 : index
-        %593 = arith.addi %586, %c1_84 : index
-        %594 = llvm.extractvalue %557[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %595 = llvm.extractvalue %557[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %596 = vector.from_elements %594, %595 : vector<2xf32>
-        vector.store %596, %arg2[%593, %588] : memref<64x128xf32>, vector<2xf32>
-        %c8 = arith.constant 8 : index
-        %597 = arith.addi %588, %c8 : index
-        %c8_85 = arith.constant 8 : index
-        %598 = arith.addi %586, %c8_85 : index
-        %599 = llvm.extractvalue %557[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %600 = llvm.extractvalue %557[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %601 = vector.from_elements %599, %600 : vector<2xf32>
-        vector.store %601, %arg2[%598, %588] : memref<64x128xf32>, vector<2xf32>
-        %c1_86 = arith.constant 1 : index
-        %602 = arith.addi %586, %c1_86 : index
-        %c8_87 = arith.constant 8 : index
-        %603 = arith.addi %588, %c8_87 : index
-        %c9 = arith.constant 9 : index
-        %604 = arith.addi %586, %c9 : index
-        %605 = llvm.extractvalue %557[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %606 = llvm.extractvalue %557[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %607 = vector.from_elements %605, %606 : vector<2xf32>
-        vector.store %607, %arg2[%604, %588] : memref<64x128xf32>, vector<2xf32>
-        %c16 = arith.constant 16 : index
-        %608 = arith.addi %588, %c16 : index
-        %c16_88 = arith.constant 16 : index
-        %609 = arith.addi %586, %c16_88 : index
-        %610 = llvm.extractvalue %557[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %611 = llvm.extractvalue %557[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %612 = vector.from_elements %610, %611 : vector<2xf32>
-        vector.store %612, %arg2[%609, %588] : memref<64x128xf32>, vector<2xf32>
-        %c1_89 = arith.constant 1 : index
-        %613 = arith.addi %586, %c1_89 : index
-        %c16_90 = arith.constant 16 : index
-        %614 = arith.addi %588, %c16_90 : index
-        %c17 = arith.constant 17 : index
-        %615 = arith.addi %586, %c17 : index
-        %616 = llvm.extractvalue %557[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %617 = llvm.extractvalue %557[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %618 = vector.from_elements %616, %617 : vector<2xf32>
-        vector.store %618, %arg2[%615, %588] : memref<64x128xf32>, vector<2xf32>
-        %c24 = arith.constant 24 : index
-        %619 = arith.addi %588, %c24 : index
-        %c24_91 = arith.constant 24 : index
-        %620 = arith.addi %586, %c24_91 : index
-        %621 = llvm.extractvalue %557[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %622 = llvm.extractvalue %557[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %623 = vector.from_elements %621, %622 : vector<2xf32>
-        vector.store %623, %arg2[%620, %588] : memref<64x128xf32>, vector<2xf32>
-        %c1_92 = arith.constant 1 : index
-        %624 = arith.addi %586, %c1_92 : index
-        %c24_93 = arith.constant 24 : index
-        %625 = arith.addi %588, %c24_93 : index
-        %c25 = arith.constant 25 : index
-        %626 = arith.addi %586, %c25 : index
-        %627 = llvm.extractvalue %557[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %628 = llvm.extractvalue %557[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %626 = arith.addi %619, %c1_84 : index
+        %627 = llvm.extractvalue %595[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %628 = llvm.extractvalue %595[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %629 = vector.from_elements %627, %628 : vector<2xf32>
-        vector.store %629, %arg2[%626, %588] : memref<64x128xf32>, vector<2xf32>
-        %c32_94 = arith.constant 32 : index
-        %630 = arith.addi %588, %c32_94 : index
-        %c32_95 = arith.constant 32 : index
-        %631 = arith.addi %586, %c32_95 : index
-        %632 = llvm.extractvalue %557[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %633 = llvm.extractvalue %557[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        vector.store %629, %arg2[%626, %621] : memref<64x128xf32>, vector<2xf32>
+        %c8 = arith.constant 8 : index
+        %630 = arith.addi %621, %c8 : index
+        %c8_85 = arith.constant 8 : index
+        %631 = arith.addi %619, %c8_85 : index
+        %632 = llvm.extractvalue %595[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %633 = llvm.extractvalue %595[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %634 = vector.from_elements %632, %633 : vector<2xf32>
-        vector.store %634, %arg2[%631, %588] : memref<64x128xf32>, vector<2xf32>
-        %c1_96 = arith.constant 1 : index
-        %635 = arith.addi %586, %c1_96 : index
-        %c32_97 = arith.constant 32 : index
-        %636 = arith.addi %588, %c32_97 : index
-        %c33 = arith.constant 33 : index
-        %637 = arith.addi %586, %c33 : index
-        %638 = llvm.extractvalue %557[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %639 = llvm.extractvalue %557[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        vector.store %634, %arg2[%631, %621] : memref<64x128xf32>, vector<2xf32>
+        %c1_86 = arith.constant 1 : index
+        %635 = arith.addi %619, %c1_86 : index
+        %c8_87 = arith.constant 8 : index
+        %636 = arith.addi %621, %c8_87 : index
+        %c9 = arith.constant 9 : index
+        %637 = arith.addi %619, %c9 : index
+        %638 = llvm.extractvalue %595[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %639 = llvm.extractvalue %595[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %640 = vector.from_elements %638, %639 : vector<2xf32>
-        vector.store %640, %arg2[%637, %588] : memref<64x128xf32>, vector<2xf32>
-        %c40 = arith.constant 40 : index
-        %641 = arith.addi %588, %c40 : index
-        %c40_98 = arith.constant 40 : index
-        %642 = arith.addi %586, %c40_98 : index
-        %643 = llvm.extractvalue %557[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %644 = llvm.extractvalue %557[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        vector.store %640, %arg2[%637, %621] : memref<64x128xf32>, vector<2xf32>
+        %c16 = arith.constant 16 : index
+        %641 = arith.addi %621, %c16 : index
+        %c16_88 = arith.constant 16 : index
+        %642 = arith.addi %619, %c16_88 : index
+        %643 = llvm.extractvalue %595[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %644 = llvm.extractvalue %595[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %645 = vector.from_elements %643, %644 : vector<2xf32>
-        vector.store %645, %arg2[%642, %588] : memref<64x128xf32>, vector<2xf32>
-        %c1_99 = arith.constant 1 : index
-        %646 = arith.addi %586, %c1_99 : index
-        %c40_100 = arith.constant 40 : index
-        %647 = arith.addi %588, %c40_100 : index
-        %c41 = arith.constant 41 : index
-        %648 = arith.addi %586, %c41 : index
-        %649 = llvm.extractvalue %557[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %650 = llvm.extractvalue %557[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        vector.store %645, %arg2[%642, %621] : memref<64x128xf32>, vector<2xf32>
+        %c1_89 = arith.constant 1 : index
+        %646 = arith.addi %619, %c1_89 : index
+        %c16_90 = arith.constant 16 : index
+        %647 = arith.addi %621, %c16_90 : index
+        %c17 = arith.constant 17 : index
+        %648 = arith.addi %619, %c17 : index
+        %649 = llvm.extractvalue %595[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %650 = llvm.extractvalue %595[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %651 = vector.from_elements %649, %650 : vector<2xf32>
-        vector.store %651, %arg2[%648, %588] : memref<64x128xf32>, vector<2xf32>
-        %c48 = arith.constant 48 : index
-        %652 = arith.addi %588, %c48 : index
-        %c48_101 = arith.constant 48 : index
-        %653 = arith.addi %586, %c48_101 : index
-        %654 = llvm.extractvalue %557[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %655 = llvm.extractvalue %557[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        vector.store %651, %arg2[%648, %621] : memref<64x128xf32>, vector<2xf32>
+        %c24 = arith.constant 24 : index
+        %652 = arith.addi %621, %c24 : index
+        %c24_91 = arith.constant 24 : index
+        %653 = arith.addi %619, %c24_91 : index
+        %654 = llvm.extractvalue %595[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %655 = llvm.extractvalue %595[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %656 = vector.from_elements %654, %655 : vector<2xf32>
-        vector.store %656, %arg2[%653, %588] : memref<64x128xf32>, vector<2xf32>
-        %c1_102 = arith.constant 1 : index
-        %657 = arith.addi %586, %c1_102 : index
-        %c48_103 = arith.constant 48 : index
-        %658 = arith.addi %588, %c48_103 : index
-        %c49 = arith.constant 49 : index
-        %659 = arith.addi %586, %c49 : index
-        %660 = llvm.extractvalue %557[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %661 = llvm.extractvalue %557[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        vector.store %656, %arg2[%653, %621] : memref<64x128xf32>, vector<2xf32>
+        %c1_92 = arith.constant 1 : index
+        %657 = arith.addi %619, %c1_92 : index
+        %c24_93 = arith.constant 24 : index
+        %658 = arith.addi %621, %c24_93 : index
+        %c25 = arith.constant 25 : index
+        %659 = arith.addi %619, %c25 : index
+        %660 = llvm.extractvalue %595[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %661 = llvm.extractvalue %595[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %662 = vector.from_elements %660, %661 : vector<2xf32>
-        vector.store %662, %arg2[%659, %588] : memref<64x128xf32>, vector<2xf32>
-        %c56 = arith.constant 56 : index
-        %663 = arith.addi %588, %c56 : index
-        %c56_104 = arith.constant 56 : index
-        %664 = arith.addi %586, %c56_104 : index
-        %665 = llvm.extractvalue %557[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %666 = llvm.extractvalue %557[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        vector.store %662, %arg2[%659, %621] : memref<64x128xf32>, vector<2xf32>
+        %c32_94 = arith.constant 32 : index
+        %663 = arith.addi %621, %c32_94 : index
+        %c32_95 = arith.constant 32 : index
+        %664 = arith.addi %619, %c32_95 : index
+        %665 = llvm.extractvalue %595[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %666 = llvm.extractvalue %595[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %667 = vector.from_elements %665, %666 : vector<2xf32>
-        vector.store %667, %arg2[%664, %588] : memref<64x128xf32>, vector<2xf32>
-        %c1_105 = arith.constant 1 : index
-        %668 = arith.addi %586, %c1_105 : index
-        %c56_106 = arith.constant 56 : index
-        %669 = arith.addi %588, %c56_106 : index
-        %c57 = arith.constant 57 : index
-        %670 = arith.addi %586, %c57 : index
-        %671 = llvm.extractvalue %557[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-        %672 = llvm.extractvalue %557[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        vector.store %667, %arg2[%664, %621] : memref<64x128xf32>, vector<2xf32>
+        %c1_96 = arith.constant 1 : index
+        %668 = arith.addi %619, %c1_96 : index
+        %c32_97 = arith.constant 32 : index
+        %669 = arith.addi %621, %c32_97 : index
+        %c33 = arith.constant 33 : index
+        %670 = arith.addi %619, %c33 : index
+        %671 = llvm.extractvalue %595[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %672 = llvm.extractvalue %595[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
         %673 = vector.from_elements %671, %672 : vector<2xf32>
-        vector.store %673, %arg2[%670, %588] : memref<64x128xf32>, vector<2xf32>
+        vector.store %673, %arg2[%670, %621] : memref<64x128xf32>, vector<2xf32>
+        %c40 = arith.constant 40 : index
+        %674 = arith.addi %621, %c40 : index
+        %c40_98 = arith.constant 40 : index
+        %675 = arith.addi %619, %c40_98 : index
+        %676 = llvm.extractvalue %595[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %677 = llvm.extractvalue %595[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %678 = vector.from_elements %676, %677 : vector<2xf32>
+        vector.store %678, %arg2[%675, %621] : memref<64x128xf32>, vector<2xf32>
+        %c1_99 = arith.constant 1 : index
+        %679 = arith.addi %619, %c1_99 : index
+        %c40_100 = arith.constant 40 : index
+        %680 = arith.addi %621, %c40_100 : index
+        %c41 = arith.constant 41 : index
+        %681 = arith.addi %619, %c41 : index
+        %682 = llvm.extractvalue %595[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %683 = llvm.extractvalue %595[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %684 = vector.from_elements %682, %683 : vector<2xf32>
+        vector.store %684, %arg2[%681, %621] : memref<64x128xf32>, vector<2xf32>
+        %c48 = arith.constant 48 : index
+        %685 = arith.addi %621, %c48 : index
+        %c48_101 = arith.constant 48 : index
+        %686 = arith.addi %619, %c48_101 : index
+        %687 = llvm.extractvalue %595[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %688 = llvm.extractvalue %595[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %689 = vector.from_elements %687, %688 : vector<2xf32>
+        vector.store %689, %arg2[%686, %621] : memref<64x128xf32>, vector<2xf32>
+        %c1_102 = arith.constant 1 : index
+        %690 = arith.addi %619, %c1_102 : index
+        %c48_103 = arith.constant 48 : index
+        %691 = arith.addi %621, %c48_103 : index
+        %c49 = arith.constant 49 : index
+        %692 = arith.addi %619, %c49 : index
+        %693 = llvm.extractvalue %595[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %694 = llvm.extractvalue %595[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %695 = vector.from_elements %693, %694 : vector<2xf32>
+        vector.store %695, %arg2[%692, %621] : memref<64x128xf32>, vector<2xf32>
+        %c56 = arith.constant 56 : index
+        %696 = arith.addi %621, %c56 : index
+        %c56_104 = arith.constant 56 : index
+        %697 = arith.addi %619, %c56_104 : index
+        %698 = llvm.extractvalue %595[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %699 = llvm.extractvalue %595[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %700 = vector.from_elements %698, %699 : vector<2xf32>
+        vector.store %700, %arg2[%697, %621] : memref<64x128xf32>, vector<2xf32>
+        %c1_105 = arith.constant 1 : index
+        %701 = arith.addi %619, %c1_105 : index
+        %c56_106 = arith.constant 56 : index
+        %702 = arith.addi %621, %c56_106 : index
+        %c57 = arith.constant 57 : index
+        %703 = arith.addi %619, %c57 : index
+        %704 = llvm.extractvalue %595[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %705 = llvm.extractvalue %595[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+        %706 = vector.from_elements %704, %705 : vector<2xf32>
+        vector.store %706, %arg2[%703, %621] : memref<64x128xf32>, vector<2xf32>
       } else {
         %c4_i32_4 = arith.constant 4 : i32
         %11 = arith.cmpi eq, %7, %c4_i32_4 : i32

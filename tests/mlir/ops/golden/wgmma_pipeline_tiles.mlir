@@ -165,199 +165,231 @@ module {
           %c1_i32_24 = arith.constant 1 : i32
           %51:4 = scf.for %arg18 = %c1_i32_22 to %c1_i32_23 step %c1_i32_24 iter_args(%arg19 = %48, %arg20 = %50, %arg21 = %arg16, %arg22 = %45) -> (i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>)  : i32 {
             %c8_i32_31 = arith.constant 8 : i32
-            %135 = arith.muli %arg19, %c8_i32_31 : i32
-            %136 = arith.addi %135, %8 : i32
+            %168 = arith.muli %arg19, %c8_i32_31 : i32
+            %169 = arith.addi %168, %8 : i32
             %c32768_i32_32 = arith.constant 32768 : i32
-            %137 = arith.addi %136, %c32768_i32_32 : i32
-            %138 = llvm.inttoptr %137 : i32 to !llvm.ptr<3>
+            %170 = arith.addi %169, %c32768_i32_32 : i32
+            %171 = llvm.inttoptr %170 : i32 to !llvm.ptr<3>
             %c10000000_i32_33 = arith.constant 10000000 : i32
-            nvvm.mbarrier.try_wait.parity %138, %arg20, %c10000000_i32_33 : !llvm.ptr<3>, i32, i32
+            nvvm.mbarrier.try_wait.parity %171, %arg20, %c10000000_i32_33 : !llvm.ptr<3>, i32, i32
             %c8192_i32_34 = arith.constant 8192 : i32
-            %139 = arith.muli %11, %c8192_i32_34 : i32
+            %172 = arith.muli %11, %c8192_i32_34 : i32
             %c16384_i32_35 = arith.constant 16384 : i32
-            %140 = arith.muli %arg19, %c16384_i32_35 : i32
-            %141 = arith.addi %140, %8 : i32
-            %142 = arith.addi %141, %139 : i32
+            %173 = arith.muli %arg19, %c16384_i32_35 : i32
+            %174 = arith.addi %173, %8 : i32
+            %175 = arith.addi %174, %172 : i32
             %c4_i32_36 = arith.constant 4 : i32
-            %143 = arith.shrui %142, %c4_i32_36 : i32
+            %176 = arith.shrui %175, %c4_i32_36 : i32
             %c16383_i32_37 = arith.constant 16383 : i32
-            %144 = arith.andi %143, %c16383_i32_37 : i32
-            %145 = arith.extui %144 : i32 to i64
+            %177 = arith.andi %176, %c16383_i32_37 : i32
+            %178 = arith.extui %177 : i32 to i64
             %c4611686293305360384_i64_38 = arith.constant 4611686293305360384 : i64
-            %146 = arith.ori %145, %c4611686293305360384_i64_38 : i64
+            %179 = arith.ori %178, %c4611686293305360384_i64_38 : i64
             %c16384_i32_39 = arith.constant 16384 : i32
-            %147 = arith.muli %arg19, %c16384_i32_39 : i32
-            %148 = arith.addi %147, %8 : i32
+            %180 = arith.muli %arg19, %c16384_i32_39 : i32
+            %181 = arith.addi %180, %8 : i32
             %c8192_i32_40 = arith.constant 8192 : i32
-            %149 = arith.addi %148, %c8192_i32_40 : i32
+            %182 = arith.addi %181, %c8192_i32_40 : i32
             %c4_i32_41 = arith.constant 4 : i32
-            %150 = arith.shrui %149, %c4_i32_41 : i32
+            %183 = arith.shrui %182, %c4_i32_41 : i32
             %c16383_i32_42 = arith.constant 16383 : i32
-            %151 = arith.andi %150, %c16383_i32_42 : i32
-            %152 = arith.extui %151 : i32 to i64
+            %184 = arith.andi %183, %c16383_i32_42 : i32
+            %185 = arith.extui %184 : i32 to i64
             %c4611686293305360384_i64_43 = arith.constant 4611686293305360384 : i64
-            %153 = arith.ori %152, %c4611686293305360384_i64_43 : i64
+            %186 = arith.ori %185, %c4611686293305360384_i64_43 : i64
             nvvm.wgmma.fence.aligned
-            %154 = nvvm.wgmma.mma_async %146, %153, %arg22, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+            %187 = nvvm.wgmma.mma_async %179, %186, %arg22, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
             %c2_i64_44 = arith.constant 2 : i64
-            %155 = arith.addi %146, %c2_i64_44 : i64
+            %188 = arith.addi %179, %c2_i64_44 : i64
             %c2_i64_45 = arith.constant 2 : i64
-            %156 = arith.addi %153, %c2_i64_45 : i64
-            %157 = nvvm.wgmma.mma_async %155, %156, %154, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+            %189 = arith.addi %186, %c2_i64_45 : i64
+            %190 = nvvm.wgmma.mma_async %188, %189, %187, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
             %c4_i64_46 = arith.constant 4 : i64
-            %158 = arith.addi %146, %c4_i64_46 : i64
+            %191 = arith.addi %179, %c4_i64_46 : i64
             %c4_i64_47 = arith.constant 4 : i64
-            %159 = arith.addi %153, %c4_i64_47 : i64
-            %160 = nvvm.wgmma.mma_async %158, %159, %157, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+            %192 = arith.addi %186, %c4_i64_47 : i64
+            %193 = nvvm.wgmma.mma_async %191, %192, %190, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
             %c6_i64_48 = arith.constant 6 : i64
-            %161 = arith.addi %146, %c6_i64_48 : i64
+            %194 = arith.addi %179, %c6_i64_48 : i64
             %c6_i64_49 = arith.constant 6 : i64
-            %162 = arith.addi %153, %c6_i64_49 : i64
-            %163 = nvvm.wgmma.mma_async %161, %162, %160, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+            %195 = arith.addi %186, %c6_i64_49 : i64
+            %196 = nvvm.wgmma.mma_async %194, %195, %193, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
             nvvm.wgmma.commit.group.sync.aligned
             nvvm.wgmma.wait.group.sync.aligned 1
             %c1_i32_50 = arith.constant 1 : i32
-            %164 = arith.cmpi ult, %12, %c1_i32_50 : i32
-            scf.if %164 {
+            %197 = arith.cmpi ult, %12, %c1_i32_50 : i32
+            scf.if %197 {
               %c8_i32_54 = arith.constant 8 : i32
-              %170 = arith.muli %arg21, %c8_i32_54 : i32
-              %171 = arith.addi %170, %8 : i32
+              %203 = arith.muli %arg21, %c8_i32_54 : i32
+              %204 = arith.addi %203, %8 : i32
               %c32784_i32 = arith.constant 32784 : i32
-              %172 = arith.addi %171, %c32784_i32 : i32
-              %173 = llvm.inttoptr %172 : i32 to !llvm.ptr<3>
-              %174 = nvvm.mbarrier.arrive %173 : !llvm.ptr<3> -> i64
+              %205 = arith.addi %204, %c32784_i32 : i32
+              %206 = llvm.inttoptr %205 : i32 to !llvm.ptr<3>
+              %207 = nvvm.mbarrier.arrive %206 : !llvm.ptr<3> -> i64
             }
             %c1_i32_51 = arith.constant 1 : i32
-            %165 = arith.addi %arg19, %c1_i32_51 : i32
+            %198 = arith.addi %arg19, %c1_i32_51 : i32
             %c2_i32_52 = arith.constant 2 : i32
-            %166 = arith.cmpi eq, %165, %c2_i32_52 : i32
+            %199 = arith.cmpi eq, %198, %c2_i32_52 : i32
             %c0_i32_53 = arith.constant 0 : i32
-            %167 = arith.select %166, %c0_i32_53, %165 : i32
-            %168 = arith.extui %166 : i1 to i32
-            %169 = arith.xori %arg20, %168 : i32
-            scf.yield %167, %169, %arg19, %163 : i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+            %200 = arith.select %199, %c0_i32_53, %198 : i32
+            %201 = arith.extui %199 : i1 to i32
+            %202 = arith.xori %arg20, %201 : i32
+            scf.yield %200, %202, %arg19, %196 : i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           }
-          nvvm.wgmma.wait.group.sync.aligned 0
+          %52 = llvm.extractvalue %51#3[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %53 = llvm.extractvalue %51#3[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %54 = llvm.extractvalue %51#3[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %55 = llvm.extractvalue %51#3[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %56 = llvm.extractvalue %51#3[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %57 = llvm.extractvalue %51#3[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %58 = llvm.extractvalue %51#3[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %59 = llvm.extractvalue %51#3[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %60 = llvm.extractvalue %51#3[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %61 = llvm.extractvalue %51#3[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %62 = llvm.extractvalue %51#3[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %63 = llvm.extractvalue %51#3[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %64 = llvm.extractvalue %51#3[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %65 = llvm.extractvalue %51#3[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %66 = llvm.extractvalue %51#3[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %67 = llvm.extractvalue %51#3[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %68 = llvm.extractvalue %51#3[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %69 = llvm.extractvalue %51#3[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %70 = llvm.extractvalue %51#3[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %71 = llvm.extractvalue %51#3[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %72 = llvm.extractvalue %51#3[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %73 = llvm.extractvalue %51#3[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %74 = llvm.extractvalue %51#3[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %75 = llvm.extractvalue %51#3[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %76 = llvm.extractvalue %51#3[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %77 = llvm.extractvalue %51#3[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %78 = llvm.extractvalue %51#3[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %79 = llvm.extractvalue %51#3[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %80 = llvm.extractvalue %51#3[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %81 = llvm.extractvalue %51#3[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %82 = llvm.extractvalue %51#3[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %83 = llvm.extractvalue %51#3[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %84 = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31" %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83 : (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           %c1_i32_25 = arith.constant 1 : i32
-          %52 = arith.cmpi ult, %12, %c1_i32_25 : i32
-          scf.if %52 {
+          %85 = arith.cmpi ult, %12, %c1_i32_25 : i32
+          scf.if %85 {
             %c8_i32_31 = arith.constant 8 : i32
-            %135 = arith.muli %51#2, %c8_i32_31 : i32
-            %136 = arith.addi %135, %8 : i32
+            %168 = arith.muli %51#2, %c8_i32_31 : i32
+            %169 = arith.addi %168, %8 : i32
             %c32784_i32 = arith.constant 32784 : i32
-            %137 = arith.addi %136, %c32784_i32 : i32
-            %138 = llvm.inttoptr %137 : i32 to !llvm.ptr<3>
-            %139 = nvvm.mbarrier.arrive %138 : !llvm.ptr<3> -> i64
+            %170 = arith.addi %169, %c32784_i32 : i32
+            %171 = llvm.inttoptr %170 : i32 to !llvm.ptr<3>
+            %172 = nvvm.mbarrier.arrive %171 : !llvm.ptr<3> -> i64
           }
-          %53 = arith.index_castui %arg15 : i32 to index
+          %86 = arith.index_castui %arg15 : i32 to index
           %block_id_x_26 = gpu.block_id x
-          %54 = affine.apply #map1()[%53, %block_id_x_26]
+          %87 = affine.apply #map1()[%86, %block_id_x_26]
           %block_id_y = gpu.block_id y
-          %55 = affine.apply #map2()[%53, %block_id_y]
+          %88 = affine.apply #map2()[%86, %block_id_y]
           %c0 = arith.constant 0 : index
-          %56 = affine.apply #map(%54)
+          %89 = affine.apply #map(%87)
           %c5_i32_27 = arith.constant 5 : i32
-          %57 = arith.shrui %12, %c5_i32_27 : i32
+          %90 = arith.shrui %12, %c5_i32_27 : i32
           %c31_i32_28 = arith.constant 31 : i32
-          %58 = arith.andi %12, %c31_i32_28 : i32
+          %91 = arith.andi %12, %c31_i32_28 : i32
           %c64_i32 = arith.constant 64 : i32
-          %59 = arith.muli %11, %c64_i32 : i32
+          %92 = arith.muli %11, %c64_i32 : i32
           %c16_i32 = arith.constant 16 : i32
-          %60 = arith.muli %57, %c16_i32 : i32
-          %61 = arith.addi %59, %60 : i32
+          %93 = arith.muli %90, %c16_i32 : i32
+          %94 = arith.addi %92, %93 : i32
           %c2_i32_29 = arith.constant 2 : i32
-          %62 = arith.shrui %58, %c2_i32_29 : i32
-          %63 = arith.addi %61, %62 : i32
-          %64 = arith.index_cast %63 : i32 to index
-          %65 = arith.addi %c0, %64 : index
+          %95 = arith.shrui %91, %c2_i32_29 : i32
+          %96 = arith.addi %94, %95 : i32
+          %97 = arith.index_cast %96 : i32 to index
+          %98 = arith.addi %c0, %97 : index
           %c3_i32 = arith.constant 3 : i32
-          %66 = arith.andi %58, %c3_i32 : i32
+          %99 = arith.andi %91, %c3_i32 : i32
           %c2_i32_30 = arith.constant 2 : i32
-          %67 = arith.muli %66, %c2_i32_30 : i32
-          %68 = arith.index_cast %67 : i32 to index
-          %69 = arith.addi %56, %68 : index
-          %70 = llvm.extractvalue %51#3[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %71 = llvm.extractvalue %51#3[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %72 = vector.from_elements %70, %71 : vector<2xf32>
-          %73 = affine.apply #map3()[%69]
-          vector.store %72, %arg2[%65, %73] : memref<64x128xf32>, vector<2xf32>
-          %74 = llvm.extractvalue %51#3[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %75 = llvm.extractvalue %51#3[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %76 = vector.from_elements %74, %75 : vector<2xf32>
-          %77 = affine.apply #map4()[%69]
-          vector.store %76, %arg2[%65, %77] : memref<64x128xf32>, vector<2xf32>
-          %78 = llvm.extractvalue %51#3[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %79 = llvm.extractvalue %51#3[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %80 = vector.from_elements %78, %79 : vector<2xf32>
-          %81 = affine.apply #map5()[%69]
-          vector.store %80, %arg2[%65, %81] : memref<64x128xf32>, vector<2xf32>
-          %82 = llvm.extractvalue %51#3[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %83 = llvm.extractvalue %51#3[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %84 = vector.from_elements %82, %83 : vector<2xf32>
-          %85 = affine.apply #map6()[%69]
-          vector.store %84, %arg2[%65, %85] : memref<64x128xf32>, vector<2xf32>
-          %86 = llvm.extractvalue %51#3[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %87 = llvm.extractvalue %51#3[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %88 = vector.from_elements %86, %87 : vector<2xf32>
-          %89 = affine.apply #map7()[%69]
-          vector.store %88, %arg2[%65, %89] : memref<64x128xf32>, vector<2xf32>
-          %90 = llvm.extractvalue %51#3[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %91 = llvm.extractvalue %51#3[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %92 = vector.from_elements %90, %91 : vector<2xf32>
-          %93 = affine.apply #map8()[%69]
-          vector.store %92, %arg2[%65, %93] : memref<64x128xf32>, vector<2xf32>
-          %94 = llvm.extractvalue %51#3[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %95 = llvm.extractvalue %51#3[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %96 = vector.from_elements %94, %95 : vector<2xf32>
-          %97 = affine.apply #map9()[%69]
-          vector.store %96, %arg2[%65, %97] : memref<64x128xf32>, vector<2xf32>
-          %98 = llvm.extractvalue %51#3[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %99 = llvm.extractvalue %51#3[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %100 = vector.from_elements %98, %99 : vector<2xf32>
-          %101 = affine.apply #map10()[%69]
-          vector.store %100, %arg2[%65, %101] : memref<64x128xf32>, vector<2xf32>
-          %c8 = arith.constant 8 : index
-          %102 = arith.addi %65, %c8 : index
-          %103 = llvm.extractvalue %51#3[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %104 = llvm.extractvalue %51#3[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %100 = arith.muli %99, %c2_i32_30 : i32
+          %101 = arith.index_cast %100 : i32 to index
+          %102 = arith.addi %89, %101 : index
+          %103 = llvm.extractvalue %84[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %104 = llvm.extractvalue %84[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
           %105 = vector.from_elements %103, %104 : vector<2xf32>
-          %106 = affine.apply #map3()[%69]
-          vector.store %105, %arg2[%102, %106] : memref<64x128xf32>, vector<2xf32>
-          %107 = llvm.extractvalue %51#3[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %108 = llvm.extractvalue %51#3[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %106 = affine.apply #map3()[%102]
+          vector.store %105, %arg2[%98, %106] : memref<64x128xf32>, vector<2xf32>
+          %107 = llvm.extractvalue %84[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %108 = llvm.extractvalue %84[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
           %109 = vector.from_elements %107, %108 : vector<2xf32>
-          %110 = affine.apply #map4()[%69]
-          vector.store %109, %arg2[%102, %110] : memref<64x128xf32>, vector<2xf32>
-          %111 = llvm.extractvalue %51#3[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %112 = llvm.extractvalue %51#3[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %110 = affine.apply #map4()[%102]
+          vector.store %109, %arg2[%98, %110] : memref<64x128xf32>, vector<2xf32>
+          %111 = llvm.extractvalue %84[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %112 = llvm.extractvalue %84[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
           %113 = vector.from_elements %111, %112 : vector<2xf32>
-          %114 = affine.apply #map5()[%69]
-          vector.store %113, %arg2[%102, %114] : memref<64x128xf32>, vector<2xf32>
-          %115 = llvm.extractvalue %51#3[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %116 = llvm.extractvalue %51#3[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %114 = affine.apply #map5()[%102]
+          vector.store %113, %arg2[%98, %114] : memref<64x128xf32>, vector<2xf32>
+          %115 = llvm.extractvalue %84[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %116 = llvm.extractvalue %84[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
           %117 = vector.from_elements %115, %116 : vector<2xf32>
-          %118 = affine.apply #map6()[%69]
-          vector.store %117, %arg2[%102, %118] : memref<64x128xf32>, vector<2xf32>
-          %119 = llvm.extractvalue %51#3[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %120 = llvm.extractvalue %51#3[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %118 = affine.apply #map6()[%102]
+          vector.store %117, %arg2[%98, %118] : memref<64x128xf32>, vector<2xf32>
+          %119 = llvm.extractvalue %84[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %120 = llvm.extractvalue %84[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
           %121 = vector.from_elements %119, %120 : vector<2xf32>
-          %122 = affine.apply #map7()[%69]
-          vector.store %121, %arg2[%102, %122] : memref<64x128xf32>, vector<2xf32>
-          %123 = llvm.extractvalue %51#3[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %124 = llvm.extractvalue %51#3[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %122 = affine.apply #map7()[%102]
+          vector.store %121, %arg2[%98, %122] : memref<64x128xf32>, vector<2xf32>
+          %123 = llvm.extractvalue %84[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %124 = llvm.extractvalue %84[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
           %125 = vector.from_elements %123, %124 : vector<2xf32>
-          %126 = affine.apply #map8()[%69]
-          vector.store %125, %arg2[%102, %126] : memref<64x128xf32>, vector<2xf32>
-          %127 = llvm.extractvalue %51#3[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %128 = llvm.extractvalue %51#3[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %126 = affine.apply #map8()[%102]
+          vector.store %125, %arg2[%98, %126] : memref<64x128xf32>, vector<2xf32>
+          %127 = llvm.extractvalue %84[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %128 = llvm.extractvalue %84[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
           %129 = vector.from_elements %127, %128 : vector<2xf32>
-          %130 = affine.apply #map9()[%69]
-          vector.store %129, %arg2[%102, %130] : memref<64x128xf32>, vector<2xf32>
-          %131 = llvm.extractvalue %51#3[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %132 = llvm.extractvalue %51#3[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %130 = affine.apply #map9()[%102]
+          vector.store %129, %arg2[%98, %130] : memref<64x128xf32>, vector<2xf32>
+          %131 = llvm.extractvalue %84[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %132 = llvm.extractvalue %84[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
           %133 = vector.from_elements %131, %132 : vector<2xf32>
-          %134 = affine.apply #map10()[%69]
-          vector.store %133, %arg2[%102, %134] : memref<64x128xf32>, vector<2xf32>
+          %134 = affine.apply #map10()[%102]
+          vector.store %133, %arg2[%98, %134] : memref<64x128xf32>, vector<2xf32>
+          %c8 = arith.constant 8 : index
+          %135 = arith.addi %98, %c8 : index
+          %136 = llvm.extractvalue %84[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %137 = llvm.extractvalue %84[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %138 = vector.from_elements %136, %137 : vector<2xf32>
+          %139 = affine.apply #map3()[%102]
+          vector.store %138, %arg2[%135, %139] : memref<64x128xf32>, vector<2xf32>
+          %140 = llvm.extractvalue %84[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %141 = llvm.extractvalue %84[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %142 = vector.from_elements %140, %141 : vector<2xf32>
+          %143 = affine.apply #map4()[%102]
+          vector.store %142, %arg2[%135, %143] : memref<64x128xf32>, vector<2xf32>
+          %144 = llvm.extractvalue %84[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %145 = llvm.extractvalue %84[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %146 = vector.from_elements %144, %145 : vector<2xf32>
+          %147 = affine.apply #map5()[%102]
+          vector.store %146, %arg2[%135, %147] : memref<64x128xf32>, vector<2xf32>
+          %148 = llvm.extractvalue %84[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %149 = llvm.extractvalue %84[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %150 = vector.from_elements %148, %149 : vector<2xf32>
+          %151 = affine.apply #map6()[%102]
+          vector.store %150, %arg2[%135, %151] : memref<64x128xf32>, vector<2xf32>
+          %152 = llvm.extractvalue %84[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %153 = llvm.extractvalue %84[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %154 = vector.from_elements %152, %153 : vector<2xf32>
+          %155 = affine.apply #map7()[%102]
+          vector.store %154, %arg2[%135, %155] : memref<64x128xf32>, vector<2xf32>
+          %156 = llvm.extractvalue %84[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %157 = llvm.extractvalue %84[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %158 = vector.from_elements %156, %157 : vector<2xf32>
+          %159 = affine.apply #map8()[%102]
+          vector.store %158, %arg2[%135, %159] : memref<64x128xf32>, vector<2xf32>
+          %160 = llvm.extractvalue %84[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %161 = llvm.extractvalue %84[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %162 = vector.from_elements %160, %161 : vector<2xf32>
+          %163 = affine.apply #map9()[%102]
+          vector.store %162, %arg2[%135, %163] : memref<64x128xf32>, vector<2xf32>
+          %164 = llvm.extractvalue %84[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %165 = llvm.extractvalue %84[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %166 = vector.from_elements %164, %165 : vector<2xf32>
+          %167 = affine.apply #map10()[%102]
+          vector.store %166, %arg2[%135, %167] : memref<64x128xf32>, vector<2xf32>
           scf.yield %51#0, %51#1 : i32, i32
         }
       } else {

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -263,6 +263,16 @@ def test_each_epilogue_of_the_table_is_right_in_the_naive_and_the_simt_strategy(
 def test_each_epilogue_of_the_table_is_right_on_tensor_cores(epilogue: str) -> None:
     require_right(mma_sync(Matmul(64, 72, 48, "f16", epilogue=epilogue, output="f16")))
     require_right(wgmma(Matmul(64, 128, 64, "bf16", epilogue=epilogue, output="bf16")))
+
+
+def test_sums_are_read_after_the_wait_for_the_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM clears the sign bits of an absolute value by integer instructions, which it moves up."""
+    steps = (epilogues.EpilogueStep.parsed("bent = tanh sum"),)
+    rows = cast("dict[str, epilogues.Epilogue]", epilogues.EPILOGUES)
+    monkeypatch.setitem(rows, "relu", epilogues.Epilogue("relu", (), steps, "tanh(A B)"))
+    for dtype in ("bf16", "f16"):
+        require_right(wgmma(Matmul(64, 128, 64, dtype, epilogue="relu", output=dtype)))
+    require_right(wgmma(Matmul(64, 128, 64, "tf32", epilogue="relu"), block_k=32))
 
 
 UNEVEN = Matmul(40, 72, 60, "f16", "nn", "bias_relu", "f16")  # rows of A: 120 bytes
