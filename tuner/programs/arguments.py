@@ -34,7 +34,8 @@ ELEMENTS_LIMIT = 1 << 31  # of one argument
 def read_npy(path: Path, place: str) -> Array:
     """Returns the array of a .npy file, read-only and memory-mapped: a wrong header allocates nothing.
 
-    Raises UsageError, which starts with ``place``, for a file that is missing, unreadable or not .npy.
+    Raises UsageError, whose message starts with ``place``, for a file that is missing, unreadable or not
+    .npy.
     """
     try:
         with np.errstate(over="raise"):  # numpy multiplies the sizes of the header
@@ -78,7 +79,7 @@ def make_arguments(
 
 
 def type_text(kind: ValueType) -> str:
-    """Returns a type for messages: ``64x?xf32`` for ``memref<64x?xf32>``; a scalar's as it is: ``f32``."""
+    """Returns a type for messages, such as ``64x?xf32`` for a memref and ``f32`` for a scalar."""
     if isinstance(kind, ScalarType):
         return kind.element
     return "x".join([*("?" if size is None else str(size) for size in kind.shape), kind.element])

@@ -26,18 +26,24 @@ Value = TypeVar("Value")
 
 
 def called(work: Callable[[], Value]) -> Value:
-    """Returns what ``work`` returns: the service of the child processes."""
+    """Calls ``work`` and returns its result; this function runs in the child processes."""
     return work()
 
 
 def compiled(task: "CompileTask") -> None:
-    """Compiles a part of a program, in a child process, for the child that compiles the program."""
+    """Compiles ``task`` to machine code, in a child process, and writes the code to ``compiled_files``.
+
+    The child that compiles the whole program reads the code from there.
+    """
     task.compile_with_machine_code()
 
 
 @final
 class CompilingChildren:
-    """A child process, and others while fusions are compiled. They end with the thread that starts them."""
+    """The child process that compiles programs, and helper processes while fusions are compiled.
+
+    All of them end with the thread that starts them.
+    """
 
     def __init__(self, name: str) -> None:
         self._spec = ServiceSpec(name, Factory("tuner.programs.service:loaded_service"))
@@ -50,24 +56,29 @@ class CompilingChildren:
         return self._first
 
     def start(self) -> None:
-        """Starts as many children as fusions are compiled by; returns before they are ready."""
+        """Starts the first child and the helper processes; returns before they are ready."""
         self._first.start()
         while len(self._helpers) < min(WORKERS_LIMIT, usable_processors().allowed) - 1:
             self._helpers.append(Worker(self._spec, MEMORY_BYTES))
             self._helpers[-1].start()
 
     def call(self, work: Callable[[], Value], stage: Stage, timeout_s: float) -> Value:
-        """Calls ``work``, a ``partial`` of an importable function, in the first child, as ``Worker.call``."""
+        """Calls ``work``, a ``partial`` of an importable function, in the first child; returns its result.
+
+        Raises the error that ``work`` raises. Raises a TunerError with ``stage`` where the child crashes or
+        the call takes more than ``timeout_s`` seconds.
+        """
         value: Value = self._first.call(CALL, work, stage=stage, timeout_s=timeout_s)
         return value
 
     def compile_fusions(self, missing: "Callable[[], tuple[CompileTask, ...]]", timeout_s: float) -> None:
-        """Compiles what ``missing``, which the first child calls, returns; ends the helpers.
+        """Compiles tasks in all child processes at the same time, then ends the helper processes.
 
-        A fusion that takes longer than FUSION_LIMIT_S, or crashes its child, is given up: its next
-        configuration is compiled. ``timeout_s``: of the call of ``missing``, and of a fusion that is compiled
-        in the last way that there is. Raises as ``call`` where ``missing`` does, and CandidateError(COMPILE)
-        that names the operations of a fusion that takes longer.
+        ``missing`` is called in the first child; it returns the tasks that are left to compile. A task that
+        takes longer than FUSION_LIMIT_S, or crashes its child, is given up, and the next configuration of its
+        fusion is compiled. ``timeout_s`` limits a call of ``missing``, and a task without another
+        configuration. Raises the errors of ``missing``, and CandidateError(COMPILE) for a task without
+        another configuration that takes longer.
         """
         try:
             tasks = self.call(missing, Stage.COMPILE, timeout_s)

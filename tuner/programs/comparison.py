@@ -1,4 +1,4 @@
-"""Compares the results of two runs of a program with a tolerance, and sums up sampled launches per kernel."""
+"""Compares the results of two runs of a program with a tolerance; adds up sampled launches per kernel."""
 
 import math
 import re
@@ -53,9 +53,10 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
 
 
 def compare_printed(code: DeviceProgram, found: str, expected: str) -> tuple[Comparison, ...]:
-    """Compares the texts that two runs printed, without addresses; where kernels print, in any order.
+    """Compares the texts that two runs printed: one ``Comparison`` with the error 0 or infinity.
 
-    Returns () where neither run printed, and for a program that reads a clock.
+    Addresses are not compared. Where kernels print, the lines may have any order. Returns () where neither
+    run printed, and for a program that reads a clock.
     """
     if not (found or expected) or any(name in code.llvm for name in CLOCKS):
         return ()
@@ -73,12 +74,18 @@ def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tu
 
 
 def tolerance(element: str, terms: int) -> float:
-    """Returns the allowed error of sums of ``terms`` numbers in any order, relative to the largest sum."""
+    """Returns the allowed error of a sum of ``terms`` numbers of type ``element``, added in any order.
+
+    It is relative to the largest expected magnitude.
+    """
     return number_type(element).epsilon * (ROUNDINGS + WALKS * math.sqrt(terms))
 
 
 def is_blind(expected: Any, allowed: float) -> bool:
-    """Returns whether an array of zeros would be within ``allowed`` too, though not all numbers are zero."""
+    """Returns whether zeros in place of ``expected`` would pass too: no number is larger than ``allowed``.
+
+    ``allowed`` is an error as of ``max_error``. False where all numbers are zero.
+    """
     numbers = np.asarray(expected)
     return bool(numbers.any()) and max_error(np.zeros_like(numbers), numbers) <= allowed
 
@@ -110,9 +117,9 @@ def _float_error(found: Any, expected: Any) -> float:
 
 
 def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
-    """Sums up sampled launches per kernel and reference, in the order of their first launches.
+    """Adds up sampled launches: one ``KernelSample`` per kernel and reference, in order of first launches.
 
-    The worst comparison stays: one that is not equal before one that is, then the largest error.
+    Its comparison is the worst one: one that fails before one that passes, then the largest error.
     """
     samples: dict[tuple[str, str], KernelSample] = {}
     for launch in launches:

@@ -138,11 +138,10 @@ def compile_program(
 
 
 def compile_in_child(request: ProgramRequest) -> CompiledProgram:
-    """Returns the compiled program.
+    """Returns the compiled program of a request, from cached parts where all parts are cached.
 
-    From cached fusions in this process if nothing is to be compiled, else compiled in a child process, which
-    the calling thread keeps for its next program. Raises UsageError for the user's mistakes, CandidateError
-    as ``call_in_kept_child``.
+    Otherwise compiles in a child process, which the calling thread keeps for its next program. Raises
+    UsageError for mistakes of the user, CandidateError where compilation fails, crashes or takes over 600 s.
     """
     module = without_data(request.text)
     cached = kept_program(replace(request, text=module), lambda: split_payload(request.text).resources)
@@ -168,7 +167,15 @@ def _compiled_in_child(request: ProgramRequest) -> CompiledProgram:
 def compile_on_host(
     payload: SplitPayload, *, db: str | Path | None = None, threads: int = 1
 ) -> "FusedFunction | HostFunction":
-    """Compiles a payload for the CPU; arguments, result and errors as of ``compile_program``."""
+    """Compiles a payload for the CPU as ``compile_program(..., target="cpu")`` does.
+
+    Args:
+        payload: MLIR text and the data of its constants.
+        db: path or URL of the database whose best trials schedule fusions; None: the default one.
+        threads: number of threads that the program may use, 1 to 256.
+
+    Raises UsageError for mistakes of the user, CandidateError for a payload that does not compile.
+    """
     from tuner.results.database import known_url  # loads SQLAlchemy
 
     options = ProgramOptions(threads=threads)
@@ -193,16 +200,19 @@ def call_in_kept_child(work: Callable[[], Value]) -> Value:
 
 
 def fusions_in_child(text: str) -> tuple[Fusion, ...]:
-    """Returns the fusions that a payload becomes on this processor; () where it is compiled as a whole."""
+    """Returns the fusions of a payload on this processor; () where it has to be compiled as a whole.
+
+    The payload is read in the calling thread's child process.
+    """
     return call_in_kept_child(partial(formed_fusions, text))
 
 
 @contextlib.contextmanager
 def children_in_background() -> Iterator[Callable[[], None]]:
-    """Context manager: gives a function that starts the calling thread's child process, and helpers of it.
+    """Context manager: yields a function that starts the child process and its helper processes.
 
-    The function does not wait. The helpers compile fusions of the program that is compiled in the context,
-    and end with it.
+    The function returns at once. The helpers compile fusions of the program that is compiled in the context,
+    and end with the context. The child process stays for the calling thread's next program.
     """
     children = CHILDREN.of_this_thread()
     try:

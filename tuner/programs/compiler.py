@@ -60,7 +60,10 @@ VIEWS = ("memref.reinterpret_cast", "memref.cast", "memref.subview")
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """A payload and its code; of fusions on the host ``image`` has the code, and ``code`` only the types."""
+    """A payload with its compiled code.
+
+    A program of fusions on the host has its code in ``image``; ``code`` then has only its types.
+    """
 
     code: DeviceProgram
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
@@ -73,7 +76,7 @@ class CompiledProgram:
 
 @dataclass(frozen=True)
 class KernelsInHost:
-    """A program in the current MLIR context whose device work is launches of kernels, not lowered yet."""
+    """A program in the current MLIR context in which kernel launches compute everything, not lowered yet."""
 
     payload: "ProgramPayload"
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
@@ -94,7 +97,7 @@ class ProgramCompiler:
 
     @classmethod
     def of(cls, target: TargetName, backends: Backends) -> Self:
-        """Returns the compiler for a target. Raises UsageError for one that runs single operations only."""
+        """Returns the compiler for a target. Raises UsageError if the target cannot run whole programs."""
         support = program_support(target, backends)
         return cls(backends.target(target).machine(target), support)
 
@@ -160,7 +163,11 @@ class ProgramCompiler:
     def kernels(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
     ) -> KernelsInHost:
-        """Parses a payload in the current MLIR context and makes launches of its work; see ``compile``."""
+        """Parses a payload in the current MLIR context and converts its work to launches of GPU kernels.
+
+        ``entry`` and ``scripts`` have the meaning that they have in ``compile``. Raises UsageError for a
+        payload that is not valid, CandidateError for one that cannot be converted.
+        """
         payload = _read(text, entry)
         chosen = self._scripts(problems_of(payload), scripts)
         matmuls = launch_kernels(payload, chosen, chip_of(self.machine.chip))
@@ -169,7 +176,11 @@ class ProgramCompiler:
     def work_without_fusions(
         self, text: str, entry: str | None, options: DeviceOptions = DEFAULTS
     ) -> "DeviceWork | None":
-        """Returns the device work of one call of a payload compiled as a whole; raises as ``kernels``."""
+        """Returns the launches and copied bytes of one call of a payload that is compiled as a whole.
+
+        None where only a call shows the work. Raises UsageError for a payload that is not valid,
+        CandidateError for one that cannot be converted to kernels.
+        """
         with transform.new_context(), bindings.ir.Location.unknown():
             made = self.kernels(text, entry, {})
             return counted_work(made.payload, chip_of(self.machine.chip), options)
@@ -204,7 +215,10 @@ class ProgramCompiler:
         return CompiledProgram(code, tuple(used))
 
     def missing_fusions(self, text: str, entry: str | None, threads: int) -> "tuple[CompileTask, ...]":
-        """Returns the fusions of a program on the host that are to be compiled; () where nothing can be."""
+        """Returns tasks for the fusions of a program on the host that ``compiled_files`` does not have.
+
+        Returns () for a device, and for a program that does not parse or is compiled as a whole.
+        """
         from tuner.programs.fusion_compiler import missing_fusions  # loads pydantic
 
         if self.support.has_device:
@@ -217,9 +231,10 @@ class ProgramCompiler:
     def kept_program(
         self, text: str, entry: str | None, threads: int, resources: Callable[[], Mapping[str, bytes]]
     ) -> CompiledProgram | None:
-        """Returns a program on the host if nothing of it is to be compiled, else None.
+        """Returns a program on the host from ``compiled_files``; None where some part has to be compiled.
 
-        ``text`` is the payload without ``resources``, the data of its constants.
+        ``text`` is the payload without ``resources``, which returns the data of its constants by name. Also
+        None for a device, and for a payload with an error, which compiling it reports.
         """
         from tuner.programs.fusion_compiler import kept_program  # loads pydantic
 
@@ -346,7 +361,7 @@ def _read(text: str, entry: str | None) -> "ProgramPayload":
 
 
 def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> DeviceWork | None:
-    """Returns the launches and copied bytes of one call of ``payload``, whose launches are lowered in place.
+    """Returns the launches and copied bytes of one call of ``payload``, which is lowered in place for that.
 
     None where only a call shows the work: in a loop or a branch, or of a size that is not static.
     """

@@ -46,7 +46,10 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
 
 
 def times_document(times: ProgramTimes) -> dict[str, Any]:
-    """Returns a program's times in seconds; the kernels' time and overlap only if a device ran kernels."""
+    """Returns a program's times in seconds as a JSON object.
+
+    The kernels' time and its overlap are present only if a device ran kernels.
+    """
     kernels = {"kernel_s": times.kernel_s, "overlap": times.overlap, "serialized": times.is_serialized}
     return {
         "call_s": times.call_s,
@@ -90,7 +93,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
 
 
 def program_document(tuned: TunedProgram) -> dict[str, Any]:
-    """Returns the JSON document of a tuned program: the run of each matmul or fusion, the whole program."""
+    """Returns the JSON document of a tuned program: the runs of its matmuls or fusions, then the program."""
     report = tuned.report
     plain = tuned.plain
     gain = tuned.gain

@@ -58,8 +58,9 @@ def run_on_device(
 ) -> ProgramRun:
     """Runs a program once on a device, with copies of ``arguments``; times further calls if requested.
 
-    Appends what the program prints to ``printed``. Raises CandidateError(LOAD), DeviceError, UsageError; on
-    the simulator also CandidateError(RUN) for a failing assertion of the host code.
+    Appends what the program prints to ``printed``. Raises CandidateError(LOAD) where the code does not load,
+    DeviceError where the device refuses, UsageError for unsuitable arguments; on the simulator also
+    CandidateError(RUN) for a failing assertion of the host code.
     """
     launches: list[LaunchSample] = []
     run_launch = None
@@ -92,7 +93,10 @@ def run_on_device(
 def host_function(
     compiled: "CompiledProgram", write: "Write" = sys.stdout.write
 ) -> "FusedFunction | HostFunction":
-    """Returns a program on this processor; ``write`` receives what it prints. Raises CandidateError(LOAD)."""
+    """Loads a compiled program on this processor; returns it as a function.
+
+    ``write`` receives the text that the program prints. Raises CandidateError(LOAD) where loading fails.
+    """
     if compiled.image is not None:
         return FusedFunction(compiled.image.code, compiled.image.weights)
     return HostFunction(compiled.code, write, compiled.why_no_fusions, compiled.object_code)
@@ -103,8 +107,9 @@ def run_on_host(
 ) -> ProgramRun:
     """Runs a program once on the host, with copies of ``arguments``; times further calls if requested.
 
-    Appends what the program prints to ``printed``. One with interpreted kernels is not timed. Reports memory
-    that is never freed. Raises CandidateError(LOAD, RUN), UsageError.
+    Appends what the program prints to ``printed``. A program with interpreted kernels is not timed. Memory
+    that is never freed is reported. Raises CandidateError(LOAD) where the code does not load,
+    CandidateError(RUN) for a failing assertion or kernel, UsageError for unsuitable arguments.
     """
     code = compiled.code
     own = copies(arguments)
@@ -130,7 +135,10 @@ def run_on_host(
 def host_times(
     compiled: "CompiledProgram", arguments: tuple[Any, ...], options: ProgramOptions
 ) -> ProgramTimes:
-    """Returns the median time of a call, timed twice, interleaved, next to a reference kernel."""
+    """Returns the median time of a call on the host, and how reliable it is.
+
+    Calls are timed twice, interleaved with each other and with a reference kernel.
+    """
     function: Any = host_function(compiled, discard)
     call = function.prepare(*copies(arguments))
     repeat = functools.partial(function.repeat, call)
@@ -208,7 +216,10 @@ class LaunchTimer:
 def time_on_device(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...], seed: int
 ) -> ProgramTimes:
-    """Returns the median time of whole calls, and a typical call's kernel times. Raises DeviceError."""
+    """Returns the median time of calls on a device, and the kernel times of a typical call.
+
+    Raises DeviceError where the device or its driver refuses.
+    """
     with closing(DeviceFunction(code, device, discard)) as program:
         call = functools.partial(repeat, program, arguments)
         first, again = interleaved((call, call), FINAL_EFFORT, np.random.default_rng(seed), None)
@@ -224,7 +235,11 @@ def time_on_device(
 def kernel_times(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...]
 ) -> tuple[KernelTime, ...]:
-    """Returns the kernel times, on the device's clock, of the typical one of 12 calls without the first."""
+    """Calls a program several times; returns the kernel times of a typical call, in the order of launches.
+
+    The first call, which loads the kernels, does not count. Times are from the device's clock. Raises
+    DeviceError where the device refuses.
+    """
     rounds = []
     with (
         closing(LaunchTimer(device)) as timer,
@@ -237,7 +252,10 @@ def kernel_times(
 
 
 def typical(rounds: list[tuple[KernelTime, ...]]) -> tuple[KernelTime, ...]:
-    """Returns the call whose sum of kernel times is nearest to the median; of equal calls the first."""
+    """Returns the kernel times of one of several calls: of the call whose sum is nearest to the median sum.
+
+    Of equally near calls the first is returned.
+    """
     sums = [sum(kernel.stop_s - kernel.start_s for kernel in kernels) for kernels in rounds]
     middle = median(sums)
     return rounds[min(range(len(rounds)), key=lambda number: abs(sums[number] - middle))]

@@ -88,9 +88,9 @@ Array = npt.NDArray[Any]
 def timed_fusions(
     function: "FusedFunction", arguments: tuple[Any, ...], machine: Machine, options: ProgramOptions
 ) -> tuple[ExplainedFusion, ...]:
-    """Times each fusion of a program alone, and measures the roofline of one thread.
+    """Times each fusion of a program alone, and compares its time with the roofline of one thread.
 
-    Pins the calling thread to a processor.
+    ``arguments``: those of a call of the program. Pins the calling thread to a processor.
     """
     call = function.prepare(*arguments)
     watch = host_watch()
@@ -110,8 +110,13 @@ def interleaved_fusions(
 ) -> tuple[ExplainedFusion, ...]:
     """Times each fusion of a program twice, interleaved with the same fusion of another program.
 
-    ``programs``: the program, and perhaps the same without tuning, each with a prepared call; ``effort``: per
-    fusion and program; ``spare_cores``: number of cores without a timed thread.
+    Args:
+        programs: the program, and optionally the same program untuned; each with a call that
+            ``prepare`` made.
+        effort: how long to time one fusion of one program.
+        rng: source of the order of the calls.
+        watch: observes the machine meanwhile.
+        spare_cores: number of cores without a timed thread.
     """
     for function, call in programs:
         function.repeat(call, 1)  # a whole call fills the arena, which each fusion alone then reads
@@ -130,9 +135,10 @@ def interleaved_fusions(
 def with_shares(
     fusions: tuple[ExplainedFusion, ...], machine: Machine, call_s: float
 ) -> tuple[ExplainedFusion, ...]:
-    """Returns timed fusions with their shares of the sum of times, and how near each is to the roofline.
+    """Returns timed fusions with their share of the summed times, and their share of the roofline.
 
-    A fusion that takes longer than ``call_s``, a whole call, is unreliable, and so are shares with its time.
+    A fusion that takes longer than ``call_s``, the seconds of a whole call, becomes unreliable; then no
+    fusion has a share of the summed times.
     """
     too_long = unreliable(f"it takes longer than a whole call, {seconds_text(call_s)}")
     fusions = tuple(
@@ -175,20 +181,23 @@ def _dtype(fusion: CompiledFusion) -> str:
 
 
 def useful_threads(fusion: CompiledFusion, threads: int) -> int:
-    """Returns the number of threads to divide a fusion among: ``threads`` or 1."""
+    """Returns how many threads should run a fusion: ``threads``, or 1 if it has too little work to divide."""
     if estimated_s(fusion) >= LEAST_S:
         return threads
     return 1
 
 
 def threads_of(fusion: Fusion, problem: Problem, threads: int) -> int:
-    """Returns the number of threads that a scheduled fusion of a program on ``threads`` is divided among."""
+    """Returns how many threads run a fusion of a program that may use ``threads``: all of these, or 1.
+
+    ``problem``: the fusion as a tuning problem, from which its work is estimated.
+    """
     return useful_threads(replace(_summary(fusion, "", problem), origin=FIRST), threads)
 
 
 @dataclass(frozen=True)
 class ScheduledFusion:
-    """The code of a fusion, and what reports print about the fusion."""
+    """The compiled code of a fusion, and its description for reports."""
 
     code: FusionCode
     summary: CompiledFusion
@@ -196,17 +205,17 @@ class ScheduledFusion:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """Kept in place of a fusion's code: why compiling it was stopped, or that it crashed the compiler."""
+    """An entry of ``compiled_files`` in place of a fusion's code: why the compiler was stopped or crashed."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class FusionTask:
-    """A fusion to be compiled.
+    """One fusion to be compiled, on a machine, for a number of threads.
 
-    By ``schedule``; if that is None, by the initial configuration of a strategy that was not given up, or
-    as loops.
+    The fusion is compiled with ``schedule``. If that is None, it is compiled with an initial configuration of
+    a strategy, or becomes loops; as many initial configurations are skipped as ``given_up`` has reasons.
     """
 
     fusion: Fusion
@@ -217,7 +226,7 @@ class FusionTask:
 
     @property
     def key(self) -> str:
-        """Returns the key of the compiled fusion in ``CompiledFiles``."""
+        """Returns the key in ``CompiledFiles`` under which this task stores its result."""
         fusion = self.fusion
         schedule = self.schedule
         types = tuple(view.type for view in (*fusion.inputs, *fusion.outputs))
@@ -227,14 +236,14 @@ class FusionTask:
 
     @property
     def name(self) -> str:
-        """Returns the operations of the fusion, for a progress line."""
+        """Returns the names of the fusion's operations, each once, for a progress line."""
         return ", ".join(dict.fromkeys(self.fusion.ops))
 
     def compile(self) -> ScheduledFusion:
-        """Compiles the fusion, or reads it from ``compiled_files``.
+        """Returns the compiled fusion: from ``compiled_files`` if it is there, else compiled now.
 
-        Raises CandidateError where its schedule does not compile or was given up, or without one, where the
-        fusion cannot become loops.
+        Raises CandidateError where the schedule does not compile or was given up before. Without a schedule,
+        raises it where the fusion cannot be lowered to loops.
         """
         files = compiled_files()
         found: ScheduledFusion | GivenUp | None = files.read(self.key)
@@ -246,18 +255,24 @@ class FusionTask:
         return found
 
     def compile_with_machine_code(self) -> None:
-        """Compiles the fusion, and machine code where that may take long, in a process with a time limit."""
+        """Compiles the fusion to LLVM dialect, and long code also to machine code.
+
+        Called in a child process, so that a time limit can stop the compiler.
+        """
         code = self.compile().code
         if code.llvm_text.count("\n") > LONG_CODE:
             object_code(code.llvm_text, FUSION_ENTRY)
 
     @property
     def has_other_way(self) -> bool:
-        """Returns whether the fusion is compiled in another way where this one is given up."""
+        """Returns whether the fusion can be compiled in another way if this task is given up."""
         return self.fusion.kind != LOOPS_KIND and len(self.given_up) < FIRST_CONFIGURATIONS
 
     def give_up(self, reason: str) -> bool:
-        """Notes that compiling the fusion in this way failed; returns False where that cannot be kept."""
+        """Stores in ``compiled_files`` that this task failed for ``reason``, so that it is not tried again.
+
+        Returns False if the folder of ``compiled_files`` cannot be written.
+        """
         if self.schedule is None:
             what = f"configuration {len(self.given_up) + 1}"
         else:
@@ -268,31 +283,34 @@ class FusionTask:
 
 @dataclass(frozen=True)
 class InitTask:
-    """The code that computes packed weights of a program, to be compiled."""
+    """The code that computes a program's packed weights from its constants, to be compiled."""
 
     text: str  # MLIR
     name = "constants"  # for a progress line
 
     @property
     def key(self) -> str:
-        """Returns the key of the compiled code in ``CompiledFiles``."""
+        """Returns the key in ``CompiledFiles`` under which this task stores its result."""
         return CompiledFiles.key("init", self.text)
 
     def compile(self) -> "tuple[InitCode, ...]":
-        """Compiles the code, or reads it from ``compiled_files``. Raises CandidateError."""
+        """Returns the compiled parts of the code: from ``compiled_files``, or else compiled now.
+
+        Raises CandidateError where a part does not compile.
+        """
         return compiled_files().kept(self.key, lambda: _init_codes(self.text))
 
     def compile_with_machine_code(self) -> None:
-        """Compiles the code, to machine code too."""
+        """Compiles the code to machine code and stores it in ``compiled_files``."""
         self.compile()
 
     @property
     def has_other_way(self) -> bool:
-        """Returns False: there is no other way to compute the weights."""
+        """Returns False: weights can be computed in one way only."""
         return False
 
     def give_up(self, _reason: str) -> bool:
-        """Returns False: nothing is kept."""
+        """Returns False and stores nothing: there is no other code to try."""
         return False
 
 
@@ -302,10 +320,11 @@ CompileTask = FusionTask | InitTask
 def schedule_fusion(
     fusion: Fusion, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
 ) -> ScheduledFusion:
-    """Compiles a fusion with the first of its schedules that compiles, else with its initial one.
+    """Compiles a fusion with the first stored schedule that compiles, or else an initial configuration.
 
-    Without a strategy or a working script the fusion becomes scalar loops; the summary says why. Raises
-    CandidateError for a fusion that cannot be lowered to loops either.
+    ``schedules`` returns the stored schedules of a fusion, the best first. A fusion without a strategy or a
+    working script becomes scalar loops; the summary says why. Raises CandidateError for a fusion that cannot
+    be lowered to loops either.
     """
     for task in _tasks(fusion, machine, schedules, threads):
         try:
@@ -478,10 +497,9 @@ def kept_program(
 ) -> FusedImage | NotFused | None:
     """Returns the program of ``compile_fusions`` if ``compiled_files`` has all its parts, else None.
 
-    NotFused where these say that the program must be compiled as a whole.
-
-    Nothing is compiled, so no child process is needed. ``text`` is the payload without ``resources``, the
-    data of its constants. Raises CandidateError where data are missing or do not fit.
+    Returns NotFused if it is known that the program must be compiled as a whole. Nothing is compiled, so no
+    child process is needed. ``text`` is the payload without ``resources``, the data of its constants. Raises
+    CandidateError where data are missing or do not fit.
     """
     files = compiled_files()
     formed = files.read(_formed_key(text, entry, machine))
@@ -528,10 +546,12 @@ def _with_weights(formed: FormedText, made: "LinkedProgram", resources: Mapping[
 def missing_fusions(
     text: str, entry: str | None, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
 ) -> tuple[CompileTask, ...]:
-    """Returns what ``compile_fusions`` would compile: the code of weights, fusions by their first schedules.
+    """Returns the tasks that ``compile_fusions`` would have to do: the code of weights, and fusions.
 
-    Those of equal text are one; those that ``compiled_files`` has are left out, and all where that folder
-    cannot be written. ``text`` is the payload without data of constants. Raises as ``compile_fusions``.
+    Each fusion is compiled by its best schedule. Fusions of equal text are one task, and parts that
+    ``compiled_files`` has are left out. Returns () where that folder cannot be written, and for a program
+    that is compiled as a whole. ``text`` is the payload without the data of constants. Raises CandidateError
+    for text that does not parse.
     """
     files = compiled_files()
     formed = _formed(text, entry, machine)
@@ -563,7 +583,7 @@ def _formed(text: str, entry: str | None, machine: Machine) -> FormedText | NotF
 
 @dataclass(frozen=True)
 class LinkedProgram:
-    """The machine code of a program of fusions, and how its weights are packed."""
+    """The machine code of a program of fusions, and the plan by which its weights are packed."""
 
     code: FusedCode
     plan: WeightPlan
@@ -618,7 +638,10 @@ def _scheduled(
 
 @dataclass(frozen=True)
 class InitCode:
-    """A part of a program's ``init`` and its code; None where the part returns its input."""
+    """One part of the code that computes packed weights, compiled.
+
+    ``program`` is None where the result of the part is its input.
+    """
 
     part: InitPart
     program: DeviceProgram | None
@@ -626,12 +649,15 @@ class InitCode:
 
     @property
     def is_compiled(self) -> bool:
-        """Returns whether the part runs without a compiler."""
+        """Returns whether the part has machine code, or has nothing to compute: no compiler is needed."""
         return self.program is None or bool(self.object_code)
 
 
 def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:
-    """Returns the arrays of a program's weight buffers, in the order of their numbers: runs its ``init``."""
+    """Runs the ``init`` of a program on its constants; returns the arrays of the weight buffers by number.
+
+    Returns ``weights`` themselves for a program without ``init``.
+    """
     if not program.init:
         return weights
     codes = InitTask(program.init).compile()

@@ -42,7 +42,7 @@ OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with an
 
 @dataclass(frozen=True)
 class TunableFusions:
-    """The distinct fusions of a program as problems, named by their numbers in the program: "g0"."""
+    """The distinct fusions of a program as tuning problems, with their names in the program: "g0", "g1"."""
 
     problems: tuple[NamedProblem, ...] = ()
     left_out: tuple[str, ...] = ()  # a line for each fusion that is not tuned
@@ -51,7 +51,7 @@ class TunableFusions:
     seconds: float = 0.0  # that it took to find them
 
     def threads_of(self, problem: Problem, threads: int) -> int:
-        """Returns the number of threads on which a fusion of a program on ``threads`` is tuned."""
+        """Returns how many of a program's ``threads`` run the fusion ``problem``: all of them, or 1."""
         if problem in self.divided:
             return threads
         return 1

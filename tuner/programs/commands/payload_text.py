@@ -27,13 +27,16 @@ OTHER_FILES = frozenset(
 
 
 class ModelReader(Protocol):
-    """What is known of models of another framework: an entry point of the group ``tuner.models``."""
+    """The interface of a reader of models of another framework, such as PyTorch.
+
+    A package provides a reader as an entry point of the group ``tuner.models``.
+    """
 
     def text(self, name: str) -> str:
-        """Returns a model's payload as MLIR text. Raises UsageError where it cannot be read or lowered."""
+        """Returns the model ``name`` as MLIR text. Raises UsageError where it cannot be read or lowered."""
 
     def baselines(self, request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
-        """Returns the baselines that a request of a model names, timed; a failure is the reason of each."""
+        """Times the baselines that a request names and returns them; one that fails has the reason."""
 
 
 def model_reader() -> ModelReader:
@@ -56,14 +59,17 @@ def require_kind_of_payload(payload: Path) -> None:
 
 @dataclass(frozen=True)
 class PayloadText:
-    """MLIR text of a program, and the text before the schedule that its file holds for itself."""
+    """MLIR text of a program in two forms: after and before the schedules in its file are applied."""
 
     text: str  # schedules are applied
     written: str  # what results are compared with: a schedule may be wrong
 
 
 def read_payload_text(payload: Path) -> PayloadText:
-    """Returns MLIR text of a file, of stdin ("-") or of a model; schedules in the file are applied to it."""
+    """Reads a program: an MLIR file, stdin ("-") or a PyTorch model; applies the schedules in the file.
+
+    Raises UsageError for a payload that cannot be read.
+    """
     name = str(payload)
     if is_model(name):
         text = model_reader().text(name)

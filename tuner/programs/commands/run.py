@@ -160,7 +160,10 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
 
 
 def work_lines(report: "ProgramReport") -> list[str]:
-    """Returns lines with the kernel launches and copied bytes of a call, and what fusions change in them."""
+    """Returns lines with the kernel launches and copied bytes of one call, with and without fusions.
+
+    Returns [] where the device work was not recorded.
+    """
     if report.work is None:
         return []
     lines = [f"work    {work_text(report.work)}"]
@@ -182,10 +185,11 @@ def work_text(work: "DeviceWork") -> str:
 
 
 def explained_lines(report: "ProgramReport", payload: Path, database: str = "") -> list[str]:
-    """Returns the fusions of a program on the host as a table, and the command that tunes the program.
+    """Returns a table of the fusions of a program on the host, and the command that tunes them.
 
-    Returns the reason alone for a program without fusions, and no command where none can be tuned any more.
-    ``database``: the command's option --db, with a space before it, or "".
+    Returns only the reason for a program without fusions. The command is left out where each fusion is
+    already tuned or has become loops. ``database``: the option ``--db`` of the command with a space before
+    it, or "".
     """
     if not report.fusions:
         why = report.why_no_fusions or "none were asked for"

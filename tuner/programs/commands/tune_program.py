@@ -156,7 +156,7 @@ def _note_untuned(fusions: "TunableFusions") -> None:
 
 
 def program_steps() -> "FusionSteps":
-    """Returns the steps of tuning a program of fusions, models with their baselines."""
+    """Returns the steps of tuning a program; for PyTorch models they also time baselines."""
     return replace(child_fusion_steps(), baselines=_model_baselines)
 
 
@@ -242,7 +242,10 @@ def print_program(tuned: "TunedProgram", result: ResultOptions) -> int:
 
 
 def contractions(file: Path) -> "tuple[tuple[NamedProblem, ...], tuple[str, ...]]":
-    """Returns the contractions of a file, and a line for each that was left out, as a child reads them."""
+    """Returns the contractions in an MLIR file, and a line for each contraction that no problem describes.
+
+    The file is read in a child process.
+    """
     return model_contractions(file)
 
 

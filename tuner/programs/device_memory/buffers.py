@@ -28,16 +28,18 @@ ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca"})
 class DeviceViews:
     """Creates a device view for each memref on the host: the same part of the same buffer in device memory.
 
-    Call ``set_root`` for all whole buffers, then ``connect``. Views by operations other than ``VIEWS`` and
-    ``arith.select`` get none.
-
+    Call ``set_root`` for all whole buffers, then ``connect``. Memrefs that other operations than ``VIEWS``
+    and ``arith.select`` make get no device view.
         %s = memref.subview %a[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
       is followed by, for %a_device = gpu.alloc
         %t = memref.subview %a_device[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
     """
 
     def __init__(self, function: Op, is_wanted: Callable[[Value], bool]) -> None:
-        """Adds iter_args for the device views of wanted memrefs; up to ``connect`` they hold host memrefs."""
+        """Adds iter_args for the device views of the memrefs of ``function`` that ``is_wanted`` selects.
+
+        Until ``connect`` is called, these iter_args hold host memrefs.
+        """
         self._block = function.regions[0].blocks[0]
         self._views: dict[Value, Value] = {}
         self._operands: list[IterArgOperand] = []
@@ -79,7 +81,7 @@ class DeviceViews:
             each.op.operands[each.number] = self.of(each.op.operands[each.number])
 
     def erase_unused(self) -> None:
-        """Erases views without users: device views that ``connect`` created, and the host views they copy."""
+        """Erases unused views: device views that ``connect`` created, and their host views."""
         for op in reversed(self._clones):
             if not any(list(result.uses) for result in op.results):
                 op.erase()
@@ -113,7 +115,7 @@ def sides_of(valid: Valid, alias_set: int) -> set[Side]:
 
 
 def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid:
-    """Returns what is valid at the end of all ``paths`` that join.
+    """Returns the locations that are valid where several ``paths`` of control flow join.
 
     An alias set that is valid on every path, but on no common side, gets its ``preferred`` sides: a copy at
     the end of the other paths makes them valid.
@@ -125,10 +127,11 @@ def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid
 
 
 def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
-    """Returns what is valid after a branch, given what is valid before it and at the end of each path.
+    """Returns the locations that are valid after a branch.
 
-    Without a common side, an alias set returns to its side before the branch, so that a path without accesses
-    copies nothing; to the device if it was valid on both sides or on none.
+    ``before``: valid before the branch; ``paths``: valid at the end of each path. If an alias set is valid on
+    no common side, it returns to its side before the branch, so that a path without accesses copies nothing.
+    It goes to the device if it was valid on both sides before, or on none.
     """
 
     def preferred(alias_set: int) -> set[Side]:
@@ -141,11 +144,11 @@ def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
 
 
 def at_loop(before: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) -> Valid:
-    """Returns what is valid at the start of every iteration of a loop, by data flow to a fixed point.
+    """Returns the locations that are valid at the start of every iteration of a loop, as a fixed point.
 
-    The search begins with what the first iteration fetches, since a copy before the loop serves all
-    iterations, and ends after four rounds. ``iteration`` maps what is valid before it to (valid after it,
-    fetched in it).
+    The search begins with the locations that the first iteration fetches, since a copy before the loop serves
+    all iterations. It ends after ITERATIONS_LIMIT rounds. ``iteration`` maps the locations that are valid
+    before it to (valid after it, fetched in it).
     """
     _, fetched = iteration(before)
     known = {alias_set for alias_set, _ in before}
@@ -197,9 +200,10 @@ class MirroredBuffer:
     is_returned: bool = False
 
     def copy_to(self, side: Side) -> None:
-        """Creates a copy of the whole buffer to ``side`` at the insertion point; of a constant not back.
+        """Creates a copy of the whole buffer to ``side``, host or device, at the insertion point.
 
-        Raises CandidateError(COMPILE) for a non-contiguous device argument, since its memory is the caller's.
+        Creates nothing for a constant to the host. Raises CandidateError(COMPILE) for a non-contiguous device
+        argument, since its memory is the caller's.
         """
         if self.kind is BufferKind.DEVICE_ARGUMENT and not is_row_major(self.host.type):
             found = f"found {self.host.type} in device memory, used on the host"
@@ -229,7 +233,7 @@ class MirroredBuffer:
             copy_buffer(self.host, view)
 
     def free(self) -> None:
-        """Creates deallocations of what was allocated for the mirror, at the insertion point."""
+        """Creates deallocations of the memory that the mirror allocated, at the insertion point."""
         if self.kind is BufferKind.DEVICE_ARGUMENT:
             if not self.is_returned:
                 self.deallocations.append(create("memref.dealloc", [], [self.host]))
@@ -242,10 +246,11 @@ class MirroredBuffer:
 
 
 def allocate_like(host: Value) -> tuple[Value, Value]:
-    """Allocates device memory at the insertion point; returns the memory and its view of the host's type.
+    """Allocates device memory for a host memref at the insertion point.
 
-    Both are the same value for a contiguous memref; a dynamic offset becomes 0. Raises
-    CandidateError(COMPILE) for an unranked memref, and for a non-contiguous allocation of dynamic size.
+    Returns (memory, view of the memory with the host's type); for a contiguous memref both are the same
+    value. A dynamic offset becomes 0. Raises CandidateError(COMPILE) for an unranked memref, and for a
+    non-contiguous allocation of dynamic size.
     """
     kind = host.type
     if not isinstance(kind, ir.MemRefType):
@@ -332,7 +337,10 @@ def _shape(host: Value, kind: Type, first: int) -> tuple[list[Value], list[Value
 
 @dataclass(frozen=True)
 class IterArgOperand:
-    """An added operand ``number`` of control flow or of a terminator in it; the caller sets its value."""
+    """Operand ``number`` of ``op`` that ``add_iter_args`` added: of a loop or branch, or of its terminator.
+
+    The caller sets its value.
+    """
 
     op: Op
     number: int
@@ -357,10 +365,11 @@ class _ForwardedPositions:
 
 
 def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
-    """Adds a second iter_arg, yield operand and result for each value that ``is_wanted`` selects.
+    """Adds a second iter_arg, yield operand and result to an op, for each value that ``is_wanted`` selects.
 
-    ``is_wanted`` is asked for each result, for scf.while also for each block argument of the "before" region;
-    ``op`` is erased if it is replaced. Returns the pairs (value, additional value), and the added operands.
+    ``op``: scf.for, scf.while, scf.if or scf.index_switch. ``is_wanted`` is called with each result; for
+    scf.while also with each block argument of the "before" region. If any is selected, ``op`` is replaced and
+    erased. Each added operand is a copy of the original operand; the caller sets it to another value.
     """
     positions = _forwarded_positions(op, is_wanted)
     if not any((positions.operands, positions.results, *positions.arguments)):

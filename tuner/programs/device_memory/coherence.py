@@ -45,11 +45,11 @@ OUTSIDE = {
 
 
 class AbstractActions(abc.ABC):
-    """What ``CoherenceWalk`` calls while it walks a function: copy, launch, allocate, deallocate."""
+    """The interface that ``CoherenceWalk`` calls while it walks a function, in the order of execution."""
 
     @abc.abstractmethod
     def fetch(self, location: Location, before: Op) -> None:
-        """Makes (number of an alias set, memory) valid before the operation ``before``."""
+        """Makes ``location``, an alias set's memory on one side, valid before the operation ``before``."""
 
     @abc.abstractmethod
     def launch(self, launch: Op) -> None:
@@ -65,11 +65,11 @@ class AbstractActions(abc.ABC):
 
     @abc.abstractmethod
     def define(self, allocation: Op) -> None:
-        """Handles an allocation in the program, after which its buffer exists."""
+        """Called at an allocation of the program: from here on its buffer exists."""
 
     @abc.abstractmethod
     def release(self, deallocation: Op) -> None:
-        """Handles a ``memref.dealloc`` in the program: frees its buffer in device memory too."""
+        """Called at a ``memref.dealloc`` of the program: frees the buffer's device memory as well."""
 
     @abc.abstractmethod
     def leave(self, block: Block) -> None:
@@ -77,7 +77,7 @@ class AbstractActions(abc.ABC):
 
 
 class FetchRecorder(AbstractActions):
-    """Actions that change nothing and only record fetches, to look ahead in loops and branches."""
+    """Actions that change nothing and record fetches, to look ahead in loops and branches."""
 
     def __init__(self) -> None:
         self.fetched: set[Location] = set()
@@ -106,12 +106,12 @@ class FetchRecorder(AbstractActions):
 
 
 class CoherenceWalk:
-    """The data-flow analysis: tracks where each alias set is valid, and calls the actions for copies."""
+    """The data-flow analysis that tracks on which side each alias set is valid, and requests copies."""
 
     def __init__(
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], effects: KernelEffects
     ) -> None:
-        """Takes the buffers by their host memrefs; alias sets without a buffer here stay in host memory."""
+        """``buffers``: the mirrored buffers by their host memrefs; all other memory stays on the host."""
         self._alias_sets = alias_sets
         self._buffers = buffers
         self._effects = effects
@@ -121,10 +121,10 @@ class CoherenceWalk:
         self._globals = {buffer.alias_set for buffer in buffers.values() if buffer.kind is BufferKind.GLOBAL}
 
     def function(self, function: Op, actions: AbstractActions) -> None:
-        """Walks a host function in the order of execution.
+        """Walks a host function in the order of execution and calls ``actions``.
 
-        At the return, arguments and globals are valid in the memory that they came from, results in host
-        memory.
+        At the return, it requests that arguments and globals are valid in the memory that they came from, and
+        results in host memory.
         """
         block = function.regions[0].blocks[0]
         valid = self._outside(OUTSIDE.keys())
@@ -306,12 +306,15 @@ class CoherenceWalk:
 
 
 class CopyInsertion(AbstractActions):
-    """Actions of a ``CoherenceWalk`` that insert copies and deallocations; call ``finish`` after the walk."""
+    """Actions that insert the copies and deallocations that a ``CoherenceWalk`` requests.
+
+    Call ``finish`` after the walk.
+    """
 
     def __init__(
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], device_views: DeviceViews
     ) -> None:
-        """Starts at the function's entry, where no buffer that the function allocates exists yet."""
+        """Starts at the function's entry: buffers that the function allocates do not exist yet."""
         self._alias_sets = alias_sets
         self._buffers = buffers
         self._device_views = device_views
@@ -393,7 +396,7 @@ class CopyInsertion(AbstractActions):
 
 
 def pin(buffers: list[MirroredBuffer]) -> None:
-    """Allocates the host memory of buffers as page-locked memory, in place.
+    """Replaces the host memory of buffers by page-locked memory, whose copies are faster, in place.
 
     Left unchanged are results, arguments on the host, globals, stack memory, and non-contiguous memrefs.
     """
@@ -418,7 +421,7 @@ def pin(buffers: list[MirroredBuffer]) -> None:
 
 
 def forget_registrations(function: Op) -> None:
-    """Erases gpu.host_register and gpu.host_unregister, which do not affect copies, and their casts."""
+    """Erases gpu.host_register, gpu.host_unregister and casts for them: copies do not need them."""
     for name in ("gpu.host_register", "gpu.host_unregister"):
         for op in walk(function, name):
             cast = op_of(op.operands[0], "memref.cast")

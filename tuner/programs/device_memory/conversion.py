@@ -53,9 +53,9 @@ PLACEABLE = (BufferKind.ALLOCATION, BufferKind.DEVICE_ARGUMENT)  # whose host me
 def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) -> None:
     """Makes a module's kernels work on device memory, synchronously and in place, and inserts copies.
 
-    Arguments with the attribute ``tuner.device``, and with ``options.device_arguments`` all buffers that
-    public functions take, are on the device already. Raises CandidateError(COMPILE) for buffers that cannot
-    be followed.
+    Arguments with the attribute ``tuner.device`` are on the device already; with ``options.device_arguments``
+    all buffers that public functions take are. Raises CandidateError(COMPILE) for buffers whose origin is
+    unknown or that escape an iteration or a branch, and for a call of a function that takes device memory.
     """
     effects = KernelEffects(module)
     constants = {

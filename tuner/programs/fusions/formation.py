@@ -62,7 +62,10 @@ ELEMENTS = ("f32", "f64")  # of scores and of what is multiplied; an epilogue ma
 
 
 def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> Fusion:
-    """Returns the fusion that copies a value, or fills the target where the value is a filled tensor."""
+    """Returns the fusion that copies a value to a view; it fills the view if the value is a filled tensor.
+
+    ``places``: where values lie in memory; ``weights``: numbers of the buffers that are weights.
+    """
     if is_free(copy.source):
         return _filling(copy)
     source, target = _without_unit_dimensions(places[copy.source], copy.target)
@@ -132,11 +135,10 @@ def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
 
 
 def joins_independent_products(producer: Op, ops: Collection[Op]) -> bool:
-    """Returns whether ``ops`` read two products, that of ``producer`` and one independent of it.
+    """Returns whether ``ops`` read two products: that of ``producer`` and one independent of it.
 
-    Computed with them, the product of ``producer`` would wait for the other one. Two matmuls of one A do not
-    count: they read the same rows.
-
+    In one fusion with ``ops``, the product of ``producer`` would wait for the other one. Two matmuls with the
+    same A do not count, because they read the same rows.
         %p = linalg.matmul ins(%a, %b), %q = linalg.matmul ins(%c, %d), %s = add(%p, %q)
     """
     needed = needed_ops(ops, {producer})
@@ -153,7 +155,7 @@ def joins_independent_products(producer: Op, ops: Collection[Op]) -> bool:
 
 @dataclass(frozen=True)
 class Members:
-    """Operations that are computed together, in the order of the program; the last one is the root."""
+    """The operations of one fusion, in the order of the program; the last one is the root."""
 
     kind: str
     ops: tuple[Op, ...]
@@ -190,11 +192,11 @@ class _Growing:
 def form_fusions(
     ops: Collection[Op], computed: Collection[Op], *, keeps_forks: bool = False
 ) -> list[Members]:
-    """Returns the fusions of a block's operations, in an order in which they can run.
+    """Partitions the operations of a block into fusions; returns them in an order in which they can run.
 
-    ``computed``: operations other than views of memory and constants. ``keeps_forks``, for a GPU: an
-    operation that reads two independent products joins neither of the two, and reductions over another
-    dimension than the last become loops.
+    ``computed``: the operations that compute something, without views of memory and constants.
+    ``keeps_forks``, for a GPU: an operation that reads two independent products joins neither of the two, and
+    reductions over another dimension than the last become loops.
     """
     order = {op: number for number, op in enumerate(ops)}
     kinds = {op: kind_of(op) for op in computed}
@@ -348,12 +350,14 @@ def _maps(value: Value, user: Op) -> list[ir.AffineMap | None]:
 
 
 def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Members]:
-    """Returns the fusions in order, with the three of each attention as one in the place of the last.
+    """Joins the three fusions of each attention: one fusion replaces the last of the three.
 
-    Three fusions write and read all scores through memory or a large cache; one fusion computes the scores
-    of some rows of queries at a time, which stay in the L2 cache. An attention is joined where this is
-    faster, by the measurements in docs/decisions/fusions.md.
+    Returns all fusions in order.
 
+
+    Three fusions write and read all scores through memory or a large cache; one fusion computes the scores of
+    some rows of queries at a time, which stay in the L2 cache. An attention is joined where this is faster,
+    by the measurements in docs/decisions/fusions.md. ``ops``: the operations of the program in order.
         %s = linalg.batch_matmul ins(%q, %k)    // with scale and mask
         %p = ...                                // rows: the softmax of %s
         %r = linalg.batch_matmul ins(%p, %v)    // with its epilogue

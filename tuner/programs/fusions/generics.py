@@ -12,17 +12,17 @@ from tuner.programs.fusions.views import Reassociation
 
 
 def maps_attribute(maps: Sequence[ir.AffineMap]) -> ir.Attribute:
-    """Returns the attribute ``indexing_maps`` of a generic."""
+    """Returns indexing maps as the attribute ``indexing_maps`` of a ``linalg.generic``."""
     return ir.ArrayAttr.get(list(map(ir.AffineMapAttr.get, maps)))
 
 
 def parallel_loops(count: int) -> ir.Attribute:
-    """Returns the attribute ``iterator_types`` of a generic with parallel loops alone."""
+    """Returns the attribute ``iterator_types`` of a ``linalg.generic`` with ``count`` parallel loops."""
     return ir.ArrayAttr.get([ir.Attribute.parse(PARALLEL)] * count)
 
 
 def selecting(loops: int, positions: Sequence[int]) -> ir.AffineMap:
-    """Returns the map from ``loops`` loops to those at ``positions``."""
+    """Returns the affine map from ``loops`` dimensions to the dimensions at ``positions``."""
     return ir.AffineMap.get(loops, 0, list(map(ir.AffineDimExpr.get, positions)))
 
 
@@ -44,13 +44,13 @@ def summed(left: Value, right: Value) -> Op:
 
 
 def converted(tensor: Value, element: ir.Type) -> Value:
-    """Creates a tensor's floats in a wider type, or rounded to a narrower type; returns the new tensor."""
+    """Converts a float tensor to elements of type ``element``, extended or rounded; returns the result."""
     name = "arith.extf" if element.width > tensor.type.element_type.width else "arith.truncf"
     return _elementwise([tensor], element, lambda number, _: value(name, element, number)).results[0]
 
 
 def extended(tensor: Value) -> Value:
-    """Creates the f32 copy of a narrow tensor right after the tensor's definition; returns the copy."""
+    """Creates an f32 copy of a tensor of narrower floats right after its definition; returns the copy."""
     op = defining(tensor)
     if op is None:
         with ir.InsertionPoint.at_block_begin(tensor.owner), ir.Location.unknown():
@@ -76,7 +76,10 @@ def transposed(tensor: Value, order: Sequence[int]) -> Value:
 
 
 def collapse(tensor: Value, groups: Reassociation) -> Value:
-    """Creates a tensor with each group of dimensions as one; an empty or filled one is created anew."""
+    """Creates the reshape of a tensor in which each group of dimensions is one dimension; returns its value.
+
+    For an empty or filled tensor a new empty or filled tensor is created, without a reshape.
+    """
     merged = [prod(tensor.type.shape[dimension] for dimension in group) for group in groups]
     if is_free(tensor):
         return _reshaped(tensor, merged)
@@ -85,7 +88,10 @@ def collapse(tensor: Value, groups: Reassociation) -> Value:
 
 
 def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
-    """Creates a tensor whose dimensions are split; an empty or filled one is created anew."""
+    """Creates the reshape of a tensor to ``shape``: each dimension is split into a group of dimensions.
+
+    Returns its value. For an empty or filled tensor a new one is created, without a reshape.
+    """
     if is_free(tensor):
         return _reshaped(tensor, shape)
     kind = ir.RankedTensorType.get(list(shape), tensor.type.element_type)
@@ -104,7 +110,7 @@ def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:
 
 
 def reshape_fills(payload: TensorPayload) -> None:
-    """Replaces reshapes and slices of empty and filled tensors by such tensors, in place."""
+    """Replaces reshapes and slices of empty or filled tensors by new empty or filled tensors, in place."""
     for op in payload.ops:
         if op.name in VIEWS and is_free(op.operands[0]):
             with ir.InsertionPoint(op), op.location:

@@ -29,9 +29,9 @@ GENERATED_LIMIT = 1 << 22  # elements of a result that is computed, not only a b
 def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ...]]:
     """Moves what depends only on weights, the arguments from ``first_weight`` on, out of a program, in place.
 
-    Returns (text, kept). ``text``: a module whose function ``init`` takes all weights and returns the values
-    that replace them; ``kept`` is then (). If nothing is computed of weights, ``text`` is "" and ``kept`` has
-    the numbers of the weights that the program still takes, from 0.
+    Returns (text, kept). ``text`` is MLIR with a function ``init``, which takes all weights and returns the
+    values that replace them; ``kept`` is then (). If nothing can be moved, ``text`` is "" and ``kept`` has
+    the numbers, from 0, of the weights that the program still takes.
     """
     decided = _decided_by_weights(payload, first_weight)
     # views are not stored: the program keeps them, and applies them to what is stored
@@ -55,7 +55,10 @@ def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ..
 
 @dataclass(frozen=True)
 class InitPart:
-    """Results of ``init`` that share operations, as a module whose function ``init`` computes them alone."""
+    """A part of the function ``init``: some of its results, and a module whose ``init`` computes only them.
+
+    No two parts have an operation in common.
+    """
 
     text: str  # "": the result is the input
     inputs: tuple[int, ...]  # which arguments of the whole ``init`` it takes
@@ -63,10 +66,10 @@ class InitPart:
 
 
 def init_parts(text: str) -> tuple[InitPart, ...]:
-    """Returns a module of ``hoist`` in parts without common operations, in the current MLIR context.
+    """Splits the module of ``hoist`` into parts without common operations, in the current MLIR context.
 
     LLVM's time for one function grows with the square of its size: 100 transposes of 100 weights take 20 s.
-    Parts of equal text are compiled once.
+    Parts of equal text can be compiled once.
     """
     module = ir.Module.parse(text)
     block = module.body.operations[0].operation.regions[0].blocks[0]

@@ -124,12 +124,11 @@ class Bytes:
 def waits(
     fusions: Sequence[Fusion], codes: Sequence[FusionCode], places: Sequence[Sequence[Place]]
 ) -> tuple[bool, ...]:
-    """Returns, per fusion, whether a barrier of all threads is needed before it.
+    """Returns, per fusion, whether all threads must meet at a barrier before it.
 
     Two fusions of which one writes bytes that the other one reads or writes must not run at the same time,
     unless the first thread runs both. Bytes are compared, not buffers, since buffers share memory of the
-    arena; ``places`` has, per fusion, where the inputs, then the outputs begin.
-
+    arena. ``places`` has, per fusion, the (frame slot, offset) of each input, then of each output.
         fusion 0 (all)    writes %a
         fusion 1 (all)    writes %b           no barrier: it does not touch %a
         fusion 2 (first)  reads %a, writes %c    barrier
@@ -196,7 +195,10 @@ def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
 
 
 def call_of(number: int, code: FusionCode, thread: str, threads: str) -> str:
-    """Returns the call of a fusion by the thread with number ``thread`` of ``threads``, names of values."""
+    """Returns the LLVM-dialect text that calls fusion ``number``.
+
+    ``thread`` and ``threads`` are SSA values: the calling thread's number and the number of threads.
+    """
     if not code.is_divided:
         return f"  llvm.call @call_{number}(%frame) : ({POINTER}) -> ()"
     return f"  llvm.call @call_{number}(%frame, {thread}, {threads}) : ({POINTER}, i64, i64) -> ()"
@@ -212,7 +214,7 @@ def _wait(number: int, barriers: int) -> list[str]:
 
 @dataclass(frozen=True)
 class ProcessorLevel:
-    """The processors that code is compiled for: LLVM's name, as for -mcpu, and further features."""
+    """The processors that code is compiled for: LLVM's processor name, as for -mcpu, and further features."""
 
     name: str  # "x86-64-v4"
     features: str = ""  # "+avx512vnni"
@@ -227,7 +229,10 @@ class ProcessorLevel:
 
 @dataclass(frozen=True)
 class FusionPlaces:
-    """A program and the plans of its memory; ``place`` gives a view's frame pointer and its offset."""
+    """Where a program's arrays lie in memory: the plans of its temporary buffers and of its packed weights.
+
+    ``place`` returns the slot of the frame that has a view's base pointer, and the offset from there.
+    """
 
     program: FusedProgram
     memory: MemoryPlan
@@ -235,7 +240,7 @@ class FusionPlaces:
 
     @property
     def slots(self) -> int:
-        """Returns the number of pointers in the frame, before the word for a failed assertion."""
+        """Returns the number of pointers in the frame; the word for a failed assertion follows them."""
         return len(self.program.arguments) + len(self.program.results) + 2
 
     def place(self, view: View, packing: WeightPacking | None = None) -> tuple[int, int]:

@@ -87,12 +87,18 @@ def transpose_operands(payload: TensorPayload) -> None:
 
 
 def is_plain(op: Op) -> bool:
-    """Returns whether a matmul's operands are m x k, k x n and m x n, each with the batch before."""
+    """Returns whether a matmul's operands are m x k, k x n and m x n, in this order of their dimensions.
+
+    For a ``linalg.batch_matmul`` the batch dimension is first in each of them.
+    """
     return list(map(dimensions, maps_of(op))) == list(PLAIN[op.name])
 
 
 def is_transposed(op: Op) -> bool:
-    """Returns whether the operands of a matmul that is not plain are transposed, and not broadcast."""
+    """Returns whether a matmul is plain except that A, B or both are transposed.
+
+    False if an operand is broadcast.
+    """
     found = list(map(dimensions, maps_of(op)))
     plain = PLAIN[op.name]
     pairs = zip(found[:2], plain[:2], strict=True)
@@ -170,7 +176,10 @@ def is_extension(op: Op) -> bool:
 
 
 def conversion_of(op: Op) -> str | None:
-    """Returns the name of the one operation that a generic applies to each element in its place, or None."""
+    """Returns the name of the one operation that a generic applies to each element, such as "arith.extf".
+
+    None for an operation that does more: moves elements, reads several inputs, or applies several operations.
+    """
     if op.name != GENERIC or len(inputs_of(op)) != 1 or len(op.results) != 1 or not all(is_parallel(op)):
         return None
     body = body_of(op)
@@ -213,7 +222,10 @@ def narrow_sums(payload: TensorPayload) -> None:
 
 
 def add_body(op: Op) -> None:
-    """Creates the body of a contraction: a sum of products, whose factors are widened by their signs."""
+    """Creates the body of a contraction: it adds the product of two factors to the sum.
+
+    Narrower factors are extended to the type of the sum first, integers by sign.
+    """
     kinds = [operand.type.element_type for operand in op.operands]
     element = kinds[-1]
     block = op.regions[0].blocks.append(*kinds)
@@ -237,7 +249,13 @@ def add_body(op: Op) -> None:
 
 
 def begin_with_zeros(payload: TensorPayload) -> None:
-    """Replaces initial values of contractions by zeros and a sum, in place."""
+    """Makes each contraction start from zeros, in place: another initial value is added to its result.
+
+      %r = linalg.matmul ins(%a, %b) outs(%c)
+    becomes
+      %p = linalg.matmul ins(%a, %b) outs(%zeros)
+      %r = linalg.generic ins(%p, %c)  // arith.addf
+    """
     for op in payload.ops:
         if op.name not in CONTRACTIONS or number_of(inits_of(op)[0]) == 0.0:
             continue
@@ -251,7 +269,10 @@ def begin_with_zeros(payload: TensorPayload) -> None:
 
 
 def merge_batches(payload: TensorPayload) -> None:
-    """Replaces batches of matmuls with one B by a matmul, in place, after ``begin_with_zeros``."""
+    """Replaces a batch_matmul whose B is one matrix, repeated, by one matmul of more rows, in place.
+
+    The batch_matmul must start from zeros (``begin_with_zeros``).
+    """
     for op in payload.ops:
         if op.name != BATCHED or is_unsigned(op):  # the matmul that is made extends by sign
             continue
@@ -284,6 +305,6 @@ def matmul(left: Value, right: Value, init: Value) -> Value:
 
 
 def is_broadcast(op: Op) -> bool:
-    """Returns whether a generic repeats its only input along further dimensions, and computes nothing."""
+    """Returns whether a generic only repeats its only input along further dimensions."""
     loops = moved_loops(op)
     return loops is not None and len(loops) < maps_of(op)[0].n_dims

@@ -52,7 +52,7 @@ SLACK_BYTES = 4096
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Where each buffer of a program lies in the arena, the size of the arena, and its contents at first."""
+    """The offset of each buffer in the arena, the arena's size, and its contents before the first call."""
 
     offsets_bytes: tuple[int | None, ...]  # one for each buffer; None: not in the arena
     arena_bytes: int
@@ -80,13 +80,11 @@ class _Block:
 
 
 def memory_plan(program: FusedProgram) -> MemoryPlan:
-    """Returns a place in the arena for each temporary buffer that a fusion touches.
+    """Assigns each temporary buffer that a fusion touches an offset in the arena; returns the plan.
 
-    A buffer lives from the first fusion that touches it to the last one, and gets the lowest place that is
-    free for all of that (first fit). A buffer with padding is filled once, before the first call, so it
-    shares memory only with buffers of the same type and paddings, into which fusions write at the same
-    places.
-
+    A buffer lives from the first fusion that touches it to the last one, and gets the lowest offset that is
+    free for all of that time (first fit). A buffer with padding is filled once, before the first call. So it
+    shares memory only with buffers of the same type and padding, whose interior lies at the same offsets.
         fusion 0 writes %a, fusion 1 reads %a and writes %b, fusion 2 reads %b and writes %c
         %a  0..4096      %b  4096..8192      %c  0..4096
 
@@ -136,8 +134,8 @@ def lifetimes(program: FusedProgram) -> dict[int, BufferLifetime]:
 def extent_bytes(program: FusedProgram, number: int, lifetime: BufferLifetime | None = None) -> int:
     """Returns the bytes to allocate for a buffer, aligned: its size, or more if views read past its end.
 
-    Views of fusions in ``lifetime`` count; None: of all. Raises ValueError for a view that
-    writes past the end.
+    ``number``: the buffer's index. ``lifetime``: only views of fusions in it count; None: views of all
+    fusions. Raises ValueError for a view that writes past the end.
     """
     buffer = program.buffers[number]
     item_bytes = number_type(buffer.type.element).bytes
@@ -208,7 +206,7 @@ def _outputs(program: FusedProgram, number: int, lifetime: BufferLifetime | None
 
 @dataclass(frozen=True)
 class NeededCopy:
-    """A value that a fusion copies, because no other fusion can write it where it must lie."""
+    """A copy that a separate fusion makes: no fusion can write the value directly to where it has to lie."""
 
     source: Value
     target: View
@@ -216,7 +214,7 @@ class NeededCopy:
 
 @dataclass
 class BufferPlan:
-    """The buffers of a program, and where its values lie in them."""
+    """The buffers of a program, and the view of a buffer in which each of its values lies."""
 
     buffers: list[Buffer] = field(default_factory=list)
     views: dict[Value, View] = field(default_factory=dict)
@@ -226,7 +224,11 @@ class BufferPlan:
 
 
 def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
-    """Returns the places of arguments and of values that must lie where a reader needs them."""
+    """Returns the plan with places for arguments and results, and for values that a reader needs at a place.
+
+    The arguments from ``first_weight`` on are weights. Readers that need a place are paddings,
+    concatenations, insertions and transposes. Other values get their places by ``settle``.
+    """
     plan = BufferPlan()
     for number, argument in enumerate(payload.block.arguments):
         owner, at = (ARGUMENT, number) if number < first_weight else (WEIGHT, number - first_weight)
@@ -253,7 +255,10 @@ def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
 
 
 def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value]) -> None:
-    """Places results of fusions that have no place yet, and all views of placed values, in ``plan``."""
+    """Adds to ``plan`` the places of ``outputs`` that have no place yet, and of all views of values.
+
+    ``outputs``: the values that fusions write.
+    """
     computed = set(plan.computed)
     for op in payload.ops:
         if op in computed:
@@ -265,7 +270,10 @@ def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value])
 
 
 def temporary(plan: BufferPlan, kind: TensorType, padding: float | None = None) -> View:
-    """Returns the view of a new temporary buffer for a tensor."""
+    """Adds a temporary buffer for a tensor of type ``kind`` to ``plan``; returns a view of all of it.
+
+    ``padding``: the number that surrounds what fusions write; None without padding.
+    """
     before = (buffer.number + 1 for buffer in reversed(plan.buffers) if buffer.owner == TEMPORARY)
     number = next(before, 0)
     return _new(plan, TEMPORARY, number, kind, padding)

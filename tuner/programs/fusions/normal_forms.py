@@ -61,14 +61,15 @@ EXTEND = "arith.extf"
 
 
 def prepare(module: ir.Module) -> None:
-    """Makes linalg operations of elementwise operations on tensors, and removes duplicates, in place."""
+    """Converts elementwise operations on tensors to ``linalg.generic``, and removes duplicates, in place."""
     run_passes(module, PREPARE)
 
 
 def generalize(module: ir.Module) -> None:
     """Makes ``linalg.generic`` of named operations other than contractions and windows, in place.
 
-    Of fills as well, where the number is not a constant: a fusion copies other fills (``FREE``).
+    Also of fills whose number is not a constant. Fills with a constant stay: each fusion that reads one gets
+    its own copy.
     """
     ops = walk_where(module, _is_generalized)
     if not ops:
@@ -98,7 +99,7 @@ def fold_unit_dimensions(module: ir.Module) -> None:
 
 
 def clean_up(module: ir.Module) -> None:
-    """Removes reshapes that undo each other, duplicates and what nobody uses, in place."""
+    """Removes pairs of reshapes that cancel, duplicate operations and unused operations, in place."""
     run_passes(module, CLEAN_UP)
 
 
@@ -194,7 +195,10 @@ def _as_matmul(op: Op) -> None:
 
 
 def drop_unused_results(payload: TensorPayload) -> None:
-    """Rebuilds generics without their unused results, if the used results do not need these; in place."""
+    """Rebuilds each ``linalg.generic`` without results that nothing reads, in place.
+
+    A result stays where the body needs it for another result.
+    """
     for op in payload.ops:
         if op.name == operations.GENERIC and len(op.results) > 1:
             kept = [number for number, each in enumerate(op.results) if list(each.uses)]
@@ -253,11 +257,13 @@ def _rebuild(op: Op, kept: list[int]) -> None:
 
 
 def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> None:
-    """Replaces convolutions of bf16 and f16 by those of the operands in f32, for its schedules, in place.
+    """Replaces convolutions of bf16 and f16 by convolutions of f32, in place: schedules are for f32.
 
     Products of two such numbers are exact in f32, and sums are of f32 either way; a narrow result is rounded
     once. The input is extended before padding, so that its producer can write f32 into the padded buffer;
-    weights are extended at compile time (``hoist``).
+    weights are extended at compile time (``hoist``). ``keeps_pairs``: the processor has dot products of bf16,
+    and convolutions that sum over several channels keep operands of bf16, since their schedule pairs
+    channels.
 
         %p = tensor.pad %x ... : tensor<1x8x12x12xbf16> to tensor<1x8x14x14xbf16>
         %r = linalg.conv_2d_nchw_fchw ins(%p, %w : tensor<1x8x14x14xbf16>, tensor<16x8x3x3xbf16>) ...
@@ -266,9 +272,6 @@ def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> 
         %p32 = tensor.pad %x32 ... : tensor<1x8x12x12xf32> to tensor<1x8x14x14xf32>
         %w32 = linalg.generic ins(%w)  // arith.extf
         %r = linalg.conv_2d_nchw_fchw ins(%p32, %w32 : tensor<1x8x14x14xf32>, ...) outs(%zeros ...)
-
-    ``keeps_pairs``: the processor has dot products of bf16, and convolutions that sum over several channels
-    keep operands of bf16, since their schedule pairs channels.
     """
     wide: Wide = {}
     for op in payload.ops:
@@ -351,10 +354,10 @@ def _constant(number: float) -> Value:
 
 
 def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
-    """Extends, in place and at compile time, broadcast narrow weights that generics read and only extend.
+    """Extends narrow weights that are broadcast and only read in f32, in place; ``hoist`` moves this out.
 
-    Otherwise a bias, or the scale of a norm, is extended again for each element of the result.
-
+    ``first_weight``: number of the first argument that is a weight. Otherwise a bias, or the scale of a norm,
+    is extended again for each element of the result.
         %r = linalg.generic ins(%x, %bias : tensor<8x4xf32>, tensor<4xbf16>) {
           %wide = arith.extf %b : bf16 to f32
           %sum = arith.addf %a, %wide : f32

@@ -44,14 +44,17 @@ def is_tensor(value: Value) -> bool:
 
 
 def defining(value: Value) -> Op | None:
-    """Returns the operation that defines a value; None for an argument."""
+    """Returns the operation that defines a value; None for a block argument."""
     if isinstance(value.owner, ir.Block):
         return None
     return value.owner.operation
 
 
 def is_free(value: Value) -> bool:
-    """Returns whether a value is a constant, an empty or filled tensor, or a number computed from such."""
+    """Returns whether a value is a constant, an empty or filled tensor, or a number computed from these only.
+
+    Each fusion that reads such a value gets its own copy of the operations that make it.
+    """
     waiting = [value]
     seen = {value}
     while waiting:
@@ -66,7 +69,7 @@ def is_free(value: Value) -> bool:
 
 
 def is_scalar_op(op: Op) -> bool:
-    """Returns whether an operation has results, and all results are numbers."""
+    """Returns whether an operation has results, and none of them is a tensor."""
     return bool(list(op.results)) and not any(map(is_tensor, op.results))
 
 
@@ -96,7 +99,10 @@ def _is_inside(block: ir.Block, op: Op) -> bool:
 
 
 def users(value: Value) -> list[Op]:
-    """Returns the distinct operations of the function's block that use a value, directly or in a region."""
+    """Returns the distinct operations of the function's block that use a value.
+
+    For a use in a region it is the operation of the block around it.
+    """
     found: dict[Op, None] = {}
     for use in value.uses:
         op = use.owner.operation
@@ -107,7 +113,10 @@ def users(value: Value) -> list[Op]:
 
 
 def needed_ops(ops: Collection[Op], left_out: Collection[Op] = ()) -> set[Op]:
-    """Returns ``ops`` and all their producers, direct or not; does not go past ``left_out``."""
+    """Returns ``ops`` and all their direct and indirect producers.
+
+    Producers in ``left_out``, and what only they need, are not in it.
+    """
     found: set[Op] = set()
     waiting = list(ops)
     while waiting:
@@ -120,7 +129,7 @@ def needed_ops(ops: Collection[Op], left_out: Collection[Op] = ()) -> set[Op]:
 
 
 def use_values(op: Op, values: Mapping[Value, Value]) -> None:
-    """Replaces operands of an operation, and of those in its regions."""
+    """Replaces operands of an operation, also inside its regions: each key of ``values`` by its value."""
     for each in (op, *walk_where(op, lambda inner: inner != op)):
         for number, value in enumerate(each.operands):
             if value in values:
@@ -128,7 +137,10 @@ def use_values(op: Op, values: Mapping[Value, Value]) -> None:
 
 
 def clone_into(op: Op, values: dict[Value, Value]) -> None:
-    """Creates a copy of ``op`` with operands replaced as ``values`` says; adds the copy's results there."""
+    """Clones ``op`` at the insertion point with operands replaced by ``values``: old to new value.
+
+    Adds the results of ``op`` and of the clone to ``values``.
+    """
     copy = op.clone()
     use_values(copy, values)
     values.update(zip(op.results, copy.results, strict=True))
@@ -140,7 +152,10 @@ def maps_of(op: Op) -> list[ir.AffineMap]:
 
 
 def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
-    """Returns the loop that each result of a map is; None if a result is not one loop, or two are equal."""
+    """Returns, per result of an indexing map, the number of its loop.
+
+    None if a result is another expression than a loop, or two results are the same loop.
+    """
     found = []
     for result in mapping.results:
         if not isinstance(result, ir.AffineDimExpr):
@@ -152,7 +167,10 @@ def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
 
 
 def is_straight(op: Op) -> bool:
-    """Returns whether each operand of a generic, if indexed by distinct loops, has the loops in order."""
+    """Returns whether no operand of a generic is transposed: its loops are in ascending order.
+
+    Operands with other indices than distinct loops are not looked at.
+    """
     return all(
         list(loops) == sorted(loops) for each in maps_of(op) if (loops := dimensions(each)) is not None
     )
@@ -184,7 +202,10 @@ def body_of(op: Op) -> list[Op]:
 
 
 def loop_sizes(op: Op) -> tuple[int, ...]:
-    """Returns the numbers of iterations of a ``linalg.generic``'s loops; 0 for one that no operand shows."""
+    """Returns the number of iterations of each loop of a ``linalg.generic``.
+
+    It is 0 for a loop that no dimension of an operand has alone as its index.
+    """
     sizes = [0] * maps_of(op)[0].n_dims
     for value, mapping in zip(op.operands, maps_of(op), strict=True):
         if not is_tensor(value):
@@ -196,9 +217,10 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
 
 
 def arithmetic_of(module: ir.Module) -> int:
-    """Returns how many operations on numbers a function of tensors has; makes named operations generic.
+    """Returns how many scalar operations the tensor operations of a module execute.
 
-    Other operations, such as a padding, count the elements of their result.
+    Makes named operations generic, in place. A tensor operation of another dialect counts the elements of its
+    result.
     """
     run_passes(module, GENERALIZE)
     ops = walk_where(module, lambda op: any(map(is_tensor, op.results)))
@@ -218,7 +240,7 @@ def _arithmetic(op: Op) -> int:
 
 @dataclass(frozen=True)
 class OpKind:
-    """The kind of fusion that an operation begins, and the sizes of its loops."""
+    """The kind of fusion that an operation can be the root of, and the iterations of its loops."""
 
     kind: str  # one of tuner.core.fusions.KINDS
     domain: tuple[int, ...] = ()  # iterations of each loop; of named contractions the result's shape
@@ -227,7 +249,10 @@ class OpKind:
 
 
 def kind_of(op: Op) -> OpKind:
-    """Returns the kind of fusion that an operation of a program is computed in."""
+    """Returns the kind of fusion that can compute an operation of a program.
+
+    The kind is LOOPS, with a reason, for an operation that no schedule supports.
+    """
     if op.name in MATMULS or op.name in CONVOLUTIONS:
         reason = _wrong_element(op)
         kind = CONTRACTION if op.name in MATMULS else CONVOLUTION
@@ -280,15 +305,15 @@ def _wrong_loops(op: Op) -> str:
 
 
 def all_but(loop: int, count: int) -> tuple[int, ...]:
-    """Returns the numbers of ``count`` loops, in order, without one."""
+    """Returns the loop numbers 0 to ``count`` - 1, in order, without ``loop``."""
     return tuple(each for each in range(count) if each != loop)
 
 
 def is_quantized(op: Op) -> bool:
-    """Returns whether an operation is a matmul by quantized weights (``quantized_weights``)."""
+    """Returns whether an operation is a matmul by quantized weights: it has ``tuner.quantization``."""
     return op.name == GENERIC and QUANTIZATION in op.attributes
 
 
 def is_reduction(op: Op) -> bool:
-    """Returns whether an operation reduces over a loop."""
+    """Returns whether an operation is a ``linalg.generic`` with a loop that is reduced over."""
     return op.name == GENERIC and not all(is_parallel(op))

@@ -37,9 +37,10 @@ NAMED_SOURCE = re.compile(rf'"{SOURCE}(\w+)"')
 
 
 def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[int]) -> Fusion:
-    """Returns the fusion of ``members`` as a function of memrefs.
+    """Returns a fusion as a function of its own, on memrefs: text, inputs, outputs and facts for schedules.
 
-    ``places``: where the values that it reads and writes lie; ``weights``: numbers of the weights' buffers.
+    ``places``: the view of memory of each value that the fusion reads or writes; ``weights``: numbers of the
+    buffers that hold weights.
     """
     if members.kind == QUANTIZED:
         return _quantized(members, places)

@@ -30,14 +30,17 @@ FOLD = "builtin.module(canonicalize)"
 
 @dataclass(frozen=True)
 class NotFused:
-    """Why a program cannot become fusions; it is compiled as a whole instead."""
+    """The reason why a program cannot be compiled as fusions; it is compiled as a whole instead."""
 
     reason: str  # one line, to print
 
 
 @dataclass(frozen=True)
 class TensorPayload:
-    """A function on tensors of static sizes, in the current MLIR context; calls are inlined."""
+    """A program that may become fusions: one function on tensors of static sizes, without calls.
+
+    It is in the current MLIR context.
+    """
 
     module: ir.Module
     function: Op
@@ -60,10 +63,11 @@ class TensorPayload:
 
 
 def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
-    """Parses a payload, without its resources' data, in the current MLIR context and inlines its calls.
+    """Parses a payload without the data of its constants, in the current MLIR context, and inlines its calls.
 
-    ``entry`` None: ``main``, or the only public function. Raises CandidateError(BIND) for text that does not
-    parse, for an entry that is not there, and for too many operations.
+    ``entry``: name of the function; None: ``main``, or the only public function. Returns NotFused for a
+    program with something that fusions lack, such as dynamic sizes. Raises CandidateError(BIND) for text that
+    does not parse, for a missing entry, and for too many operations.
     """
     module = parse(text, "payload")
     require_few_operations(module)
@@ -127,7 +131,7 @@ def _refused_type(kind: Type) -> str:
 
 @dataclass(frozen=True)
 class Weight:
-    """A constant of a program: ``values``, or the data that follow the payload under ``name``."""
+    """A constant of a program: its ``values``, or the ``name`` under which data follow the payload."""
 
     type: TensorType
     name: str = ""

@@ -1,4 +1,4 @@
-"""Makes a list of fusions of a payload: normal forms, hoisting, places in memory, formation, outlining."""
+"""Converts a payload to fusions: normal forms, hoisting, places in memory, formation, outlining."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,10 @@ MOST_ELEMENTS = 1 << 24  # of a mask that is computed here: 2 s
 
 @dataclass(frozen=True)
 class FormedProgram:
-    """A payload as fusions, and its weights; ``program.init``, unless "", computes weight buffers of them."""
+    """A payload as fusions, with the values of its constants.
+
+    If ``program.init`` is not "", it is MLIR that computes the weight buffers from these constants.
+    """
 
     program: FusedProgram
     weights: tuple[np.ndarray, ...]
@@ -53,17 +56,17 @@ class FormedProgram:
 
 @dataclass(frozen=True, eq=False)
 class FormedText:
-    """The fusions of a program's text alone, without the data of its constants."""
+    """A payload as fusions, without the data of its constants."""
 
     entry: str  # name of the function
     program: FusedProgram
     weights: tuple[Weight, ...]
 
     def with_facts_of_data(self, resources: Callable[[], Mapping[str, bytes]]) -> "FormedText":
-        """Returns the program with what is known of the constants whose data ``resources`` has.
+        """Returns the program with facts that depend on constants, as far as ``resources`` has their data.
 
-        Of an attention the keys that its mask shows; of quantized weights whether 4 bits hold them, and
-        whether all zero points are 0. ``resources`` is called only for a program with such fusions.
+        The facts are: which keys the mask of an attention shows; whether quantized weights fit in 4 bits;
+        whether all their zero points are 0. ``resources`` is called only for a program with such fusions.
         """
         program = self.program
         if not any(fusion.kind in (ATTENTION, QUANTIZED) for fusion in program.fusions):
@@ -77,7 +80,7 @@ class FormedText:
         return replace(self, program=replace(program, fusions=fusions))
 
     def with_data(self, resources: Mapping[str, bytes]) -> FormedProgram:
-        """Returns the program with its weights; raises CandidateError(BIND) where data are missing."""
+        """Returns the program with its constants' values. Raises CandidateError(BIND) for missing data."""
         return FormedProgram(
             self.program, tuple(weight.array(resources) for weight in self.weights), self.entry
         )
@@ -104,7 +107,11 @@ def fuse_program(
 def form_text(
     text: str, entry: str | None, *, keeps_forks: bool = False, multiplies_pairs: bool = False
 ) -> FormedText | NotFused:
-    """Returns the fusions of MLIR text that no data follow; arguments and errors as of ``fuse_program``."""
+    """Converts MLIR text, without the data of its constants, to fusions.
+
+    Arguments as in ``fuse_program``. Returns NotFused for a program that must be compiled as a whole. Raises
+    CandidateError(BIND) for text that does not parse, and for an entry that is not there.
+    """
     with new_context(), ir.Location.unknown():
         payload = read_payload(text, entry)
         if isinstance(payload, NotFused):

@@ -47,7 +47,7 @@ INDEX = "linalg.index"
 
 
 def take_shapes_of_producers(payload: TensorPayload) -> None:
-    """Reshapes generics as the producers of their operands are shaped, in place."""
+    """Gives each generic the shape of the producer of an operand, in place; reshapes follow its result."""
     for op in payload.ops:  # a broadcast of the shape that a reshape gives it can join its reader's fusion
         source = defining(op.operands[0]) if op.name in (EXPAND, COLLAPSE) else None
         if source is None or not is_broadcast(source):

@@ -50,7 +50,11 @@ ROUNDED = (ROUND, SCALE)  # whose results need not be exact in a narrow type
 
 @dataclass(frozen=True, order=True)
 class Digit:
-    """A digit of the number of a row n, or of a column k, of a weight: ``number // stride % size``."""
+    """A digit of a row number n or a column number k of a weight: ``number // stride % size``.
+
+    An index of a reshaped weight is such a digit. With K in 4 groups of 128, the digit of stride 128 and size
+    4 is the number of the group, and the digit of stride 1 and size 128 is the position in the group.
+    """
 
     of: str  # "n" or "k"; "": the digit of a dimension of size 1
     stride: int
@@ -63,7 +67,7 @@ ONE = Digit("", 1, 1)
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """An element of a tensor, at the place that its digits are."""
+    """An element of ``tensor``; its index in each dimension is the number that the digits form."""
 
     tensor: Value
     dimensions: tuple[Digits, ...]
@@ -74,13 +78,13 @@ class Read:
 
     @property
     def digits(self) -> Digits:
-        """Returns all digits in the order in which the elements lie, adjacent ones merged."""
+        """Returns the digits of all dimensions in row-major order; adjacent digits are merged."""
         return _merged(list(chain.from_iterable(self.dimensions)))
 
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """What an operation of a body computes."""
+    """A scalar result of a generic's body: the operation ``name`` applied to ``operands``."""
 
     name: str
     operands: "tuple[Term, ...]"
@@ -101,10 +105,12 @@ class QuantizedWeight:
 
 
 def keep_integers(payload: TensorPayload, first_weight: int) -> None:
-    """Replaces matmuls by dequantized weights by generics of the integers and scales, in place.
+    """Replaces matmuls by dequantized weights by generics that read the integers and scales, in place.
 
-    Their attribute ``tuner.quantization`` has the format, with 8 bits: the values are not known here. In bf16
-    the weight is not rounded before the product, as the model does: the result is nearer to the exact one.
+    ``first_weight``: number of the first argument that is a weight. The generic has the attribute
+    ``tuner.quantization`` with the format, always with 8 bits, because values are not known here. The model
+    may round the weight to bf16 before the product; the generic does not, so its result is nearer to the
+    exact one.
     """
     weights = set(list(payload.block.arguments)[first_weight:])
     for op in payload.ops:

@@ -83,12 +83,12 @@ def sliced(view: View, offsets: Sequence[int], sizes: Sequence[int], steps: Sequ
 
 
 def without(view: View, dropped: Sequence[int]) -> View:
-    """Returns the view without dimensions, all of which have size 1."""
+    """Returns the view without the dimensions ``dropped``, which must have size 1."""
     return permuted(view, [number for number in range(len(view.strides)) if number not in dropped])
 
 
 def permuted(view: View, order: Sequence[int]) -> View:
-    """Returns the view whose dimension i is dimension ``order[i]`` of the given one."""
+    """Returns the view whose dimension i is dimension ``order[i]`` of ``view``."""
     shape, strides = ([numbers[each] for each in order] for numbers in (view.type.shape, view.strides))
     return _reshaped(view, shape, strides)
 
@@ -99,7 +99,10 @@ def _reshaped(view: View, shape: Sequence[int], strides: Sequence[int]) -> View:
 
 @dataclass(frozen=True)
 class Slice:
-    """The static offsets, sizes and steps of a slice, and the dimensions of size 1 that its result lacks."""
+    """The static offsets, sizes and steps of a slice.
+
+    ``dropped``: the dimensions of size 1 that the sliced tensor lacks.
+    """
 
     offsets: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -108,7 +111,10 @@ class Slice:
 
 
 def view_of(op: Op, source: View) -> View | None:
-    """Returns how the result of a reshape or a slice lies, given its source; None where it needs a copy."""
+    """Returns the view of memory of a reshape's or slice's result, given the view of its source.
+
+    None where the result would need a copy.
+    """
     if op.name == operations.EXPAND:
         return expanded(source, tuple(op.results[0].type.shape), groups_of(op))
     if op.name == operations.COLLAPSE:
@@ -121,7 +127,10 @@ def view_of(op: Op, source: View) -> View | None:
 
 
 def source_of(op: Op, result: View) -> View | None:
-    """Returns how the source of a reshape must lie for the result to lie at ``result``; None if it cannot."""
+    """Returns the view in which the source of a reshape has to lie so that the result lies in ``result``.
+
+    None where no such view exists, and for operations other than reshapes.
+    """
     if op.name == operations.EXPAND:
         return collapsed(result, groups_of(op))
     if op.name == operations.COLLAPSE:
@@ -130,7 +139,10 @@ def source_of(op: Op, result: View) -> View | None:
 
 
 def slice_of(op: Op) -> Slice | None:
-    """Returns the places of a slice that is extracted or inserted; None if they are not static."""
+    """Returns the slice of ``tensor.extract_slice`` or ``tensor.insert_slice``.
+
+    None if its offsets, sizes or steps are not static.
+    """
     is_extracted = op.name == operations.SLICE
     if len(op.operands) > (1 if is_extracted else 2):
         return None
@@ -158,7 +170,10 @@ def transposition_of(op: Op) -> tuple[int, ...] | None:
 
 
 def moved_loops(op: Op) -> tuple[int, ...] | None:
-    """Returns the loops that index the only input of a ``linalg.generic`` that moves elements; else None."""
+    """Returns, per dimension of its input, the loop of a ``linalg.generic`` that only moves elements.
+
+    None for a generic that computes something, and for another operation.
+    """
     if (
         op.name != operations.GENERIC
         or len(op.results) != 1
@@ -175,7 +190,7 @@ def moved_loops(op: Op) -> tuple[int, ...] | None:
 
 
 def padding_number(op: Op) -> float | None:
-    """Returns the number that ``tensor.pad`` puts around a tensor; None where it is not a single constant."""
+    """Returns the constant that ``tensor.pad`` puts around a tensor; None where it is not one constant."""
     if len(op.operands) > 1 or min((*op.attributes["static_low"], *op.attributes["static_high"])) < 0:
         return None
     yields = [
@@ -208,13 +223,13 @@ def _number(value: Value) -> float | None:
 
 
 def interior_of(op: Op, home: View) -> View:
-    """Returns the view of a ``tensor.pad``'s source inside of ``home``, the view of its padded result."""
+    """Returns the view of the source of a ``tensor.pad``, given ``home``, the view of its result."""
     shape = tuple(op.operands[0].type.shape)
     return sliced(home, tuple(op.attributes["static_low"]), shape, (1,) * len(shape))
 
 
 def parts_of(op: Op, home: View) -> Iterator[tuple[Value, View]]:
-    """Yields the parts of ``tensor.concat``, each with its place in the whole."""
+    """Yields each operand of ``tensor.concat`` with its view, given ``home``, the view of the result."""
     along = ir.IntegerAttr(op.attributes["dim"]).value
     start = 0
     for part in op.operands:
@@ -225,9 +240,10 @@ def parts_of(op: Op, home: View) -> Iterator[tuple[Value, View]]:
 
 
 def insertions(op: Op) -> list[Slice] | None:
-    """Returns the places of a chain of insertions that begins with an empty tensor; ``op``, the last, first.
+    """Returns the slices of a chain of ``tensor.insert_slice`` into an empty tensor, the last one first.
 
-    None where two write the same element, and where something else reads a tensor between them.
+    ``op``: the last insertion. None where two insertions may write the same element, where a slice is not
+    static, and where another operation reads a tensor between two insertions.
     """
     found: list[Slice] = []
     while True:

@@ -32,7 +32,10 @@ BINARY = {  # of indices, which are not negative
 
 @dataclass(frozen=True)
 class FusionFunction:
-    """A fusion's function in the current MLIR context, and the memrefs that stand for its arguments."""
+    """The function of a fusion, on tensors, with the memrefs that its inputs and outputs lie in.
+
+    It is in the current MLIR context.
+    """
 
     module: ir.Module  # owns the function
     memory: dict[Value, Value]  # tensor that the function reads -> memref with its elements
@@ -48,9 +51,9 @@ class FusionFunction:
 
 
 def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized: bool) -> FusionFunction:
-    """Parses a fusion's text in the current MLIR context; adds assertions for indices that are data.
+    """Parses a fusion's text in the current MLIR context; inserts assertions before accesses by data.
 
-    ``memrefs``: values for its inputs, then for its outputs, of another module in the same context;
+    ``memrefs``: memrefs of another module in the same context, for the fusion's inputs, then its outputs.
     ``is_generalized``: whether named linalg operations become ``linalg.generic``.
     """
     module = parse(fusion.text, "fusion")
@@ -70,7 +73,11 @@ def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized:
 
 
 def launch(blocks: int, threads: int, build: Build) -> None:
-    """Creates a launch of ``blocks`` blocks of ``threads`` threads; ``build`` creates its body."""
+    """Creates a ``gpu.launch`` of ``blocks`` blocks of ``threads`` threads.
+
+    ``build(block, thread)`` creates its body from the numbers of the block and of the thread in it. Raises
+    CandidateError(COMPILE) for more than BLOCKS_LIMIT blocks.
+    """
     if blocks > BLOCKS_LIMIT:
         raise CandidateError(Stage.COMPILE, f"found {blocks} thread blocks, allowed {BLOCKS_LIMIT}")
     one = index(1)
@@ -92,11 +99,11 @@ def launch_for_each(shape: Sequence[int], build: Callable[[list[Value]], None]) 
 
 
 class PointValues:
-    """Computes one element of a tensor: the operations on tensors that lead to it, as scalar operations.
+    """Creates the scalar operations that compute single elements of the tensors of a fusion.
 
     Takes a fusion's function of ``linalg`` and constants, bodies without regions. A reduction becomes loops
-    that carry the sum. Elements are computed once for each place where they are needed, and not stored.
-
+    that carry the sum. An element is computed where it is read, and again at each other read; it is not
+    stored.
         %sum = linalg.generic ... ins(%a, %b : ...) outs(%zeros : tensor<4x8xf32>)           // matmul
         %result = linalg.generic ... ins(%sum, %bias : ...) outs(%empty : tensor<4x8xf32>)   // add
       at (%i, %j) becomes
@@ -114,19 +121,28 @@ class PointValues:
         self._indices: dict[int, Value] = {}
 
     def at(self, tensor: Value, indices: Sequence[Value]) -> Value:
-        """Creates a tensor's element at ``indices``. Raises CandidateError(COMPILE) where it cannot."""
+        """Creates the operations that compute the element of ``tensor`` at ``indices``; returns its value.
+
+        Raises CandidateError(COMPILE) for an operation that has no scalar form.
+        """
         key = (tensor, tuple(indices))
         if key not in self._known:
             self._known[key] = self._computed(tensor, list(indices))
         return self._known[key]
 
     def know(self, tensor: Value, indices: Sequence[Value], element: Value) -> None:
-        """Records ``element`` as a tensor's element at ``indices``, in this region and those inside it."""
+        """Records that ``element`` is the element of ``tensor`` at ``indices``, so that ``at`` returns it.
+
+        This holds in the current region and in regions inside it.
+        """
         self._known[tensor, tuple(indices)] = element
 
     @contextmanager
     def region(self) -> Iterator[None]:
-        """Context manager: forgets at the end what was created in it, values of an inner MLIR region."""
+        """Context manager for the body of an inner MLIR region.
+
+        At its end, values that were created in it are forgotten: they are not visible outside the region.
+        """
         known = dict(self._known)
         indices = dict(self._indices)
         try:
@@ -146,10 +162,10 @@ class PointValues:
             store(element, memory, indices)
 
     def step(self, op: Op, loops: Sequence[Value | None], carried: Sequence[Value]) -> list[Value]:
-        """Creates one iteration of a ``linalg.generic`` at ``loops``; returns what its body yields.
+        """Creates one iteration of a ``linalg.generic`` at ``loops``; returns the values that it yields.
 
-        ``carried``: per output, the accumulator of the enclosing loops; () without loops: the initial
-        elements of the outputs are computed where the body reads them.
+        ``loops``: the index of each loop. ``carried``: per output, the accumulator of the enclosing loops; ()
+        without loops: then a body that reads an output gets the output's initial element.
         """
         arguments = list(op.regions[0].blocks[0].arguments)
         known: dict[Value, Value] = {}
@@ -273,7 +289,11 @@ def _is_plain(mapping: ir.AffineMap) -> bool:
 
 
 def launch_elements(function: FusionFunction) -> None:
-    """Creates the launches of a fusion at the insertion point: one for all outputs of one shape."""
+    """Creates the launches of a fusion at the insertion point: one for all outputs of the same shape.
+
+    A thread computes one element. Raises CandidateError(COMPILE) where several elements read the same sum,
+    which each thread would compute again.
+    """
     for op in function.generics:
         if op.results[0] in function.memory or all(operations.is_parallel(op)):
             continue

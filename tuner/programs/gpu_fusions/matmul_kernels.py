@@ -1,9 +1,8 @@
-"""Matmuls of fusions as kernels of transform scripts, which apply the epilogue where they store sums.
+"""Matmuls of fusions as kernels that transform scripts generate; they apply the epilogue as they store sums.
 
 The last matmul of a fusion gets the epilogue, if that is one ``linalg.generic`` of arithmetic that reads,
 next to the sums, matrices, rows or columns in memory: biases, residuals, the sums of the matmuls before it.
 Else the matmul's sums go to memory, and a kernel of one thread per element follows.
-
     %gate = linalg.matmul ins(%x, %g : ...) ...
     %up = linalg.matmul ins(%x, %u : ...) ...
     %y = linalg.generic ... ins(%gate, %up : ...) ...     // silu(gate) * up
@@ -57,7 +56,7 @@ WITH_EPILOGUE = "bias_relu"  # asks for a script that applies an epilogue where 
 
 @dataclass(frozen=True)
 class MatmulEpilogue:
-    """What follows the last matmul of a fusion: a generic, and what it reads next to the sums."""
+    """The ``linalg.generic`` after the last matmul of a fusion, and the memrefs that it reads and writes."""
 
     op: Op
     sums: int  # number of the operand that has the sums
@@ -66,7 +65,10 @@ class MatmulEpilogue:
 
 
 def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | str:
-    """Returns the epilogue of a fusion's last matmul, why it is a separate kernel, or "" without epilogue."""
+    """Returns the epilogue of a fusion's last matmul.
+
+    Returns a text, the reason, where the epilogue needs a kernel of its own; "" where there is no epilogue.
+    """
     tensor, output = function.outputs[0]
     sums = last.results[0]
     if tensor == sums and len(list(sums.uses)) == 1:
@@ -105,12 +107,15 @@ def _is_arithmetic(op: Op) -> bool:
 
 
 def is_plain(memory: Value) -> bool:
-    """Returns whether a memref is row-major and begins where its buffer begins."""
+    """Returns whether a memref is row-major and begins at its buffer's first element."""
     return is_row_major(memory.type)
 
 
 def put_body(own: ir.Module, epilogue: MatmulEpilogue) -> None:
-    """Copies the epilogue's operations to the payload's last generic, whose first argument is the sum."""
+    """Clones the body of an epilogue into the last ``linalg.generic`` of a matmul's payload.
+
+    The first argument of that generic is the sum; its further arguments are the epilogue's other operands.
+    """
     generic = walk(own, GENERIC)[-1]
     arguments = list(generic.regions[0].blocks[0].arguments)
     given = list(epilogue.op.regions[0].blocks[0].arguments)
@@ -133,7 +138,7 @@ def put_body(own: ir.Module, epilogue: MatmulEpilogue) -> None:
 
 
 class ScriptKernels:
-    """The kernels of scripts in a program, each compiled once for all matmuls that it fits."""
+    """Compiles the GPU kernels of transform scripts for a program, once for all equal matmuls."""
 
     def __init__(self, module: ir.Module, chip: Chip, script_of: ScriptOf) -> None:
         self.module = module
@@ -151,9 +156,11 @@ class ScriptKernels:
     def of(
         self, payload: ir.Module, buffers: tuple[KernelBuffer, ...], script: Script, suffix: str
     ) -> InsertedKernels:
-        """Returns the kernels of a script for ``payload``, which it changes; equal payloads share kernels.
+        """Returns the compiled kernels of ``script`` for ``payload``, which is changed.
 
-        ``buffers``: of the payload's function; kernels' names end with ``suffix``. Raises CandidateError.
+        ``buffers``: the arguments of the payload's function. ``suffix``: end of the kernels' names. Kernels
+        that were compiled for an equal payload and script are returned again. Raises CandidateError where the
+        script fails.
         """
         key = (str(payload), script.text)
         if key not in self._known:
@@ -163,7 +170,7 @@ class ScriptKernels:
 
 @dataclass(frozen=True)
 class KernelPlace:
-    """The module to which a fusion's kernels are added, and the fusion's name, which ends theirs."""
+    """The module to which a fusion's kernels are added; the fusion's name is the end of their names."""
 
     scripts: ScriptKernels
     name: str  # of the fusion, unique in the program
@@ -174,7 +181,11 @@ class KernelPlace:
 
 
 def matmuls_of(function: FusionFunction) -> list[Op]:
-    """Returns the matmuls of a fusion; [] where no script takes the element types or operands of one."""
+    """Returns the matmuls of a fusion.
+
+    Returns [] if scripts cannot compute one of them: for its element types, or as the fusion computes its
+    operands.
+    """
     matmuls = [op for op in function.ops if op.name == MATMUL]
     is_known = all(
         _problem(op) is not None and all(input_ in function.memory for input_ in inputs_of(op))
@@ -186,9 +197,10 @@ def matmuls_of(function: FusionFunction) -> list[Op]:
 
 
 def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
-    """Creates the launches of a fusion of matmuls; returns why the epilogue is a separate kernel, or "".
+    """Creates the launches of a fusion of matmuls at the insertion point.
 
-    Raises CandidateError where no script supports a matmul, or a script fails.
+    Returns why the epilogue is a separate kernel, or "". Raises CandidateError where no script supports a
+    matmul, or a script fails.
     """
     *first, last = matmuls_of(function)
     for number, op in enumerate(first):

@@ -54,17 +54,21 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class FusionKernels:
-    """The function that launches a fusion's kernels, and why there are more kernels than necessary."""
+    """The function that launches a fusion's kernels.
+
+    ``reason``: why the fusion needs more kernels than one, or than one per matmul or shape of outputs.
+    """
 
     function: Op  # private func.func of the views' types
     reason: str = ""  # "": one kernel, or one for each matmul or shape of outputs
 
 
 def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> FusionKernels:
-    """Adds a private function to ``place.module`` that computes a fusion by launches of kernels.
+    """Adds to ``place.module`` a private function that computes a fusion by kernel launches; returns it.
 
-    ``types``: memref types of the inputs, then of the outputs, offsets included. Tried in order: scripts,
-    rows or elements, by the fusion's kind; elements alone; loops on memrefs, which become a kernel each.
+    ``types``: memref types of the inputs, then of the outputs, offsets included. Three forms are tried in
+    order: scripts, or a block per row, by the fusion's kind; a thread per element; loops, of which each is a
+    kernel.
     """
     try:
         return _function_of(place, types, lambda views: _launch(fusion, views, place))
@@ -149,9 +153,10 @@ class HostOfFusions:
 
 
 def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: ScriptOf) -> HostOfFusions:
-    """Returns a program of fusions as a host function with launches, in the current MLIR context.
+    """Returns a program of fusions as a host function with kernel launches, in the current MLIR context.
 
-    ``script_of`` returns the script of a matmul; None where no strategy supports it. Raises CandidateError.
+    ``script_of`` returns the script of a matmul; None where no strategy supports it. Raises CandidateError
+    for a fusion that cannot be converted to kernels.
     """
     module = ir.Module.create()
     resident = tuple(filter(is_resident, program.buffers))
@@ -185,7 +190,7 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
 
 
 def is_resident(buffer: Buffer) -> bool:
-    """Returns whether a buffer stays on the device from call to call."""
+    """Returns whether a buffer stays on the device between calls: a weight, or a temporary with padding."""
     return buffer.owner == WEIGHT or (buffer.owner == TEMPORARY and buffer.padding is not None)
 
 
@@ -236,7 +241,7 @@ def _memref(kind: TensorType) -> ir.MemRefType:
 
 @dataclass(frozen=True)
 class DeviceTarget:
-    """What a program of fusions is compiled for."""
+    """The chip and the options that a program of fusions is compiled with."""
 
     chip: Chip
     options: DeviceOptions
@@ -247,10 +252,11 @@ class DeviceTarget:
 def compile_for_device(
     program: FusedProgram, weights: Sequence[Array], entry: str, target: DeviceTarget, *, is_checked: bool
 ) -> DeviceProgram:
-    """Compiles a program of fusions in the current MLIR context.
+    """Compiles a program of fusions for a device, in the current MLIR context; returns code and signature.
 
-    ``weights`` are the arrays of its weight buffers by number, after ``init``; ``is_checked``: the host's
-    loops assert that each access is in bounds. Raises CandidateError.
+    ``weights``: the arrays of the program's weight buffers by number, as ``init`` computes them.
+    ``is_checked``: the host's loops assert that each access is in bounds. Raises CandidateError where a
+    fusion does not compile.
     """
     host = host_of_fusions(program, entry, target.chip, target.script_of)
     launch_loops(host.payload)

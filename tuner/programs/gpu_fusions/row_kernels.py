@@ -47,7 +47,7 @@ NEUTRAL = {
 
 
 def has_rows(function: FusionFunction) -> bool:
-    """Returns whether a fusion has a reduction, and all its loops are over rows or over rows and columns."""
+    """Returns whether a fusion has a reduction, and each loop nest is over rows, or over rows and columns."""
     reductions = [op for op in function.generics if not all(operations.is_parallel(op))]
     if not reductions:
         return False
@@ -58,7 +58,10 @@ def has_rows(function: FusionFunction) -> bool:
 
 
 def launch_rows(function: FusionFunction) -> None:
-    """Creates the launch of a fusion of rows: one block for each row. Raises CandidateError(COMPILE)."""
+    """Creates the launch of a fusion of rows at the insertion point: one block of threads per row.
+
+    Raises CandidateError(COMPILE) for a reduction by an operation that ``NEUTRAL`` does not list.
+    """
     reductions = [op for op in function.generics if not all(operations.is_parallel(op))]
     domain = operations.loop_sizes(reductions[0])
     rows = domain[:-1]

@@ -38,7 +38,10 @@ NAMES = {
 
 
 def compute_of(expression: ir.AffineExpr, dimensions: int) -> Compute:
-    """Returns the function that computes an affine expression of ``dimensions`` dimensions, and symbols."""
+    """Returns a function that computes an affine expression from the values of its dimensions and symbols.
+
+    It takes a list: the ``dimensions`` dimensions first, then the symbols.
+    """
     expression = expression.maybe_downcast()
     if isinstance(expression, ir.AffineConstantExpr):
         number = uniform(expression.value)
@@ -54,7 +57,7 @@ def compute_of(expression: ir.AffineExpr, dimensions: int) -> Compute:
 
 
 def results_of(mapping: ir.AffineMap) -> list[Compute]:
-    """Returns the functions that compute the results of an affine map."""
+    """Returns, per result of an affine map, a function that computes it from dimensions and symbols."""
     return [compute_of(result, mapping.n_dims) for result in mapping.results]
 
 
@@ -64,7 +67,10 @@ def map_of(op: Op, name: str = "map") -> ir.AffineMap:
 
 
 def mapped(combine: Callable[[Array, Array], Array]) -> Decode:
-    """Returns the decoder of an operation whose result combines the results of its map."""
+    """Returns the decoder of an operation that joins all results of its affine map by ``combine``.
+
+    Used for ``affine.min`` and ``affine.max``.
+    """
 
     def decode(op: Op, scope: FunctionScope) -> Step:
         computed = results_of(map_of(op))
@@ -147,7 +153,7 @@ def branch(op: Op, scope: FunctionScope) -> Step:
 
 
 def access(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for a load or store of affine, of one element or a vector, at its map's results."""
+    """Returns the step for an affine load or store of an element or a vector; its map gives the indices."""
     is_store = "store" in op.name
     buffer = op.operands[1 if is_store else 0]
     kind = scope.element(op, buffer.type)
@@ -241,7 +247,7 @@ def comparison(op: Op, scope: FunctionScope) -> Step:
 
 
 def converted(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``index.casts`` or ``index.castu``: truncated, or extended."""
+    """Returns the step for ``index.casts`` or ``index.castu``, which truncate or extend an integer."""
     dtype = scope.element(op, op.results[0].type).dtype
     read = signed if op.name == "index.casts" else unsigned
     return step_of(op, scope, lambda values: to_integer(read(values), dtype))

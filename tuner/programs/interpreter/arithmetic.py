@@ -29,7 +29,7 @@ Combine: TypeAlias = Callable[[Array, Array], Array]
 
 
 def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
-    """Returns the step that stores ``compute(*operands)`` as the only result of ``op``."""
+    """Returns the step that computes the only result of ``op``: ``compute`` of its operands' arrays."""
     sources = scope.slots(op.operands)
     (target,) = scope.slots(op.results)
     if len(sources) == 1:
@@ -54,12 +54,15 @@ def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
 
 
 def elementwise(compute: Compute) -> Decode:
-    """Returns the decoder of an operation whose only result is ``compute(*operands)``."""
+    """Returns the decoder of an operation whose only result is ``compute`` of its operands' arrays."""
     return lambda op, scope: step_of(op, scope, compute)
 
 
 def of_result(make: Callable[[Any], Compute]) -> Decode:
-    """Returns the decoder of an operation that computes ``make(dtype of its result)(*operands)``."""
+    """Returns the decoder of an operation whose only result is ``make(dtype)`` applied to its operands.
+
+    ``dtype`` is the numpy type of the result.
+    """
     return lambda op, scope: step_of(op, scope, make(scope.element(op, op.results[0].type).dtype))
 
 
@@ -96,7 +99,7 @@ ORDERED: tuple[Callable[[Array, Array], Array], ...] = (
 
 
 def predicate(number: int) -> Callable[[Array, Array], Array]:
-    """Returns the comparison of float arrays for a number of MLIR's ``arith.cmpf`` predicates."""
+    """Returns the comparison of float arrays for predicate ``number`` of MLIR's ``arith.cmpf``."""
     if number in (0, 15):  # false, true
         return lambda a, b: np.broadcast_to(np.array(number == 15), np.broadcast_shapes(a.shape, b.shape))
     if number == 7:  # ord
@@ -245,7 +248,8 @@ def integer_comparison(op: Op, scope: FunctionScope) -> Step:
 def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Array]) -> Decode:
     """Returns the decoder of an operation with two results: low and high half of an integer of double width.
 
-    ``wide`` computes that number, on arrays of Python integers; ``read`` makes operands signed or unsigned.
+    ``wide`` computes the integer from two arrays of Python integers; ``read`` first makes each operand signed
+    or unsigned.
     """
 
     def decode(op: Op, scope: FunctionScope) -> Step:
@@ -291,7 +295,11 @@ FLOATS: dict[str, Combine] = {
 
 
 def combination(op: Op, scope: FunctionScope, kind: str) -> Combine:
-    """Returns the function of a reduction; ``kind`` is its attribute, such as ``#vector.kind<add>``."""
+    """Returns the function by which a reduction combines two arrays of numbers.
+
+    ``kind``: the text of the operation's attribute, such as ``#vector.kind<add>``. Raises
+    CandidateError(COMPILE) for a kind that the interpreter lacks.
+    """
     name = kind.removesuffix(">").replace("<", " ").split()[-1]  # #gpu<all_reduce_op add>, #vector.kind<add>
     known = INTEGERS if scope.element(op, op.results[0].type).dtype.kind in "ib" else FLOATS
     if name not in known:

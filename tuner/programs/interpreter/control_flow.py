@@ -25,7 +25,10 @@ from tuner.programs.interpreter.lanes import Array, merged
 
 
 def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[Any] | None:
-    """Runs a region in the active lanes where ``condition`` holds; None if there is no such lane."""
+    """Runs a region in the active lanes where ``condition`` holds; returns the values that it yields.
+
+    Returns None without running it if there is no such lane.
+    """
     outside = frame.mask
     inside = frame.mask & condition
     if not inside.any():
@@ -114,14 +117,17 @@ def assertion(op: Op, scope: FunctionScope) -> Step:
     return step
 
 
-def two_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
-    """Returns the function that evaluates a ``cf.cond_br`` in a frame: masks (true branch, false branch)."""
+def branch_masks(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
+    """Returns a function that gives two masks: the lanes that take each branch of a ``cf.cond_br``."""
     condition = scope.slot(op.operands[0])
     return lambda frame: (frame.values[condition], ~frame.values[condition])
 
 
-def many_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
-    """Returns the function that evaluates a ``cf.switch`` in a frame: a mask per successor, default first."""
+def switch_masks(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
+    """Returns a function that gives, per successor of a ``cf.switch``, the mask of lanes that branch to it.
+
+    The default successor is first, then the cases in order.
+    """
     chosen = scope.slot(op.operands[0])
     numbers = list(map(int, ir.DenseIntElementsAttr(op.attributes["case_values"])))
 
@@ -132,7 +138,7 @@ def many_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Ar
     return choose
 
 
-CHOICES = {"cf.cond_br": two_ways, "cf.switch": many_ways}
+CHOICES = {"cf.cond_br": branch_masks, "cf.switch": switch_masks}
 BRANCHES: dict[str, Decode] = {
     "scf.if": if_else,
     "scf.index_switch": switch,
@@ -267,7 +273,7 @@ class _Reducing:
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """Loops nested around ``body``, which are themselves the body of further loops with indices ``outer``."""
+    """A nest of loops around ``body``; ``outer`` has the indices of further loops outside of it."""
 
     body: AbstractBody
     loops: tuple[tuple[Array, Array, Array], ...]  # lower bound, upper bound, step

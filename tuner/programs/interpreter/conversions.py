@@ -76,19 +76,28 @@ def _wrapped(value: Any, dtype: DType) -> Any:
 
 
 def select(condition: Array, one: Any, other: Any) -> Any:
-    """Returns ``one`` where ``condition`` is true, per lane or per element, else ``other``."""
+    """Returns ``one`` in the lanes or elements where ``condition`` is true, else ``other``.
+
+    ``condition``: an array of shape (blocks, threads), or that of the vectors.
+    """
     if condition.ndim > 2:
         return np.where(condition, one, other)
     return merged(condition, one, other)
 
 
 def to_float(read: Callable[[Array], Array]) -> Callable[[DType], Callable[[Array], Array]]:
-    """Returns, for a float dtype, the conversion of integers that ``read`` makes signed or unsigned."""
+    """Returns a function that gives, for a float dtype, the conversion of integers to it.
+
+    ``read`` first makes the integers signed or unsigned.
+    """
     return lambda dtype: lambda values: read(values).astype(dtype)
 
 
 def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
-    """Returns the conversion of floats to ``dtype``: towards zero and saturated; NaN becomes 0."""
+    """Returns the conversion of float arrays to the integer type ``dtype``, rounded towards zero.
+
+    Numbers outside of its range become the nearest limit; NaN becomes 0.
+    """
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
     # [low, high) is representable
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if is_signed else (0, 2**bits)

@@ -38,12 +38,15 @@ class TooMuchWorkError(Exception):
 
 @dataclass(eq=False)
 class WorkLimit:
-    """How many operations a program may still execute; one in 256 lanes, or less, counts once."""
+    """The number of operations that a program may still execute.
+
+    An operation that runs in up to 256 lanes counts once, in more lanes several times.
+    """
 
     operations: int
 
     def spend(self, operations: int, lanes: int = 1) -> None:
-        """Counts executed operations. Raises TooMuchWorkError beyond the limit."""
+        """Counts ``operations`` executed in ``lanes`` lanes. Raises TooMuchWorkError beyond the limit."""
         self.operations -= operations * (1 + lanes // ELEMENTS_AT_ONCE)
         if self.operations < 0:
             raise TooMuchWorkError
@@ -51,7 +54,7 @@ class WorkLimit:
 
 @dataclass(eq=False)
 class BlockMemory:
-    """Globals and dynamic shared memory of the blocks that run together; buffers are made at first use."""
+    """The globals and the dynamic shared memory of the blocks that run together, allocated at first use."""
 
     dynamic_bytes: int  # size of each block's dynamic shared memory
     limit: WorkLimit | None = None  # of the whole program; None: endless
@@ -74,16 +77,16 @@ class LaneFrame:
     live: lanes.Array = field(default_factory=ALL.copy)  # lanes that have not returned
 
     def call(self, slots: int) -> "LaneFrame":
-        """Returns a frame with ``slots`` empty slots for a function that the active lanes call."""
+        """Returns a frame with ``slots`` empty slots, for a function that the active lanes call."""
         return LaneFrame([None] * slots, self.grid, self.memory, self.write, self.mask, self.live)
 
     def over(self, lanes: int) -> "LaneFrame":
-        """Returns a frame with the same values for a region that runs for several elements at once."""
+        """Returns a frame with the same values and ``lanes`` lanes: a region runs once for many elements."""
         grid = LaneGrid((1, 1, 1), (lanes, 1, 1), np.zeros(1, np.int64))
         return LaneFrame(self.values, grid, self.memory, self.write)
 
     def spend(self, operations: int) -> None:
-        """Counts executed operations. Raises TooMuchWorkError beyond the limit of the program."""
+        """Counts executed operations. Raises TooMuchWorkError beyond the program's limit."""
         if self.memory.limit is not None:
             self.memory.limit.spend(operations, self.grid.count * self.grid.threads)
 
@@ -114,7 +117,8 @@ def require(
 ) -> None:
     """Raises CandidateError(RUN) if ``holds`` is false in an active lane; the message names one such lane.
 
-    ``where`` names the operation; ``found`` is the message, or returns the message for an index of ``holds``.
+    ``where`` names the operation. ``found`` is the message, or a function that returns the message for the
+    index of the lane in ``holds``.
     """
     if holds.all():
         return
@@ -134,7 +138,10 @@ def fault(where: str, message: str) -> None:
 
 
 class LoopLimit:
-    """A limit on the iterations and processor seconds of one execution of a loop: no end is an error."""
+    """A limit on the iterations and on the processor seconds of one execution of a loop.
+
+    A loop that does not end becomes an error.
+    """
 
     def __init__(self, where: str) -> None:
         """``where`` names the loop in the error."""
@@ -269,7 +276,7 @@ class LaneFunction:
 
 @dataclass(frozen=True, eq=False)
 class Decoders:
-    """The operations that the interpreter supports: per name, the function that returns its step."""
+    """The operations that an interpreter supports, with the functions that decode them to steps."""
 
     steps: Mapping[str, Decode]
     choices: Mapping[str, Branches]  # terminators with several successors
@@ -285,7 +292,7 @@ class Decoders:
 
 
 class FunctionScope:
-    """The frame slots of one function's SSA values while it is decoded, and the module's symbols."""
+    """The frame slots of a function's SSA values while the function is decoded, and the module's symbols."""
 
     def __init__(
         self, decoders: Decoders, symbols: Mapping[str, Op], callers: frozenset[str] = frozenset()
@@ -307,7 +314,10 @@ class FunctionScope:
         return tuple(map(self.slot, values))
 
     def element(self, op: Op, kind: Type) -> lanes.ElementType:
-        """Returns the numpy form of a number or vector type, or of a memref's or tensor's elements."""
+        """Returns the numpy form of a number or vector type, or of the elements of a memref or tensor type.
+
+        Raises CandidateError(COMPILE), with the location of ``op``, for a type that the interpreter lacks.
+        """
         shown = kind.element_type if isinstance(kind, HOLDERS) else kind
         try:
             return lanes.element_type(shown)
@@ -315,7 +325,10 @@ class FunctionScope:
             raise unsupported(op, str(error), "numbers of 1 to 64 bits and vectors of them") from None
 
     def function(self, name: str, op: Op) -> LaneFunction:
-        """Decodes the function ``name`` that ``op`` calls; it must have a body and not be recursive."""
+        """Decodes the function ``name`` that ``op`` calls.
+
+        Raises CandidateError(COMPILE) if the function has no body or is recursive.
+        """
         if name not in self.symbols or not self.symbols[name].regions[0].blocks:
             raise unsupported(op, f"@{name}, which has no body", "functions of the kernel's module")
         if name in self._callers:
@@ -323,7 +336,11 @@ class FunctionScope:
         return decode_function(self.symbols[name], self._decoders, self.symbols, self._callers | {name})
 
     def body(self, region: ir.Region, *, is_kernel: bool = False) -> AbstractBody:
-        """Decodes a region; ``is_kernel``: lanes that leave the region have ended."""
+        """Decodes a region of a function.
+
+        ``is_kernel``: it is the body of a kernel, so lanes that leave it have ended. Raises
+        CandidateError(COMPILE) for an operation that the interpreter lacks.
+        """
         blocks = list(region.blocks)
         if len(blocks) != 1:
             numbers = {block: number for number, block in enumerate(_reverse_post_order(blocks[0]))}
@@ -335,7 +352,10 @@ class FunctionScope:
         return StraightBody(arguments, self.steps(ops[:-1]), self.slots(ops[-1].operands) if ops else ())
 
     def resource(self, attribute: ir.Attribute) -> lanes.Array | None:
-        """Returns the array of a constant whose data follow the module; None for another attribute."""
+        """Returns the array of a ``dense_resource`` attribute, whose data follow the module.
+
+        None for another attribute.
+        """
         return self._decoders.resource(attribute)
 
     def unknown(self, op: Op) -> CandidateError:
@@ -382,7 +402,12 @@ class FunctionScope:
 def decode_function(
     function: Op, decoders: Decoders, symbols: Mapping[str, Op], callers: frozenset[str] = frozenset()
 ) -> LaneFunction:
-    """Decodes a ``func.func`` or ``gpu.func``; ``callers``: functions around it, to find recursion."""
+    """Decodes a ``func.func`` or ``gpu.func`` to a function that runs in many lanes at once.
+
+    ``symbols``: operations of the module by name. ``callers``: names of the functions on the path of calls to
+    this one; a call of one of them is recursion. Raises CandidateError(COMPILE) for an operation that the
+    interpreter lacks.
+    """
     scope = FunctionScope(decoders, symbols, callers)
     body = scope.body(function.regions[0], is_kernel="kernel" in function.attributes)
     return LaneFunction(body, scope.size)

@@ -118,7 +118,10 @@ class _HostValue:
 
 
 def read_function(text: str, entry: str) -> InterpretedFunction:
-    """Decodes the function ``entry`` of MLIR text. Raises NotInterpretedError for an unknown operation."""
+    """Decodes the function ``entry`` of MLIR text, without running any pass.
+
+    Raises NotInterpretedError for text that does not parse, and for what the interpreter does not support.
+    """
     with new_context(), ir.Location.unknown():
         try:
             split = split_payload(text)

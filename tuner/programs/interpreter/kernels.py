@@ -100,13 +100,16 @@ class MemrefLayout:
 
 @dataclass(frozen=True)
 class LaneParameter:
-    """One parameter of a kernel: its element type, and the layout if it is a memref, else None."""
+    """The type of one parameter of a kernel; ``layout`` is None for a number or a vector."""
 
     element: ElementType
     layout: MemrefLayout | None
 
     def at(self, address: int) -> BufferView | Array:
-        """Returns the argument whose descriptor is at ``address``; a number is in a memref of rank 0."""
+        """Reads the argument of this parameter from the memref descriptor at ``address`` in host memory.
+
+        A number is read from a memref of rank 0.
+        """
         if self.layout is not None:
             return _view(_words_at(address, self.layout.word_count), self.element)
         first = np.full((1, 1, *[1] * len(self.element.shape)), _words_at(address, 2)[1])
@@ -225,21 +228,26 @@ class LaneKernel:
     ) -> None:
         """Runs the blocks of a launch on arguments that are given as memref descriptors in host memory.
 
-        ``descriptors`` has an address per parameter; a number is in a memref of rank 0. ``write`` receives
-        the text that the kernel prints (gpu.printf).
+        ``descriptors``: the address of each argument's descriptor; a number is in a memref of rank 0.
+        ``write`` receives the text that the kernel prints (gpu.printf). Raises CandidateError(RUN) for a
+        fault, such as an access out of bounds.
         """
         arguments = [each.at(address) for each, address in zip(self.parameters, descriptors, strict=True)]
         self._run(launch, arguments, write)
 
     def launch_bytes(self, launch: LaneLaunch, contents: Sequence[bytes]) -> None:
-        """Runs the blocks of a launch on the bytes of each driver parameter, as cuLaunchKernel does.
+        """Runs the blocks of a launch on the bytes of each parameter, as cuLaunchKernel takes them.
 
-        Pointers are host addresses. Raises ValueError for bytes that do not fit the parameters.
+        Pointers are host addresses. Raises ValueError for bytes that do not fit the parameters,
+        CandidateError(RUN) for a fault of the kernel.
         """
         self._run(launch, arguments_of(self.parameters, contents), lambda _: None)
 
     def pointers(self, contents: Sequence[bytes]) -> list[tuple[int, str]]:
-        """Returns (address, MLIR element type) per memref. Raises ValueError for bytes that do not fit."""
+        """Returns (address, MLIR element type) of each memref in the bytes of a launch's parameters.
+
+        Raises ValueError for bytes that do not fit the parameters.
+        """
         arguments = arguments_of(self.parameters, contents)
         pairs = zip(self.parameters, arguments, strict=True)
         return [
@@ -250,7 +258,10 @@ class LaneKernel:
 
     @property
     def terms(self) -> int:
-        """Returns the longest static dimension of a memref, at least 1: error bounds assume as many terms."""
+        """Returns the longest static dimension of a memref parameter, at least 1.
+
+        Error bounds assume that a result is a sum of as many terms.
+        """
         layouts = [parameter.layout for parameter in self.parameters if parameter.layout is not None]
         return max((size for layout in layouts for size in layout.sizes if size is not None), default=1)
 
@@ -273,19 +284,28 @@ class LaneKernel:
 
 
 def read_kernels(text: str) -> dict[str, LaneKernel]:
-    """Decodes the kernels of MLIR text, by name. Raises CandidateError: BIND for text that MLIR rejects."""
+    """Decodes the kernels of MLIR text; returns the kernels by name.
+
+    Raises CandidateError: BIND for text that MLIR rejects, COMPILE for operations that the interpreter lacks.
+    """
     with new_context(), ir.Location.unknown():
         return decode_kernels(parse(text, "kernels"))
 
 
 def decode_kernels(module: ir.Module) -> dict[str, LaneKernel]:
-    """Decodes every kernel (``gpu.func``) of a module; returns the kernels by name."""
+    """Decodes every ``gpu.func`` of a module; returns the kernels by name.
+
+    Raises CandidateError(COMPILE) for operations that the interpreter lacks.
+    """
     kernels = (kernel for kernel in walk(module, "gpu.func") if "kernel" in kernel.attributes)
     return {name_of(kernel): decode_kernel(kernel) for kernel in kernels}
 
 
 def decode_kernel(kernel: Op) -> LaneKernel:
-    """Decodes a ``gpu.func``, and the functions that it calls."""
+    """Decodes a ``gpu.func`` and the functions that it calls to a kernel that can be launched.
+
+    Raises CandidateError(COMPILE) for operations that the interpreter lacks.
+    """
     ops = [op.operation for op in kernel.parent.regions[0].blocks[0].operations]
     symbols = {name_of(op): op for op in ops if "sym_name" in op.attributes}
     inputs = list(function_type(kernel).inputs)
@@ -299,7 +319,10 @@ def decode_kernel(kernel: Op) -> LaneKernel:
 
 
 def attribution(kernel: Op, kind: Type) -> MakeAttribution:
-    """Returns the function that makes the memory of an argument of a kernel that no launch passes."""
+    """Returns a function that allocates the memory of a memory attribution of a ``gpu.func``.
+
+    An attribution is an argument of the kernel's body, of type ``kind``, that no launch passes.
+    """
     element = parameter_of(kernel, kind).element
     where = f"attribution of {decoding.where_of(kernel)}"
     return lambda frame: new_buffer(frame, where, kind, element, sizes_of(kind.shape, []))

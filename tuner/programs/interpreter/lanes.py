@@ -179,9 +179,10 @@ class BufferView:
         return cls(address, address, address, end, tuple(sizes), row_major(sizes), owners)
 
     def at(self, indices: Sequence[Array], item_bytes: int) -> Array:
-        """Returns each lane's byte address of the element at ``indices``; no bounds are checked.
+        """Returns each lane's byte address of the element at ``indices``; bounds are not checked.
 
-        Axes of an index after (blocks, threads) are axes of a vector.
+        ``item_bytes``: distance of consecutive elements. An index may have further axes after (blocks,
+        threads): those of a vector of elements.
         """
         axes = max((index.ndim for index in indices), default=2) - 2
         address = with_trailing_axes(self.address, axes)
@@ -213,7 +214,10 @@ def with_trailing_axes(values: Array, axes: int) -> Array:
 
 
 def merged(mask: Array, new: Any, old: Any) -> Any:
-    """Returns ``new``, arrays or BufferViews, in the lanes of ``mask``, else ``old`` (None: nothing yet)."""
+    """Returns ``new`` in the lanes of ``mask`` and ``old`` in the others; both are arrays or BufferViews.
+
+    ``old`` is None where no lane has a value yet: then ``new`` is returned for all lanes.
+    """
     if old is None or new is old or (mask.size == 1 and mask.all()):
         return new
     if not isinstance(new, BufferView):

@@ -1,4 +1,4 @@
-"""Steps of host code that works with a GPU: launches, run at once, and memory of a device, which is plain."""
+"""Steps of host code that works with a GPU: launches run at once, and device memory is host memory."""
 
 import math
 from collections.abc import Iterator, Sequence

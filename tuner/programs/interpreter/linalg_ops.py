@@ -280,7 +280,7 @@ def softmax(op: Op, scope: FunctionScope) -> Step:
 
 
 def on_tensors(decode: Decode) -> Decode:
-    """Returns ``decode`` for operations with results; others, on memrefs, are unknown."""
+    """Returns ``decode`` restricted to tensors: it raises CandidateError(COMPILE) for memrefs."""
 
     def decode_tensors(op: Op, scope: FunctionScope) -> Step:
         if not op.results:

@@ -1,4 +1,4 @@
-"""Steps of ``vector.mask``: an operation of which only the elements of a mask take part."""
+"""Steps of ``vector.mask``: only the elements that the mask selects take part in the operation inside."""
 
 import itertools
 from collections.abc import Callable
@@ -15,7 +15,10 @@ Masked = Callable[[Op, FunctionScope, int], Step]  # takes the slot of the mask
 
 
 def mask(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.mask``, with a second operand where the mask is false."""
+    """Returns the step for ``vector.mask``.
+
+    Where the mask is false, the result is the second operand, if there is one.
+    """
     *ops, end = [operation.operation for operation in op.regions[0].blocks[0].operations]
     targets = scope.slots(op.results)
     yielded = scope.slots(end.operands)
@@ -40,7 +43,11 @@ def mask(op: Op, scope: FunctionScope) -> Step:
 
 
 def reduction(op: Op, scope: FunctionScope, chosen: int) -> Step:
-    """Returns the step for a masked ``vector.reduction`` or ``vector.multi_reduction`` to an accumulator."""
+    """Returns the step for a masked ``vector.reduction`` or ``vector.multi_reduction`` with an accumulator.
+
+    ``chosen``: the frame slot of the mask. Raises CandidateError(COMPILE) for a reduction without
+    accumulator.
+    """
     combine = combination(op, scope, str(op.attributes["kind"]))
     source, *start = scope.slots(op.operands)
     target = scope.slot(op.results[0])
@@ -65,7 +72,10 @@ def reduction(op: Op, scope: FunctionScope, chosen: int) -> Step:
 
 
 def contraction(op: Op, scope: FunctionScope, chosen: int) -> Step:
-    """Returns the step for a masked ``vector.contract``, in row-major order of the loops."""
+    """Returns the step for a masked ``vector.contract``; sums are in row-major order of the loops.
+
+    ``chosen``: the frame slot of the mask.
+    """
     combine = combination(op, scope, str(op.attributes["kind"]))
     sources = scope.slots(op.operands)
     target = scope.slot(op.results[0])

@@ -157,7 +157,7 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
 
 
 def multiplied(a: Array, b: Array, c: Array) -> Array:
-    """Returns ``a @ b + c`` in the type of ``c``: of floats in float64, of integers in int64."""
+    """Returns ``a @ b + c`` in the type of ``c``, computed in float64 or, for integers, in int64."""
     if c.dtype.kind == "i":
         wide = [signed(each).astype(np.int64) for each in (a, b)]
         return to_integer(wide[0] @ wide[1] + c, c.dtype)
@@ -227,7 +227,7 @@ TENSOR_CORES: dict[str, Decode] = {"nvgpu.mma.sync": multiply_fragments, "nvgpu.
 
 
 def shape_of(kind: Any) -> tuple[int, int]:
-    """Returns (rows, columns) of an MLIR type ``!gpu.mma_matrix``."""
+    """Returns (rows, columns) of ``kind``, an MLIR type ``!gpu.mma_matrix``."""
     match = SHAPE.match(str(kind))
     assert match is not None
     return int(match[1]), int(match[2])
@@ -277,7 +277,7 @@ def _places(op: Op, shape: tuple[int, int]) -> Array:
 
 
 def multiply_matrices(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_mma_compute``: a @ b + c, as ``multiplied``."""
+    """Returns the step for ``gpu.subgroup_mma_compute``: a @ b + c, rounded once for floats."""
     a_is_transposed = "a_transpose" in op.attributes
     b_is_transposed = "b_transpose" in op.attributes
 

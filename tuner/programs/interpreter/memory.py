@@ -54,7 +54,7 @@ def allocate(size_bytes: int) -> tuple[int, Array]:
 
 
 def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Sequence[Array]) -> None:
-    """Raises CandidateError(RUN) where an active lane's index is not from 0 to below its dimension's size."""
+    """Raises CandidateError(RUN) if an active lane's index is negative or not below its dimension's size."""
     for axis, (index, size) in enumerate(zip(indices, view.sizes, strict=True)):
         inside = (index >= 0) & (index < size)
         if not inside.all():
@@ -99,7 +99,11 @@ def _is_inside(view: BufferView, addresses: Array, size_bytes: int) -> Array:
 def load_element(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array]
 ) -> Array:
-    """Returns the element at ``indices`` in each lane, (blocks, threads, *vector); inactive: arbitrary."""
+    """Returns the element at ``indices`` in each lane, of shape (blocks, threads, *vector).
+
+    Inactive lanes get an arbitrary value. Raises CandidateError(RUN), naming the operation ``where``, for an
+    index out of bounds and for a misaligned address.
+    """
     addresses = element_addresses(frame, where, view, kind, indices)
     active = frame.active(addresses.shape)
     if not active.all():  # inactive lanes read at an active lane's address
@@ -110,7 +114,11 @@ def load_element(
 def store_element(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array], values: Array
 ) -> None:
-    """Stores one element per active lane; where lanes store at one address, the last lane's remains."""
+    """Stores one element per active lane; where lanes store at the same address, the last lane's value stays.
+
+    Raises CandidateError(RUN), naming the operation ``where``, for an index out of bounds and for a
+    misaligned address.
+    """
     addresses = element_addresses(frame, where, view, kind, indices)
     axes = len(kind.shape)
     mask = with_trailing_axes(frame.mask, axes)
@@ -147,7 +155,10 @@ def store_where(
     wanted: Array,
     values: Array,
 ) -> None:
-    """Stores ``values`` at ``addresses`` in active lanes where ``wanted`` is True; see ``load_where``."""
+    """Stores ``values`` at ``addresses`` in active lanes where the mask ``wanted`` is True.
+
+    Raises CandidateError(RUN) for such an address that is misaligned or outside the bytes of ``view``.
+    """
     require_bytes_where(frame, where, view, kind, addresses, wanted)
     _write_where(kind, addresses, with_trailing_axes(frame.mask, addresses.ndim - 2) & wanted, values)
 
@@ -155,16 +166,20 @@ def store_where(
 def require_bytes_where(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
 ) -> None:
-    """Raises CandidateError(RUN) where a wanted address is misaligned or outside of ``view``'s bytes."""
+    """Checks ``addresses`` in active lanes where the mask ``wanted`` is True; accesses nothing.
+
+    Raises CandidateError(RUN) for an address that is misaligned or outside the bytes of ``view``.
+    """
     size = kind.dtype.itemsize
     require(_is_inside(view, addresses, size) | ~wanted, frame, where, OUTSIDE)
     require((addresses % size == 0) | ~wanted, frame, where, f"found no multiple of {size}")
 
 
 def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array, function: Update) -> Array:
-    """Replaces the number at each active lane's unchecked address by ``function(number, operand)``.
+    """Replaces the number at each active lane's address by ``function(number, value)``.
 
-    Equal addresses are updated one after another. Returns the numbers before, 0 in inactive lanes.
+    Addresses are not checked. Lanes with equal addresses are updated one after another. Returns the number
+    that each lane found; 0 in inactive lanes.
     """
     shape = np.broadcast_shapes(addresses.shape, values.shape, frame.mask.shape, frame.grid.shape)
     chosen = np.broadcast_to(frame.mask, shape)

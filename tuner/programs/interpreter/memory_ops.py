@@ -50,14 +50,17 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
 
 
 def sizes_of(static: Any, dynamic: list[Array]) -> list[Array]:
-    """Returns ``static`` as arrays (1, 1), with ``dynamic`` in place of MLIR's markers of dynamic numbers."""
+    """Returns sizes as arrays of shape (1, 1) or per lane: ``static`` with ``dynamic`` for dynamic sizes."""
     rest = iter(dynamic)
     unknown = ir.ShapedType.get_dynamic_size()
     return [next(rest) if size == unknown else uniform(size) for size in static]
 
 
 class MixedNumbers:
-    """Numbers of an operation, each an attribute or an operand; called with a frame, returns arrays."""
+    """Numbers of an operation that are attributes or operands, such as the offsets of a slice.
+
+    Calling it with a frame returns one array per number.
+    """
 
     def __init__(self, op: Op, scope: FunctionScope, name: str, values: Sequence[Value]) -> None:
         self.static = list(ir.DenseI64ArrayAttr(op.attributes[name]))
@@ -152,7 +155,10 @@ ALLOCATIONS: dict[str, Decode] = {
 
 
 def async_copy(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``nvgpu.device_async_copy``, a synchronous copy; beyond ``srcElements`` zeros."""
+    """Returns the step for ``nvgpu.device_async_copy``, which copies at once.
+
+    Elements from ``srcElements`` on become zeros.
+    """
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     to, *rest = scope.slots(op.operands)
     # operands: destination, its indices, source, its indices, srcElements if given
@@ -222,7 +228,10 @@ def copy(op: Op, scope: FunctionScope) -> Step:
 
 
 def copy_between(op: Op, kind: ElementType, source: int, to: int) -> Step:
-    """Returns the step that copies the memref of one slot to another; ``op`` names it in messages."""
+    """Returns the step that copies the memref in slot ``source`` to the memref in slot ``to``.
+
+    ``op`` is the operation for error messages.
+    """
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
@@ -242,7 +251,11 @@ def copy_between(op: Op, kind: ElementType, source: int, to: int) -> Step:
 
 
 def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
-    """Returns a memref's sizes, the same in all active lanes and COPY_LIMIT elements at most."""
+    """Returns the sizes of a memref as integers.
+
+    Raises CandidateError(RUN) where active lanes have different sizes, or all lanes together have more than
+    COPY_LIMIT elements.
+    """
     sizes = []
     for size in view.sizes:
         found = np.unique(size[frame.active(size.shape)])

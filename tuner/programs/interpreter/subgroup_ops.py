@@ -305,7 +305,10 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 
 
 def broadcast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_broadcast``, from a lane or the first active one; else poison."""
+    """Returns the step for ``gpu.subgroup_broadcast``, from the given lane or from the first active lane.
+
+    The result is poison where the given lane does not exist.
+    """
     source, *lane = scope.slots(op.operands)
     (target,) = scope.slots(op.results)
 
@@ -334,7 +337,7 @@ def _put(frame: LaneFrame, targets: tuple[int, ...], values: Array, source: Arra
 
 
 def poison(dtype: np.dtype[np.generic]) -> Array:
-    """Returns the number that represents poison, in an array of size 1: NaN, -1 for integers, true for i1."""
+    """Returns an array of size 1 with the value that stands for poison: NaN, -1 for integers, true for i1."""
     return np.full(dtype.itemsize, 1 if dtype == BOOL else memory.POISON, np.uint8).view(dtype)[0:1]
 
 

@@ -24,23 +24,29 @@ ELEMENTS_LIMIT = 1 << 22
 
 
 def require_one_thread(frame: LaneFrame, where: str) -> None:
-    """Raises CandidateError(COMPILE) for an operation in a region that runs for many elements at once."""
+    """Raises CandidateError(COMPILE) if ``frame`` runs a region for many elements at once.
+
+    Operations that need one thread call it; ``where`` names the operation.
+    """
     if frame.grid.shape != (1, 1):
         raise CandidateError(Stage.COMPILE, f"{where}: found in a region of many elements, allowed outside")
 
 
 def whole(value: Array) -> int:
-    """Returns an index that is the same for all lanes as a Python integer."""
+    """Returns an index as a Python integer; it must be the same for all lanes."""
     return int(value.ravel()[0])
 
 
 def wholes(values: Sequence[Array]) -> tuple[int, ...]:
-    """Returns indices that are the same for all lanes as Python integers."""
+    """Returns indices as Python integers; each must be the same for all lanes."""
     return tuple(map(whole, values))
 
 
 def made(frame: LaneFrame, shape: Sequence[int], dtype: DType) -> Array:
-    """Returns a new array (1, 1, *shape) of poison; counts its elements as work."""
+    """Returns a new tensor, an array (1, 1, *shape) of poison; counts its elements as operations.
+
+    Raises TooMuchWorkError beyond the program's limit.
+    """
     count = math.prod(shape)
     if frame.memory.limit is not None:
         frame.memory.limit.spend(1, count if count <= ELEMENTS_LIMIT else 1 << 62)
@@ -48,7 +54,7 @@ def made(frame: LaneFrame, shape: Sequence[int], dtype: DType) -> Array:
 
 
 def view_of(value: Any) -> BufferView:
-    """Returns a memref: ``value`` itself if it is one, else a contiguous copy of the tensor ``value``."""
+    """Returns ``value`` if it is a memref; if it is a tensor, a memref on a contiguous copy of it."""
     if isinstance(value, BufferView):
         return value
     contents = np.ascontiguousarray(value[0, 0])
@@ -59,7 +65,7 @@ def view_of(value: Any) -> BufferView:
 
 
 def array_of(view: BufferView, element: ElementType) -> Array:
-    """Returns the elements of a memref, the same for all lanes, as an array (1, 1, *sizes)."""
+    """Returns the elements of a memref, which is the same for all lanes, as an array (1, 1, *sizes)."""
     sizes = wholes(view.sizes)
     indices = [index[None, None] for index in np.indices(sizes, INDEX)]
     return np.asarray(
@@ -102,9 +108,10 @@ def extract(op: Op, scope: FunctionScope) -> Step:
 
 
 def elements_at(frame: LaneFrame, where: str, values: Array, indices: Sequence[Array]) -> tuple[Array, ...]:
-    """Returns indices into ``values``, all of one shape. Raises CandidateError(RUN) for one outside of it.
+    """Returns the indices of a tensor's elements, broadcast to one shape, for indexing ``values``.
 
-    Lanes that are not active may have any index: theirs is replaced by 0.
+    Raises CandidateError(RUN) if an active lane's index is outside of the tensor. In other lanes such an
+    index is replaced by 0.
     """
     found = []
     for axis, index in enumerate(indices):
@@ -139,12 +146,15 @@ def insert(op: Op, scope: FunctionScope) -> Step:
 
 
 def whole_number(value: Array) -> Any:
-    """Returns a number that is the same for all lanes as a numpy scalar."""
+    """Returns a number as a numpy scalar; it must be the same for all lanes."""
     return value.reshape(-1)[0]
 
 
 class TensorSlice:
-    """The offsets, sizes and strides of an operation; called with a frame, returns slices and sizes."""
+    """The offsets, sizes and strides of an operation on a slice of a tensor.
+
+    Calling it with a frame returns the slices of an array, and the sizes.
+    """
 
     def __init__(self, op: Op, scope: FunctionScope, first: int) -> None:
         """``first``: number of the operands before the offsets."""
@@ -187,7 +197,7 @@ def extract_slice(op: Op, scope: FunctionScope) -> Step:
 
 
 def kept_sizes(sizes: Sequence[int], wanted: Sequence[int]) -> list[int]:
-    """Returns ``sizes`` without the ones that a type of shape ``wanted``, perhaps of lower rank, drops."""
+    """Returns ``sizes`` without the sizes of 1 that a rank-reduced type of shape ``wanted`` drops."""
     kept: list[int] = []
     for number, size in enumerate(sizes):
         left = len(wanted) - len(kept)
@@ -265,7 +275,7 @@ def forall(op: Op, scope: FunctionScope) -> Step:
 
 
 def reshaped(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``tensor.expand_shape``, with sizes of its own, or ``tensor.reshape``."""
+    """Returns the step for ``tensor.expand_shape`` or ``tensor.reshape``: the same elements reshaped."""
     source = scope.slot(op.operands[0])
     target = scope.slot(op.results[0])
     is_expanding = op.name == "tensor.expand_shape"
@@ -326,7 +336,10 @@ def pad(op: Op, scope: FunctionScope) -> Step:
 
 
 def fill(frame: LaneFrame, body: Any, result: Array) -> None:
-    """Writes what a region yields for the indices of each element to ``result``, (1, 1, *shape)."""
+    """Fills a tensor ``result``, (1, 1, *shape): runs ``body`` with the indices of each element.
+
+    The element becomes the value that ``body`` yields.
+    """
     shape = result.shape[2:]
     count = math.prod(shape)
     if not count:
@@ -447,7 +460,7 @@ def to_buffer(op: Op, scope: FunctionScope) -> Step:
 
 
 def materialize(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``bufferization.materialize_in_destination`` in a tensor: the source."""
+    """Returns the step for ``bufferization.materialize_in_destination`` into a tensor: returns the source."""
     if not op.results:
         raise unsupported(op, "a memref as destination", "a tensor")
     return step_of(op, scope, lambda source, _: source)

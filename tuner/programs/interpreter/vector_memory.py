@@ -52,9 +52,10 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
 
 def transfer_read(op: Op, scope: FunctionScope, masks: Sequence[int] = ()) -> Step:
-    """Returns the step for ``vector.transfer_read``; elements outside of the memref or masked are padding.
+    """Returns the step for ``vector.transfer_read``.
 
-    ``masks``: slot of a mask that is not the operation's own operand.
+    Elements outside of the memref, and masked elements, get the padding value. ``masks``: the slot of the
+    mask of a ``vector.mask`` around the operation, if there is one.
     """
     transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
@@ -75,9 +76,11 @@ def transfer_read(op: Op, scope: FunctionScope, masks: Sequence[int] = ()) -> St
 
 
 def transfer_write(op: Op, scope: FunctionScope, masks: Sequence[int] = ()) -> Step:
-    """Returns the step for ``vector.transfer_write``: stores nothing outside the memref or masked off.
+    """Returns the step for ``vector.transfer_write``.
 
-    Of a tensor the result is a changed copy. ``masks``: slot of a mask that is not an own operand.
+    Elements outside of the memref, and masked elements, are not stored. The result of a write to a tensor is
+    a changed copy. ``masks``: the slot of the mask of a ``vector.mask`` around the operation, if there is
+    one.
     """
     transfer = _Transfer(op, scope, op.operands[1], shape_of(op.operands[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
@@ -184,8 +187,8 @@ def _places_of(op: Op, slots: Sequence[int], shape: tuple[int, ...]) -> Callable
 def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[Array]:
     """Returns, per memref dimension, the indices of the elements of a vector that begins at ``indices``.
 
-    ``shape`` is the vector's, ``axes`` the memref dimension of each of its own. The arrays broadcast to
-    (blocks, threads, *shape).
+    ``shape``: the vector's shape. ``axes``: for each dimension of the vector the memref dimension along which
+    it lies, or None. The arrays broadcast to (blocks, threads, *shape).
     """
     places = [with_trailing_axes(index, len(shape)) for index in indices]
     for number, axis in enumerate(axes):
@@ -209,7 +212,10 @@ def everywhere(shape: tuple[int, ...]) -> Array:
 def load_at(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, places: list[Array], wanted: Array
 ) -> Array:
-    """Loads the elements at ``places``, an index per memref dimension, where ``wanted`` is true."""
+    """Returns the elements at ``places``, an index per memref dimension, where ``wanted`` is True, else 0.
+
+    Raises CandidateError(RUN) for a wanted element outside of the buffer.
+    """
     addresses = _addresses(view, kind, places, wanted)
     wanted = np.broadcast_to(wanted, addresses.shape)
     return flat_memory.load_where(frame, where, view, kind, addresses, wanted)
@@ -224,7 +230,10 @@ def store_at(
     wanted: Array,
     values: Array,
 ) -> None:
-    """Stores ``values`` to the elements at ``places`` where ``wanted`` is true."""
+    """Stores ``values`` at ``places``, an index per memref dimension, where ``wanted`` is True.
+
+    Raises CandidateError(RUN) for a wanted element outside of the buffer.
+    """
     addresses = _addresses(view, kind, places, wanted)
     flat_memory.store_where(frame, where, view, kind, addresses, wanted, values)
 

@@ -83,7 +83,7 @@ def integers_of(op: Op, name: str) -> list[int]:
 
 
 def slices_of(offsets: list[int], sizes: list[int], strides: list[int]) -> tuple[slice, ...]:
-    """Returns the slice of each dimension that has an offset, a size and a stride."""
+    """Returns a Python slice per dimension, from its offset, size and stride."""
     numbers = zip(offsets, sizes, strides, strict=True)
     return tuple(slice(first, first + (size - 1) * step + 1, step) for first, size, step in numbers)
 
