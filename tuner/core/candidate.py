@@ -111,7 +111,10 @@ class TargetName:
         return cls(kind, detail)
 
     def is_of(self, kind: str) -> bool:
-        """Returns whether the target's kind is ``kind``: for code that gets a kind and names none itself."""
+        """Returns whether the target's kind is ``kind``, such as "cpu" or "cuda".
+
+        Details are not compared.
+        """
         return self.kind == kind
 
 
@@ -156,9 +159,10 @@ def _options(given: Problem | ProblemDocument) -> dict[str, str]:
 
 
 def with_alignment(document: Any) -> Any:
-    """Returns the JSON of an exported script or a gate's entry, with its problem's alignment.
+    """Returns a JSON document with ``"align": "64"`` added to its problem if it is of a CPU and has none.
 
-    Older versions wrote none, and timed on a CPU with operands on cache lines: 64. Other JSON is unchanged.
+    ``document``: an exported script's JSON, or an entry of a gate. Older versions wrote no alignment, and
+    timed on a CPU with operands on cache lines. Other JSON is returned unchanged.
     """
     match document:
         case {"problem": dict(problem), "target": target} if "align" not in problem and _is_on_cpu(target):

@@ -33,7 +33,7 @@ ValueType = BufferType | ScalarType
 
 
 def value_type_text(value: ValueType) -> str:
-    """Returns a type as MLIR writes its inside: 4x?xf32, f32."""
+    """Returns a type as it stands in MLIR between memref< and >: "4x?xf32"; of a number its type, "f32"."""
     sizes = value.shape if isinstance(value, BufferType) else ()
     return "x".join(["?" if size is None else str(size) for size in sizes] + [value.element])
 
@@ -58,7 +58,7 @@ class ResidentBuffer:
 
 @dataclass(frozen=True)
 class DeviceFusion:
-    """A fusion of a program for a GPU."""
+    """A fusion of a program for a GPU: its operations, and why they are not one kernel, if so."""
 
     kind: str  # one of tuner.core.fusions.KINDS
     ops: tuple[str, ...]  # names of the payload's operations, in order
@@ -126,7 +126,7 @@ class Launch:
     tile_grid: tuple[int, int] | None = field(default=None, repr=False)
 
     def tensor_map(self, argument: str) -> BufferMap | None:
-        return next((each for each in self.tensor_maps if each.name == argument), None)
+        return next((mapped for mapped in self.tensor_maps if mapped.name == argument), None)
 
     def tiles_of(self, block: tuple[int, int, int]) -> int:
         """Returns how many tiles of C one thread block computes; ``block`` is its (x, y, z) in the grid.
@@ -171,8 +171,8 @@ class Resources:
 class KernelCode:
     """Compiled kernels: as text, as a binary, and what a device needs to launch them.
 
-    The target says which forms these are: LLVM dialect of a function that the host calls, or what an
-    assembler or a driver of a device takes. Text and binary are of the same kernels.
+    For a CPU the text is in LLVM dialect, and the host calls its functions. For a device, text and binary are
+    what its assembler or driver takes, and are of the same kernels.
     """
 
     chip: str  # of a device, "sm_90"; "": the host calls a function
@@ -184,12 +184,18 @@ class KernelCode:
 
     @classmethod
     def of_host(cls, text: str) -> Self:
-        """Returns the code of functions that the host calls."""
+        """Returns code for the CPU, without binary and launches.
+
+        ``text``: LLVM dialect of functions to call.
+        """
         return cls("", text)
 
     @property
     def is_for_device(self) -> bool:
-        """Returns whether a device launches the kernels; such code is stored with its trial."""
+        """Returns whether the kernels are launched on a device such as a GPU.
+
+        False for functions of the host.
+        """
         return bool(self.chip)
 
 
@@ -202,7 +208,10 @@ def code_sha256(program: KernelCode) -> str:
 
 
 def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:
-    """Returns "a", "b", those of the epilogue and "c", in the order of the payload function's arguments."""
+    """Returns the buffers of a problem: inputs "a" and "b", extra inputs of the epilogue, output "c".
+
+    They are in the order of the payload function's arguments.
+    """
     *inputs, c = problem.arguments
     return (
         *(KernelBuffer(argument.name, argument.bytes, "input") for argument in inputs),

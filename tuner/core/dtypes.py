@@ -37,7 +37,7 @@ class FloatFormat:
 
     @property
     def smallest_normal(self) -> float:
-        """Returns the least positive number with all bits of the mantissa."""
+        """Returns the least positive normal number, 2 to the power of the least exponent."""
         return 2.0**self.least
 
     @property
@@ -48,7 +48,7 @@ class FloatFormat:
 
     @property
     def overflow(self) -> float:
-        """Returns the least magnitude that rounding to nearest makes infinity of."""
+        """Returns the least magnitude that becomes infinity when it is rounded to nearest."""
         return (2.0 - self.epsilon / 2) * 2.0**self.greatest
 
 
@@ -112,19 +112,22 @@ class NumberType:
 
     @property
     def largest(self) -> float:
-        """Returns the largest finite number; of integers the first power of two that is too large."""
+        """Returns the largest finite number of a float.
+
+        For an integer of b bits 2**(b - 1), its largest plus 1.
+        """
         if self.format is None:
             return 2.0 ** (self.bits - 1)
         return self.format.largest
 
     @property
     def is_float(self) -> bool:
-        """Returns whether the type has NaN, infinity and signed zeros, or some of them."""
+        """Returns whether the type is a floating-point type, not an integer."""
         return self.format is not None
 
     @property
     def is_c_bits(self) -> bool:
-        """Returns whether C code has numbers of the type only as bits of an integer."""
+        """Returns whether C has no such float type: C code stores its bits in an unsigned integer."""
         return self.is_float and self.c.startswith("uint")
 
 
@@ -256,7 +259,10 @@ NUMPY_NAMES: Final = {
 
 
 def number_type(dtype: str) -> NumberType:
-    """Returns the row of a dtype or an MLIR type ("e4m3", "f8E4M3FN"). Raises KeyError for another name."""
+    """Returns the entry of a dtype or MLIR type ("e4m3", "f8E4M3FN") in the table of types.
+
+    Else raises KeyError.
+    """
     if dtype in ROWS:
         return ROWS[dtype]
     return NUMBER_TYPES[dtype]
@@ -276,17 +282,20 @@ def dtype_name(dtype: object) -> str:
 
 
 def natural_output(dtype: str) -> str:
-    """Returns the default type of C for a dtype of A and B, that of its sums: f32 for bf16, i32 for i8."""
+    """Returns the default type of C for a dtype of A and B: the type of the sums, f32 for bf16, i32 for i8.
+
+    "f32" for a dtype that cannot be the type of A and B.
+    """
     if dtype in INPUT_DTYPES:
         return ROWS[dtype].sums
     return "f32"
 
 
-def narrow_output(dtype: str, given: str) -> str:
-    """Returns the ``Problem.output`` for a type of C, ``given``: "" for the default type of ``dtype``."""
-    if given == natural_output(dtype):
+def narrow_output(dtype: str, output: str) -> str:
+    """Returns the ``Problem.output`` for a type of C: "" for the default of ``dtype``, else ``output``."""
+    if output == natural_output(dtype):
         return ""
-    return given
+    return output
 
 
 def output_names(dtype: str) -> tuple[str, ...]:

@@ -30,7 +30,10 @@ class EpilogueArgument:
 
     @property
     def map_results(self) -> str:
-        """Returns the results of its affine map from (m, n): "(n)", "(m, n)", "()" for one number."""
+        """Returns the results of the affine map (m, n) -> ...
+
+        That indexes the argument: "(n)", "(m, n)", or "()".
+        """
         return f"({', '.join(self.axes)})"
 
     @property
@@ -41,7 +44,10 @@ class EpilogueArgument:
 
 @dataclass(frozen=True)
 class StepOperation:
-    """An operation of steps in each language of code; ``tuner.payload.epilogue_values`` evaluates it."""
+    """An operation that steps of epilogues may use: MLIR ops for floats and integers, and a C expression.
+
+    ``tuner.payload.epilogue_values`` has its values in float64.
+    """
 
     floating: str  # the op of MLIR
     integer: str  # the same for integers; "": floats only
@@ -62,7 +68,7 @@ OPERATIONS: Final = {
 
 @dataclass(frozen=True)
 class EpilogueStep:
-    """One operation of an epilogue: ``shifted = add sum bias``."""
+    """One operation of an epilogue, with a name for its result, as in ``shifted = add sum bias``."""
 
     name: str
     operation: str  # a key of OPERATIONS
@@ -70,7 +76,10 @@ class EpilogueStep:
 
     @classmethod
     def parsed(cls, line: str) -> "EpilogueStep":
-        """Returns the step that a line spells; raises ValueError for another form."""
+        """Returns the step of a line ``name = operation operand ...``.
+
+        Raises ValueError for any other line.
+        """
         name, equals, operation, *operands = line.split()
         if equals != "=" or operation not in OPERATIONS or not operands:
             raise ValueError(f"epilogue: found {line!r}, allowed 'name = operation operand ...'")
@@ -116,7 +125,7 @@ class Epilogue:
 
     @property
     def calls_functions(self) -> bool:
-        """Returns whether code in C needs <math.h>."""
+        """Returns whether the C code of the steps calls functions of <math.h>."""
         return any("{f}" in OPERATIONS[step.operation].c for step in self.steps)
 
     def c_lines(self, type_: str, elements: Mapping[str, str]) -> list[str]:

@@ -103,7 +103,7 @@ class UsageError(TunerError):
 
 
 class MachineError(TunerError):
-    """This machine cannot continue, whatever the candidate: its disk is full."""
+    """This machine cannot continue with any candidate, for example because its disk is full."""
 
 
 class CandidateError(TunerError):
@@ -139,9 +139,9 @@ class CandidateError(TunerError):
 
 
 class GroupMemberError(CandidateError):
-    """One of several kernels that are timed together failed; ``index`` is its place among these.
+    """One of several kernels that are timed together failed; ``index`` is its position among them, from 0.
 
-    It stays in its process: what is sent to another process says by its place which kernel failed.
+    It is caught in the process that timed the kernels: other processes receive a Failure at that position.
     """
 
     def __init__(self, stage: Stage, reason: str, index: int) -> None:
@@ -155,7 +155,7 @@ class GroupMemberError(CandidateError):
 
 @contextlib.contextmanager
 def failing_as_member(index: int) -> Iterator[None]:
-    """Context manager: a CandidateError raised inside names the kernel, by its place in its group."""
+    """Context manager: turns a CandidateError raised inside into a GroupMemberError for kernel ``index``."""
     try:
         yield
     except CandidateError as error:
@@ -163,7 +163,7 @@ def failing_as_member(index: int) -> Iterator[None]:
 
 
 class IndexOutOfRange(CandidateError, IndexError):  # noqa: N818 - named as what happened
-    """An index that is data, such as that of a gather, is outside of its tensor."""
+    """An index that a program reads as data, such as that of a gather, is outside of the indexed tensor."""
 
 
 def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageError:
@@ -212,7 +212,7 @@ def error_lines(message: str, hint: str = "") -> str:
 
 
 def last_line(printed: str) -> str:
-    """Returns the last line of an output that is not a hint; "it said nothing" where there is none."""
+    """Returns the last line that a command printed, hints left out; "it said nothing" for an empty output."""
     lines = [line for line in printed.strip().splitlines() if not line.startswith("hint: ")]
     if lines:
         return lines[-1]

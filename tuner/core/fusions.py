@@ -81,7 +81,7 @@ NIBBLE_ROWS = 8
 
 @dataclass(frozen=True)
 class FusionFacts:
-    """Sizes and kinds of what a fusion computes, as far as schedules depend on them."""
+    """Facts about a fusion that its schedules depend on: extents of loops, contractions, layout, types."""
 
     loops: tuple[int, ...] = ()  # extents of the iteration space of the last operation, the root
     contractions: int = 0  # matrix products: 0, 1, or 2: of one A, or of an attention
@@ -107,14 +107,17 @@ class FusionFacts:
     weights_format: str = ""  # of a quantized matmul: the text of its WeightFormat; CONSTANT: B as it is
 
     def visible_scores(self, queries: int, keys: int) -> int:
-        """Returns how many of the scores of an attention no mask is known to hide."""
+        """Returns how many of ``queries`` x ``keys`` scores of an attention the mask leaves visible.
+
+        All if unknown.
+        """
         if self.visible is None:
             return queries * keys
         first, last = self.visible
         return sum(min(keys, row + last + 1) - max(0, row + first) for row in range(queries))
 
     def variables(self) -> tuple[tuple[str, int | str], ...]:
-        """Returns the (name, value) pairs that constraints and templates may use."""
+        """Returns the (name, value) pairs of the facts that constraints and templates may use."""
         return (
             ("loops", len(self.loops)),
             ("inner_rows", self.loops[-2] if len(self.loops) > 1 else 1),
@@ -141,7 +144,10 @@ class FusionFacts:
 
 @lru_cache(maxsize=256)
 def text_hash(text: str) -> str:
-    """Returns the first digits of the SHA-256 of a text, by which a fusion is named."""
+    """Returns the first HASH_DIGITS hex digits of the SHA-256 of a text.
+
+    They name a fusion in keys of problems.
+    """
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
@@ -171,7 +177,7 @@ class TensorType:
 
 @dataclass(frozen=True)
 class Buffer:
-    """Contiguous memory of a program that fusions read and write."""
+    """Contiguous memory that fusions of a program read and write: an argument, a temporary, a weight, ..."""
 
     owner: str  # one of OWNERS
     number: int
@@ -181,7 +187,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class View:
-    """How a value lies in a buffer of the program: strided elements from an offset on."""
+    """The position of a value in a buffer of the program: an offset, and strides for each dimension."""
 
     buffer: int  # index into ``FusedProgram.buffers``
     offset: int  # elements of the buffer
@@ -245,7 +251,7 @@ class WeightPacking:
     nibbles: str = ""  # one of NIBBLES; "": a whole element each
 
     def matrix_shape(self, shape: tuple[int, ...]) -> tuple[int, int]:
-        *rows, columns = [shape[each] for each in self.order or range(len(shape))]
+        *rows, columns = [shape[dimension] for dimension in self.order or range(len(shape))]
         return prod(rows), columns
 
     def padded_rows(self, rows: int) -> int:

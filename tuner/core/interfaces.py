@@ -8,6 +8,7 @@ import abc
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate
@@ -30,11 +31,11 @@ def fastest_baseline(
     """
     if not timed:
         return None
-    ranked = sorted(timed, key=lambda each: each[1].measurement.median_s)
+    ranked = sorted(timed, key=lambda library_time: library_time[1].measurement.median_s)
     fastest = ranked[0][1]
     if len(timed) + len(failed) == 1:
         return fastest
-    return replace(fastest, libraries=(*(_time(*each) for each in ranked), *failed))
+    return replace(fastest, libraries=(*starmap(_time, ranked), *failed))
 
 
 def _time(library: str, baseline: Baseline) -> LibraryTime:
@@ -70,7 +71,10 @@ class AbstractSampler(abc.ABC):
 
     @abc.abstractmethod
     def tell(self, row: int, value: float | None) -> None:
-        """Takes a pending row's seconds per call, None for no time; raises ValueError for one not pending."""
+        """Reports the seconds per call of a pending row, None for no time.
+
+        Raises ValueError if it is not pending.
+        """
 
     @abc.abstractmethod
     def replay(self, number: int, row: int) -> None:
@@ -211,14 +215,14 @@ class AbstractEvaluator(abc.ABC):
     ) -> tuple[Measurement, ...]:
         """Times several loaded artifacts interleaved, sample by sample, in shuffled order.
 
-        Returns the times in the order of ``loaded``, in which results of ``load_baselines`` may be. Verifies
-        on extreme inputs first, whatever ``effort`` says. Raises as ``measure`` does, GroupMemberError where
-        it is known which kernel fails.
+        ``loaded``: results of ``load``, and ``LoadedLibrary.work`` of baselines; the times are in their
+        order. Verifies on extreme inputs first, whatever ``effort`` says. Raises CandidateError of stage
+        MEASURE, VERIFY or RUN; GroupMemberError where it is known which kernel fails.
         """
 
 
 def never() -> bool:
-    """Returns False: the default of ``LoadedLibrary.has_ended``, of a library in the evaluator's process."""
+    """Returns False: the default of ``LoadedLibrary.has_ended``, for a library without its own process."""
     return False
 
 
@@ -242,8 +246,9 @@ class AbstractBaselineSource(abc.ABC):
     def load_baselines(self, problem: Problem, rng: "np.random.Generator") -> tuple[LoadedLibrary, ...]:
         """Returns the libraries to compare with: one, or several of which the fastest is the baseline.
 
-        Raises TunerError where there is no library or its result is wrong, unless the result says so;
-        CandidateError of stage RUN where its failure also made the candidates unusable.
+        A library that failed may be in the result, with its ``failure``. Raises TunerError where no library
+        can be loaded or its result is wrong; CandidateError of stage RUN if the failure also made the
+        candidates unusable.
         """
 
 

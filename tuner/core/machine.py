@@ -122,7 +122,8 @@ class Machine:
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the (name, value) pairs of the machine's properties that constraints may use.
 
-        Of a processor registers, extensions, cores, caches; of a GPU its chip's limits. Unknown: 0.
+        0 where unknown. Of a processor: registers, extensions, cores, caches. Of a GPU: the limits of its
+        chip.
         """
         if self.chip:
             chip = chip_of(self.chip)
@@ -143,9 +144,10 @@ class Machine:
         )
 
     def is_named(self, name: str) -> bool:
-        """Returns whether a script or file that names the machine ``name`` is of this class of machine.
+        """Returns whether ``name`` is a name of this class of machine, today's or that of an earlier version.
 
-        Earlier versions named a processor with AMX without "amx_bf16 amx_int8"; times are comparable.
+        Earlier versions left out "amx_bf16 amx_int8" in the name of a processor with AMX; times are
+        comparable.
         """
         return name == self.name or name == _without_words(self.name, ADDED_LATER)
 
@@ -165,9 +167,10 @@ def processor_class(
 
 
 def named_in_full(machine: Machine) -> Machine:
-    """Returns a machine whose name has the words of all its extensions, as read from an older file.
+    """Returns a machine as read from a file, with today's name of its class.
 
-    Names of earlier versions lack "amx_bf16" and "amx_int8"; other names stay as they are.
+    Names of earlier versions lack "amx_bf16" and "amx_int8" of a processor with AMX. Other names stay as they
+    are.
     """
     words = [EXTENSIONS[field] for field in EXTENSIONS if getattr(machine, field)]
     bare, separator, caches = _without_words(machine.name, ADDED_LATER).rpartition(BEFORE_CACHES)
@@ -231,10 +234,10 @@ class Roofline:
         return max(flop / self.flop_per_s, from_memory_s)
 
     def raised(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> "Roofline":
-        """Returns the roofline with its peaks raised so that a correct kernel of ``time_s`` lies below.
+        """Returns the roofline with its peaks raised to what a correct kernel of ``time_s`` has reached.
 
-        ``least_s`` is then at most ``time_s``, seconds per call. Measured peaks are too low where their
-        loops were disturbed.
+        ``least_s`` is then at most ``time_s``, seconds per call. Measured peaks are too low where their loops
+        were disturbed.
         """
         bound = self
         if flop / time_s > self.flop_per_s:
@@ -244,7 +247,10 @@ class Roofline:
         return bound
 
     def share(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> float:
-        """Returns ``least_s`` over ``time_s``, 0 to 1, by the roofline that ``raised`` returns."""
+        """Returns the least possible time over ``time_s``, 0 to 1: 1 is the speed of the roofline.
+
+        The peaks are first raised to what the kernel itself reached (``raised``).
+        """
         bound = self.raised(flop, moved_bytes, cache_bytes, time_s)
         return min(1.0, bound.least_s(flop, moved_bytes, cache_bytes) / time_s)  # 1 + 2e-16 by rounding
 
@@ -276,7 +282,7 @@ class Compiler:
         return f"{self.tools} pipeline:{self.pipeline_sha256[:12]}"
 
     def changes_to(self, later: "Compiler") -> tuple[str, ...]:
-        """Returns what differs in ``later``, as texts: packages with both versions, LLVM, tuner's passes."""
+        """Returns the differences to a ``later`` compiler, one text each: packages, LLVM, tuner's passes."""
         before = dict(self.packages)
         after = dict(later.packages)
         changes = [
@@ -294,5 +300,5 @@ class Compiler:
 
 
 def variables_of(problem: Problem, machine: Machine, threads: int) -> tuple[tuple[str, Value], ...]:
-    """Returns (name, value) of what constraints may use: of problem and machine, and "threads"."""
+    """Returns the (name, value) pairs that constraints may use: of problem and machine, and "threads"."""
     return (*problem.variables(), *machine.limits(), ("threads", threads))

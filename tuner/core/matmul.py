@@ -30,7 +30,10 @@ PACKABLE = (MATMUL, QUANTIZED)  # operations whose B may come packed, as a user 
 
 
 def example_of(operation: str | None, sizes: str) -> str:
-    """Returns arguments of a command: "matmul 512x512x512", with a batch "batch_matmul 8x512x512x512"."""
+    """Returns example arguments for hints: "matmul 512x512x512".
+
+    For a batch_matmul "batch_matmul 8x512x512x512". ``sizes``: the text MxNxK.
+    """
     if operation == BATCH_MATMUL:
         return f"{BATCH_MATMUL} 8x{sizes}"
     return f"{MATMUL} {sizes}"
@@ -156,9 +159,17 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         >>> tuner.BatchMatmul(8, 128, 64, 32).c_shape
         (8, 128, 64)
     """
-    one = Matmul(m, n, k, dtype, layout, epilogue, output, align, cache)
+    pair = Matmul(m, n, k, dtype, layout, epilogue, output, align, cache)
     return MatmulProblem(
-        BATCH_MATMUL, (m, n, k), one.dtype, one.layout, one.epilogue, one.output, batch, one.align, one.cache
+        BATCH_MATMUL,
+        (m, n, k),
+        pair.dtype,
+        pair.layout,
+        pair.epilogue,
+        pair.output,
+        batch,
+        pair.align,
+        pair.cache,
     )
 
 
@@ -170,7 +181,10 @@ def parse_shape(text: str) -> tuple[int, int, int]:
 
 
 def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
-    """Parses MxNxK to (1, (m, n, k)), of a batch_matmul BxMxNxK; raises UsageError for other text."""
+    """Parses MxNxK to (1, (m, n, k)), for a batch_matmul BxMxNxK to (b, (m, n, k)).
+
+    Raises UsageError for an unknown operation, and for text of another form.
+    """
     require_choice("operation", operation, OPERATIONS)
     pattern, example = SHAPES[operation]
     extents = _extents(text)
@@ -183,7 +197,8 @@ def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
 def shape_text(operation: str | None, text: str) -> str:
     """Returns a shape that a user wrote in the form of ``Problem.shape``: 512x512x512 for 512X512X512.
 
-    Four sizes without ``operation``: a batch_matmul. Raises UsageError for other text and sizes.
+    ``operation``: None takes four sizes as a batch_matmul. Raises UsageError for text that is not a shape and
+    for sizes that are not allowed.
     """
     has_batch = len(_extents(text)) == SHAPES[BATCH_MATMUL][0].count("x") + 1
     named = operation or (BATCH_MATMUL if has_batch else MATMUL)

@@ -79,7 +79,8 @@ def hard_to_scale(array: Array) -> Places:
 def scale(array: Array, factors: Array, out: Array, hard: Places) -> None:
     """Writes the elementwise product of a bf16 array and factors, each +-1/2, +-1 or +-2, to ``out``.
 
-    ``hard``: indices by ``hard_to_scale``; elements there are multiplied, of others the exponent changes.
+    Adds to exponents in place of multiplying. ``hard``: the result of ``hard_to_scale`` for the array; the
+    numbers at these indices are multiplied.
     """
     change = factors.view(np.uint16) - np.uint16(ONE_BITS)  # of exponent and sign; added modulo 2**16
     np.add(array.view(np.uint16), change, out=out.view(np.uint16))
@@ -88,7 +89,10 @@ def scale(array: Array, factors: Array, out: Array, hard: Places) -> None:
 
 
 def are_equal(array: Array, other: Array) -> bool:
-    """Returns whether two arrays of one shape are equal; of bf16 their bits, which is ten times as fast."""
+    """Returns whether two arrays of one shape are equal, number by number; of two bf16 arrays, bit by bit.
+
+    So equal NaN of bf16 are equal there, and -0 is not 0; comparing bits is ten times as fast.
+    """
     if array.dtype == BF16 and other.dtype == BF16:
         array = array.view(np.uint16)
         other = other.view(np.uint16)
@@ -106,7 +110,7 @@ def fill_with_nan(array: Array) -> None:
 
 
 def fill_with(array: Array, number: int) -> None:
-    """Fills an array of any type in place with a whole number, which the type must have."""
+    """Fills an array of any type in place with a whole number that the type can represent exactly."""
     if array.dtype == BF16:
         array.view(np.uint16).fill(narrowed(np.full(1, number)).view(np.uint16)[0])
     else:
@@ -114,7 +118,7 @@ def fill_with(array: Array, number: int) -> None:
 
 
 def is_nan(array: Array) -> npt.NDArray[np.bool_]:
-    """Returns per element whether it is NaN, or in a signed integer array the smallest number."""
+    """Returns a boolean array: True for NaN, in an array of signed integers for their smallest number."""
     if array.dtype.kind == "i":
         return np.asarray(array == np.iinfo(array.dtype).min)
     return np.asarray(np.isnan(widened(array)))

@@ -1,4 +1,7 @@
-"""What is computed: one operation at one size, as all classes of problems have it."""
+"""The problem to tune: one operation at one size. ``Problem`` is the base class of all classes of problems.
+
+A subclass says what is computed besides the product, such as a fusion's text or a format of weights.
+"""
 
 import abc
 import math
@@ -58,7 +61,10 @@ class Argument:
 
     @property
     def matrix_bytes(self) -> int:
-        """Returns the bytes between a batch's matrices of this array; 0 for what they share."""
+        """Returns the bytes from one matrix of the batch to the next in this array.
+
+        0 if all share the array.
+        """
         if self.matrices:
             return self.bytes // self.matrices
         return 0
@@ -124,15 +130,19 @@ class Problem(abc.ABC):
     @property
     @abc.abstractmethod
     def computed(self) -> str:
-        """Returns what the kernel computes besides products, as text to compare problems by."""
+        """Returns a text of what the kernel computes besides products.
+
+        Problems of equal text compute the same.
+        """
 
     @property
     @abc.abstractmethod
     def scheduled_as(self) -> "Problem":
-        """Returns the problem whose trials are as good as this one's; itself where there is no other.
+        """Returns the problem whose stored trials also serve this one.
 
-        A fusion that is a matmul by a constant B with an epilogue of the table becomes that matmul. Its
-        layout is nn: a constant B is packed into the same panels from either layout.
+        The problem itself where there is no other. A fusion that is a matmul by a constant B with an epilogue
+        of the table becomes that matmul. Its layout is nn: a constant B is packed into the same panels from
+        either layout.
         """
 
     @property
@@ -140,7 +150,7 @@ class Problem(abc.ABC):
     def weights(self) -> str:
         """Returns the format of weights that are packed ahead: the text of a WeightFormat, or "constant".
 
-        "" for other problems.
+        "" for a problem whose operands all come at each call.
         """
 
     @property
@@ -153,9 +163,9 @@ class Problem(abc.ABC):
     def flop(self) -> int:
         """Returns the floating-point operations: 2 * batch * m * n * k. The epilogue is not counted.
 
-        A fusion of two contractions has twice as many, an attention those of both of its products for each
-        score that no mask is known to hide, a convolution none with planes of zeros. Of rows and of
-        elementwise operations, which are bound by memory, two for each element are counted.
+        A fusion of two contractions counts both. An attention counts both of its products, for the scores
+        that no mask is known to hide. A convolution counts no products with planes of zeros. Row fusions and
+        elementwise operations, which are bound by memory, count two operations for each element.
         """
 
     @property
@@ -166,7 +176,7 @@ class Problem(abc.ABC):
     @property
     @abc.abstractmethod
     def compared_limit(self) -> int:
-        """Returns the most elements that a verification compares."""
+        """Returns the largest number of elements that one verification of a kernel can compare."""
 
     @property
     @abc.abstractmethod
@@ -176,7 +186,7 @@ class Problem(abc.ABC):
     @property
     @abc.abstractmethod
     def narrowest_dtype(self) -> str:
-        """Returns the narrowest of the element types that may be multiplied."""
+        """Returns the narrowest element type that a kernel may multiply: it bounds the flop/s."""
 
     @abc.abstractmethod
     def variables(self) -> tuple[tuple[str, int | str], ...]:
@@ -244,7 +254,7 @@ class Problem(abc.ABC):
 
     @property
     def after_product(self) -> Epilogue:
-        """Returns what follows the product, as the table of epilogues has it."""
+        """Returns the entry of ``EPILOGUES`` that follows the product."""
         return EPILOGUES[self.epilogue]
 
     @property
@@ -283,14 +293,14 @@ class Problem(abc.ABC):
 
     @property
     def types(self) -> str:
-        """Returns the types of A and, where it comes packed, of B: f32, or f32*i4-g128-f16."""
+        """Returns the types of A and of packed weights: "f32", or with packed weights "f32*i4-g128-f16"."""
         if self.weights:
             return f"{self.dtype}*{self.weights}"
         return self.dtype
 
     @property
     def memory_options(self) -> tuple[str, ...]:
-        """Returns the alignment and the cache state that are not the default: ("align=64", "cache=cold")."""
+        """Returns alignment and cache state as in keys, where not the default: ("align=64", "cache=cold")."""
         options = (("align", self.align, NUMPY_ALIGNMENT), ("cache", self.cache, WARM))
         return tuple(f"{name}={given}" for name, given, usual in options if given != usual)
 
@@ -306,7 +316,7 @@ class Problem(abc.ABC):
 
     @property
     def result_dtype(self) -> str:
-        """Returns the MLIR element type of C and of the bias."""
+        """Returns the MLIR element type of C and of the epilogue's extra arguments, such as a bias."""
         return self.output or self.accumulator
 
     @property
@@ -336,7 +346,7 @@ class Problem(abc.ABC):
 
 @dataclass(frozen=True)
 class TextProblem(Problem, abc.ABC):
-    """A problem whose kernel is one function, of a fusion's canonical text: see ``tuner.core.fusions``."""
+    """A problem whose kernel is one function with the MLIR text of a fusion: see ``tuner.core.fusions``."""
 
     @property
     @abc.abstractmethod
@@ -346,23 +356,32 @@ class TextProblem(Problem, abc.ABC):
     @property
     @abc.abstractmethod
     def facts(self) -> FusionFacts:
-        """Returns what schedules depend on."""
+        """Returns the facts about the fusion that schedules depend on, such as the extents of its loops."""
 
     @property
     def is_contraction(self) -> bool:
-        """Returns whether the schedule of the same products with another epilogue may fit."""
+        """Returns whether the schedule of the same product with another epilogue may fit.
+
+        True for contractions and convolutions.
+        """
         return self.operation in (CONTRACTION, CONVOLUTION)
 
 
 def epilogues_of(dtype: str) -> tuple[str, ...]:
-    """Returns the names of the epilogues that products of a dtype may have: of i8 those of integers."""
+    """Returns the names of the epilogues that products of a dtype may have.
+
+    For i8 only those for integers.
+    """
     if natural_output(dtype).startswith("i"):
         return OF_INTEGERS
     return ALL_EPILOGUES
 
 
 def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """Splits ``Problem.extents`` into (batch, (m, n, k)); the batch of a matmul is 1. Checks no size."""
+    """Splits ``Problem.extents`` into (batch, (m, n, k)); the batch of a matmul is 1.
+
+    Does not check the sizes.
+    """
     has_batch = operation == BATCH_MATMUL or (operation in FUSION_OPERATIONS and len(extents) > 3)
     if has_batch and extents:
         return (extents[0], extents[1:])
@@ -377,7 +396,7 @@ def require_choice(what: str, found: str, allowed: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class NamedProblem:
-    """A problem to tune together with others: what it is called, and how often it occurs."""
+    """A problem to tune together with others: its name in the user's program, how often it occurs."""
 
     problem: Problem
     name: str = ""  # of a layer or a function

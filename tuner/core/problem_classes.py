@@ -223,9 +223,10 @@ class FusedProblem(TextProblem):
 @final
 @dataclass(frozen=True, repr=False)
 class PackedProblem(TextProblem):
-    """A matmul whose B is packed ahead: integers with scales, or, constant, as it is.
+    """A matmul whose B is packed ahead: quantized to integers with scales, or constant and not quantized.
 
-    Its operation is ``quantized_matmul``, or ``contraction``, as whose fusions it is scheduled.
+    A quantized one has the operation ``quantized_matmul``; a constant one ``contraction``, as it is scheduled
+    as fusions of that kind are.
     """
 
     operations = (QUANTIZED, CONTRACTION)
@@ -252,14 +253,14 @@ class PackedProblem(TextProblem):
 
     @property
     def format(self) -> WeightFormat | None:
-        """Returns the format of quantized weights; None for a B as it is."""
+        """Returns the format of quantized weights; None for a constant B that is not quantized."""
         if self.weights == CONSTANT:
             return None
         return WeightFormat.of_text(self.weights)
 
     @property
     def unpacked(self) -> MatmulProblem:
-        """Returns the matmul that takes a constant B at each call."""
+        """Returns the matmul with the same sizes and types that takes B at each call, unpacked."""
         options = (self.dtype, self.layout, self.epilogue, self.output)
         return MatmulProblem(MATMUL, self.sizes, *options, align=self.align, cache=self.cache)
 
@@ -351,14 +352,14 @@ def problem_of_values(
     """Returns the problem that stored values describe.
 
     Args:
-        operation: of the problem.
+        operation: ``Problem.operation``.
         extents: ``Problem.extents``.
         options: dtype, layout, epilogue, output, align and cache.
-        weights: of a PackedProblem.
-        text: of a FusedProblem.
-        facts: of a FusedProblem.
+        weights: ``PackedProblem.weights``; "" for other classes.
+        text: ``FusedProblem.text``; "" for other classes.
+        facts: ``FusedProblem.facts``; None for other classes.
 
-    Raises UsageError for values that no problem has.
+    Raises UsageError for values that no problem has, and for a fusion's text without facts.
     """
     batch, sizes = split_extents(operation, extents)
     if weights:
@@ -378,7 +379,11 @@ def quantized_problem(
     align: str = NUMPY_ALIGNMENT,
     cache: str = WARM,
 ) -> PackedProblem:
-    """Returns the problem of a matmul by quantized weights; raises UsageError for what is not allowed."""
+    """Returns the problem of a matmul by quantized weights, with layout nt and no epilogue.
+
+    ``sizes``: (m, n, k); ``output``: type of C, "" for the default. Raises UsageError for a ``dtype`` of A
+    that is not allowed, and for sizes that the format does not fit.
+    """
     require_choice("dtype with quantized weights", dtype, ACTIVATION_DTYPES)
     options = ("nt", NONE, narrow_output(dtype, output))
     return PackedProblem(QUANTIZED, sizes, dtype, *options, align=align, cache=cache, weights=str(weights))

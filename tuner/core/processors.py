@@ -50,7 +50,10 @@ WORDS = "products of 16-bit integers"
 
 
 def instruction_sets_of(machine: Machine) -> tuple[str, ...]:
-    """Returns a processor's instruction sets, such as ("avx2", "vnni"), less an AMX that the OS refuses."""
+    """Returns the instruction sets of a processor that code may use, such as ("avx2", "vnni"); () for a GPU.
+
+    Without AMX where the operating system does not let processes use it.
+    """
     if machine.chip:
         return ()
     return (
@@ -60,7 +63,7 @@ def instruction_sets_of(machine: Machine) -> tuple[str, ...]:
 
 
 def missing_on(machine: Machine, needs: Collection[str]) -> tuple[str, ...]:
-    """Returns which of the instruction sets ``needs`` code on ``machine`` may not use, in the same order."""
+    """Returns those of the instruction sets ``needs`` that ``machine`` does not offer, in the same order."""
     return tuple(name for name in needs if name not in instruction_sets_of(machine))
 
 
@@ -73,7 +76,10 @@ def refusal(machine: Machine, needs: Collection[str]) -> str:
 
 
 def require_instructions(machine: Machine, needs: Collection[str], what: str) -> None:
-    """Raises UsageError, beginning with ``what``, where code with these ``needs`` cannot run here."""
+    """Raises UsageError if ``machine`` does not offer all instruction sets ``needs``.
+
+    ``what``: what needs them; the message begins with it.
+    """
     reason = refusal(machine, needs)
     if reason:
         raise UsageError(f"{what}: {reason}", SEE_TARGETS)
@@ -92,7 +98,7 @@ class DescribedProcessor:
 
     @property
     def machine(self) -> Machine:
-        has = {FIELD_OF[each] for each in self.has}
+        has = {FIELD_OF[name] for name in self.has}
         words = (self.isa, *(word for field, word in EXTENSIONS.items() if field in has))
         l1, l2, l3 = self.cache_bytes
         return Machine(
@@ -112,17 +118,18 @@ class DescribedProcessor:
     @property
     def features(self) -> str:
         """Returns the value of LLVM's attribute "target-features": "+avx2,+fma,..."."""
-        sets = instruction_sets_of(self.machine)
-        named = [f"+{each}" for name in sets for each in PROCESSOR_FEATURES[name]]
-        # slow among AVX's instructions: see tuner.runtime.cpu.jit
-        slow = ["-sse4a"] if self.name.startswith("znver") else []
-        return ",".join(dict.fromkeys((*named, *slow)))
+        features: list[str] = []
+        for name in instruction_sets_of(self.machine):
+            features += [f"+{feature}" for feature in PROCESSOR_FEATURES[name]]
+        if self.name.startswith("znver"):
+            features.append("-sse4a")  # slow among AVX's instructions: see tuner.runtime.cpu.jit
+        return ",".join(dict.fromkeys(features))
 
 
 # Cores and caches: ark.intel.com, and AMD's product pages; the L3 of Zen is that of one complex of cores.
 PROCESSORS = {
-    each.name: each
-    for each in (
+    processor.name: processor
+    for processor in (
         DescribedProcessor("haswell", "Xeon E5-2680 v3", "avx2", 12, (32 * KIB, 256 * KIB, 30 * MIB)),
         DescribedProcessor(
             "skylake-avx512", "Xeon Platinum 8180", "avx512", 28, (32 * KIB, MIB, 39424 * KIB)
@@ -149,7 +156,10 @@ PROCESSORS = {
 
 
 def processor_of(name: str) -> DescribedProcessor:
-    """Returns the processor with LLVM's name ``name``: "sapphirerapids". Raises UsageError for another."""
+    """Returns the processor with LLVM's -mcpu name ``name``, such as "sapphirerapids".
+
+    Else raises UsageError.
+    """
     if name not in PROCESSORS:
         raise unknown_value("cpu", name, PROCESSORS)
     return PROCESSORS[name]
@@ -157,7 +167,7 @@ def processor_of(name: str) -> DescribedProcessor:
 
 @dataclass(frozen=True)
 class DotProducts:
-    """An instruction set with dot products: several products of one dtype are added to each sum."""
+    """An instruction set with dot products: an instruction adds several products to each sum."""
 
     set: str  # as in headers of scripts
     dtype: str
@@ -177,20 +187,26 @@ TILE_PRODUCTS = {row.dtype: row for row in DOT_PRODUCTS if row.core_flop}  # by 
 
 
 def peak_set(dtype: str, machine: Machine) -> str:
-    """Returns the set with the fastest products of ``dtype``: "amx-bf16"; "" for plain vector code."""
+    """Returns the instruction set with the fastest dot products of ``dtype``, such as "amx-bf16".
+
+    "" where vector instructions without dot products are the fastest.
+    """
     offered = instruction_sets_of(machine)
     return next((row.set for row in DOT_PRODUCTS if row.dtype == dtype and row.set in offered), "")
 
 
 def peak_source(dtype: str, machine: Machine) -> str:
-    """Returns by which instructions the peak of ``dtype`` is measured: "AMX", "VNNI", "FMA"."""
+    """Returns the name of the instructions that the peak of ``dtype`` is measured with: "AMX", "FMA", ..."""
     labels = {row.set: row.label for row in DOT_PRODUCTS}
     plain = FMA if number_type(dtype).is_float else WORDS
     return labels.get(peak_set(dtype, machine), plain)
 
 
 def peak_text(machine: Machine) -> str:
-    """Returns by which instructions the peaks of a processor are measured: "f32, f64 by FMA; ..."."""
+    """Returns the instructions with which a processor's peaks are measured, per dtype: "f32, f64 by FMA.
+
+    ...".
+    """
     by: dict[str, list[str]] = {}
     for dtype in CPU_DTYPES:
         by.setdefault(peak_source(dtype, machine), []).append(dtype)
@@ -226,7 +242,7 @@ class Processors:
 
 @dataclass(frozen=True)
 class PresentLoad:
-    """Load of the processors that this process may use, by others, while it idles; 1.0 is one processor."""
+    """Load of the processors that this process may use, without its own; 1.0 is one busy processor."""
 
     busy: float  # with other programs
     stolen: float  # given away by the hypervisor

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
@@ -86,7 +86,7 @@ class FusionSchedule:
 
 
 def estimated_s(fusion: CompiledFusion) -> float:
-    """Returns an estimate of the seconds that a fusion takes on one thread, from its operations and bytes."""
+    """Returns an estimate of a fusion's seconds on one thread, from its operations and bytes."""
     if fusion.origin == LOOPS:
         is_product = any("matmul" in name or "conv" in name for name in fusion.ops)
         rate = PRODUCT_LOOPS_PER_S if is_product else LOOPS_PER_S
@@ -96,20 +96,22 @@ def estimated_s(fusion: CompiledFusion) -> float:
 
 
 def loops_note(fusions: Sequence[ExplainedFusion]) -> str:
-    """Returns a sentence about the time in fusions without a schedule; "" up to ``LOOPS_LIMIT`` of the whole.
+    """Returns a sentence about the time spent in fusions without a schedule, which run as scalar loops.
 
-    The times are measured where each fusion has a reliable one, else estimated.
+    The times are measured if every fusion has a reliable time, else estimated. "" where the loops take at
+    most LOOPS_LIMIT of the whole, or less than LOOPS_LEAST_S.
     """
     measured = [
-        (each.time_s, each.fusion) for each in fusions if each.time_s and each.reliability.is_reliable
+        (timed.time_s, timed.fusion) for timed in fusions if timed.time_s and timed.reliability.is_reliable
     ]
     is_measured = len(measured) == len(fusions)
     if is_measured:
-        timed = measured
+        times = measured
     else:
-        timed = [(estimated_s(each.fusion), each.fusion) for each in fusions]
-    slow = [(time_s, fusion) for time_s, fusion in timed if fusion.origin == LOOPS]
-    in_loops_s, whole_s = (sum(time_s for time_s, _ in each) for each in (slow, timed))
+        times = [(estimated_s(untimed.fusion), untimed.fusion) for untimed in fusions]
+    slow = [(time_s, fusion) for time_s, fusion in times if fusion.origin == LOOPS]
+    in_loops_s = sum(time_s for time_s, _ in slow)
+    whole_s = sum(time_s for time_s, _ in times)
     if in_loops_s < LOOPS_LEAST_S or in_loops_s <= LOOPS_LIMIT * whole_s:
         return ""
     slow.sort(key=itemgetter(0), reverse=True)
@@ -120,7 +122,10 @@ def loops_note(fusions: Sequence[ExplainedFusion]) -> str:
 
 
 def given_up_note(fusions: Sequence[CompiledFusion]) -> str:
-    """Returns a sentence about fusions whose first configurations were given up; "" where there is none."""
+    """Returns a sentence about fusions of which earlier configurations failed to compile.
+
+    "" for no such fusion. Names the first such fusion with the reasons, and counts the others.
+    """
     affected = [fusion for fusion in fusions if fusion.given_up]
     if not affected:
         return ""
@@ -135,13 +140,13 @@ Schedules = Callable[[Problem, int], Iterator[FusionSchedule]]
 
 
 def no_schedules(_problem: Problem, _threads: int) -> Iterator[FusionSchedule]:
-    """Returns no schedule for any fusion: each gets its initial configuration."""
+    """Returns an empty iterator: no stored schedule, so that each fusion gets its initial configuration."""
     return iter(())
 
 
 @dataclass(frozen=True)
 class ProgramSource:
-    """Where a program comes from and how it is called: what a resumed tuning compiles and times again."""
+    """Where a program comes from and how it is called; a resumed tuning compiles and times it again."""
 
     payload: str  # absolute: FILE.mlir, MODEL.py:FUNCTION or MODEL.pt2
     entry: str | None
@@ -152,7 +157,10 @@ class ProgramSource:
 
 
 def chosen_baselines(choice: str) -> tuple[str, ...]:
-    """Returns the names of the baselines of a choice, a key of BASELINE_SETS. Raises UsageError."""
+    """Returns the names of the baselines that ``choice`` stands for.
+
+    UsageError if not a key of BASELINE_SETS.
+    """
     if choice not in BASELINE_SETS:
         raise UsageError(f"baseline: found {choice!r}, allowed {', '.join(BASELINE_SETS)}")
     return BASELINE_SETS[choice]
@@ -160,7 +168,7 @@ def chosen_baselines(choice: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ProgramBaseline:
-    """A program run by something else, timed interleaved with the tuned program in one process."""
+    """The same program run by another framework, timed interleaved with the tuned program in one process."""
 
     name: str  # "eager", "torch.compile freezing"
     call_s: MedianInterval | None = None  # seconds of a call
@@ -173,7 +181,7 @@ class ProgramBaseline:
 
     @property
     def is_faster(self) -> bool:
-        """True if the baseline is faster than the program by more than noise, in times that are reliable."""
+        """True if the baseline is reliably faster: the 95 % interval of the ratio of times is below 1."""
         return self.speed is not None and self.reliability.is_reliable and self.speed.high < 1
 
     @property
@@ -186,7 +194,7 @@ class ProgramBaseline:
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """What came of tuning a program: times of a call, its fusions, and its baselines."""
+    """The result of tuning a program: seconds per call before and after, its fusions, and its baselines."""
 
     call_s: float | None  # of the tuned program; None: not timed
     before_s: float | None  # of the program with initial configurations
@@ -220,7 +228,7 @@ class DeviceWork:
         return DeviceWork(**{name: getattr(self, name) - getattr(earlier, name) for name in names})
 
     def with_copy(self, size_bytes: int, *, to_device: bool, from_device: bool) -> "DeviceWork":
-        """Returns this work and a copy of ``size_bytes`` bytes; a copy from host to host changes nothing."""
+        """Returns this work plus a copy of ``size_bytes`` bytes; a copy from host to host is not counted."""
         if to_device and from_device:
             return replace(self, copied_inside_bytes=self.copied_inside_bytes + size_bytes)
         if to_device:
@@ -247,7 +255,7 @@ class KernelTime:
 
 @dataclass(frozen=True)
 class ProgramTimes:
-    """Measured times of a program: the median of whole calls, and the kernels of one call."""
+    """Measured times of a program: the median of whole calls, and the times of the kernels of one call."""
 
     call_s: float  # median of whole calls, host to host
     kernels: tuple[KernelTime, ...] = ()  # of one call; () without a device
@@ -262,7 +270,10 @@ class ProgramTimes:
 
     @property
     def overlap(self) -> float | None:
-        """Returns the average number of kernels that run at once, while any does; None: none was timed."""
+        """Returns the average number of kernels that run at once while any runs.
+
+        None if no kernel was timed.
+        """
         busy_s = busy(self.kernels)
         if busy_s > 0:
             return self.kernel_s / busy_s
@@ -278,7 +289,7 @@ def busy(kernels: tuple[KernelTime, ...]) -> float:
     """Returns the seconds in which at least one kernel runs; overlapping intervals count once."""
     total_s = 0.0
     until_s = float("-inf")
-    for kernel in sorted(kernels, key=lambda each: each.start_s):
+    for kernel in sorted(kernels, key=attrgetter("start_s")):
         total_s += max(0.0, kernel.stop_s - max(kernel.start_s, until_s))
         until_s = max(until_s, kernel.stop_s)
     return total_s

@@ -1,7 +1,7 @@
-"""What this process works on at the moment, written where a parent process reads it after a crash or a kill.
+"""The step that this process works on now, written where a parent process reads it after a crash or a kill.
 
-A compiler that crashes inside of a pass raises nothing in Python, and one that is killed says nothing either.
-So long steps are named before they begin. Without a reader, naming a step costs nothing.
+A compiler that crashes inside of a pass raises nothing in Python, and a process that is killed reports
+nothing. So long steps are named before they begin. Without a reader, naming a step costs nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ _current = ""
 
 
 def report_steps_to(reader: Reader) -> None:
-    """Makes ``reader`` receive the name of each step of this process, from now on."""
+    """Sets the function that is called with the name of each step that this process begins, from now on."""
     global _reader
     _reader = reader
 
@@ -44,12 +44,18 @@ def step(name: str) -> Iterator[None]:
 
 
 def code_generation(llvm_text: str) -> AbstractContextManager[None]:
-    """Context manager: its body compiles ``llvm_text`` to machine code, a step that names how long it is."""
+    """Context manager: its body compiles ``llvm_text`` to machine code.
+
+    The step's name has the number of lines.
+    """
     return step(f"LLVM code generation of {llvm_text.count(LINE_END):,} lines")
 
 
 def enter_step(name: str) -> None:
-    """Says that the step ``name`` begins now, within the step of the ``step`` block around."""
+    """Makes ``name`` the current step and reports it.
+
+    The enclosing ``step`` block restores the name before.
+    """
     global _current
     _current = name
     if _reader is not None:

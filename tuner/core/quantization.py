@@ -67,7 +67,10 @@ class WeightFormat:
 
     @classmethod
     def of_text(cls, text: str) -> "WeightFormat":
-        """Returns the format of a text; raises UsageError for any other text."""
+        """Returns the format of a text such as ``i4-g128-f16-zp-a8row``.
+
+        Raises UsageError for any other text.
+        """
         bits, _, rest = text.partition("-")
         group, _, rest = rest.partition("-")
         dtype, *options = rest.split("-")
@@ -84,13 +87,13 @@ class WeightFormat:
         return found
 
     def groups(self, k: int) -> int:
-        """Returns the number of groups of a column of k weights."""
+        """Returns how many groups (weights that share a scale) a column of k weights has."""
         if self.group:
             return k // self.group
         return 1
 
     def require_depth(self, k: int) -> None:
-        """Raises UsageError where groups do not divide k."""
+        """Raises UsageError if the group size does not divide k."""
         if self.group and k % self.group:
             raise UsageError(
                 f"group size: found {self.group}, which does not divide k = {k}; allowed are divisors of k "
@@ -111,9 +114,10 @@ class WeightFormat:
 def parsed_format(
     weights: str, group_size: int | str, scale_dtype: str, activations: str, *, has_zero_points: bool
 ) -> WeightFormat:
-    """Returns the format of what a user wrote; ``weights``: i4, i8, or a whole format, i4-g128-f16.
+    """Returns the format that a user's arguments describe; ``tuner.Matmul`` explains them.
 
-    Raises UsageError for what is not allowed.
+    ``weights``: "i4", "i8", or a whole format such as "i4-g128-f16", to which the other arguments do not
+    apply. Raises UsageError for values that are not allowed.
     """
     if "-" in weights:
         return WeightFormat.of_text(weights)
@@ -137,7 +141,7 @@ def _parsed_activations(given: str, group: int) -> str:
     known = {
         "": "",
         "i8": BY_GROUP if group else BY_ROW,
-        **{f"i8-{each}": each for each in ACTIVATION_SCALES},
+        **{f"i8-{scales}": scales for scales in ACTIVATION_SCALES},
     }
     if given not in known:
         raise unknown_value("activations", given, tuple(filter(None, known)))
@@ -156,7 +160,7 @@ class _Tensors:
     def of(self, names: str, element: str) -> str:
         """Returns the type whose dimensions have the sizes of ``names``: ``mgk`` is m x groups x depth."""
         sizes = {"m": self.m, "n": self.n, "g": self.groups, "k": self.depth}
-        return f"tensor<{'x'.join(str(sizes[each]) for each in names)}x{element}>"
+        return f"tensor<{'x'.join(str(sizes[name]) for name in names)}x{element}>"
 
 
 def quantized_text(
@@ -170,7 +174,7 @@ def quantized_text(
         weights: the format of W.
         output: the type of C, f32 or bf16.
 
-    Raises UsageError where groups do not divide k, and for another dtype.
+    Raises UsageError where the group size does not divide k, and for another dtype.
     """
     m, n, k = sizes
     weights.require_depth(k)
@@ -229,15 +233,18 @@ def _generic(
 ) -> str:
     """Returns a linalg.generic. ``ins`` and ``out``: (value, loops of its dimensions, type)."""
     spelled = ", ".join
-    maps = [f"affine_map<({spelled(loops)}) -> ({spelled(each[1])})>" for each in (*ins, out)]
+    maps = []
+    elements = []
+    for _, dimensions, type_ in (*ins, out):
+        maps.append(f"affine_map<({spelled(loops)}) -> ({spelled(dimensions)})>")
+        elements.append(type_.rstrip(">").rpartition("x")[2])
     kinds = [f'"{"parallel" if loop in out[1] else "reduction"}"' for loop in loops]
-    elements = [each[2].rstrip(">").rpartition("x")[2] for each in (*ins, out)]
     names = [f"%x{number}" for number in range(len(ins))] + ["%before"]
     arguments = spelled(f"{name}: {element}" for name, element in zip(names, elements, strict=True))
+    operands = ""
     if ins:
-        operands = f"ins({spelled(each[0] for each in ins)} : {spelled(each[2] for each in ins)}) "
-    else:
-        operands = ""
+        values, _, types = zip(*ins, strict=True)
+        operands = f"ins({spelled(values)} : {spelled(types)}) "
     lines = "\n".join(f"      {line}" for line in body.splitlines())
     return f"""\
     %{result} = linalg.generic {{indexing_maps = [{spelled(maps)}], iterator_types = [{spelled(kinds)}]}} \
@@ -287,7 +294,9 @@ def _weights(types: _Tensors, weights: WeightFormat) -> str:
 
 
 def _contract(result: str, a: str, b: str, loops: str, out: tuple[str, str, str]) -> str:
-    maps = ", ".join(f"affine_map<(m, n, g, k) -> ({', '.join(each)})>" for each in ("mgk", "ngk", out[1]))
+    maps = ", ".join(
+        f"affine_map<(m, n, g, k) -> ({', '.join(dimensions)})>" for dimensions in ("mgk", "ngk", out[1])
+    )
     return f"""\
     %{result} = linalg.contract indexing_maps = [{maps}] ins({loops} : {a}, {b}) outs({out[0]} : {out[2]}) \
 -> {out[2]}
@@ -406,9 +415,10 @@ class ElementTypes:
 def constant_text(
     sizes: tuple[int, ...], types: ElementTypes, moved_bytes: int, epilogue: Epilogue = EPILOGUES[NONE]
 ) -> str:
-    """Returns the payload of C = f(A B), with B of k x n that the caller packs once, as a fusion's text.
+    """Returns the text of the fusion C = f(A B) with a constant B of k x n elements, which callers pack once.
 
-    ``epilogue``: f; those of its arguments that are rows are constant, as B is.
+    ``sizes``: (m, n, k). ``epilogue``: f; those of its arguments that are rows are constant, as B is.
+    ``moved_bytes``: of all arguments.
     """
     m, n, k = sizes
     source = types.inputs

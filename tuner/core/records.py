@@ -17,7 +17,8 @@ LEAST_OF_PART = 3  # samples: a median of fewer says no more than a sample
 def drift(samples_s: tuple[float, ...]) -> float:
     """Returns by how much timings of the same work drifted, as a relative difference of medians.
 
-    The largest of two to four parts' medians over the least, less 1; 0 for fewer than six samples.
+    The samples are cut into two to four consecutive parts: the largest median of a part over the least, less
+    1. 0 for fewer than six samples.
     """
     parts = min(PARTS, len(samples_s) // LEAST_OF_PART)
     if parts < 2:
@@ -29,7 +30,7 @@ def drift(samples_s: tuple[float, ...]) -> float:
 
 @dataclass(frozen=True)
 class MedianInterval:
-    """The median of some numbers, and its 95 % interval."""
+    """The median of a list of numbers, and the 95 % confidence interval of that median."""
 
     median: float
     low: float

@@ -1,4 +1,4 @@
-"""Whether a stored time can be relied on: what stands next to it wherever it is printed or returned.
+"""Whether a stored time can be relied on: printed or returned next to every time.
 
 ``tuner.core.round_quality`` has the rules by which this is decided.
 """
@@ -20,7 +20,7 @@ class Trust(enum.Enum):
 
 @dataclass(frozen=True)
 class Reliability:
-    """Whether a time can be relied on, and why not."""
+    """Whether a time can be relied on, and the reason if it cannot."""
 
     trust: Trust
     reason: str = ""  # one clause; "" for a reliable time
@@ -31,7 +31,10 @@ class Reliability:
 
     @classmethod
     def of_text(cls, text: str) -> "Reliability":
-        """Returns the reliability that ``text`` says; unknown for any other text."""
+        """Returns the reliability that ``Reliability.text`` was written from.
+
+        "unknown" for any other text.
+        """
         word, _, reason = text.partition(": ")
         if word in (Trust.UNRELIABLE.value, Trust.UNKNOWN.value) and reason:
             return cls(Trust(word), reason)
@@ -53,7 +56,7 @@ class Reliability:
 
     @property
     def answer(self) -> str:
-        """Returns the text of a line named "reliable": 'yes', 'no: the baseline drifted by 34%'."""
+        """Returns an answer to "reliable?": 'yes', 'no: the baseline drifted by 34%', or 'unknown: ...'."""
         if not self.reason:
             return "yes"
         return f"{'no' if self.unreliable else 'unknown'}: {self.reason}"
@@ -64,7 +67,10 @@ class Reliability:
 
     @property
     def unreliable(self) -> str:
-        """Returns why the time is unreliable; "" for a reliable time, and where nothing is known."""
+        """Returns why the time is unreliable.
+
+        "" for a reliable time, and for one whose reliability is unknown.
+        """
         if self.trust is Trust.UNRELIABLE:
             return self.reason
         return ""
@@ -75,12 +81,12 @@ AS_TEXT = form(str, lambda reliability: reliability.text, Reliability.of_text)  
 
 
 def unreliable(reason: str) -> Reliability:
-    """Returns the reliability of a time that was disturbed, for ``reason``."""
+    """Returns ``Trust.UNRELIABLE`` with ``reason``: what disturbed the machine while the time was taken."""
     return Reliability(Trust.UNRELIABLE, reason)
 
 
 def unknown(reason: str) -> Reliability:
-    """Returns the reliability of a time without evidence of a quiet machine; ``reason``: what is missing."""
+    """Returns ``Trust.UNKNOWN`` with ``reason``: which evidence of a quiet machine is missing."""
     return Reliability(Trust.UNKNOWN, reason)
 
 
@@ -88,7 +94,10 @@ NOT_RECORDED = unknown("it was not recorded")
 
 
 def reliability_of_all(times: Sequence[Reliability]) -> Reliability:
-    """Returns how reliable a result of several times is, such as their sum: as the least reliable time."""
+    """Returns the reliability of a result of several times, such as a sum: that of the least reliable.
+
+    Unknown if ``times`` is empty.
+    """
     for trust in (Trust.UNRELIABLE, Trust.UNKNOWN):
         found = [time for time in times if time.trust is trust]
         if found:

@@ -66,10 +66,10 @@ class PendingTrial:
 
 
 def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
-    """Returns an upper bound of the flop/s for a problem of ``threads`` threads, or of a whole GPU.
+    """Returns an upper bound of the flop/s for a problem on ``threads`` threads, or on a whole GPU.
 
-    By the documented flop per cycle at a clock above any sold, of a fusion's narrowest type. Infinite
-    for a processor of unknown cores.
+    The documented flop per cycle of the problem's narrowest type, times a clock above any product's. Infinite
+    for a processor whose number of cores is unknown.
     """
     dtype = problem.narrowest_dtype
     if machine.chip:
@@ -110,7 +110,10 @@ def why_not_seconds(measurement: Measurement) -> str:
 
 
 def why_inconsistent(measurement: Measurement) -> str:
-    """Returns why a measurement's numbers are impossible or contradictory; "" where they are not."""
+    """Returns why a measurement's numbers are impossible or contradict each other.
+
+    "" if they are plausible.
+    """
     why = why_not_seconds(measurement)
     if why:
         return why
@@ -129,8 +132,8 @@ def why_inconsistent(measurement: Measurement) -> str:
 def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s: float) -> str:
     """Returns why a measurement cannot be the time of a problem; "" where it can.
 
-    Besides the checks of ``why_inconsistent``: the time is too short if the problem's flop/s would be above
-    ``limit_flop_per_s``, which ``most_flop_per_s`` returns for the machine.
+    Its numbers are impossible or contradict each other, or the problem's flop/s would be above
+    ``limit_flop_per_s``, the result of ``most_flop_per_s`` for the machine.
     """
     why = why_inconsistent(measurement)
     if why:
@@ -145,7 +148,10 @@ def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s:
 
 
 def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
-    """Returns why a verdict cannot be that of a correct kernel for a problem; "" where it can."""
+    """Returns why a verdict cannot be that of a correct kernel for a problem; "" where it can.
+
+    Checks the number of compared elements and that the error is at most 1 tolerance.
+    """
     if not 0 <= verdict.elements <= problem.compared_limit:
         return f"found {verdict.elements} compared elements, allowed 0 to {problem.compared_limit}"
     if not 0 <= verdict.max_error <= 1:
@@ -154,7 +160,10 @@ def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
 
 
 def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: float) -> str:
-    """Returns why the time of a baseline library is impossible, by ``why_impossible``; else ""."""
+    """Returns why the time of a baseline library is impossible for a problem; "" where it is possible.
+
+    ``limit_flop_per_s``: upper bound of the machine's flop/s, from ``most_flop_per_s``.
+    """
     why = why_impossible(baseline.measurement, problem, limit_flop_per_s)
     if why:
         return f"baseline: {why}"
@@ -162,7 +171,10 @@ def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: floa
 
 
 def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> str:
-    """Returns why the flop/s or the bandwidth of a roofline cannot be a machine's; "" where both can."""
+    """Returns why no machine has a roofline's flop/s or bandwidth; "" where both are possible.
+
+    ``limit_flop_per_s``: upper bound of the machine's flop/s, from ``most_flop_per_s``.
+    """
     if not 0 < roofline.flop_per_s <= limit_flop_per_s:
         return f"found a roofline of {roofline.flop_per_s:g} flop/s, allowed at most {limit_flop_per_s:g}"
     if not 0 < roofline.bytes_per_s <= MOST_BYTES_PER_S:

@@ -1,4 +1,4 @@
-"""What a user asks for: a run, a campaign of runs, the use of a fleet; and commands that messages suggest."""
+"""What a user asks for (a run, a campaign, the use of a fleet), and commands that hints suggest."""
 
 import datetime
 import math
@@ -35,7 +35,7 @@ LEAST = {"threads": 1, "seed": 0, "trials": 1, "workers": 1}
 
 @dataclass(frozen=True)
 class CampaignSettings:
-    """What runs of a campaign share: one budget, one seed, and the configurations to try on every problem."""
+    """Settings that the runs of a campaign share: one budget, one seed, configurations for every problem."""
 
     source: str  # name of the file with the problems; "" for a call from Python
     trials: int | None  # budget of all runs together; None: no limit
@@ -49,7 +49,7 @@ class CampaignSettings:
 
 @dataclass(frozen=True)
 class CampaignMember:
-    """One problem of a new campaign: the settings of its run, and what the user calls it."""
+    """One problem of a new campaign: the settings of its run, its name, and how often it occurs."""
 
     settings: RunSettings
     name: str  # of a layer or a function; "": none
@@ -107,7 +107,10 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
 
 
 def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
-    """Returns the message for a query that matches no ``noun``, with a hint on the next line."""
+    """Returns the message for a query that matches nothing stored, with a hint on the next line.
+
+    ``noun``: "trial" or "run"; ``command``: the hint where the database has none at all.
+    """
     stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:
         return f"no history yet in {database.url}\nhint: {command}"
@@ -117,7 +120,10 @@ def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """All options of a new run, as a user gives them; ``run_settings`` adds what depends on the machine."""
+    """All options of a new run, as the user writes them.
+
+    ``run_settings`` adds those that depend on the machine.
+    """
 
     problem: Problem
     target: str = "auto"  # "auto", "cpu", "cuda:sm_90", "replay:FILE"
@@ -145,7 +151,10 @@ class RunRequest:
 
     @property
     def trials_limit(self) -> int | None:
-        """Returns the limit of trials, DEFAULT_TRIALS (100) without any limit; None: only time is limited."""
+        """Returns the limit of trials; None: only time is limited.
+
+        DEFAULT_TRIALS (100) if neither is limited.
+        """
         if self.trials is None and self.budget_s is None:
             return DEFAULT_TRIALS
         return self.trials
@@ -163,14 +172,14 @@ class RunRequest:
         return tuple(str(Path(file).absolute()) for file in self.warm_files)
 
     def workers_on(self, machine: Machine) -> int:
-        """Returns the number of compile workers: as given, else one per core, at most WORKERS_LIMIT (4)."""
+        """Returns the number of compile workers: ``workers``, else one per core up to WORKERS_LIMIT (4)."""
         if self.workers is None:
             return min(WORKERS_LIMIT, machine.physical_cores)
         return self.workers
 
 
 def require_number(name: str, number: int | None, low: int) -> None:
-    """Raises UsageError unless ``number`` is None or an integer from ``low`` to 2**63 - 1, and no bool."""
+    """Raises UsageError unless ``number`` is None or an int (not bool) from ``low`` to 2**63 - 1."""
     if number is not None and type(number) is not int:
         raise UsageError(f"{name}: found {number!r}, allowed an integer of {low} or more")
     if number is not None and number < low:
@@ -188,7 +197,7 @@ def require_budget(budget_s: float | None) -> None:
 
 @dataclass(frozen=True)
 class FleetRequest:
-    """What a run asks of a fleet: database URL, number of devices, priority, and class of machine."""
+    """Options of a run that a fleet measures: database URL, number of devices, priority, machine class."""
 
     url: str
     devices: int = 1  # that a run measures on at once

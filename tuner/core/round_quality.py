@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from tuner.core.machine import HostConditions
 from tuner.core.processors import PresentLoad
@@ -21,7 +22,10 @@ LEAST_SAMPLES = 6  # the range of 6 samples contains the median with 1 - 2 (1/2)
 
 @dataclass(frozen=True)
 class RoundQuality:
-    """How reliable the times of a timing round are: its noise, its disturbance, and why not to rely on it."""
+    """How reliable the times of a timing round are: its noise, its disturbance, and why they are unreliable.
+
+    A timing round times the top trials of a run and the baseline interleaved, at the end of the run.
+    """
 
     noise: float | None  # A/A noise floor: relative differences below it mean nothing; None: not known
     disturbance: float  # relative: the largest of the noise, the drifts and the shares of lost processor time
@@ -61,15 +65,15 @@ class StoredRound:
 
 
 def repeat_text(noise: float) -> str:
-    """Returns what a large ``noise`` is, as a clause: 'two timings of the same code differ by 34%'."""
+    """Returns a clause for an A/A noise that is too large: 'two timings of the same code differ by 34%'."""
     far = f"{noise:.0%}" if noise < 1 else f"a factor of {1 + noise:.1f}"
     return f"two timings of the same code differ by {far}"
 
 
 def noise_text(noise: float | None) -> str:
-    """Returns '; noise floor 1.2%', the end of a line on times; '' where it is unknown or no floor.
+    """Returns '; noise floor 1.2%', the end of a line on times; '' if unknown or above NOISE_LIMIT (5 %).
 
-    Above NOISE_LIMIT (5 %) times are unreliable, and the reason for that says how far they differ.
+    Above the limit times are unreliable, and the reason printed for that says how far they differ.
     """
     is_floor = noise is not None and noise <= NOISE_LIMIT
     if is_floor:
@@ -109,9 +113,9 @@ def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
 
 
 def reliability_in_round(time: Measurement, evidence: Evidence) -> Reliability:
-    """Returns how reliable one time of a timing round is.
+    """Returns how reliable one time of a timing round is, by the noise and disturbances of the round.
 
-    RELIABLE exactly where ``objection((time,), evidence)`` returns "".
+    RELIABLE exactly where ``objection((time,), evidence)`` returns ""; UNKNOWN without a noise floor.
     """
     reason = objection((time,), evidence)
     if reason and not evidence.unreliable and evidence.noise is None:
@@ -124,10 +128,11 @@ def reliability_in_round(time: Measurement, evidence: Evidence) -> Reliability:
 def reliability_alone(
     host: HostConditions | None, *, quietest_reference_s: float | None, spare_cores: int
 ) -> Reliability:
-    """Returns how reliable a time is that was taken once, alone, such as a trial's first one.
+    """Returns how reliable the time of a kernel is that was timed alone, such as a trial's first time.
 
-    Never reliable: one timing shows no noise. Unreliable where readings around it show a disturbance.
-    ``quietest_reference_s``: least time of the run's reference kernel; None: not known.
+    Never RELIABLE, as one timing shows no noise: UNRELIABLE where ``host`` shows a disturbance, else UNKNOWN.
+    ``quietest_reference_s``: least time of the run's reference kernel; None: not known. ``spare_cores``:
+    cores without a timed thread.
     """
     if host is None:
         return unknown("timed alone, and the load of the machine is not known")
@@ -184,7 +189,7 @@ def _drifts(
 def _symptom(noise: float | None, drifts: tuple[tuple[str, float], ...]) -> str:
     if noise is not None and noise > NOISE_LIMIT:
         return repeat_text(noise)
-    what, most = max(drifts, key=lambda each: each[1], default=("", 0.0))
+    what, most = max(drifts, key=itemgetter(1), default=("", 0.0))
     floor = "" if noise is None else f" (noise floor {noise:.1%})"
     if most > DRIFT_LIMIT:
         return f"{what} by {most:.0%}{floor}"
@@ -202,9 +207,10 @@ def _pressed(host: HostConditions | None, spare_cores: int) -> str:
 
 
 def is_pressed(load: PresentLoad, processors: int, threads: int) -> bool:
-    """True if ``threads`` threads that start now would not have a processor each, of ``processors`` in all.
+    """True if ``threads`` threads that start now would have to share processors with other programs.
 
-    Also if the hypervisor takes more than SHARE_LIMIT (5 %) of each thread's time.
+    ``processors``: how many this process may use. Also True if the hypervisor takes more than SHARE_LIMIT of
+    each thread's time.
     """
     return load.busy > processors - threads + OTHERS_LIMIT or load.stolen > SHARE_LIMIT * threads
 

@@ -1,4 +1,4 @@
-"""What the results database stores and returns: runs, trials and queries, as values."""
+"""Values that the results database stores and returns: runs, trials, and queries for them."""
 
 import datetime
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ OF_PROBLEM = (
 
 @dataclass(frozen=True)
 class InitialConfiguration:
-    """A candidate to propose before the sampler's, and its origin; it may be infeasible for the problem."""
+    """A candidate that a run proposes before the sampler's; the problem's constraints may exclude it."""
 
     candidate: Candidate
     origin: str  # one of ORIGINS
@@ -81,7 +81,7 @@ class LibraryTime:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The time of the baseline library for a problem: timed alone, or interleaved with the top trials."""
+    """The time of a baseline library for a problem: timed alone, or interleaved with the top trials."""
 
     name: str  # "OpenBLAS 0.3.30 SkylakeX", "oneDNN ..."
     threads: int  # 0: on a GPU
@@ -104,7 +104,7 @@ class RemoteMeasurement:
 
 @dataclass(frozen=True)
 class CampaignPlace:
-    """The place of a run in a campaign, whose runs share one budget."""
+    """The position of a run in its campaign, a set of runs that share one budget."""
 
     campaign: int  # id of the campaign
     place: int  # among the runs of the campaign: 0, 1, ...
@@ -200,7 +200,7 @@ class StoredTrial:
 
     @property
     def unreliable(self) -> str:
-        """Returns why the time that counts is unreliable; "" where it is not, or where nothing is known."""
+        """Returns why the final (else the first) time is unreliable; "" if it is reliable or unknown."""
         return self.reliability.unreliable
 
     @property
@@ -215,20 +215,29 @@ class StoredTrial:
 
     @property
     def script_text(self) -> str:
-        """Returns the bound script; '' where binding failed. Raises UsageError for one altered since."""
+        """Returns the bound script; "" where binding failed.
+
+        Raises UsageError if the stored text was altered.
+        """
         require_unaltered(self)
         return self.stored_script
 
     @property
     def script(self) -> str:
-        """Returns the bound transform script as text; '' for a replay, and where binding failed."""
+        """Returns the bound transform script as text; "" for a replay, and where binding failed.
+
+        Raises UsageError if the stored text was altered.
+        """
         if self.record.target.has_machine:
             return self.script_text
         return ""
 
     @property
     def time_s(self) -> float | None:
-        """Returns the median seconds per call, or None: another name of ``best_s``."""
+        """Returns the median seconds per call, None if the trial was not timed.
+
+        Another name of ``best_s``.
+        """
         return self.best_s
 
     @property
@@ -244,9 +253,9 @@ class StoredTrial:
 
     @property
     def best_s(self) -> float | None:
-        """Returns the seconds per call that count for this trial; None where the trial was not timed.
+        """Returns the median seconds per call that count for this trial; None if it was not timed.
 
-        The median of the final re-measurement, else of the first measurement, which may be early-stopped.
+        They are of the final re-measurement, else of the first measurement, which may be early-stopped.
         """
         if self.final is None:
             return self.record.median_s
@@ -265,7 +274,7 @@ def require_unaltered(trial: StoredTrial) -> None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A candidate that a run has proposed as trial ``number``; ``trial`` is None while it has no outcome."""
+    """A candidate that a run has proposed as trial ``number``, with its outcome if there is one."""
 
     id: int  # of the trial, known when the candidate is proposed
     number: int
@@ -294,7 +303,10 @@ class TaskQuery:
 
     @classmethod
     def of(cls, problem: Problem, **narrower: Any) -> "TaskQuery":
-        """Returns the conditions for exactly one problem; ``narrower`` sets fields such as ``target``."""
+        """Returns the conditions for exactly one problem.
+
+        ``narrower``: further fields, such as ``target``.
+        """
         return cls(**{name: getattr(problem, name) for name in OF_PROBLEM}, **narrower)
 
 
@@ -315,14 +327,17 @@ class TrialQuery:
     def measured(
         cls, problem: Problem, target: TargetName, machine: Machine, threads: int, **narrower: Any
     ) -> "TrialQuery":
-        """Returns the query for timed trials of one problem, target, machine and number of threads."""
+        """Returns the query for timed trials of one problem, target, machine and number of threads.
+
+        ``narrower``: further fields of the query, such as ``limit``.
+        """
         task = TaskQuery.of(problem, target=target.text, machine=machine.name, threads=threads)
         return cls(task, status="measured", **narrower)
 
 
 @dataclass(frozen=True)
 class BestGroup:
-    """What trials with comparable times share: problem, target, threads and machine."""
+    """Problem, target, threads and machine: trials that share all four have comparable times."""
 
     problem: str  # Problem.key
     target: str  # TargetName.text
@@ -352,9 +367,9 @@ class RunQuery:
 
 @dataclass(frozen=True)
 class ReuseKey:
-    """What must be equal for an outcome to be reused: problem, target, threads, machine name and compiler.
+    """Values that must be equal for a stored outcome to be reused in place of a new measurement.
 
-    Of the compiler all for an outcome of an equal script, the tools for one of equal code.
+    For an equal script the whole compiler must be equal; for equal code only ``Compiler.tools``.
     """
 
     problem: Problem
@@ -366,7 +381,10 @@ class ReuseKey:
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of a run's trials: proposed, and by outcome. A reused outcome also counts as reused."""
+    """Numbers of a run's trials: proposed, and by outcome.
+
+    A reused outcome is counted by its outcome, too.
+    """
 
     proposed: int = 0
     measured: int = 0

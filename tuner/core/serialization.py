@@ -47,7 +47,7 @@ UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 def masked(address: str) -> str:
-    """Returns a database's address, also a mistyped one, with *** in place of possible passwords."""
+    """Returns a database address with *** in place of all that may be a password; it may be mistyped."""
     shown = []
     place = 0
     for start, end in _spans(address):
@@ -64,7 +64,8 @@ def has_secret(address: str) -> bool:
 def without_secrets(text: str, *addresses: str) -> str:
     """Returns ``text`` with *** in place of the passwords that occur in the database addresses ``addresses``.
 
-    Passwords are also found percent-decoded, escaped, and in parts of 3 characters: drivers may quote half.
+    Passwords are also recognized percent-decoded and escaped, and by parts of 3 or more characters, as a
+    driver may quote a part only.
     """
     found = set(chain.from_iterable(map(_forms, addresses)))
     for form in sorted(found, key=len, reverse=True):
@@ -90,7 +91,9 @@ def _forms(address: str) -> set[str]:
     whole = secrets | set(map(_decoded, secrets))
     parts = {part for secret in whole for part in re.split(r"[@:/?#&=\s]", secret)}
     return {
-        form for form in whole | parts | {repr(each)[1:-1] for each in whole} if len(form) >= LEAST_CHARACTERS
+        form
+        for form in whole | parts | {repr(secret)[1:-1] for secret in whole}
+        if len(form) >= LEAST_CHARACTERS
     }
 
 
@@ -102,7 +105,7 @@ def _decoded(text: str) -> str:
 
 @dataclass(frozen=True)
 class Only:
-    """Which JSON values a dataclass field accepts, as annotation: ``Annotated[int, whole(1)]``."""
+    """An annotation that limits which JSON values a dataclass field accepts: ``Annotated[int, whole(1)]``."""
 
     words: str  # for messages: "seconds, more than 0"
     takes: Callable[[Any], bool]  # of any JSON value
@@ -153,7 +156,7 @@ def stored_as(key: str) -> dict[str, str]:
 
 
 def key_of(field: "Field[Any]") -> str:
-    """Returns the key of a dataclass field in JSON: its name, unless it is stored under another one."""
+    """Returns the key of a dataclass field in JSON: that of ``stored_as``, else the name of the field."""
     return str(field.metadata.get(STORED_AS, field.name))
 
 
@@ -184,7 +187,7 @@ def encode(value: Any) -> Any:
 def decode(kind: type[Kind], found: Any, place: str) -> Kind:
     """Converts ``found``, a parsed JSON value, to the type ``kind``, such as a dataclass.
 
-    Raises UsageError, beginning with the value's path below ``place``, for one that does not fit.
+    Raises UsageError for a value that does not fit; its message begins with ``place`` and the path below.
     """
     return cast(Kind, _decode(kind, found, place))
 
@@ -192,14 +195,18 @@ def decode(kind: type[Kind], found: Any, place: str) -> Kind:
 def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
     """Returns the entries of the JSON object ``found`` that are fields of the dataclass ``kind``.
 
-    Other versions write more. Raises UsageError, beginning with ``place``, if ``found`` is not an object.
+    Drops other entries, which other versions write. Raises UsageError, beginning with ``place``, if ``found``
+    is not an object.
     """
     document: dict[str, Any] = _object(found, place)
     return {key: document[key] for key in _hints(kind) if key in document}
 
 
 def parsed(text: str | bytes, place: str) -> Any:
-    """Returns the value of a JSON text. Raises UsageError, naming ``place``, for text that is not JSON."""
+    """Parses a JSON text and returns its value.
+
+    Raises UsageError, beginning with ``place``, for invalid JSON.
+    """
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -207,7 +214,10 @@ def parsed(text: str | bytes, place: str) -> Any:
 
 
 def require_format(head: Any, name: str, version: int, place: str) -> None:
-    """Raises UsageError unless ``head``, a file's first JSON object, has this "format" and "version"."""
+    """Raises UsageError unless ``head``, a file's first JSON object, has this "format" and "version".
+
+    ``name``: the expected format; ``place``: the file, with which messages begin.
+    """
     found = head.get("format") if isinstance(head, dict) else None
     if found != name:
         raise UsageError(f"{place}: found format {found!r}, allowed {name!r}")
@@ -273,10 +283,10 @@ def _union(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
 def _tuple(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
     if not isinstance(found, list):
         return _refuse(place, found, "a list")
-    each = (kinds[0],) * len(found) if kinds[-1] is ... else kinds
-    if len(each) != len(found):
-        return _refuse(place, found, f"a list of {len(each)}")
-    pairs = enumerate(zip(each, found, strict=True))
+    kinds_of_items = (kinds[0],) * len(found) if kinds[-1] is ... else kinds
+    if len(kinds_of_items) != len(found):
+        return _refuse(place, found, f"a list of {len(kinds_of_items)}")
+    pairs = enumerate(zip(kinds_of_items, found, strict=True))
     return tuple(_decode(kind, item, f"{place}[{number}]") for number, (kind, item) in pairs)
 
 
@@ -353,7 +363,10 @@ def quoted(found: object) -> str:
 
 
 def parse_moment(text: str, name: str = "since") -> datetime.datetime:
-    """Returns the moment of an ISO 8601 text, UTC without a zone; UsageError, naming ``name``, for others."""
+    """Returns the moment of an ISO 8601 text, in UTC unless it has a zone. Raises UsageError for other text.
+
+    ``name``: the option, with which the message begins.
+    """
     try:
         return with_zone(datetime.datetime.fromisoformat(text))
     except ValueError as error:
@@ -373,7 +386,10 @@ def utc_text(moment: datetime.datetime) -> str:
 
 
 def parse_seconds(text: str) -> float:
-    """Returns the seconds of ``60s``, ``5m``, ``1.5h`` or ``90``. Raises UsageError for others and 0."""
+    """Returns the seconds of a text such as ``60s``, ``5m``, ``1.5h`` or ``90``.
+
+    Raises UsageError for a text of another form, and for 0.
+    """
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text)
     seconds = float(match[1]) * UNIT_S[match[2]] if match else 0.0
     if not seconds > 0:
@@ -382,7 +398,7 @@ def parse_seconds(text: str) -> float:
 
 
 def printable_lines(text: str) -> str:
-    r"""Returns a text of several lines in which control characters are escaped: \u001b, as in JSON."""
+    r"""Returns a text of several lines with control characters as escapes such as \u001b; newlines stay."""
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -394,10 +410,13 @@ def printable(text: str) -> str:
 
 
 def similar_file_hint(path: Path) -> str:
-    """Returns "did you mean FILE?" for a missing file or folder: the most similar name next to it; or ""."""
+    """Returns "did you mean FILE?" for a missing file: FILE is the most similar name in its folder.
+
+    "" if the file exists, or if no name is similar.
+    """
     near = ""
     with contextlib.suppress(OSError):  # its folder is missing, too
-        names = [each.name for each in itertools.islice(path.parent.iterdir(), NAMES_LIMIT)]
+        names = [file.name for file in itertools.islice(path.parent.iterdir(), NAMES_LIMIT)]
         near = "" if path.exists() else nearest(path.name, names)
     if near:
         return f"did you mean {path.with_name(near)}?"
@@ -405,16 +424,20 @@ def similar_file_hint(path: Path) -> str:
 
 
 def unreadable(path: Path, error: OSError, allowed: str, hint: str = "") -> UsageError:
-    """Returns the UsageError for a file that cannot be read; ``allowed``: what the file should be.
+    """Returns the UsageError for a file that cannot be read.
 
-    ``hint``: what makes such a file, for a missing one without a similar name next to it.
+    ``allowed``: what the file should be, as in "expected a search-space file". ``hint``: used for a missing
+    file that has no similar name next to it.
     """
     line = f"{path}: cannot be read ({error.strerror or error}), expected {allowed}"
     return UsageError(line, similar_file_hint(path) or hint * (not path.exists()))
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replaces a file, whose folder is made where it is missing, completely or not at all; raises OSError."""
+    """Writes a file completely or not at all: to a temporary file first. Raises OSError.
+
+    Makes the folder where it is missing.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
         try:
@@ -427,9 +450,10 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES, hint: str = "") -> str:
-    """Returns the text of a UTF-8 file; ``allowed``, ``hint``: what it should be, what makes one.
+    """Returns the text of a UTF-8 file.
 
-    Raises UsageError for a file that cannot be read, has more than ``limit_bytes``, or is not UTF-8.
+    ``allowed``: what the file should be, for messages; ``hint``: how to make one. Raises UsageError for a
+    file that cannot be read, has more than ``limit_bytes``, or is not UTF-8.
     """
     try:
         with path.open("rb") as file:
@@ -440,7 +464,11 @@ def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES, hint: st
 
 
 def read_text_or_stdin(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES, hint: str = "") -> str:
-    """Returns the text of a UTF-8 file, or of standard input for ``-``; raises as ``read_text`` does."""
+    """Returns the text of a UTF-8 file, or of standard input if ``path`` is "-".
+
+    ``allowed``: what the text should be, for messages; ``hint``: how to make such a file. Raises UsageError
+    for a file that cannot be read, has more than ``limit_bytes``, or is not UTF-8.
+    """
     if str(path) != "-":
         return read_text(path, allowed, limit_bytes, hint)
     try:

@@ -1,7 +1,7 @@
 """Checks arguments of public functions against their annotations: a wrong type is a UsageError of one line.
 
-``@typed_arguments`` stands on each function that users call from Python. What a type cannot say, such as the
-least number of trials, the function says itself.
+``@typed_arguments`` stands on each function that users call from Python. A function checks itself what a type
+cannot say, such as the least number of trials.
 """
 
 import collections.abc
@@ -37,9 +37,9 @@ NOUNS = {  # name of a type -> what a message calls its values
 
 
 def typed_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns the function, which then raises UsageError for an argument that its annotation does not allow.
+    """Decorator: the function raises UsageError for an argument whose type its annotation does not allow.
 
-    An integer of another library, such as numpy's, becomes an int.
+    Integers of other types, such as numpy's, are passed on as int.
     """
     signature = inspect.signature(function)
     module: dict[str, Any] = function.__globals__
@@ -78,7 +78,10 @@ def _by_keyword(signature: inspect.Signature) -> str:
 
 
 def typed(name: str, given: Any, annotation: Any) -> Any:
-    """Returns an argument, as an int if an integer. Raises UsageError if its annotation forbids it."""
+    """Returns the value of the argument ``name``, an integer of another type (numpy's) as int.
+
+    Raises UsageError if ``annotation`` does not allow the value.
+    """
     if not isinstance(given, int) and isinstance(given, numbers.Integral):
         given = operator.index(given)
     if isinstance(given, int) and not -NUMBER_LIMIT <= given < NUMBER_LIMIT:
@@ -97,20 +100,20 @@ def _is_allowed(given: Any, annotation: Any) -> bool:
     if annotation in (Any, object, inspect.Parameter.empty):
         return True
     if origin in (types.UnionType, typing.Union):
-        return any(_is_allowed(given, each) for each in of)
+        return any(_is_allowed(given, alternative) for alternative in of)
     if origin is typing.Literal:
         return isinstance(given, str) and given in of
     if origin is collections.abc.Callable:
         return callable(given)
     if origin is tuple:
-        return isinstance(given, tuple | list) and all(_is_allowed(each, of[0]) for each in given)
+        return isinstance(given, tuple | list) and all(_is_allowed(item, of[0]) for item in given)
     if origin is collections.abc.Sequence:
         is_sequence = isinstance(given, collections.abc.Sequence) and not isinstance(given, str | bytes)
-        return is_sequence and all(_is_allowed(each, of[0]) for each in given)
+        return is_sequence and all(_is_allowed(item, of[0]) for item in given)
     if origin is collections.abc.Mapping:
         is_mapping = isinstance(given, collections.abc.Mapping)
         return is_mapping and all(
-            _is_allowed(key, of[0]) and _is_allowed(each, of[1]) for key, each in given.items()
+            _is_allowed(key, of[0]) and _is_allowed(item, of[1]) for key, item in given.items()
         )
     if isinstance(given, bool):
         return annotation is bool
@@ -141,9 +144,9 @@ def _allowed_text(annotation: Any) -> str:
 
 
 def shown(given: Any) -> str:
-    """Returns a value as one short line.
+    """Returns a value as one short line for messages: plain values as Python writes them, abbreviated.
 
-    Plain values as Python writes them, abbreviated; a type, or the type of another value, as "module.Name".
+    A type, or the type of any other value, is written as "module.Name".
     """
     if not isinstance(given, PLAIN):
         named = given if isinstance(given, type) else type(given)
