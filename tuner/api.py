@@ -107,11 +107,10 @@ def tune(
             that ``warm_start`` names.
         warm_start: whether to begin with the best candidates of the nearest problems in the database; or
             paths of recorded spaces (T4) to take warm-start points from as well.
-        baseline: library that a CPU's kernels are compared with: "openblas", "mkl", "blis", "onednn",
-            "onednn-torch", or "best", the fastest of those that are installed and can multiply the type; "":
-            OpenBLAS; for bf16 and i8 oneDNN, or OpenBLAS on f32 where it is not installed. For quantized
-            weights "onnxruntime", "openvino", "zentorch", "torch-int4pack" or "best"; "": "best", and none
-            where none is installed.
+        baseline: library that a CPU's kernels are compared with, such as "openblas", "mkl" or "onednn" (the
+            guide on tuning lists all), or "best", the fastest installed one that can multiply the type; "":
+            OpenBLAS; for bf16, f16 and i8 oneDNN, or OpenBLAS on f32 where it is not installed; for quantized
+            weights "best", and none where none is installed.
         db: path or URL of the results database; None: ``TUNER_DB`` of the environment, else the file in the
             user's data directory.
         observe: called with each event of the run (``tuner.tuning.events``).

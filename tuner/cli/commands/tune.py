@@ -95,10 +95,9 @@ class UnderHeadings(click.Command):
     "--baseline",
     default="",
     metavar="LIBRARY",
-    help="Of a CPU: openblas, mkl, blis, onednn, onednn-torch, or best: the fastest of those installed. "
-    "Default: openblas; for bf16 and i8 oneDNN if installed, else openblas on f32. With --weights: "
-    "onnxruntime, openvino, zentorch, torch-int4pack, or best, the default. Of a PyTorch model: all, "
-    "eager, torch.compile or none. Default: all.",
+    help="Of a CPU: a library such as openblas, mkl or onednn, or best: the fastest of those installed. "
+    "Default: openblas; for bf16, f16 and i8 oneDNN if installed, else openblas on f32; best with --weights. "
+    "Another word lists all libraries. Of a PyTorch model: all, eager, torch.compile or none. Default: all.",
 )
 @fleet_options
 @click.option("--entry", metavar="NAME", help="Function of a payload. Default: the only public one.")

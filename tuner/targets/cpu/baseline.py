@@ -4,7 +4,7 @@ import os
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from pkgutil import resolve_name
 from typing import Any, final
 
 import numpy as np
@@ -14,25 +14,17 @@ from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
-from tuner.payload.reference import Inputs, compare, draw, draw_base, reference_bytes, rounding
+from tuner.payload.reference import compare, draw, draw_base, reference_bytes, rounding
 from tuner.runtime import timing
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.timing_conditions import eviction_of, thread_waited_s
 from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 from tuner.targets.cpu import baseline_libraries, blas
-from tuner.targets.cpu.onednn import TorchOneDnnMatmul, onednn_code
 from tuner.targets.cpu.quantized_baselines import QuantizedMatmul, copies_needed, drawn_operands
 
 # OpenBLAS has no integers and no narrow floats, and numpy's integer matmul is far slower than its BLAS.
 WIDE = "f32"
-MATMULS: dict[str, Callable[[Problem, Inputs, int], blas.AbstractLibraryMatmul]] = {
-    baseline_libraries.OPENBLAS: partial(blas.CompiledLibraryMatmul, describe=blas.openblas_code),
-    baseline_libraries.MKL: partial(blas.CompiledLibraryMatmul, describe=blas.mkl_code),
-    baseline_libraries.BLIS: partial(blas.CompiledLibraryMatmul, describe=blas.blis_code),
-    baseline_libraries.ONEDNN: partial(blas.CompiledLibraryMatmul, describe=onednn_code),
-    baseline_libraries.ONEDNN_TORCH: TorchOneDnnMatmul,
-}
 # The baseline timed interleaved with kernels: in a separate process, paused while kernels run.
 MEMORY_BYTES = 8 << 30  # in addition to the arrays of the problem
 START_TIMEOUT_S = 120.0  # to draw inputs and verify a result, in addition to the float64 reference
@@ -106,7 +98,8 @@ def _verified_matmul(
     result_rounding = rounding(problem.dtype) if is_narrow else 0.0
     inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=result_rounding)
     try:
-        matmul = MATMULS[library](plain, inputs, threads)
+        make = resolve_name(baseline_libraries.LIBRARIES[library].matmul)
+        matmul = make(plain, inputs, threads)
     except OSError as error:  # of the loader
         raise TunerError(f"cannot be loaded: {error}") from error
     matmul.repeat(1)

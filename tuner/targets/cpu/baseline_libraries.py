@@ -145,6 +145,8 @@ class BaselineLibrary:
 
     dtypes: tuple[str, ...]  # of A and B, with the tuner's type of C: f32 for bf16 and f16, i32 for i8
     install: str  # a hint
+    recorded: str  # regular expression that begins the names of its stored times: "MKL 2026.2 avx512"
+    matmul: str = ""  # "module:function" of (problem, inputs, threads); "": of quantized matmuls only
     widened: tuple[str, ...] = ()  # types that it multiplies as f32
     outputs: tuple[str, ...] = ("",)  # of ``Problem.output``: types of C; "": that of the sums
     files: tuple[str, ...] = ()  # names of its shared library
@@ -189,31 +191,65 @@ def find_module(*names: str) -> str | None:
 
 
 LIBRARIES = {
-    OPENBLAS: BaselineLibrary(("f32", "f64"), "pip install numpy", widened=NARROW_DTYPES, modules=("numpy",)),
-    MKL: BaselineLibrary(("f32", "f64", "bf16"), "pip install mkl", files=MKL_NAMES),
+    OPENBLAS: BaselineLibrary(
+        ("f32", "f64"),
+        "pip install numpy",
+        recorded="openblas ",
+        matmul="tuner.targets.cpu.blas:openblas_matmul",
+        widened=NARROW_DTYPES,
+        modules=("numpy",),
+    ),
+    MKL: BaselineLibrary(
+        ("f32", "f64", "bf16"),
+        "pip install mkl",
+        recorded="MKL ",
+        matmul="tuner.targets.cpu.blas:mkl_matmul",
+        files=MKL_NAMES,
+    ),
     BLIS: BaselineLibrary(
         ("f32", "f64"),
         "install libblis4 of your system, or: pip install blis",
+        recorded="BLIS ",
+        matmul="tuner.targets.cpu.blas:blis_matmul",
         files=BLIS_NAMES,
         extension=("blis", "cy*.so"),
     ),
     ONEDNN: BaselineLibrary(
         ("f32", "bf16", "f16", "i8"),
         "pip install onednn",
+        recorded="oneDNN (?!.* torch )",
+        matmul="tuner.targets.cpu.onednn:onednn_matmul",
         outputs=("", "bf16", "f16"),
         files=ONEDNN_NAMES,
     ),
     ONEDNN_TORCH: BaselineLibrary(
-        ("bf16", "f16", "i8"), "pip install torch", outputs=("", "bf16", "f16"), modules=("torch",)
+        ("bf16", "f16", "i8"),
+        "pip install torch",
+        recorded="torch |oneDNN .* torch ",
+        matmul="tuner.targets.cpu.onednn:TorchOneDnnMatmul",
+        outputs=("", "bf16", "f16"),
+        modules=("torch",),
     ),
     ONNXRUNTIME: BaselineLibrary(
-        (), "pip install onnxruntime onnx", modules=("onnxruntime", "onnx"), weights=MatMulNBits()
+        (),
+        "pip install onnxruntime onnx",
+        recorded="onnxruntime ",
+        modules=("onnxruntime", "onnx"),
+        weights=MatMulNBits(),
     ),
-    OPENVINO: BaselineLibrary((), "pip install openvino", modules=("openvino",), weights=OpenVinoWeights()),
+    OPENVINO: BaselineLibrary(
+        (), "pip install openvino", recorded="OpenVINO ", modules=("openvino",), weights=OpenVinoWeights()
+    ),
     ZENTORCH: BaselineLibrary(
-        (), "pip install zentorch", modules=("zentorch", "torch"), weights=ZentorchWeights()
+        (),
+        "pip install zentorch",
+        recorded="zentorch ",
+        modules=("zentorch", "torch"),
+        weights=ZentorchWeights(),
     ),
-    TORCH_INT4PACK: BaselineLibrary((), "pip install torch", modules=("torch",), weights=TorchPack()),
+    TORCH_INT4PACK: BaselineLibrary(
+        (), "pip install torch", recorded="torch ", modules=("torch",), weights=TorchPack()
+    ),
 }
 CHOICES = (BEST, *LIBRARIES)
 
@@ -248,21 +284,9 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
 def recorded_library(name: str, problem: Problem) -> str:
     """Returns the library of a recorded name, "mkl" for "MKL 2026.2 avx512"; DEFAULT where not usable."""
     problem = compared_problem(problem)
-    begins = {
-        OPENBLAS: "openblas ",
-        MKL: "MKL ",
-        BLIS: "BLIS ",
-        ONEDNN: "oneDNN ",
-        ONNXRUNTIME: "onnxruntime ",
-        OPENVINO: "OpenVINO ",
-        ZENTORCH: "zentorch ",
-    }
-    library = next((each for each, begin in begins.items() if name.startswith(begin)), DEFAULT)
-    if name.startswith("torch ") or " torch " in name:
-        library = TORCH_INT4PACK if problem.weights else ONEDNN_TORCH
-    is_here = library != DEFAULT and _is_able(library, problem, widens=True)
-    if is_here:
-        return library
+    for library, row in LIBRARIES.items():
+        if re.match(row.recorded, name) and _is_able(library, problem, widens=True):
+            return library
     return DEFAULT
 
 
@@ -288,10 +312,11 @@ def widened_note(choice: str, problem: Problem) -> str:
     (first, *_) = chosen_libraries(choice, problem)
     if problem.dtype not in LIBRARIES[first].widened:
         return ""
-    return (
-        f"no installed library multiplies {problem.dtype}: the baseline is {first} on f32; "
-        f"{LIBRARIES[ONEDNN_TORCH].install} gives one that does"
-    )
+    note = f"no installed library multiplies {problem.dtype}: the baseline is {first} on f32"
+    torch = LIBRARIES[ONEDNN_TORCH]
+    if not torch.multiplies(problem):
+        return note
+    return f"{note}; {torch.install} gives one that does"
 
 
 def _default_library(problem: Problem) -> str:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -255,6 +256,9 @@ def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCod
     return LibraryCode(name, calling_module(call), kept=(scales,))
 
 
+blis_matmul = partial(CompiledLibraryMatmul, describe=blis_code)
+
+
 class MklVersion(ctypes.Structure):
     """The struct MKLVersion of mkl_types.h."""
 
@@ -288,6 +292,9 @@ def mkl_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode
     return LibraryCode(name, calling_module(cblas_call(problem, find)))
 
 
+mkl_matmul = partial(CompiledLibraryMatmul, describe=mkl_code)
+
+
 # The OpenBLAS of numpy.
 
 
@@ -312,3 +319,6 @@ def openblas_code(problem: Problem, _operands: Operands, _threads: int) -> Libra
     # the kernel it chose: OPENBLAS_CORETYPE would show here
     name = f"{blas['internal_api']} {blas['version']} {blas.get('architecture', '')}".strip()
     return LibraryCode(name, calling_module(cblas_call(problem, find)))
+
+
+openblas_matmul = partial(CompiledLibraryMatmul, describe=openblas_code)

@@ -77,6 +77,9 @@ def onednn_code(problem: Problem, operands: blas.Operands, threads: int) -> blas
     return blas.LibraryCode(name, blas.calling_module(*matmul.calls), computes_batch=True, kept=(matmul,))
 
 
+onednn_matmul = partial(blas.CompiledLibraryMatmul, describe=onednn_code)
+
+
 class _Matmul:
     """A matmul primitive with its memory objects, and the calls that run it."""
 
