@@ -3,8 +3,7 @@
     python -m benchmarks.search.search_replay FILE... --sampler tpe random --evaluations 200 --seeds 20 --json
 
 FILE is a recording: T4 or a Kernel Tuner cache, compressed or not. ``--synthetic N`` adds N made-up spaces.
-``--kernel-tuner`` runs its searches on the same spaces, where the package is installed; ``--scikit-learn``
-searches by trees as other tuners have them (``tree_rivals``). P is the score of
+``--kernel-tuner`` runs its searches on the same spaces, where the package is installed. P is the score of
 Willemsen et al., 2024 (doi 10.1016/j.future.2024.05.021): 0 is random search, 1 is the optimum at once.
 """
 
@@ -24,9 +23,6 @@ from benchmarks.search.kernel_tuner import PREFIX, SEARCHES, is_installed, repla
 from benchmarks.search.replay_run import ReplayedSearch, replay
 from benchmarks.search.replay_space import ReplaySpace
 from benchmarks.search.synthetic_space import synthetic_space
-from benchmarks.search.tree_rivals import PREFIX as TREES_PREFIX
-from benchmarks.search.tree_rivals import RIVALS, replay_tree_rival
-from benchmarks.search.tree_rivals import is_installed as are_trees_installed
 from tuner.core.errors import UsageError
 from tuner.search.samplers import SAMPLERS, require_sampler
 
@@ -65,9 +61,6 @@ def _replayed(space: ReplaySpace, options: argparse.Namespace) -> Iterator[dict[
     for name in options.sampler:
         search = partial(replay, space, name, evaluations=options.evaluations)
         yield _row(space, name, options, search)
-    for name in options.scikit_learn:
-        search = partial(replay_tree_rival, space, name, evaluations=options.evaluations)
-        yield _row(space, TREES_PREFIX + name, options, search)
     if not options.kernel_tuner:
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -126,7 +119,6 @@ def _arguments() -> argparse.Namespace:
         "--sampler", nargs="*", default=ours, metavar="NAME", help=f"default: {' '.join(ours)}"
     )
     parser.add_argument("--kernel-tuner", nargs="*", metavar="NAME", help="its searches; without names: all")
-    parser.add_argument("--scikit-learn", nargs="*", metavar="NAME", help="its trees; without names: all")
     parser.add_argument("--synthetic", type=int, default=0, metavar="N", help="made-up spaces to add")
     parser.add_argument("--evaluations", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=20, help="searches of each, seeds 0, 1, ...")
@@ -138,7 +130,6 @@ def _arguments() -> argparse.Namespace:
         if getattr(options, name) < 1:
             parser.error(f"--{name}: found {getattr(options, name)}, allowed 1 or more")
     options.kernel_tuner = _searches(parser, options.kernel_tuner)
-    options.scikit_learn = _tree_rivals(parser, options.scikit_learn)
     return options
 
 
@@ -150,16 +141,6 @@ def _searches(parser: argparse.ArgumentParser, names: list[str] | None) -> tuple
     if names is not None and not is_installed():
         parser.error("--kernel-tuner: the package kernel_tuner is missing")
     return tuple(names or SEARCHES) if is_installed() else ()
-
-
-def _tree_rivals(parser: argparse.ArgumentParser, names: list[str] | None) -> tuple[str, ...]:
-    """Returns the rivals by trees to run: none unless they are asked for."""
-    for name in names or ():
-        if name not in RIVALS:
-            parser.error(f"--scikit-learn: found {name!r}, allowed {', '.join(RIVALS)}")
-    if names is not None and not are_trees_installed():
-        parser.error("--scikit-learn: the package sklearn is missing")
-    return () if names is None else tuple(names or RIVALS)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,18 @@
 """Searches replayed on recorded and synthetic spaces, tuner's and others'; how well a model orders points."""
 
 import json
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.search import replay_run, tree_rivals
+from benchmarks.search import replay_run
 from benchmarks.search.kernel_tuner import is_installed, replay_kernel_tuner, write_cache
 from benchmarks.search.ordering import ordering, rank_correlation
 from benchmarks.search.replay_run import replay
 from benchmarks.search.replay_space import ReplaySpace
 from benchmarks.search.synthetic_space import NOISE, ROWS, SPREAD, STEPS_MIN, synthetic_space
-from benchmarks.search.tree_rivals import RIVALS, START_ROWS, _features, _logs, replay_tree_rival
 from tests.search.tasks import line
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import AbstractSampler
@@ -124,30 +123,6 @@ def test_its_search_finds_the_best_of_the_allowed_rows(tmp_path: Path) -> None:
     done = replay_kernel_tuner(small_space(), tmp_path / "cache.json", "random_sample", seed=1, evaluations=4)
     assert done.found_s[-1] == pytest.approx(1e-3)
     assert done.evaluations == 4
-
-
-def valley() -> ReplaySpace:
-    knobs = (Knob("tile", NUMBERS), Knob("depth", NUMBERS), Knob("order", ("mn", "nm")))
-    feasible = FeasibleSet.of((SearchSpace("s", knobs),))
-    rows = product(NUMBERS, NUMBERS, (0, 1))  # the rank of an order
-    times_s = np.array([1e-3 * (2 + (tile - 8) ** 2 + (depth - 3) ** 2 + late) for tile, depth, late in rows])
-    times_s[5] = np.nan
-    return ReplaySpace("valley", feasible, times_s)
-
-
-def test_trees_see_the_values_of_numbers_and_the_ranks_of_texts_and_failures_count_as_the_slowest() -> None:
-    assert _features(valley())[-1].tolist()[-3:] == [11, 11, 1]
-    assert _logs(np.array([1.0, np.nan, np.e])).tolist() == [0, 1, 1]
-
-
-@pytest.mark.skipif(not tree_rivals.is_installed(), reason="needs scikit-learn")
-@pytest.mark.parametrize("rival", RIVALS)
-def test_a_rival_finds_the_valley_and_tries_no_row_twice(rival: str) -> None:
-    space = valley()
-    done = replay_tree_rival(space, rival, seed=0, evaluations=60)
-    assert done.found_s[-1] < done.found_s[START_ROWS] < 0.1
-    assert done.found_s[-1] <= space.ordered_s[10]
-    assert len(done.found_s) == done.evaluations == 60
 
 
 # Synthetic spaces of searches, and how well a model orders points.

@@ -1,4 +1,4 @@
-"""Commands that compare searches: replays, ranks, variants of samplers, warm starts."""
+"""Commands that compare searches: replays, ranks, warm starts."""
 
 import argparse
 import json
@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.search import kernel_tuner, sampler_variants, search_ranks, search_replay, transfer
-from benchmarks.search.sampler_variants import Variant
+from benchmarks.search import kernel_tuner, search_ranks, search_replay, transfer
 from benchmarks.search.warm_start import STARTS, _is_good, _settings, _starts, _trials
 from tests.benchmarks.search.test_replay_space import SHIPPED
 from tuner.core.runs import SEED, WARM_START, InitialConfiguration
-from tuner.search import method
 from tuner.space.recorded.reading import read_recorded
 
-VARIANTS, REPLAY = sampler_variants.main, search_replay.main
-CONSTANT = "allowed MODULE.CONSTANT=NUMBER of tuner.search"
+REPLAY = search_replay.main
 SCORES = {"tpe": (0.8, 0.7, 0.6), "trees": (0.5, 0.75, 0.3), "random": (0.0, 0.1, -0.1)}
 SPACE = read_recorded(SHIPPED)
 BEST_ROW, WORST_ROW = int(np.nanargmin(SPACE.times_s)), int(np.nanargmax(SPACE.times_s))
@@ -49,31 +46,25 @@ def test_searches_are_compared_on_a_recording(
 
 
 @pytest.mark.parametrize(
-    ("command", "options", "message"),
+    ("options", "message"),
     [
-        (VARIANTS, ("guess",), "sampler: found 'guess', allowed tpe, "),
-        (VARIANTS, ("tpe:method.NONE=1",), f"found 'method.NONE=1', {CONSTANT}"),
-        (VARIANTS, ("tpe:none.ROWS=1",), f"found 'none.ROWS=1', {CONSTANT}"),
-        (VARIANTS, ("tpe:method.START_ROWS=six",), f"found 'method.START_ROWS=six', {CONSTANT}"),
-        (VARIANTS, ("tpe", "--spaces", "1"), "--spaces: found 1, allowed 2 or more"),
-        (REPLAY, (), "found no space, allowed files and --synthetic N"),
-        (REPLAY, ("none.json",), "none.json: cannot be read"),
-        (REPLAY, (str(SHIPPED), "--sampler", "guess"), "sampler: found 'guess', allowed tpe, "),
-        (REPLAY, (str(SHIPPED), "--seeds", "0"), "--seeds: found 0, allowed 1 or more"),
-        (REPLAY, (str(SHIPPED), "--output", "none/x"), "found 'none/x', allowed a file in a folder that is"),
-        (REPLAY, (str(SHIPPED), "--kernel-tuner", "guess"), "found 'guess', allowed random_sample, "),
-        (REPLAY, (str(SHIPPED), "--kernel-tuner"), "--kernel-tuner: the package kernel_tuner is missing"),
+        ((), "found no space, allowed files and --synthetic N"),
+        (("none.json",), "none.json: cannot be read"),
+        ((str(SHIPPED), "--sampler", "guess"), "sampler: found 'guess', allowed tpe, "),
+        ((str(SHIPPED), "--seeds", "0"), "--seeds: found 0, allowed 1 or more"),
+        ((str(SHIPPED), "--output", "none/x"), "found 'none/x', allowed a file in a folder that is"),
+        ((str(SHIPPED), "--kernel-tuner", "guess"), "found 'guess', allowed random_sample, "),
+        ((str(SHIPPED), "--kernel-tuner"), "--kernel-tuner: the package kernel_tuner is missing"),
     ],
 )
 def test_wrong_arguments_are_reported_in_a_line(
-    command: Callable[[], object],
     options: tuple[str, ...],
     message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        run(monkeypatch, command, *options)
+        run(monkeypatch, REPLAY, *options)
     assert message in f"{ended.value.code} {capsys.readouterr().err}"
     assert ended.value.code not in (0, None)
 
@@ -107,29 +98,6 @@ def test_searches_are_ranked_space_by_space_where_they_have_all_of_them(
     assert "local" not in {row["search"] for row in ran(monkeypatch, tmp_path, *files)}
     with pytest.raises(SystemExit, match="found 1 searches that all spaces have, allowed 2 or more"):
         ran(monkeypatch, tmp_path, write(tmp_path / "c.json", {"tpe": (0.5,)}))
-
-
-@pytest.mark.slow
-def test_variants_are_compared_in_pairs_with_the_first(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    few = "--spaces 2 --evaluations 12 --processes 1 --json"
-    variants = ("local", "local:method.START_ROWS=6", "local:method.START_ROWS=12")
-    run(monkeypatch, VARIANTS, *variants, *few.split())
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    base, same, other = document["rows"]
-    assert base["difference"] == same["difference"] == same["difference_standard_error"] == 0
-    assert same["p"] == base["p"]
-    assert other["difference"] == pytest.approx(other["p"] - base["p"])
-    assert other["difference"] != 0
-    assert document["settings"] == {"spaces": 2, "first": 0, "evaluations": 12}
-
-
-def test_constants_are_as_before_after_a_variant() -> None:
-    before = method.START_ROWS
-    with Variant.of("local:method.START_ROWS=11").applied():
-        assert method.START_ROWS == 11
-    assert before == method.START_ROWS
 
 
 def trials(first: tuple[int, ...], limit: int) -> int:
