@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind, emulated_machine
-from benchmarks.fuzzing.kernel_check import KernelCheck
+from tests.support.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind, emulated_machine
+from tests.support.fuzzing.kernel_check import KernelCheck
 from tuner.core.errors import CandidateError, Failure
 from tuner.core.records import Verdict
 from tuner.runtime.cpu.host import describe_machine

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.fuzzing.gpu_outcome import GpuOutcome, Schedules, check
-from benchmarks.fuzzing.gpu_points import GpuKernelKind, Knobs, draw, kinds
 from benchmarks.gpu_check.points import gpu_strategies
 from benchmarks.results_file import add_report_options, emit, report
+from tests.support.fuzzing.gpu_outcome import GpuOutcome, Schedules, check
+from tests.support.fuzzing.gpu_points import GpuKernelKind, Knobs, draw, kinds
 from tuner.core.problem import BATCH_MATMUL
 
 

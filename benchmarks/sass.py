@@ -15,8 +15,8 @@ import tempfile
 from collections import Counter
 from typing import Any
 
-from benchmarks.gpu_points import Builder, Point, points_of
 from benchmarks.results_file import add_report_options, emit, report
+from tests.support.gpu_points import Builder, Point, points_of
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError
 from tuner.targets.gpu.compiler import Tool, locate

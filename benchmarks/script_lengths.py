@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results_file import add_report_options, emit, report
-from benchmarks.script_steps.sample import MACHINES, SampledCandidate, sampled
+from tests.support.sampled_candidates import MACHINES, SampledCandidate, sampled
 from tuner.core.errors import UsageError
 from tuner.core.machine import variables_of
 from tuner.core.matmul import Matmul

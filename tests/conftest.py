@@ -9,11 +9,11 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from benchmarks.gpu_check.stub_driver import NoCompilerError
 from tests import entry_points
 from tests.default_suite import left_out
 from tests.postgres_server import server_or_skip
 from tests.statement_cache import share_schema, share_statements
+from tests.support.stub_driver import NoCompilerError
 from tuner.db.store import Store
 from tuner.runtime.timing_lock import FOLDER_VARIABLE
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from benchmarks.fleet.fault_injection import FAULTS, FaultInjection, QuickerError
-from benchmarks.fleet.overlaps import overlaps, repeated
+from tests.support.overlaps import overlaps, repeated
 from tuner.core.candidate import REPLAY
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store

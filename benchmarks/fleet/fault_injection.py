@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, final
 
-from benchmarks.fleet.crashed_postgres import restart_after_crash
-from benchmarks.fleet.small_disk import fill_disk, small_disk
 from benchmarks.resumed_runs import tune_arguments
+from tests.support.crashed_postgres import restart_after_crash
+from tests.support.small_disk import fill_disk, small_disk
 from tuner.core.errors import TunerError
 from tuner.core.runs import Run, RunSettings
 from tuner.db.store import Store

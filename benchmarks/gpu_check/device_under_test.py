@@ -46,7 +46,7 @@ class Bed:
 
             return SimulatedDevice(self.chip, "random", seed)
         if self.device == STUB:
-            from benchmarks.gpu_check.stub_driver import StubDriver
+            from tests.support.stub_driver import StubDriver
 
             return StubDriver().open()
         from tuner.runtime.cuda.probe import open_device
@@ -60,7 +60,7 @@ class Bed:
         if self.device == SIMULATOR:
             return None
         if self.device == STUB:
-            from benchmarks.gpu_check.stub_driver import StubDriver
+            from tests.support.stub_driver import StubDriver
 
             return describe_gpu(StubDriver().path)
         return describe_gpu()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set, gpu_variables
+from tests.support.gpu_point import GpuPoint, feasible_set, gpu_variables
 from tuner.core.candidate import TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import narrow_output, output_names

@@ -47,7 +47,7 @@ SEEDS = (
 
 def program_of(text: str, target: TargetName, options: DeviceOptions) -> DeviceProgram:
     """Compiles a payload with the default scripts of its matmuls. Raises TunerError."""
-    from benchmarks.program_compiler import compiler_of
+    from tests.support.program_compiler import compiler_of
 
     return compiler_of(target).compile(text, options=options).code
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import hypothesis
 
-from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.gpu_check.checks import CheckOutcome, failed
 from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_check.program_runs import SEED, called, evaluated_by
-from benchmarks.program_compiler import compiler_of
+from tests.support.fuzzing.host_programs import RandomProgram, host_programs
+from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError
 from tuner.core.gpu import AbstractDevice

@@ -21,11 +21,11 @@ import numpy as np
 
 from benchmarks.gpu_check.checks import Check, CheckOutcome, failed, passed, skipped
 from benchmarks.gpu_check.device_under_test import Bed
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import Case, compiled, first_built, gpu_strategies, is_allowed
 from benchmarks.gpu_check.timing import Bench
 from benchmarks.gpu_check.unchanged import EarlierRows
 from benchmarks.search.ordering import ordering
+from tests.support.gpu_point import GpuPoint, feasible_set
 from tuner.core.candidate import Value
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError

@@ -12,9 +12,9 @@ import numpy as np
 from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, failed
 from benchmarks.gpu_check.device_runs import named, run_on
 from benchmarks.gpu_check.device_under_test import Bed
-from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.gpu_check.points import ROUNDS, Case, built, cases
 from benchmarks.gpu_check.unchanged import EarlierRows, ptx_sha256
+from tests.support.gpu_point import GpuPoint
 from tuner.core.compiled_code import KernelCode
 from tuner.core.gpu import AbstractDevice
 from tuner.payload.reference import TINY, Array, Inputs, compare, draw, draw_base, output_dtype

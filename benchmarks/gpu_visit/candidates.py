@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from benchmarks.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, USUAL
+from tests.support.gpu_point import GpuPoint, feasible_set
+from tests.support.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, USUAL
 from tuner.core.candidate import Candidate, Value
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem

@@ -13,15 +13,15 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import Case, built, cases, compiled, first_built, gpu_strategies, is_allowed
 from benchmarks.gpu_check.sanitizer import sanitized_case
-from benchmarks.gpu_points import require_ptxas
 from benchmarks.gpu_visit.candidates import PlannedCandidate, planned
 from benchmarks.gpu_visit.code_folder import COMPARISON, SANITIZED, CodeEntry, CodeFolder, Manifest, store
 from benchmarks.gpu_visit.comparison import CONVERSIONS, comparison
 from benchmarks.gpu_visit.micro_kernels import MicroKernel
 from benchmarks.gpu_visit.micro_plan import micro_kernels
+from tests.support.gpu_point import GpuPoint, feasible_set
+from tests.support.gpu_points import require_ptxas
 from tuner.core.candidate import CUDA, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, UsageError

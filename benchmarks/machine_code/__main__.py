@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks.gpu_points import Builder, require_ptxas
 from benchmarks.machine_code.conflicts import count_conflicts
 from benchmarks.machine_code.loop_counts import count_loop
 from benchmarks.machine_code.pipeline_counts import count_pipeline
 from benchmarks.machine_code.tiles import CHIPS, HELD, HOPPER_CHIP, TILES, ComparedTile
 from benchmarks.results_file import add_report_options, emit, report
+from tests.support.gpu_points import Builder, require_ptxas
 from tuner.core.compiled_code import KernelCode
 from tuner.targets.gpu.compiler import Tool, locate
 from tuner.targets.gpu.sass import listing_of, read_kernels

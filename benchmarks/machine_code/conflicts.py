@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from benchmarks.gpu_points import TENSOR_CORES
 from benchmarks.machine_code.tiles import CHIPS
+from tests.support.gpu_point import GpuPoint, feasible_set
+from tests.support.gpu_points import TENSOR_CORES
 from tuner.core.matmul import Matmul
 from tuner.core.problem import LAYOUTS, Problem
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, Point, point
+from tests.support.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, Point, point
 from tuner.core.matmul import Matmul
 
 CHIPS, HOPPER_CHIP = ("sm_80", "sm_90"), "sm_90a"

@@ -1,6 +1,6 @@
 """A program compiled as a whole: scripts of single matmuls, scalar loops for all else; no fusions."""
 
-from benchmarks.program_compiler import compiler_of
+from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.programs.run.host_function import HostFunction
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results_file import add_report_options, emit, report
-from benchmarks.script_steps.sample import MACHINES, SampledCandidate, machine_code, sampled
 from benchmarks.script_steps.steps import steps_of
+from tests.support.sampled_candidates import MACHINES, SampledCandidate, machine_code, sampled
 from tuner.core.errors import CandidateError
 from tuner.core.interfaces import Script
 from tuner.space.scripts.strategy import strategy_folder

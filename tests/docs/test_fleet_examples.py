@@ -18,13 +18,13 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.fleet.crashed_postgres import restart_after_crash
 from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT, blocks_of
 from tests.docs.test_examples import EXAMPLES, Example
 from tests.fleet.conftest import LEASE_S, new_database
 from tests.fleet.values import node
 from tests.postgres_server import server_or_skip
+from tests.support.crashed_postgres import restart_after_crash
 from tests.trials import run
 from tests.tuning import fakes
 from tuner.cli import main

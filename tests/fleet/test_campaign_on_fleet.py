@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.fleet.overlaps import overlaps, repeated
 from tests.cli.conftest import Tuner, require
 from tests.cli.real import brief_remeasurement
 from tests.fleet.conftest import new_fleet
 from tests.fleet.fake_node import started_node
 from tests.fleet.values import under_way, work
+from tests.support.overlaps import overlaps, repeated
 from tests.tuning import fakes
 from tests.tuning.test_campaign import SHAPES as REAL_SHAPES
 from tests.tuning.test_campaign import WRITES, backends, proposed, trials

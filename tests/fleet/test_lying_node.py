@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fleet.overlaps import overlaps, repeated
 from tests.fleet.conftest import LEASE_S
 from tests.fleet.lying_node import LIES
 from tests.fleet.recorded_runs import TARGET, calm_trials, replayed, trials_of, tuned_on_fleet
+from tests.support.overlaps import overlaps, repeated
 from tuner.core.errors import Failure, Stage
 from tuner.core.remote_results import most_flop_per_s
 from tuner.fleet.install import install

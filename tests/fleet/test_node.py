@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fleet.small_disk import small_disk
 from tests.fakes import is_alive
 from tests.fleet.fake_node import REQUEST, queue_script, started_node
 from tests.fleet.recorded_runs import TARGET
 from tests.fleet.values import under_way
+from tests.support.small_disk import small_disk
 from tests.tuning.fakes import FAKE
 from tuner.core.errors import TunerError
 from tuner.fleet import queues, tables

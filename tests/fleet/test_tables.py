@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from benchmarks.fleet.overlaps import repeated
 from tests.fleet.values import FAILED, Connection, defer, node, outcomes, take_job, under_way, work
+from tests.support.overlaps import repeated
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.fleet import queues, tables

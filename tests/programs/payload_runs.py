@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.program_compiler import compiler_of
 from tests.programs.file_check import filled
 from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
+from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.core.gpu import STREAM_ORDERS
 from tuner.programs.execution import copies

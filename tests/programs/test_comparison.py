@@ -12,8 +12,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from benchmarks.program_compiler import compiler_of
 from tests.default_suite import ALL
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.fuzzing.program_check import SIMULATOR
-from benchmarks.gpu_check.stub_driver import StubDriver
-from benchmarks.program_compiler import compiler_of
 from tests import fusion_texts as texts
 from tests.fusion_runs import as_problem, compiled, error_of
 from tests.programs.fusions.payload_text import PayloadText
+from tests.support.fuzzing.program_check import SIMULATOR
+from tests.support.program_compiler import compiler_of
+from tests.support.stub_driver import StubDriver
 from tuner.core.candidate import TargetName
 from tuner.core.gpu import DeviceError
 from tuner.core.machine import variables_of

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.program_compiler import compiler_of
 from tests.programs.file_check import filled
 from tests.programs.kernel_programs import called
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, UsageError

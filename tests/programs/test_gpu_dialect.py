@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.fuzzing.program_check import SIMULATOR
-from benchmarks.program_compiler import compiler_of
 from tests.default_suite import ALL
 from tests.mlir.kernels import parsed
 from tests.programs.file_check import filled
 from tests.programs.interpreter.lane_kernels import numbered
 from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
+from tests.support.fuzzing.program_check import SIMULATOR
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import STREAM_ORDERS, DeviceError, chip_of

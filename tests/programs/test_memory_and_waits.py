@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.program_compiler import compiler_of
 from tests.programs.file_check import cases, filled
 from tests.programs.lowering.device_programs import BUFFER, KERNELS
 from tests.programs.payload_runs import SIMULATOR, A, B, ended, launched, payload, trace_of
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import STREAM_ORDERS, DeviceError

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import tuner
-from benchmarks.program_compiler import compiler_of
 from tests.mlir.kernels import parsed
 from tests.programs.file_check import cases, filled
 from tests.programs.kernel_programs import called
 from tests.programs.test_export_constructs import TARGETS
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, IndexOutOfRange, Stage, UsageError

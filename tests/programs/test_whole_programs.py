@@ -12,12 +12,12 @@ import pytest
 from hypothesis import strategies as st
 
 import tuner
-from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
-from benchmarks.fuzzing.program_check import SIMULATOR, check_program
-from benchmarks.program_compiler import compiler_of
 from tests.programs.file_check import filled
 from tests.programs.kernel_programs import called
 from tests.programs.payload_runs import traced
+from tests.support.fuzzing.host_programs import RandomProgram, host_programs
+from tests.support.fuzzing.program_check import SIMULATOR, check_program
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.errors import TunerError
 from tuner.core.gpu import STREAM_ORDERS

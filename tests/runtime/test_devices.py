@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.runtime.calling_every import KERNEL, call_everything
 from tests.simulator.device.test_kernels import SCALE, Parameters
+from tests.support.stub_driver import StubDriver
 from tuner.core.gpu import AbstractDevice, DeviceError
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tuner
-from benchmarks.program_compiler import compiler_of
+from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 

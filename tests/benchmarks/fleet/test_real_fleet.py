@@ -21,12 +21,12 @@ from benchmarks.fleet.measured_queue import gaps, hops, idle, throughput
 from benchmarks.fleet.node_noise import row_of
 from benchmarks.fleet.processor_use import children_of, family_s, parent_of, processor_s, wakes
 from benchmarks.fleet.sleeping_nodes import sleeping_nodes, wait_until
-from benchmarks.fleet.small_disk import fill_disk, small_disk
 from tests.cli.conftest import Tuner
 from tests.fleet.conftest import LEASE_S, new_database
 from tests.fleet.recorded_runs import RECORDING, calm_trials, replayed
 from tests.fleet.values import work
 from tests.postgres_server import server_or_skip
+from tests.support.small_disk import fill_disk, small_disk
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import TunerError
 from tuner.fleet import local_fleet, tables

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.fuzz_gpu import main, schedules, turns
-from benchmarks.fuzzing import gpu_points
-from benchmarks.fuzzing.gpu_outcome import check, simulate
-from benchmarks.fuzzing.gpu_points import GpuKernelKind, draw, kinds
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies
+from tests.support.fuzzing import gpu_points
+from tests.support.fuzzing.gpu_outcome import check, simulate
+from tests.support.fuzzing.gpu_points import GpuKernelKind, draw, kinds
+from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate
 from tuner.core.matmul import Matmul

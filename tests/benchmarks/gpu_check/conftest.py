@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.gpu_check.stub_driver import stub_library
+from tests.support.stub_driver import stub_library
 
 
 @pytest.fixture

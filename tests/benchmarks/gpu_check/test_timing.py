@@ -9,12 +9,12 @@ import pytest
 from benchmarks.gpu_check import ranking, timing, tuning
 from benchmarks.gpu_check.checks import passed
 from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.ranking import LEAST_POINTS, PredictedTime, compared_pairs, drawn_points
-from benchmarks.gpu_check.stub_driver import StubDriver
 from benchmarks.gpu_check.timing import clocks_agree, same, timed_after, versus
 from benchmarks.gpu_check.tuning import LEAST_SEARCH_S, PROBLEMS, joined, recompiled, share_s
 from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.support.gpu_point import GpuPoint, feasible_set
+from tests.support.stub_driver import StubDriver
 from tests.targets.gpu.scripted_device import ScriptedDevice
 from tests.tuning.fakes import backends, settings
 from tuner.core.errors import CandidateError, TunerError

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu_check.stub_driver import stub_library
 from benchmarks.gpu_visit.code_folder import CodeFolder
 from benchmarks.gpu_visit.prepare import prepare
+from tests.support.stub_driver import stub_library
 from tuner.targets.gpu.compiler import Ptxas, find_ptxas
 
 

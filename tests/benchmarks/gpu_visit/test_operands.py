@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from benchmarks.gpu_check.stub_driver import StubDriver
 from benchmarks.gpu_visit import comparison
 from benchmarks.gpu_visit.operands import (
     RANDOM_BITS,
@@ -14,6 +12,8 @@ from benchmarks.gpu_visit.operands import (
     sized_for,
 )
 from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.support.gpu_point import GpuPoint, feasible_set
+from tests.support.stub_driver import StubDriver
 from tuner.core.errors import TunerError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem

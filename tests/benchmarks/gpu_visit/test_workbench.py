@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.device_under_test import CUDA, Bed
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from benchmarks.gpu_check.stub_driver import StubDriver
 from benchmarks.gpu_visit import checks_of_candidates, comparison, workbench
 from benchmarks.gpu_visit.checks_of_candidates import candidate_checks, error_facts, ranking_checks
 from benchmarks.gpu_visit.checks_of_code import cycle_facts
@@ -21,6 +19,8 @@ from benchmarks.gpu_visit.code_folder import COMPARISON, CodeEntry, CodeFolder, 
 from benchmarks.gpu_visit.operands import ResultErrors
 from benchmarks.gpu_visit.workbench import Workbench
 from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.support.gpu_point import GpuPoint, feasible_set
+from tests.support.stub_driver import StubDriver
 from tests.targets.gpu.simulated_cuda import Reading
 from tuner.core.compiled_code import KernelCode, Launch
 from tuner.core.machine import GpuState

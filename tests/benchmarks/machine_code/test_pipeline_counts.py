@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.gpu_point import feasible_set
-from benchmarks.gpu_points import TENSOR_CORES
 from benchmarks.machine_code.conflicts import count_conflicts, random_points
 from benchmarks.machine_code.loop_counts import count_loop
 from benchmarks.machine_code.pipeline_counts import PipelineCounts, count_pipeline
+from tests.support.gpu_point import feasible_set
+from tests.support.gpu_points import TENSOR_CORES
 from tests.tuning.fakes import present
 from tuner.core.compiled_code import Resources
 from tuner.targets.gpu.sass import Kernel, MachineInstruction

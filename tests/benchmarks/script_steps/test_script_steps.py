@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.script_steps.__main__ import NOTHING, compared, effects_of
-from benchmarks.script_steps.sample import SampledCandidate, sampled
 from benchmarks.script_steps.steps import steps_of
+from tests.support.sampled_candidates import SampledCandidate, sampled
 from tuner.core.candidate import Candidate, Value
 from tuner.core.matmul import Matmul
 from tuner.space.scripts.strategy import strategy_folder

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu_check.stub_driver import stub_library
 from tests.cli.conftest import Done, Tuner, counts, require, require_fields
+from tests.support.stub_driver import stub_library
 from tests.tuning import fakes
 from tuner.core.interfaces import AbstractRunner
 from tuner.core.processors import Processors

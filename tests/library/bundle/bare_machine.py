@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu_check.stub_driver import stub_library
+from tests.support.stub_driver import stub_library
 
 ROOT = Path(__file__).parents[3]
 ABSENT = (

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
+from tests.support.stub_driver import StubDriver, stub_library
 from tuner.core.problem import Problem
 from tuner.library.bundle.session import Gpu as Here
 from tuner.payload.reference import compare_sampled

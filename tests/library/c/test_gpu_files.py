@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
-from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.cuda_driver import has_driver
 from tests.library.c.c_programs import BARE, NEEDS_CC, cc, shared_object, write
+from tests.support.gpu_point import GpuPoint
+from tests.support.stub_driver import StubDriver
 from tests.targets.gpu.strategies.points import compiled, mma_sync, naive, simt, wgmma
 from tuner.core.errors import TunerError
 from tuner.core.gpu import chip_of

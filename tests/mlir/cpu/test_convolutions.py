@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.fuzzing.cpu_points import emulated_machine
 from tests.fusion_runs import as_problem, compiled, run
 from tests.mlir.convolution_texts import Convolution
+from tests.support.fuzzing.cpu_points import emulated_machine
 from tuner.core.candidate import Candidate
 from tuner.core.fusions import CONVOLUTION, WeightPacking
 from tuner.core.machine import Machine, variables_of

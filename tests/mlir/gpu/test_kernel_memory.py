@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.fuzzing.program_check import SIMULATOR
-from benchmarks.program_compiler import compiler_of
 from tests.mlir.gpu_matmul import gpu_payload
 from tests.mlir.kernels import changed, counts, parsed
+from tests.support.fuzzing.program_check import SIMULATOR
+from tests.support.program_compiler import compiler_of
 from tests.texts import filled, text_beside
 from tuner.core.compiled_code import buffers_of
 from tuner.core.errors import CandidateError, Stage

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.mlir.gpu_matmul import gpu_payload, gpu_script
 from tests.mlir.kernels import changed, counts, parsed
+from tests.support.gpu_point import GpuPoint
 from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE
 from tests.texts import text_beside

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.mlir.kernels import changed, counts
+from tests.support.gpu_point import GpuPoint
 from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import mma_sync, naive, simt, wgmma
 from tests.texts import text_beside

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.fuzzing.program_check import SIMULATOR
-from benchmarks.gpu_check.gpu_point import GpuPoint
-from benchmarks.program_compiler import compiler_of
 from tests.mlir.kernels import parsed
 from tests.programs.lowering.test_kernels import MMA
+from tests.support.fuzzing.program_check import SIMULATOR
+from tests.support.gpu_point import GpuPoint
+from tests.support.program_compiler import compiler_of
 from tests.targets.gpu.strategies.points import simt
 from tests.texts import filled, text_beside
 from tuner.core.candidate import Candidate

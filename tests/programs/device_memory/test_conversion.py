@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from benchmarks.fuzzing.host_program_writer import ProgramFeatures
-from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
-from benchmarks.fuzzing.program_check import SIMULATOR, check_calls
-from benchmarks.program_compiler import compiler_of
 from tests.examples import costly
 from tests.mlir.kernels import parsed
 from tests.programs.file_check import directives, filled
 from tests.programs.lowering.compiled import on_simulator
+from tests.support.fuzzing.host_program_writer import ProgramFeatures
+from tests.support.fuzzing.host_programs import RandomProgram, host_programs
+from tests.support.fuzzing.program_check import SIMULATOR, check_calls
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import bindings

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.program_compiler import compiler_of
 from tests.default_suite import ALL
 from tests.programs.kernel_programs import called
+from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.programs.execution import host_function
 from tuner.programs.run.host_function import HostFunction

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.program_compiler import compiler_of
 from tests.default_suite import ALL
 from tests.programs.file_check import cases
 from tests.programs.fusions.host_execution import FusedFunction, formed
 from tests.programs.fusions.payload_text import PayloadText, Tensor, with_weights
 from tests.programs.lowering.compiled import cpu_function
 from tests.programs.payload_runs import listed
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.program_compiler import compiler_of
 from tests.programs.payload_runs import listed
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.programs import DeviceWork

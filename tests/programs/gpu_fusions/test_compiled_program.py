@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.program_compiler import compiler_of
 from tests.programs.fusions.payload_text import PayloadText
 from tests.programs.gpu_fusions import simulated as on_gpu
 from tests.programs.gpu_fusions.simulated import SIMULATOR, compiled, simulated, without_fusions
 from tests.programs.kernel_programs import called
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import LOOPS, Fusion

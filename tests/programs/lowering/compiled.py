@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from benchmarks.program_compiler import compiler_of
+from tests.support.gpu_point import GpuPoint, feasible_set
+from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.core.compiled_code import DeviceProgram
 from tuner.core.errors import CandidateError, Stage

@@ -7,10 +7,10 @@ import hypothesis
 import numpy as np
 import pytest
 
-from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from tests.programs.file_check import cases, filled
 from tests.programs.lowering.compiled import cpu_function, host_function
 from tests.programs.payload_runs import listed
+from tests.support.fuzzing.host_programs import RandomProgram, host_programs
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Script

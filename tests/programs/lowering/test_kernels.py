@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.fuzzing.program_check import SIMULATOR
-from benchmarks.gpu_check.gpu_point import GpuPoint
-from benchmarks.program_compiler import compiler_of
 from tests.mlir.documented_ir import missing
 from tests.mlir.kernels import parsed
 from tests.programs.file_check import filled
 from tests.programs.lowering.compiled import cpu_function, first_script, host_function, on_simulator, read
+from tests.support.fuzzing.program_check import SIMULATOR
+from tests.support.gpu_point import GpuPoint
+from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Stage

@@ -9,11 +9,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.programs.lowering.compiled import host_function, on_simulator
 from tests.programs.run import host_modules
 from tests.programs.run.host_modules import BUFFER, TOKENS, TWO_CHAINS, N, compiled, host_only, two_chains
 from tests.programs.run.test_marshalling import Tensor
+from tests.support.stub_driver import StubDriver
 from tests.texts import text_beside
 from tuner.core.compiled_code import BufferType, DeviceProgram, ScalarType
 from tuner.core.errors import CandidateError, Stage, UsageError

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.program_compiler import compiler_of
 from tests.programs.file_check import directives
+from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.core.numpy_types import DTYPES
 from tuner.programs.comparison import outputs

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
 from tests.runtime.calling_every import KERNEL, call_everything
+from tests.support.stub_driver import StubDriver, stub_library
 from tuner.core.gpu import DeviceError, Extent, KernelLaunch, TensorMapLayout
 from tuner.runtime.cuda.device import CudaDevice
 
@@ -145,7 +145,7 @@ def test_each_thread_gets_the_context_and_closing_gives_it_back(stub: StubDriver
 
 
 BINDINGS = """
-from benchmarks.gpu_check.stub_driver import StubDriver
+from tests.support.stub_driver import StubDriver
 from tests.runtime.cuda import test_cuda_device as tests
 from tuner.runtime.cuda.probe import open_device
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.runtime.c_libraries import build_library
+from tests.support.stub_driver import StubDriver
 from tests.targets.gpu.scripted_device import ScriptedDevice
 from tests.targets.gpu.simulated_cuda import FACTS
 from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from benchmarks.script_steps.sample import SampledCandidate, sampled
+from tests.support.sampled_candidates import SampledCandidate, sampled
 from tuner.space.scripts.header import COLUMNS
 from tuner.space.scripts.strategy import strategy_folder
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from benchmarks.script_steps.sample import SampledCandidate
+from tests.support.sampled_candidates import SampledCandidate
 from tuner.core.candidate import Candidate, Value
 from tuner.core.matmul import Matmul
 from tuner.space.scripts.strategy import strategy_folder

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.fuzzing.cpu_points import CpuPoints
 from tests.default_suite import ALL
+from tests.support.fuzzing.cpu_points import CpuPoints
 from tuner.cli.commands.catalogue import starter_files
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
 from tests.epilogues import EPILOGUES
 from tests.fakes import state_of
+from tests.support.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_artifact
 from tests.targets.evaluation import fails, rng
 from tests.texts import text_beside

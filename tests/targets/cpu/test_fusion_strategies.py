@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.fuzzing.cpu_points import emulated_machine
 from tests import byte_fusion_texts as byte_texts
 from tests import fusion_texts as texts
 from tests.default_suite import ALL
 from tests.fusion_runs import as_problem, compiled, error_of, run
+from tests.support.fuzzing.cpu_points import emulated_machine
 from tests.tuning.fakes import present
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine, variables_of

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as draw
 
-from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind, emulated_machine
-from benchmarks.fuzzing.kernel_check import KernelCheck, fenced
 from tests.epilogues import EPILOGUES
+from tests.support.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind, emulated_machine
+from tests.support.fuzzing.kernel_check import KernelCheck, fenced
 from tuner.core.candidate import Candidate, Value
 from tuner.core.problem import LAYOUTS
 from tuner.core.problem_classes import MatmulProblem

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
 from tests.forwarding import ForwardingTarget
 from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.support.stub_driver import StubDriver, stub_library
 from tuner.core.gpu import chip_of
 from tuner.core.interfaces import AbstractBaselineSource, Artifact, LoadedLibrary, Script
 from tuner.core.problem import Problem

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.stub_driver import StubDriver
+from tests.support.stub_driver import StubDriver
 from tests.targets.evaluation import fails, rng
 from tests.targets.gpu.simulated_cuda import download, upload
 from tests.texts import text_beside

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_points import CUDA_CORES, TENSOR_CORES, Builder, Point, point
 from tests.library.bundle.values import program
+from tests.support.gpu_points import CUDA_CORES, TENSOR_CORES, Builder, Point, point
 from tests.texts import text_beside
 from tests.tuning.fakes import present
 from tuner.core.matmul import Matmul

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.default_suite import ALL
 from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.support.stub_driver import StubDriver
 from tests.targets.evaluation import fails
 from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, Reading, device_with_a_clock
 from tests.texts import filled, text_beside

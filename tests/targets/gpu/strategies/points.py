@@ -5,10 +5,10 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, gpu_variables
-from benchmarks.gpu_points import CUDA_CORES, TENSOR_CORES, USUAL
-from benchmarks.gpu_points import HOPPER as HOPPER_CORES
 from tests.simulator.ptx.matmuls import Edit
+from tests.support.gpu_point import GpuPoint, gpu_variables
+from tests.support.gpu_points import CUDA_CORES, TENSOR_CORES, USUAL
+from tests.support.gpu_points import HOPPER as HOPPER_CORES
 from tuner.core.candidate import Candidate
 from tuner.core.compiled_code import KernelCode
 from tuner.core.matmul import Matmul

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.simulator.ptx.matmuls import Edit, change, drop
+from tests.support.gpu_point import GpuPoint
 from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import compiled, mma_sync, require_right, wgmma
 from tuner.core.matmul import Matmul

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE, compiled, large_wgmma, require_right
 from tests.targets.gpu.strategies.test_points import OF_F64, OF_NT

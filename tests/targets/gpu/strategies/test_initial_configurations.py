@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.targets.gpu.strategies.points import HOPPER, SIMT, WGMMA, require_right
 from tuner.core.candidate import Candidate
 from tuner.core.matmul import Matmul

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.simulator.ptx.matmuls import Edit
+from tests.support.gpu_point import GpuPoint
 from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies.points import SIMT, Seed, compiled, mma_sync, outcome, require_right, simt
 from tests.targets.gpu.strategies.test_points import OF_F64, Build, Knobs, case

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
+from tests.support.gpu_point import GpuPoint
 from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE, compiled, is_feasible, require_right, simt
 from tuner.core.candidate import Candidate
 from tuner.core.matmul import (

@@ -10,9 +10,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
 from tests.epilogues import EPILOGUES
+from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import MMA_SYNC, SIMT, compiled, mma_sync, require_right, simt, wgmma

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.simulator.ptx.matmuls import Edit, change, drop
+from tests.support.gpu_point import GpuPoint
 from tests.targets.gpu.strategies.points import compiled, is_feasible, is_noticed, large_wgmma, wgmma
 from tuner.core.matmul import Matmul
 from tuner.simulator.target.evaluator import simulate_program

@@ -47,7 +47,7 @@ class KernelCheck:
     """Checks kernels one by one in a child process, with AMX and VNNI emulated where that is wanted."""
 
     def __init__(self, threads: int, *, emulates: bool = False) -> None:
-        factory = Factory("benchmarks.fuzzing.kernel_check:KernelService", (threads, emulates))
+        factory = Factory("tests.support.fuzzing.kernel_check:KernelService", (threads, emulates))
         self._worker = Worker(ServiceSpec("kernels", factory), MEMORY_BYTES)
 
     def check(self, problem: Problem, script: Script, seed: int) -> tuple[Verdict | Failure, float]:

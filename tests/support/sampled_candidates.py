@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.fuzzing import gpu_points
-from benchmarks.fuzzing.cpu_points import CpuPoints, KernelKind
 from benchmarks.golden_hashes.candidates import golden_candidates
 from benchmarks.golden_hashes.machines import PROCESSORS
 from benchmarks.gpu_check.points import gpu_strategies
+from tests.support.fuzzing import gpu_points
+from tests.support.fuzzing.cpu_points import CpuPoints, KernelKind
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Stage
 from tuner.core.gpu import chip_of

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.fuzzing.host_programs import RandomProgram
 from benchmarks.gpu_check.program_runs import uploaded
-from benchmarks.program_compiler import compiler_of
+from tests.support.fuzzing.host_programs import RandomProgram
+from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.programs.execution import copies
 from tuner.programs.request import DeviceOptions

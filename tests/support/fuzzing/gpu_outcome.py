@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
+from tests.support.gpu_point import GpuPoint
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError
 from tuner.simulator.ptx.defects import SimulationError

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from benchmarks.fuzzing.host_program_writer import MemrefVariable, ProgramFeatures, ProgramWriter
-from benchmarks.fuzzing.host_statements import Statement, is_fit, launch, multiply, simple_statements
+from tests.support.fuzzing.host_program_writer import MemrefVariable, ProgramFeatures, ProgramWriter
+from tests.support.fuzzing.host_statements import Statement, is_fit, launch, multiply, simple_statements
 
 DEPTH = 2  # of loops and branches in one another
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
+from tests.support.gpu_point import GpuPoint, feasible_set
 from tuner.core.candidate import Candidate
 from tuner.core.dtypes import narrow_output, output_names
 from tuner.core.errors import UsageError

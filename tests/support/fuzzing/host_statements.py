@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from benchmarks.fuzzing.host_program_writer import (
+from tests.support.fuzzing.host_program_writer import (
     COLUMNS,
     DYNAMIC,
     PLAIN,

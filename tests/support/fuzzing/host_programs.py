@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from benchmarks.fuzzing.host_control_flow import block, free
-from benchmarks.fuzzing.host_program_writer import (
+from tests.support.fuzzing.host_control_flow import block, free
+from tests.support.fuzzing.host_program_writer import (
     COLUMNS,
     DYNAMIC,
     PLAIN,

@@ -1,0 +1,1 @@
+"""What tests, and benchmarks beside them, need to make kernels, programs, devices and faults."""
