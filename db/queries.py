@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists, or_, select
 from sqlalchemy.orm import aliased, joinedload, selectinload
 
-from tuner.core.errors import REPEATABLE, TIMEOUTS, UsageError, unknown_value
+from tuner.core.errors import REPEATABLE, TIMED_OUT, UsageError, unknown_value
 from tuner.core.records import Measurement
 from tuner.core.remote_results import LEAST_S
 from tuner.core.runs import OF_PROBLEM, ReuseKey, RunQuery, TaskQuery, TrialQuery
@@ -244,7 +244,7 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
 def would_repeat(trial: type[TrialRow]) -> ColumnElement[bool]:
     """Returns the SQL condition that a trial failed and would fail again: ``Failure.would_repeat``."""
     stages = [stage.value for stage in REPEATABLE]
-    return and_(trial.stage.in_(stages), *(trial.reason.not_like(f"{each}%") for each in TIMEOUTS))
+    return and_(trial.stage.in_(stages), trial.reason.not_like(f"{TIMED_OUT}%"))
 
 
 def _of_code(script_sha256: str | None, artifact_sha256: str | None) -> Iterator[ColumnElement[bool]]:

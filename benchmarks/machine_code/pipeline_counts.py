@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from tuner.core.compiled_code import Resources
+from tuner.search.cost_model.untimed import is_serialized
 from tuner.targets.gpu.sass import Kernel
 
 LIMIT = re.compile(r"USETMAXREG\.\S+ (?:UP\d, )?(0x[0-9a-f]+)")
@@ -25,4 +26,4 @@ def count_pipeline(kernel: Kernel, resources: Resources) -> PipelineCounts:
     copies = [place for place, name in enumerate(names) if name.startswith("UTMALDG")]
     limits = sorted(int(found[1], 16) for each in kernel.code if (found := LIMIT.match(each.text)))
     is_elected = bool(copies) and "ELECT" in names[: copies[0]]
-    return PipelineCounts(len(copies), is_elected, tuple(limits), resources.is_serialized)
+    return PipelineCounts(len(copies), is_elected, tuple(limits), is_serialized(resources))

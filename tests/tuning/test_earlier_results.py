@@ -16,7 +16,7 @@ from tests.tuning import fakes
 from tests.tuning.fakes import candidates_of, present, trials_of
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.compiled_code import KernelCode, Resources
-from tuner.core.errors import REPEATABLE, TIMEOUTS, Failure, Stage, UsageError
+from tuner.core.errors import REPEATABLE, TIMED_OUT, Failure, Stage, UsageError
 from tuner.core.gpu import CHIPS
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.matmul import Matmul
@@ -354,7 +354,7 @@ def record(outcome: Measurement | Verdict | Failure, reused_from: int | None = N
 
 def test_what_is_not_due_to_the_machine_lasts() -> None:
     whole: Outcomes = {TIME: True, Verdict(0.1, 4): True, CUT_OFF: False}
-    whole |= {Failure(stage, f"{begins} 30 s"): False for stage in Stage for begins in TIMEOUTS}
+    whole |= {Failure(stage, f"{TIMED_OUT} 30 s"): False for stage in Stage}
     for outcome, lasts in (whole | {Failure(s, "no"): s in REPEATABLE for s in Stage}).items():
         assert is_reusable(record(outcome)) == lasts
         assert is_early_stopped(record(outcome)) == (outcome is CUT_OFF)

@@ -10,8 +10,6 @@ from tuner.core.gpu import TensorMapLayout
 from tuner.core.problem import Problem
 
 Assemble = Callable[[str, tuple[str, ...]], bytes]  # text of a module, names of its kernels -> binary
-# Notes of ptxas 13 that mean a pipeline of wgmma with a wait in every step: "Potential Performance Loss: ..."
-SERIALIZED = ("C7510", "C7511", "C7513", "C7514", "C7517", "C7519")
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Resources:
-    """ptxas's report on one kernel (registers, spills, shared memory), and the kernel's occupancy."""
+    """The assembler's report on one kernel (registers, spills, shared memory), and the kernel's occupancy."""
 
     kernel: str
     registers: int  # of one thread
@@ -155,12 +153,7 @@ class Resources:
     stack_bytes: int
     occupancy: float  # theoretical: resident warps over the most that a multiprocessor holds
     blocks_per_multiprocessor: int
-    notes: tuple[str, ...] = ()  # warnings and advice of ptxas, one line each
-
-    @property
-    def is_serialized(self) -> bool:
-        """Returns whether ptxas noted that it serialized wgmma: each wgmma then waits for the one before."""
-        return any(f"({code})" in note for note in self.notes for code in SERIALIZED)
+    notes: tuple[str, ...] = ()  # warnings and advice of the assembler, one line each
 
     @property
     def spilled_bytes(self) -> int:

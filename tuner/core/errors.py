@@ -12,9 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-TIMED_OUT = "timed out after"
-NO_RESULT = "ptxas: no result within"
-TIMEOUTS = (TIMED_OUT, NO_RESULT)  # how the reasons of timeouts begin: of a child process, of ptxas
+TIMED_OUT = "timed out after"  # how the reasons of timeouts begin: of a child process, of an assembler
 FAULT = "killed by SIGSEGV"  # how the reason begins where a candidate accesses memory that is not its own
 NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90
 LISTED = 8  # names in a message; of more the nearest NEAREST are
@@ -58,7 +56,7 @@ class Failure:
     @property
     def would_repeat(self) -> bool:
         """Returns whether the same code would fail again, so that it need not be tried again."""
-        return self.stage in REPEATABLE and not self.reason.startswith(TIMEOUTS)
+        return self.stage in REPEATABLE and not self.reason.startswith(TIMED_OUT)
 
     @property
     def shows_a_defect(self) -> bool:

@@ -24,6 +24,7 @@ from benchmarks.gpu_visit.wgmma_kernels import (
     tf32_products,
 )
 from tuner.core.errors import UsageError
+from tuner.search.cost_model.untimed import is_serialized
 from tuner.simulator.launch import Simulation
 from tuner.simulator.target.evaluator import simulate_program
 from tuner.targets.gpu.compiler import Ptxas, locate
@@ -61,7 +62,7 @@ def test_ptxas_keeps_the_form_that_is_meant(ptxas: Ptxas, kernel: MicroKernel) -
     program = ptxas.assemble(kernel.program(CHIP, kernel.runs[0]))
     require_form(kernel, program)
     (resources,) = program.resources
-    assert (resources.spilled_bytes, resources.is_serialized) == (0, False)
+    assert (resources.spilled_bytes, is_serialized(resources)) == (0, False)
 
 
 @needs_nvdisasm

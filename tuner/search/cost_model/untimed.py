@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
 
-from tuner.core.compiled_code import KernelCode, Launch
+from tuner.core.compiled_code import KernelCode, Launch, Resources
 from tuner.core.dtypes import TENSOR_DTYPES
 from tuner.core.gpu import USUAL_MULTIPROCESSORS
 from tuner.core.problem import Problem
 from tuner.core.remote_results import PendingTrial
 
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
+# Notes of ptxas 13 that mean a pipeline of wgmma with a wait in every step: "Potential Performance Loss: ..."
+SERIALIZED = ("C7510", "C7511", "C7513", "C7514", "C7517", "C7519")
 
 Promise = tuple[bool, bool, int, float]  # see ``promise``; smaller is better
 LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a second each
@@ -75,8 +77,13 @@ def promise(problem: Problem, program: KernelCode, multiprocessors: int) -> Prom
     filled = blocks / (-(-blocks // places) * places)
     is_idle = problem.dtype in TENSOR_DTYPES and TENSOR_CORES.search(program.text) is None
     spilled_bytes = sum(resource.spilled_bytes for resource in program.resources)
-    is_serialized = any(resource.is_serialized for resource in program.resources)
-    return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / elements) / filled
+    waits = any(is_serialized(resources) for resources in program.resources)
+    return is_idle, waits, spilled_bytes, math.sqrt(blocks / elements) / filled
+
+
+def is_serialized(resources: Resources) -> bool:
+    """Returns whether ptxas noted that it serialized wgmma: each wgmma then waits for the one before."""
+    return any(f"({code})" in note for note in resources.notes for code in SERIALIZED)
 
 
 def bytes_per_flop(problem: Problem, blocks: int) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, final
 
 from tuner.core.compiled_code import KernelCode, Resources, buffers_of, code_sha256
-from tuner.core.errors import NO_RESULT, CandidateError, Failure, MachineError, Stage, UsageError, failing_at
+from tuner.core.errors import TIMED_OUT, CandidateError, Failure, MachineError, Stage, UsageError, failing_at
 from tuner.core.gpu import Chip, chip_of
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Compiler
@@ -244,7 +244,7 @@ class Ptxas:
             try:
                 done = _call(self.tool.path, arguments, timeout_s)
             except subprocess.TimeoutExpired as error:
-                raise CandidateError(Stage.COMPILE, f"{NO_RESULT} {timeout_s:g} s") from error
+                raise CandidateError(Stage.COMPILE, f"{TIMED_OUT} {timeout_s:g} s: ptxas") from error
             if done.returncode < 0:
                 raise CandidateError(Stage.COMPILE, f"ptxas: ended by signal {-done.returncode}")
             if done.returncode > 0:

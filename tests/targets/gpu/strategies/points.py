@@ -13,6 +13,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.compiled_code import KernelCode
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.search.cost_model.untimed import is_serialized
 from tuner.simulator.launch import Simulation
 from tuner.simulator.ptx.defects import SimulationError
 from tuner.space.file.reading import load_space_file, spaces_for
@@ -106,7 +107,7 @@ def require_large_tile_kept(program: KernelCode) -> None:
     ptxas = find_ptxas()
     if ptxas is not None:
         found = next(each for each in ptxas.assemble(program).resources if each.kernel == "matmul_kernel")
-        assert (found.spilled_bytes, found.registers, found.is_serialized) == (0, 168, False)
+        assert (found.spilled_bytes, found.registers, is_serialized(found)) == (0, 168, False)
 
 
 def by_name(each: object) -> str:

@@ -18,6 +18,7 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.payload.reference import draw, draw_base, output_dtype
 from tuner.search.cost_model.occupancy import require_launchable
+from tuner.search.cost_model.untimed import is_serialized
 from tuner.simulator.ptx.geometry import Index3
 from tuner.simulator.target.cycle_model import main_loop
 from tuner.simulator.target.evaluator import simulate_program
@@ -201,7 +202,7 @@ def test_bytes_take_as_many_steps_as_half_as_many_halves(dtype: str, options: st
     assert program.text.count(f"wgmma.mma_async.sync.aligned.m64n256k32.{options}") == 8  # first tile, loop
     assert [each.layout.dtype for each in program.launches[0].tensor_maps] == [0, 0]  # bytes
     (resources,) = ptxas.assemble(program).resources
-    assert (resources.spilled_bytes, resources.is_serialized) == (0, False)
+    assert (resources.spilled_bytes, is_serialized(resources)) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +267,7 @@ def test_products_of_tf32_nn_read_b_from_registers_and_do_not_wait_for_each_othe
     assert program.text.count(name) == copies * products
     assert program.text.count("ld.shared.v2.b32") == copies * loads
     (resources,) = ptxas.assemble(program).resources
-    assert (resources.spilled_bytes, resources.is_serialized) == (0, False)
+    assert (resources.spilled_bytes, is_serialized(resources)) == (0, False)
     assert resources.registers == 168
 
 

@@ -14,6 +14,7 @@ from tests.simulator.ptx.matmuls import Edit, change, drop
 from tests.support.gpu_point import GpuPoint
 from tests.targets.gpu.strategies.points import compiled, is_feasible, is_noticed, large_wgmma, wgmma
 from tuner.core.matmul import Matmul
+from tuner.search.cost_model.untimed import is_serialized
 from tuner.simulator.target.evaluator import simulate_program
 from tuner.targets.gpu.compiler import Ptxas
 
@@ -155,5 +156,5 @@ def test_three_products_do_not_wait_for_each_other_and_spill_nothing(ptxas: Ptxa
     assert is_feasible(one)
     found = {each.kernel: each for each in ptxas.assemble(one.program()).resources}
     assert {each.spilled_bytes for each in found.values()} == {0}
-    assert not found["matmul_kernel"].is_serialized
+    assert not is_serialized(found["matmul_kernel"])
     assert found["matmul_kernel"].blocks_per_multiprocessor == 1
