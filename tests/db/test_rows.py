@@ -205,6 +205,15 @@ def verified(program: KernelCode | None = PROGRAM, artifact: str = "c0b1") -> Re
     return replace(outcome(VERDICT, artifact=artifact), kernel_code=program, resources=resources)
 
 
+def test_the_code_of_a_device_of_another_maker_is_stored_as_its_target_made_it(store: Store) -> None:
+    launches = (Launch("k", (2, 1, 1), (64, 1, 1), 0, ("a", "c")),)
+    code = KernelCode("gfx942", "define amdgpu_kernel void @k()", b"\x7fELF of gfx942\xff", launches, BUFFERS)
+    trial = add(store, begin(store), 0, verified(code, artifact="a3d"))
+    assert store.code(trial) == code
+    assert code.is_for_device
+    assert not KernelCode.of_host("llvm.func @f()").is_for_device
+
+
 def stored_rows(url: str) -> list[int | None]:
     counts = (sa.select(sa.func.count()).select_from(table) for table in (ArtifactRow, ResourcesRow))
     with connected(url) as connection:
