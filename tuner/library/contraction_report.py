@@ -40,9 +40,10 @@ class ContractionReport:
 def contraction_reports(
     library: str, program: str, problems: tuple[Problem, ...]
 ) -> tuple[ContractionReport, ...]:
-    """Returns what the matchers of ``library`` do with a copy of ``program``; raises CandidateError.
+    """Applies the matchers of ``library`` to a copy of ``program``; returns a report per contraction.
 
-    ``problems``: those of the library's entries, whose names and shapes say why a contraction has no entry.
+    ``problems``: of the library's entries, to say why a contraction has no entry. Raises CandidateError if a
+    text does not parse (COMPILE or BIND), or if a matcher fails.
     """
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(program, "payload")
@@ -51,16 +52,20 @@ def contraction_reports(
         _run(MARK_SEQUENCE, module, script)
         entries = {f"{PREFIX}{entry_name(problem)}" for problem in problems}
         after = [next(iter(entries & set(_attribute_names(op))), "") for op in _contractions(module)]
-    return tuple(
-        replace(one, entry=entry.removeprefix(PREFIX), reason="")
-        if entry
-        else replace(one, reason=one.reason or _why_none(one, problems))
-        for one, entry in zip(before, after, strict=True)
-    )
+    reports = []
+    for report, entry in zip(before, after, strict=True):
+        if entry:
+            reports.append(replace(report, entry=entry.removeprefix(PREFIX), reason=""))
+        else:
+            reports.append(replace(report, reason=report.reason or _why_none(report, problems)))
+    return tuple(reports)
 
 
 def payload_contractions(program: str) -> tuple[ContractionReport, ...]:
-    """Returns the contractions of a program, without entries. Raises CandidateError for a broken program."""
+    """Returns a report per contraction of a program, without entries.
+
+    Raises CandidateError if the program does not parse.
+    """
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(program, "payload")  # kept while its ops are read
         return tuple(map(_report, _contractions(module)))
@@ -124,19 +129,19 @@ def _described(op: Op) -> tuple[str, str]:
 
 def _layout(op: Op) -> str | None:
     # by its indexing maps, in any order of loops
-    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = [ir.AffineMapAttr(map_).value for map_ in ir.ArrayAttr(op.attributes["indexing_maps"])]
     loops = maps[0].n_dims
     if loops not in (3, 4) or len(maps) != 3:
         return None
     names = [f"d{dimension}" for dimension in range(loops)]
-    results = [list(map(str, each.results)) for each in maps]
+    results = [list(map(str, map_.results)) for map_ in maps]
     if loops == 4:
-        batch = {found[0] for found in results}
-        if len(batch) != 1 or not batch <= set(names) or any(len(found) != 3 for found in results):
+        batch = {dims[0] for dims in results}
+        if len(batch) != 1 or not batch <= set(names) or any(len(dims) != 3 for dims in results):
             return None
         names.remove(*batch)
-        results = [found[1:] for found in results]
-    if any(len(found) != 2 for found in results):
+        results = [dims[1:] for dims in results]
+    if any(len(dims) != 2 for dims in results):
         return None
     m, n = results[2]
     rest = set(names) - {m, n}
@@ -144,20 +149,19 @@ def _layout(op: Op) -> str | None:
         return None
     (k,) = rest
     letters = {m: "m", n: "n", k: "k"}
-    a, b = ("".join(letters.get(each, "?") for each in found) for found in results[:2])
+    a, b = ("".join(letters.get(dim, "?") for dim in dims) for dims in results[:2])
     return LAYOUTS.get((a, b))
 
 
 def _why_none(contraction: ContractionReport, problems: Iterable[Problem]) -> str:
     _, sizes, kinds, layout = contraction.op.split()
-    known = [(each.shape, each.stored_dtype, each.layout) for each in problems]
     last = "x".join(sizes.split("x")[-3:])
-    same_sizes = [each for each in known if each[0] in (sizes, last)]
+    same_sizes = [problem for problem in problems if problem.shape in (sizes, last)]
     if not same_sizes:
         return f"no entry has the sizes {sizes}"
-    layouts = {size[2] for size in same_sizes if size[1] == kinds.split("/")[0]}
+    layouts = {problem.layout for problem in same_sizes if problem.stored_dtype == kinds.split("/")[0]}
     if not layouts:
-        listed = ", ".join(sorted({size[1] for size in same_sizes}))
+        listed = ", ".join(sorted({problem.stored_dtype for problem in same_sizes}))
         return f"entries of these sizes are of {listed}, not {kinds}"
     if layout not in layouts:
         return f"entries of these sizes have layout {', '.join(sorted(layouts))}, not {layout}"

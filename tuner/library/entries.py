@@ -29,7 +29,7 @@ ProblemOnChip = tuple[str, str]  # Problem.key, chip
 
 @dataclass(frozen=True)
 class LibraryEntry:
-    """A problem with its best known transform script, and where the script comes from."""
+    """A problem with its best known transform script, and where the script and its time come from."""
 
     problem: Problem
     candidate: Candidate  # strategy and knobs that the script was bound from
@@ -45,7 +45,7 @@ class LibraryEntry:
     program: KernelCode | None = None  # of a GPU: what was verified; None: the script is compiled again
 
     def size(self, knob: str) -> int:
-        """Returns the number that the candidate has for a knob; 0 where it has a text, or no such knob."""
+        """Returns the candidate's number for a knob; 0 if the value is a text, or there is no such knob."""
         value = dict(self.candidate.choices).get(knob, 0)
         if isinstance(value, int):
             return value
@@ -62,7 +62,7 @@ class LibraryFile:
 
 @dataclass(frozen=True)
 class LibraryEntries:
-    """The entries for a library, and a line for each problem left out, or with a slower script."""
+    """The entries of a library, and notes: a line per problem left out, or written with a slower script."""
 
     entries: tuple[LibraryEntry, ...]  # in the order of their problems' keys
     notes: tuple[str, ...] = ()
@@ -77,11 +77,12 @@ def library_entries(
     stock_only: bool = False,
     packs_weights: bool = False,
 ) -> LibraryEntries:
-    """Returns the best CPU trial of each problem as an entry, no replays; ``runs``: of these, (): of all.
+    """Returns the best CPU trial of each problem as a library entry; replayed times do not count.
 
-    ``task.machine`` None: this machine; ``stock_only``: scripts without custom ops; ``packs_weights``: also
-    problems whose weights are packed ahead. Raises UsageError where nothing is left, for an unsuitable run,
-    and for results that differ only in alignment or caches.
+    ``runs``: only trials of these, () for all. ``task.machine`` None: this machine. ``stock_only``: only
+    scripts without tuner's transform ops. ``packs_weights``: also problems whose weights are packed ahead.
+    Raises UsageError where nothing is left, for a run of another machine or target, and for problems that
+    differ only in alignment or caches.
     """
     if task.target is not None and not TargetName.parse(task.target).is_on_cpu:
         raise UsageError(f"export: a library has schedules for a CPU, not for {task.target}")
@@ -150,7 +151,10 @@ def _require_distinct(problems: list[Problem]) -> None:
 
 
 def entry_of(result: RunResult) -> LibraryEntry:
-    """Returns the entry of a run's selected trial; the baseline's time only if it is of the same round."""
+    """Returns the library entry of a run's selected trial.
+
+    It has the baseline's time only if trial and baseline were timed in one round.
+    """
     run = result.run
     trial = result.best
     compared = against_baseline(run, trial) or NO_BASELINE
@@ -232,16 +236,17 @@ class _Found:
 
 
 def gpu_entries(store: "Store", task: TaskQuery, runs: Iterable[int] = ()) -> LibraryEntries:
-    """Returns an entry per problem and chip: the fastest on a GPU, else the first verified, with a note.
+    """Returns an entry per problem and chip: the fastest trial timed on a GPU, else the first verified one.
 
-    ``runs``: whose trials count; empty: all. Raises UsageError where nothing is left.
+    ``runs``: only trials of these, () for all. A trial that was not timed gets a note. Raises UsageError
+    where nothing is left.
     """
     task = replace(task, threads=None, machine=None)
     found: dict[ProblemOnChip, _Found] = {}
     for run in tuple(dict.fromkeys(runs)) or (None,):
-        for key, each in _of_run(store, TrialQuery(task, run=run)).items():
-            if key not in found or _rank(each) < _rank(found[key]):
-                found[key] = each
+        for key, best in _of_run(store, TrialQuery(task, run=run)).items():
+            if key not in found or _rank(best) < _rank(found[key]):
+                found[key] = best
     if not found:
         raise UsageError(
             "export: nothing measured or verified on a GPU that fits the options",
@@ -249,14 +254,15 @@ def gpu_entries(store: "Store", task: TaskQuery, runs: Iterable[int] = ()) -> Li
         )
     listed = [found[key] for key in sorted(found)]
     notes = []
-    for each in listed:
-        if each.run is None:
-            which = "the only one" if each.verified == 1 else f"the first of {each.verified}"
-            trial = each.trial
+    entries = []
+    for best in listed:
+        trial = best.trial
+        entries.append(replace(_entry(best.run, trial), program=store.code(trial.id)))
+        if best.run is None:
+            which = "the only one" if best.verified == 1 else f"the first of {best.verified}"
             notes.append(
                 f"{trial.record.problem.key}: not timed on a GPU: trial {trial.id} is {which} verified"
             )
-    entries = (replace(_entry(each.run, each.trial), program=store.code(each.trial.id)) for each in listed)
     return LibraryEntries(tuple(entries), tuple(notes))
 
 
@@ -267,10 +273,10 @@ def _of_run(store: "Store", query: TrialQuery) -> Mapping[ProblemOnChip, _Found]
             verified.setdefault(_key(trial), []).append(trial)
     fastest: dict[ProblemOnChip, _Found] = {}
     for result in best_results(store, query, _is_on_gpu).values():
-        each = _Found(result.best, result.run)
+        best = _Found(result.best, result.run)
         key = _key(result.best)
-        if key not in fastest or _rank(each) < _rank(fastest[key]):
-            fastest[key] = each
+        if key not in fastest or _rank(best) < _rank(fastest[key]):
+            fastest[key] = best
     return {key: _Found(trials[0], None, len(trials)) for key, trials in verified.items()} | fastest
 
 

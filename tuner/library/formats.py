@@ -15,7 +15,10 @@ TRIAL_FORMATS: Final = ("script", "provenance", "source", "payload", "ptx", "cub
 
 
 class ExportFormat(ABC):
-    """A format of the entry points ``tuner.formats``: the class itself, which is made without arguments."""
+    """A format of ``tuner export --format``.
+
+    An entry point ``tuner.formats`` names the class, which is made without arguments.
+    """
 
     is_stock = False  # other compilers read the files: entries have scripts without tuner's own transform ops
     takes_gpu_entries = False  # also kernels of GPUs
@@ -24,16 +27,17 @@ class ExportFormat(ABC):
 
     @abstractmethod
     def files(self, entries: tuple[LibraryEntry, ...], prefix: str | None) -> tuple[LibraryFile, ...]:
-        """Returns the files of tuned problems, named within the folder of ``--output``.
+        """Returns the files of a library of ``entries``; their names are within the folder of ``--output``.
 
-        ``prefix``: of the names in them, None unless it is given, which ``takes_prefix`` allows. Raises
-        UsageError for entries that the format cannot have, TunerError where making the files fails.
+        ``prefix``: of ``--prefix``, which begins the names in the files; None unless typed, which
+        ``takes_prefix`` allows. Raises UsageError for entries that the format cannot have, TunerError where
+        making the files fails.
         """
 
 
 @final
 class LibraryFormat(ExportFormat):
-    """One MLIR library of transform schedules."""
+    """``--format library``: one MLIR file of transform schedules, with a matcher per entry."""
 
     is_stock = True
 
@@ -43,7 +47,7 @@ class LibraryFormat(ExportFormat):
 
 @final
 class LighthouseFormat(ExportFormat):
-    """The library, with lighthouse's descriptors and tiles."""
+    """``--format lighthouse``: the MLIR library, with lighthouse's descriptors and tile sizes."""
 
     is_stock = True
 
@@ -53,7 +57,7 @@ class LighthouseFormat(ExportFormat):
 
 @final
 class CFormat(ExportFormat):
-    """Functions of C, and a header."""
+    """``--format c``: a C library, with a header, sources, kernels and a check."""
 
     takes_gpu_entries = True
     packs_weights = True
@@ -69,7 +73,7 @@ class CFormat(ExportFormat):
 
 @final
 class IreeFormat(ExportFormat):
-    """A tuning spec of IREE."""
+    """``--format iree``: a tuning spec that IREE's compiler reads."""
 
     def files(self, entries: tuple[LibraryEntry, ...], prefix: str | None) -> tuple[LibraryFile, ...]:
         from tuner.library.iree.writer import iree_files  # loads ml_dtypes
@@ -78,11 +82,11 @@ class IreeFormat(ExportFormat):
 
 
 def library_formats() -> Mapping[str, Extension]:
-    """Returns the formats of several problems, by name; imports none."""
+    """Returns the formats of several problems: name -> the class to import. Imports none of them."""
     return extensions(GROUP, TRIAL_FORMATS)
 
 
 def library_format(name: str) -> ExportFormat:
-    """Imports and returns the format with this name. Raises UsageError for an unknown one."""
+    """Imports and makes the format ``name``. Raises UsageError if no installed distribution has it."""
     made: ExportFormat = load(GROUP, name, TRIAL_FORMATS)()
     return made

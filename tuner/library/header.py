@@ -1,4 +1,4 @@
-"""The header of a library: what its entries are, for people and, in one line, for programs."""
+"""The header of a library: comment lines about its entries, for people and, in one line, for programs."""
 
 import json
 import re
@@ -29,7 +29,7 @@ HALF = (
 
 @dataclass(frozen=True, kw_only=True)
 class EntryDocument:
-    """An entry as the header has it; its script is in the module, as two sequences."""
+    """An entry in a library's header; its script is in the module, as two named sequences."""
 
     name: str
     problem: Problem = field(metadata=PROBLEM)
@@ -47,7 +47,7 @@ class EntryDocument:
 
 @dataclass(frozen=True, kw_only=True)
 class LibraryDocument:
-    """Everything of a library but its schedules."""
+    """The content of a library's header: everything but its schedules."""
 
     version: int = VERSION
     tuner: str = __version__
@@ -63,7 +63,10 @@ def entry_name(problem: Problem) -> str:
 def document_of(
     entries: tuple[LibraryEntry, ...], costs: tuple[OutliningCost | None, ...]
 ) -> LibraryDocument:
-    """Returns the document of entries, which are of one machine, with the cost of each."""
+    """Returns the header's content for entries of one machine.
+
+    ``costs``: of each entry; None where it was not measured.
+    """
     listed = tuple(
         EntryDocument(
             name=entry_name(entry.problem),
@@ -83,7 +86,10 @@ def _shared(entry: LibraryEntry | EntryDocument) -> dict[str, Any]:
 
 
 def header(document: LibraryDocument, file: str, versions: str) -> str:
-    """Returns the header of a library's file as comment lines; ``versions`` of MLIR can read the file."""
+    """Returns the header as comment lines.
+
+    ``file``: name of the library's file; ``versions``: text that names the MLIR versions which can read it.
+    """
     preload = f"--transform-preload-library=transform-library-paths={file}"
     lines = [
         f"Schedules of {len(document.entries)} problems, in one transform module",
@@ -102,7 +108,7 @@ def header(document: LibraryDocument, file: str, versions: str) -> str:
         cost = "in the library: not timed: the machine that it was tuned on is not this one"
         if entry.cost is not None:
             named = (("tensors", entry.cost.tensors), ("batch", entry.cost.batch))
-            cost = ", ".join(f"{name} {slowdown_text(each)}" for name, each in named if each is not None)
+            cost = ", ".join(f"{name} {slowdown_text(ratio)}" for name, ratio in named if ratio is not None)
             cost = f"in the library, against its script alone: {cost}"
         lines += [line, f"          {cost}"]
     text = json.dumps(encode(document))
@@ -115,7 +121,10 @@ def is_library(text: str) -> bool:
 
 
 def read_document(text: str, name: str) -> LibraryDocument:
-    """Returns the document of a library's text; ``name`` is its name for messages. Raises UsageError."""
+    """Reads the header of a library's text.
+
+    ``name``: of the library, for messages. Raises UsageError if the header is missing or damaged.
+    """
     lines = [line for line in text.splitlines() if line.startswith(MARK)]
     if len(lines) != 1:
         raise UsageError(f"{name}: is not a library that 'tuner export --format library' wrote")
@@ -125,7 +134,11 @@ def read_document(text: str, name: str) -> LibraryDocument:
 
 
 def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
-    """Returns a library's entries with their scripts put together again; raises UsageError."""
+    """Returns a library's entries with their transform scripts, each joined from its two sequences.
+
+    ``name``: of the library, for messages. Raises UsageError if the header or a schedule is missing or
+    damaged.
+    """
     document = read_document(text, name)
     return tuple(
         LibraryEntry(
@@ -151,9 +164,12 @@ def _script(text: str, entry: str, problem: Problem, name: str) -> str:
     return halves.script(problem)
 
 
-def slowdown_text(found: PairedSlowdown) -> str:
-    """Returns how much longer a code takes: "+2.0% time (99 % interval +1.0% .. +3.0%)", or why unknown."""
-    compared = session_comparison(found)
+def slowdown_text(slowdown: PairedSlowdown) -> str:
+    """Returns how much longer a code takes: "+2.0% time (99 % interval +1.0% .. +3.0%)".
+
+    The reason where the times do not tell.
+    """
+    compared = session_comparison(slowdown)
     if isinstance(compared, Comparable):
         return compared.longer_text
     return compared.reason

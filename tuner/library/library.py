@@ -41,17 +41,20 @@ PARAMETERS = "schedule_parameters.json"
 
 
 def for_version(version: str, file: LibraryFile) -> LibraryFile:
-    """Returns an MLIR file with the dialect names of one of VERSIONS; another file as it is."""
+    """Returns an MLIR file with the dialect names of ``version`` (one of VERSIONS).
+
+    Other files as they are.
+    """
     if not file.name.endswith(".mlir"):
         return file
     text = file.content.decode()
     text = text.replace(NEWER, OLDER) if version == MLIR_22 else text.replace(OLDER, NEWER)
-    text = MADE_FOR.sub(lambda found: found[1] + versions_text(text), text)
+    text = MADE_FOR.sub(lambda line: line[1] + versions_text(text), text)
     return replace(file, content=text.encode())
 
 
 def versions_text(text: str) -> str:
-    """Returns which versions of MLIR read a module: both, unless it names a dialect that was renamed."""
+    """Returns which versions of MLIR read a module: "mlir-22", "mlir-23" or "mlir-22 and mlir-23"."""
     if OLDER in text:
         return MLIR_22
     if NEWER in text:
@@ -60,23 +63,29 @@ def versions_text(text: str) -> str:
 
 
 def write_library(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
-    """Returns a library's file; measures each entry's cost on its machine. Raises UsageError, TunerError."""
+    """Returns the file of a library; on the machine of an entry, its cost in the library is timed.
+
+    Raises UsageError for an entry that no library can have, TunerError if timing fails.
+    """
     schedules = tuple(map(schedule_of, entries))
     here = describe_machine().name
-    costs = tuple(
-        outlining_cost(entry.problem, entry.script, transform_module((schedule,)))
-        if entry.machine.name == here
-        else None
-        for entry, schedule in zip(entries, schedules, strict=True)
-    )
-    return (LibraryFile(FILE, library_text(entries, costs).encode()),)
+    costs: list[OutliningCost | None] = []
+    for entry, schedule in zip(entries, schedules, strict=True):
+        cost = None
+        if entry.machine.name == here:
+            cost = outlining_cost(entry.problem, entry.script, transform_module((schedule,)))
+        costs.append(cost)
+    return (LibraryFile(FILE, library_text(entries, tuple(costs)).encode()),)
 
 
-def suitable(found: LibraryEntries) -> LibraryEntries:
-    """Returns the entries that a library can have, and notes on others; raises UsageError if none is left."""
+def suitable(entries: LibraryEntries) -> LibraryEntries:
+    """Returns the entries that a library can have, with a note per other entry.
+
+    Raises UsageError, with the first reason, if no entry is left.
+    """
     kept: list[LibraryEntry] = []
     reasons: list[str] = []
-    for entry in found.entries:
+    for entry in entries.entries:
         try:
             schedule_of(entry)
         except UsageError as error:
@@ -86,18 +95,24 @@ def suitable(found: LibraryEntries) -> LibraryEntries:
     if not kept:
         raise UsageError(reasons[0])
     notes = (f"left out: {reason}" for reason in reasons)
-    return LibraryEntries(tuple(kept), (*found.notes, *notes))
+    return LibraryEntries(tuple(kept), (*entries.notes, *notes))
 
 
 def library_text(entries: tuple[LibraryEntry, ...], costs: tuple[OutliningCost | None, ...] = ()) -> str:
-    """Returns the text of a library: its header, and the transform module of all entries."""
+    """Returns the text of a library: its header, and the transform module of all entries.
+
+    ``costs``: of each entry, None where unknown. Raises UsageError for an entry that no library can have.
+    """
     module = transform_module(tuple(map(schedule_of, entries)))
     document = document_of(entries, costs or (None,) * len(entries))
     return header(document, FILE, versions_text(module)) + module
 
 
 def schedule_of(entry: LibraryEntry) -> EntrySchedule:
-    """Returns an entry's schedule. Raises UsageError, with the reason, where no library can have it."""
+    """Returns an entry's schedule as a library's module needs it: name, contractions and script halves.
+
+    Raises UsageError, with the reason, for an entry that no library can have.
+    """
     halves = _why_not(entry) or halves_of(entry.script, entry.problem)
     if not isinstance(halves, ScriptHalves):
         raise UsageError(f"{entry.problem.key}: trial {entry.trial}: {halves}")
@@ -119,7 +134,10 @@ def _why_not(entry: LibraryEntry) -> str:
 
 
 def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
-    """Returns a library, descriptors per operation and type, and tiles; raises UsageError, TunerError."""
+    """Returns the files of a library, with lighthouse's descriptors per operation and type, and tile sizes.
+
+    Raises UsageError for an entry that no library can have, TunerError if timing fails.
+    """
     kinds = sorted({(entry.problem.operation, entry.problem.dtype) for entry in entries})
     descriptor = yaml.safe_dump({"Pipeline": [{"transform": TO_LIBRARY}]}).encode()
     return (
@@ -161,7 +179,7 @@ class LibraryText:
 
 @dataclass(frozen=True)
 class ScheduleComparison:
-    """Two schedules of one contraction that were timed interleaved, and which one stays."""
+    """Two schedules of one contraction that were timed interleaved, and which one is kept."""
 
     problem: Problem
     kept: str  # name of the library
@@ -170,7 +188,7 @@ class ScheduleComparison:
 
     @property
     def line(self) -> str:
-        """Returns one line: what stays, and how much longer the other schedule takes."""
+        """Returns one line: the library whose schedule is kept, and how much longer the other takes."""
         return f"{self.problem.key}: from {self.kept}; that of {self.left}: {slowdown_text(self.slowdown)}"
 
 
@@ -193,7 +211,11 @@ class _Known:
 
 
 def merged(libraries: tuple[LibraryText, ...]) -> MergedLibrary:
-    """Merges libraries; of two entries of one contraction the faster stays. Raises UsageError, TunerError."""
+    """Merges libraries of one machine; of two schedules of one contraction, the faster one is kept.
+
+    Both are timed interleaved. Raises UsageError for libraries of several machines, and for schedules to
+    compare of another machine than this; TunerError if timing fails.
+    """
     best: dict[Problem, _Known] = {}
     duels: list[ScheduleComparison] = []
     for known in itertools.chain.from_iterable(map(_entries, libraries)):
@@ -206,8 +228,8 @@ def merged(libraries: tuple[LibraryText, ...]) -> MergedLibrary:
         if before.entry.script != known.entry.script:
             best[key], duel = _faster(before, known)
             duels.append(duel)
-    kept = sorted(best.values(), key=lambda one: one.entry.problem.key)
-    text = library_text(tuple(one.entry for one in kept), tuple(one.cost for one in kept))
+    kept = sorted(best.values(), key=lambda known: known.entry.problem.key)
+    text = library_text(tuple(known.entry for known in kept), tuple(known.cost for known in kept))
     return MergedLibrary(text, len(kept), tuple(duels))
 
 

@@ -1,4 +1,14 @@
-"""Scripts and libraries timed interleaved on this machine: against each other, and per entry of a library."""
+"""Scripts and libraries timed interleaved on this machine: against each other, and per entry of a library.
+
+A library is timed on a program on tensors, to which it is applied, lowered to LLVM dialect for this
+processor:
+
+    func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) -> tensor<4x16xf32>
+  becomes
+    llvm.func @f(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr)
+
+With bare pointers a function cannot return a buffer: malloc's address is returned, not the aligned one.
+"""
 
 import hashlib
 from collections.abc import Callable
@@ -20,13 +30,6 @@ from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.space.scripts.matchers import contractions_of
 from tuner.targets.cpu.compiler import CpuCompiler
 
-# A program on tensors, a library applied to it, lowered to LLVM dialect for this processor.
-#
-#   func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) -> tensor<4x16xf32>
-# becomes
-#   llvm.func @f(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr)
-
-# With bare pointers a function cannot return a buffer: malloc's address is returned, not the aligned one.
 RESULTS_TO_ARGUMENTS = (
     "builtin.module(buffer-results-to-out-params{modify-public-functions=true hoist-static-allocs=true})"
 )
@@ -38,7 +41,10 @@ BATCH = 4  # matrices of the batch that a matmul's schedule is timed on
 
 
 def lowered(module: bindings.ir.Module) -> str:
-    """Returns a bufferized module, changed in place, as LLVM dialect for the JIT; raises CandidateError."""
+    """Lowers a bufferized module to LLVM dialect for the JIT, in place; returns its text.
+
+    Raises CandidateError if a pass fails, or if the JIT could not link the code.
+    """
     run_passes(module, RESULTS_TO_ARGUMENTS)
     copy_by_loops(module)
     code = lower_to_llvm(module)
@@ -47,7 +53,10 @@ def lowered(module: bindings.ir.Module) -> str:
 
 
 def slower_by(problem: Problem, script: str, reference: str) -> PairedSlowdown:
-    """Returns how much longer a script takes than a reference, on one thread; raises TunerError."""
+    """Returns how much longer a bound script takes than a reference script, on one thread.
+
+    Raises TunerError if one of the two fails to compile, to run or to verify.
+    """
     return _in_child(problem, partial(_script_slowdown, problem, script, reference))
 
 
@@ -101,14 +110,17 @@ def _timed(problem: Problem, code: Artifact, reference: Artifact) -> PairedSlowd
 
 @dataclass(frozen=True)
 class OutliningCost:
-    """Slowdown of an entry's outlined function against its script compiled directly, as in tuning."""
+    """How much longer an entry takes in a library, as an outlined function, than its script alone."""
 
     tensors: PairedSlowdown | None  # of one contraction on tensors; None for the entry of a batch
     batch: PairedSlowdown | None  # of a batch on tensors; None for a layout of which no batch is recognized
 
 
 def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost:
-    """Returns a library's slowdown against its entry's script, on tensors and a batch; raises TunerError."""
+    """Times a library of one entry against the entry's script: on a matmul, and on a batch of matmuls.
+
+    Raises TunerError if one of the two fails to compile, to run or to verify.
+    """
     problems = tuple(
         replace(
             problem,

@@ -87,7 +87,7 @@ _WHOLE = f"""  transform.named_sequence @tuner_whole(
 
 @dataclass(frozen=True)
 class EntrySchedule:
-    """An entry of a library's module: its name, the contractions that it matches, its script's two halves."""
+    """An entry of a library's module: its name, the contractions that it matches, and its script's halves."""
 
     name: str  # an identifier: "matmul_64x96x33_f32_nn"
     contractions: tuple[MatchedContraction, ...]
@@ -95,7 +95,7 @@ class EntrySchedule:
 
 
 def transform_module(schedules: tuple[EntrySchedule, ...]) -> str:
-    """Returns the MLIR text of a module whose first op is the entry sequence for all schedules."""
+    """Returns the MLIR text of a library's module; its first op is the entry sequence for all schedules."""
     names = [schedule.name for schedule in schedules]
     entry = f"""  transform.named_sequence @__transform_main(%root: {ANY} {{transform.consumed}}) {{
     transform.include @{MARK_SEQUENCE} failures(propagate) (%root) : ({ANY}) -> ()
@@ -129,7 +129,7 @@ def _mark_sequence(schedules: tuple[EntrySchedule, ...]) -> str:
   }}
 {"".join(_dispatch_sequence(number, group) for number, (_, group) in enumerate(groups))}\
 {_GENERIC}\
-{"".join(matcher(_matcher_name(name, one), one) for one, name in pairs)}"""
+{"".join(matcher(_matcher_name(name, contraction), contraction) for contraction, name in pairs)}"""
 
 
 def _specialize_generics(operation: str) -> str:
@@ -167,7 +167,8 @@ def _include_dispatch(number: int, operation: str, layout: str) -> str:
 
 
 def _dispatch_sequence(number: int, pairs: Iterable[tuple[MatchedContraction, str]]) -> str:
-    listed = ",\n      ".join(f"@{_matcher_name(name, one)} -> @mark_{name}" for one, name in pairs)
+    actions = [f"@{_matcher_name(name, contraction)} -> @mark_{name}" for contraction, name in pairs]
+    listed = ",\n      ".join(actions)
     return f"""  transform.named_sequence @tuner_dispatch{number}(%op: {ANY} {{transform.consumed}}) {{
     %result = transform.get_result %op[0] : ({ANY}) -> !transform.any_value
     %walked = transform.foreach_match restrict_root in %op

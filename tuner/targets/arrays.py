@@ -51,32 +51,36 @@ Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes t
 
 
 def kernel_text(kernel: Any, threads: int = 0) -> str:
-    """Returns a kernel as ``repr`` shows it: problem, threads of a processor, the kernel's origin."""
+    """Returns the ``repr`` of a kernel: class, problem, number of threads and origin.
+
+    ``threads`` 0: a kernel on a GPU, of which no threads are shown. ``kernel`` has ``problem`` and
+    ``origin``.
+    """
     of_threads = f", {threads} thread{'' if threads == 1 else 's'}" if threads else ""
     origin = f"; {kernel.origin}" if kernel.origin else ""
     return f"{type(kernel).__name__}({kernel.problem.key}{of_threads}{origin})"
 
 
 def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
-    """Returns (name, stored shape, dtype) of each input array of a problem's kernel: "a", "b", ..."""
+    """Returns (name, shape as stored, numpy type) of each input array of a problem's kernel: "a", "b", ..."""
     *inputs, _ = problem.arguments
     return tuple((argument.name, argument.shape, NUMPY_DTYPES[argument.dtype]) for argument in inputs)
 
 
 def expected_output(problem: Problem) -> Expected:
-    """Returns (name, shape, dtype) of the output array of a problem's kernel, whose name is "out"."""
+    """Returns (name, shape, numpy type) of the output array of a problem's kernel; its name is "out"."""
     return ("out", problem.c_shape, output_dtype(problem))
 
 
-def require_inputs(problem: Problem, given: int) -> None:
-    """Raises UsageError where ``given``, a number of input arrays, is not the number that the problem has."""
+def require_inputs(problem: Problem, count: int) -> None:
+    """Raises UsageError if the number of input arrays, ``count``, is not that of the problem."""
     names = [name for name, _, _ in expected_inputs(problem)]
-    if given != len(names):
-        raise UsageError(f"{problem.key}: found {given} arrays, allowed {', '.join(names)}")
+    if count != len(names):
+        raise UsageError(f"{problem.key}: found {count} arrays, allowed {', '.join(names)}")
 
 
 def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
-    """Raises UsageError, which says how to convert, for an array of another ``shape`` or ``dtype``."""
+    """Raises UsageError, with how to convert the array, for another shape or type than expected."""
     name, wanted_shape, wanted_dtype = expected
     if shape == wanted_shape and dtype == wanted_dtype:
         return
@@ -91,21 +95,24 @@ def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[An
     )
 
 
-def require_array(expected: Expected, found: Any) -> None:
-    """Raises UsageError for what is not a C-contiguous numpy array of a shape and dtype."""
-    require_numpy(expected, found)
-    require_type(expected, found.shape, found.dtype)
-    require_row_major(expected, found.strides, is_row_major=found.flags.c_contiguous)
+def require_array(expected: Expected, array: Any) -> None:
+    """Raises UsageError unless an argument is a C-contiguous numpy array of the expected shape and type."""
+    require_numpy(expected, array)
+    require_type(expected, array.shape, array.dtype)
+    require_row_major(expected, array.strides, is_row_major=array.flags.c_contiguous)
 
 
-def require_numpy(expected: Expected, found: object) -> None:
-    """Raises UsageError for an object that is not a numpy array, or a masked one: kernels ignore the mask."""
+def require_numpy(expected: Expected, array: object) -> None:
+    """Raises UsageError unless an argument is a numpy array.
+
+    Masked arrays are refused, as kernels ignore masks.
+    """
     name, _, dtype = expected
-    if isinstance(found, np.ma.MaskedArray):
+    if isinstance(array, np.ma.MaskedArray):
         raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
-    if not isinstance(found, np.ndarray):
+    if not isinstance(array, np.ndarray):
         remedy = f"convert it: np.asarray({name}, {str(dtype)!r})"
-        raise UsageError(f"{name}: found {type(found).__name__}, allowed a numpy array; {remedy}")
+        raise UsageError(f"{name}: found {type(array).__name__}, allowed a numpy array; {remedy}")
 
 
 def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_major: bool) -> None:
@@ -119,12 +126,18 @@ def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_ma
 
 
 def number_like_a_result(rng: np.random.Generator) -> int:
-    """Returns a number to fill outputs with; random, so that no kernel that adds to C can subtract it."""
+    """Returns a random integer from 1 to LARGEST_FILL to fill outputs with.
+
+    It is random so that no kernel that adds to C can subtract it.
+    """
     return int(rng.integers(1, LARGEST_FILL + 1))
 
 
 class KernelArrays(Protocol):
-    """The arrays of a problem at fixed addresses, with the results that a correct kernel writes."""
+    """The arrays that kernels of a problem are verified and timed on, and the results expected in them.
+
+    They stay at fixed addresses, except inside of ``guarded`` and ``unevenly_placed``.
+    """
 
     @property
     def problem(self) -> Problem:
@@ -132,55 +145,72 @@ class KernelArrays(Protocol):
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        """Returns the arrays that kernels read, then those that they write."""
+        """Returns the arrays in the order of a kernel's arguments: inputs, then outputs."""
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Draws new inputs in place, and fills the outputs with NaN (integers: the smallest number)."""
+        """Draws new random inputs in place; fills the outputs with NaN (integers: the smallest number)."""
 
     def flip_signs(self) -> None:
-        """Changes the inputs in place to others with a known result, and fills the outputs with ones."""
+        """Changes the inputs in place to others whose result is known, and fills the outputs with ones."""
 
     def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
-        """Within a ``with`` block, uses arrays that end (``at_end``) or begin at a page that faults."""
+        """Context manager: uses arrays next to an inaccessible page, so that accesses outside of them fault.
+
+        ``at_end``: the arrays end where the page begins; else they begin where a page ends.
+        """
 
     def unevenly_placed(self, rng: np.random.Generator) -> AbstractContextManager[None]:
-        """Within a ``with`` block, uses arrays of which no two lie at the same offset in a page."""
+        """Context manager: uses arrays of which no two begin at the same offset in a page."""
 
     @property
     def special_draws(self) -> int:
-        """Returns how many draws ``add_special_numbers`` has: what hides other numbers has its own."""
+        """Returns how many different sets of special numbers ``add_special_numbers`` has.
+
+        A special number that would hide the effect of others, such as NaN in a row of A, is in a set of its
+        own.
+        """
 
     def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
-        """Puts NaN and infinity into the inputs; from then on NaN and infinity are expected in C, too."""
+        """Puts NaN, infinity and the like into the inputs; the expected results take them into account.
+
+        ``draw``: which set of numbers, from 0 to ``special_draws`` - 1.
+        """
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Draws inputs of numbers that ``fill`` does not draw: small and large ones, signed zeros.
+        """Draws inputs of small and large numbers and signed zeros, which ``fill`` does not draw.
 
-        Overwrites the outputs as ``overwrite_output`` does.
+        Then overwrites the outputs with NaN, or with a number that looks like a result.
         """
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
-        """Overwrites the outputs, at random with NaN or a number, which looks like a result."""
+        """Fills the outputs, at random, with NaN or with a number that looks like a result."""
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
-        """Draws what to change before each call; returns addresses as ``ThreadTeam.watch`` takes them."""
+        """Draws which elements to change before each call, to show that every call reads and writes.
+
+        Returns an array (MARKS, 2) of addresses, used cyclically: of a sign to flip in an input, and of an
+        output element to set to NaN. ``calls``: number of calls, whose last one decides the expected result.
+        """
 
     def evaluate(self) -> Verdict:
-        """Compares every element of the outputs. Raises CandidateError(VERIFY) for a wrong one."""
+        """Compares every element of the outputs with the expected result; returns the verdict.
+
+        Raises CandidateError(VERIFY) for a wrong element, a write outside of the outputs, or a changed input.
+        """
 
     def compare_some_rows(self, rng: np.random.Generator) -> None:
         """Compares a part of the outputs. Raises CandidateError(VERIFY) for a wrong element."""
 
     def check_rows(self, rng: np.random.Generator) -> None:
-        """Compares random rows of the outputs (all of a fusion's), which must be finite.
+        """Compares random rows of the outputs (of a fusion all rows), which must be finite.
 
-        Raises CandidateError(VERIFY) for a wrong element.
+        Raises CandidateError(VERIFY) for a wrong element, or one that is not finite.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedArrays:
-    """The arrays of a problem in one place in memory."""
+    """The arrays of a problem at one set of addresses."""
 
     inputs: tuple[Array, ...]  # A, B and those of the epilogue
     output: GuardedArray
@@ -189,7 +219,7 @@ class PlacedArrays:
 
     @classmethod
     def placed(cls, problem: Problem) -> "PlacedArrays":
-        """Returns writable arrays of a problem, aligned exactly as it says, not better."""
+        """Allocates writable arrays of a problem, with exactly the alignment that the problem states."""
         offset = problem.offset_bytes
         expected = expected_inputs(problem)
         inputs = tuple(placed_empty(shape, dtype, offset) for _, shape, dtype in expected)
@@ -198,16 +228,19 @@ class PlacedArrays:
 
     @property
     def factors(self) -> tuple[Array, Array]:
-        """Returns A and B."""
+        """Returns A and B, the first two inputs."""
         a, b, *_ = self.inputs
         return a, b
 
 
 class ProblemArrays:
-    """The host arrays of a problem at fixed addresses: the inputs, and C between guard bands."""
+    """The host arrays of a matmul problem: inputs, and C between guard bands, with the expected C."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator, compare: Compare = compare) -> None:
-        """Allocates and draws; the float64 product is computed once, when C is first compared."""
+        """Allocates the arrays and draws inputs; the float64 product is computed when C is first compared.
+
+        ``compare``: function that compares C with the expected result.
+        """
         self.problem = problem
         self._compare = compare
         self._base = draw_base(problem, rng)
@@ -220,7 +253,7 @@ class ProblemArrays:
 
     @property
     def allocations(self) -> tuple[Array, ...]:
-        """Returns the inputs, and the bytes of C with its guard bands, for a copy on a device."""
+        """Returns the inputs, and C with its guard bands as bytes, for copies to a device."""
         return (*self.operands[:-1], self._at.output.memory)
 
     @contextlib.contextmanager
@@ -299,7 +332,10 @@ class ProblemArrays:
         self.overwrite_output(rng)
 
     def check_rows(self, rng: np.random.Generator) -> None:
-        """Compares 64 random rows of C; raises CandidateError(VERIFY), also for what is not finite."""
+        """Compares COMPARED_ROWS random rows of C with the expected ones.
+
+        Raises CandidateError(VERIFY) for a wrong element, and if any element of C is not finite.
+        """
         m = self.problem.rows
         n = self.problem.sizes[1]
         c = self._at.output.array
@@ -328,7 +364,10 @@ class ProblemArrays:
         self._write_extra()
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
-        """Returns (256, 2) addresses for ``ThreadTeam.watch``: per call an element of A or B, one of C."""
+        """Returns (MARKS, 2) addresses for ``ThreadTeam.watch``: per call an element of A or B, and one of C.
+
+        ``calls``: number of calls; C is then expected as after the last call's change of A or B.
+        """
         is_a = rng.random(MARKS) < A_SHARE
         a, b = self._at.factors
         flips = [rng.integers(array.size, size=MARKS) for array in (a, b)]
@@ -339,14 +378,17 @@ class ProblemArrays:
         return np.stack((numbers, _ends(self._at.output.array, nans, 2)), axis=1)
 
     def expect_flip(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Draws an element (0 for A or 1 for B, flat index); expects C as after a flip of its sign bit."""
+        """Draws an element of A or B; from now on C is expected as if its sign bit were flipped.
+
+        Returns (0 for A or 1 for B, flat index of the element).
+        """
         which = int(rng.random() >= A_SHARE)
         index = int(rng.integers(self._at.factors[which].size))
         self._inputs = replace(self._inputs, flip=self._flip(index, which == 0))
         return which, index
 
     def expect_no_flip(self) -> None:
-        """Ends the effect of ``expect_flip`` and ``marks``: C is compared for the inputs as drawn."""
+        """Ends the effect of ``expect_flip`` and ``marks``: C is expected for the inputs as drawn."""
         self._inputs = replace(self._inputs, flip=None)
 
     def _flip(self, index: int, is_a: bool) -> Flip:
@@ -377,7 +419,10 @@ class ProblemArrays:
         self._at.output.poison()
 
     def evaluate(self) -> Verdict:
-        """Compares every element of C; checks that guard bands and inputs are unchanged."""
+        """Compares every element of C with the expected result; returns the verdict.
+
+        Raises CandidateError(VERIFY) for a wrong element, changed guard bands, or a changed input.
+        """
         stray = self._at.output.stray_bytes()
         if stray:
             raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of C")

@@ -32,17 +32,23 @@ OTHER_NAMES = {
 
 
 class Backends(ABC):
-    """The replaceable parts of a run: targets, recordings, facts of this machine, transform scripts."""
+    """The parts of a run that depend on where it runs: targets, this machine, transform scripts.
+
+    Tests replace them.
+    """
 
     targets: Mapping[str, Target]  # by name
 
     @abstractmethod
     def replay_of(self, file: Path) -> tuple[Target, TargetName]:
-        """Returns what replays a recording, and its name ``replay:NAME``. Raises UsageError."""
+        """Returns a target that replays the recording ``file``, and its name ``replay:NAME``.
+
+        Raises UsageError for a file that is missing or damaged.
+        """
 
     @abstractmethod
     def machine(self) -> Machine:
-        """Returns this machine."""
+        """Returns the description of this machine."""
 
     @abstractmethod
     def processors(self) -> Processors:
@@ -50,29 +56,35 @@ class Backends(ABC):
 
     @abstractmethod
     def present_load(self) -> PresentLoad:
-        """Returns the load of the usable processors, while nothing is timed."""
+        """Measures the load of the usable processors now; call it while nothing is timed."""
 
     @abstractmethod
     def load_average(self) -> float | None:
-        """Returns the load of the last minute; None where the system does not say."""
+        """Returns the system's load average of the last minute; None where the system does not report it."""
 
     @abstractmethod
     def apply(
         self, script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()
     ) -> str:
-        """Applies a transform script to a payload; returns the new text. Raises TunerError if it fails.
+        """Applies a transform script to a payload, both MLIR text; returns the new payload.
 
-        Passes that write files or start programs run only if ``allows_effects``; texts are MLIR.
-        ``trailing``: what the entry's arguments after the first stand for, as mlir-opt's
-        ``debug-bind-trailing-args`` has it.
+        ``allows_effects``: run passes that write files or start programs. ``trailing``: what the entry's
+        arguments after the first stand for, as for mlir-opt's ``debug-bind-trailing-args``. Raises TunerError
+        if the script fails.
         """
 
     @abstractmethod
     def failing_op(self, script: str, payload: str) -> OpPlace | None:
-        """Returns the op of a script that fails on a payload, or None. Raises TunerError."""
+        """Applies a script to a payload; returns the transform op that fails, None if all succeed.
+
+        Raises TunerError for a payload that does not parse, or if the child process crashes.
+        """
 
     def target(self, name: TargetName) -> Target:
-        """Returns a target, of "cpu:znver4" the cross-compiling one. UsageError: unknown, a replay."""
+        """Returns the target with this name; for "cpu:znver4" the cross-compiling one.
+
+        Raises UsageError for an unknown name, and for a replay, whose target depends on a file.
+        """
         target = self.targets.get(name.kind)
         if target is None:
             raise UsageError(f"target {name.text!r}: not known here")
@@ -81,32 +93,39 @@ class Backends(ABC):
         return target
 
     def target_of_run(self, settings: RunSettings) -> Target:
-        """Returns what measures for a run: its target, or its recording. Raises UsageError."""
+        """Returns the target that measures a run's candidates: the named one, or its recording's.
+
+        Raises UsageError for an unknown target, or a recording that is missing or damaged.
+        """
         if settings.target.has_machine:
             return self.target(settings.target).with_baseline(settings.baseline_library)
         return self.replay_of(Path(settings.recording))[0]
 
     def status(self, name: TargetName) -> TargetStatus:
-        """Returns whether a target compiles and runs here, or why not. Raises UsageError if unknown."""
+        """Returns whether a target compiles and runs here, or why not.
+
+        Raises UsageError for an unknown name.
+        """
         if name.has_machine:
             return self.target(name).status()
         return REPLAY_STATUS
 
     def statuses(self) -> tuple[TargetStatus, ...]:
-        """Returns the status on this machine of each target, then that of replays of recordings."""
+        """Returns the status of each target on this machine, then that of replays."""
         return (*(target.status() for target in self.targets.values()), REPLAY_STATUS)
 
     def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
-        """Returns the cycles of a GPU program by the first target that has a model; None where none has."""
+        """Returns the predicted cycles of a GPU program; None if no target has a model for it."""
         counted = (target.predicted(problem, program) for target in self.targets.values())
         return next((cycles for cycles in counted if cycles is not None), None)
 
 
 def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
-    """Returns the target that "auto", "cuda" or "simulator:sm_90" means here; ``chip``: of --chip, or "".
+    """Returns the target that the text of an option, such as "auto" or "cuda", means on this machine.
 
-    "auto" is the first target that times candidates; "cuda" is this GPU. A target may only compile here.
-    Raises UsageError for one that does not even compile, and for a chip of another capability than the GPU's.
+    "auto": the first target that times candidates here; "cuda": this machine's GPU. ``chip``: text of --chip,
+    "" if not given. The target may be one that only compiles here. Raises UsageError if it does not even
+    compile, and for a chip of another compute capability than the GPU's.
     """
     if text == AUTO:
         for target in timed_here(backends, chip):
@@ -114,7 +133,7 @@ def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
         names: dict[str, list[str]] = {}
         for status in backends.statuses():
             names.setdefault(status.reason, []).append(status.name)
-        reasons = "; ".join(f"{', '.join(each)}: {reason}" for reason, each in names.items())
+        reasons = "; ".join(f"{', '.join(targets)}: {reason}" for reason, targets in names.items())
         raise UsageError(f"target: found none that works here: {reasons}")
     target = named_target(text, backends, chip)
     status = backends.status(target)
@@ -124,7 +143,7 @@ def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
 
 
 def require_runs_here(target: TargetName, backends: Backends, command: str) -> None:
-    """Raises UsageError for a target that cannot run here; the hint: ``command`` with the simulator."""
+    """Raises UsageError if a target's code cannot run here; the hint is ``command`` with the simulator."""
     status = backends.status(target)
     if status.missing:
         line = f"target {target.text}: nothing runs here: {status.missing}"
@@ -133,9 +152,10 @@ def require_runs_here(target: TargetName, backends: Backends, command: str) -> N
 
 
 def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
-    """Returns the target of ``text``: ``kind``, ``kind:chip``, ``cpu:processor`` or ``replay:recording``.
+    """Returns the target of ``text``: ``target``, ``target:chip``, ``cpu:processor`` or ``replay:recording``.
 
-    ``chip``: of --chip, or "". Raises UsageError for unknown or conflicting names, not for missing machines.
+    ``chip``: text of --chip, "" if not given. Raises UsageError for an unknown or contradictory name; does
+    not ask whether the machine is there.
     """
     name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:
@@ -156,7 +176,7 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     if target is not None and target.default_chip:
         return TargetName(name, chip_of(detail if colon else chip or target.default_chip).name)
     if chip or colon:
-        allowed = ", ".join(each.name for each in backends.targets.values() if each.default_chip)
+        allowed = ", ".join(known.name for known in backends.targets.values() if known.default_chip)
         raise UsageError(
             f"chip {detail or chip!r} cannot be combined with target {name}, only with {allowed}"
         )
@@ -170,12 +190,15 @@ def _meant(text: str, backends: Backends) -> str:
         return f"{OTHER_NAMES[name]}{colon}{detail}"
     if name.startswith("sm_"):
         return f"{CUDA}:{name}"
-    of_detail = (each.name for each in backends.targets.values() if name in each.details)
+    of_detail = (target.name for target in backends.targets.values() if name in target.details)
     return next((f"{target}:{name}" for target in of_detail), "")
 
 
 def timed_here(backends: Backends, chip: str = "") -> Iterator[TargetName]:
-    """Yields the targets that time candidates on this machine, a GPU (``chip`` or "") before the CPU."""
+    """Yields the targets that can time candidates on this machine, GPUs before the CPU.
+
+    ``chip``: text of --chip, "" if not given.
+    """
     for status in sorted(backends.statuses(), key=lambda status: not status.chip):
         if status.is_available and status.is_timed:
             yield _on_this_gpu(named_target(status.name, backends, chip), status, has_chip=bool(chip))

@@ -26,14 +26,14 @@ Children = Callable[[TargetName, Problem, int], RunnerChildren]  # (target, prob
 def child_runners(
     children: Children, orders: "tuple[RunnerOrder, ...]", how: "tuple[RunnerSettings, ...]"
 ) -> "tuple[AbstractRunner, ...]":
-    """Returns runners of one target on shared child processes, which are started at once.
+    """Starts child processes that compile and measure for one target; returns a runner per order.
 
-    The children's memory is that of the largest problem.
+    The runners share the processes, whose memory limit is that of the largest problem. ``how``: settings per
+    order.
     """
-    made = [
-        children(order.target, order.problem, each.threads) for order, each in zip(orders, how, strict=True)
-    ]
-    memory_bytes = max(each.limits.memory_bytes for each in made)
+    pairs = tuple(zip(orders, how, strict=True))
+    made = [children(order.target, order.problem, settings.threads) for order, settings in pairs]
+    memory_bytes = max(described.limits.memory_bytes for described in made)
     # the runners share one measurement worker: it gets the largest team and environment, of which smaller
     # runs use a part
     most, _ = max(zip(made, how, strict=True), key=lambda pair: pair[1].threads)
@@ -45,14 +45,14 @@ def child_runners(
         replace(made[0].limits, memory_bytes=memory_bytes),
         exclusive.held,
     )
-    return tuple(WorkerRunner(order, processes, each.seed) for order, each in zip(orders, how, strict=True))
+    return tuple(WorkerRunner(order, processes, settings.seed) for order, settings in pairs)
 
 
 def apply_script(script: str, payload: str, allows_effects: bool, trailing: tuple[str, ...] = ()) -> str:
-    """Returns ``payload`` transformed by ``script``, as MLIR text; ``trailing``: parameters of its entry.
+    """Applies a transform script to a payload, both MLIR text; returns the new payload.
 
-    Passes with side effects run only if ``allows_effects``. Raises CandidateError for a script that fails or
-    leaves invalid MLIR.
+    ``allows_effects``: run passes that write files or start programs; ``trailing``: further arguments of the
+    script's entry. Raises CandidateError for a script that fails or leaves invalid MLIR.
     """
     from tuner.mlir import bindings, miscompiled, transform  # loads MLIR
 
@@ -66,9 +66,10 @@ def apply_script(script: str, payload: str, allows_effects: bool, trailing: tupl
 
 
 def find_failing_op(script: str, payload: str) -> OpPlace | None:
-    """Returns a script's op that fails on a payload, with its location, or None. Call it in a child.
+    """Applies a script to a payload; returns the transform op that fails, with its location, or None.
 
-    Raises CandidateError(BIND) for a payload that does not parse.
+    Call it in a child process, which a crash ends. Raises CandidateError(BIND) for a payload that does not
+    parse.
     """
     from tuner.mlir.transform import failing_op  # loads MLIR
 
@@ -78,21 +79,28 @@ def find_failing_op(script: str, payload: str) -> OpPlace | None:
 def measure_cpu_baseline(
     problem: Problem, threads: int, effort: "Effort", seed: int, library: str = ""
 ) -> Baseline:
-    """Times a CPU's library, in a child with ``baseline_environment``; raises as ``BaselineService`` does."""
+    """Times a baseline library on a problem; call it in a child with ``baseline_environment``.
+
+    ``library``: a key of LIBRARIES, "" for the default. Raises TunerError for a missing library or a wrong
+    result.
+    """
     from tuner.targets.cpu.baseline import BaselineService  # loads MLIR
 
     return BaselineService(problem, threads, seed, library).measure(effort)
 
 
 def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
-    """Returns the flop/s in ``dtype`` and the bytes/s that ``threads`` threads reach, measured here."""
+    """Measures the flop/s in ``dtype`` and the bytes/s of memory that ``threads`` threads reach here."""
     from tuner.runtime.cpu.roofline import measure_roofline  # loads MLIR
 
     return measure_roofline(dtype, threads, machine)
 
 
 def measure_gpu_roofline(dtype: str) -> Roofline:
-    """Returns this GPU's documented peak flop/s in ``dtype``, and bytes/s of copies; raises TunerError."""
+    """Returns this GPU's documented peak flop/s in ``dtype``, and the measured bytes/s of copies.
+
+    Raises TunerError if there is no GPU, or it fails.
+    """
     from tuner.targets.gpu.evaluator import open_gpu  # loads ml_dtypes
 
     here = describe_gpu()

@@ -28,7 +28,7 @@ APPLY_TIMEOUT_S = 60.0
 
 @final
 class RegisteredTargets(Mapping[str, Target]):
-    """The targets by name: those of the base, then those of extensions, imported when they are used."""
+    """The targets by name: built-in ones, then those of installed extensions, imported at first use."""
 
     def __getitem__(self, name: str) -> Target:
         if name in BUILT_IN:
@@ -52,7 +52,7 @@ TARGETS: Final[Mapping[str, Target]] = RegisteredTargets()
 
 @final
 class RealBackends(Backends):
-    """The real compilers, machines and clocks."""
+    """The backends of real runs: registered targets, this machine's processors and clocks."""
 
     targets = TARGETS
 
@@ -82,5 +82,5 @@ class RealBackends(Backends):
 
 
 def real_backends() -> Backends:
-    """Returns the real parts of a run; tests replace this function."""
+    """Returns the backends of real runs; tests replace this function."""
     return RealBackends()

@@ -1,4 +1,7 @@
-"""Replays the outcomes of a recorded search space, as compiler, evaluator and source of outcomes."""
+"""Replays a recorded search space: a compiler and an evaluator return recorded outcomes and run nothing.
+
+A script is the number of a configuration in the recording; the code is that number, too.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -41,18 +44,21 @@ UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result w
 
 
 def recorded_machine(space: RecordedSpace) -> Machine:
-    """Returns a recording's machine, renamed "replay of ...", so that its times are not a real machine's."""
+    """Returns a recording's machine, renamed "replay of ...": its times must not look measured here."""
     return replace(space.machine, name=f"{MARK}{space.machine.name}")
 
 
 def recorded_compiler(space: RecordedSpace) -> Compiler:
-    """Returns a recording's compiler build plus the recording's hash: recordings share no stored results."""
+    """Returns a recording's compiler build with the recording's hash, so that recordings share no results."""
     recording = (("recording", space.sha256[:12]),)
     return replace(space.compiler, packages=(*space.compiler.packages, *recording))
 
 
 def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
-    """Returns a script with a candidate's number in the recording; CandidateError(BIND): none was bound."""
+    """Returns a script that names a candidate's number in the recording.
+
+    Raises CandidateError(BIND) for a candidate that is not in the recording, or whose binding failed there.
+    """
     row = space.feasible.row_of(candidate)
     if row is None:
         raise CandidateError(Stage.BIND, f"{candidate.text} is not in recording {space.name}")
@@ -62,13 +68,16 @@ def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
 
 @final
 class ReplayCompiler(AbstractCompiler):
-    """A compiler for a recorded search space: compiles nothing, raises the failures that were recorded."""
+    """The compiler of a recorded search space: raises recorded failures, compiles nothing."""
 
     def __init__(self, space: RecordedSpace) -> None:
         self._space = space
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact that holds the script's row of the recording; raises the recorded failure."""
+        """Returns an artifact with the number of a configuration.
+
+        Raises its recorded failure before loading.
+        """
         row = int(script.text.removeprefix(ROW).split()[0])
         _raise_recorded(self._space, BEFORE_LOADING, row)
         code = f"{self._space.sha256} {self._space.codes[row]}"  # equal where the recorded code was equal
@@ -77,7 +86,7 @@ class ReplayCompiler(AbstractCompiler):
 
 @final
 class ReplayEvaluator(AbstractEvaluator):
-    """An evaluator for a recorded search space: runs nothing, returns or raises what was recorded."""
+    """The evaluator of a recorded search space: returns or raises what was recorded, runs nothing."""
 
     def __init__(self, space: RecordedSpace) -> None:
         self._space = space
@@ -96,7 +105,7 @@ class ReplayEvaluator(AbstractEvaluator):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Returns the recorded time for any ``effort`` and ``rng``; a missing interval is bootstrapped."""
+        """Returns the recorded time, whatever ``effort`` is; bootstraps an interval that is missing."""
         row = _row(loaded)
         _raise_recorded(self._space, (Stage.MEASURE,), row)
         outcome = self._space.outcomes[row]
@@ -122,10 +131,10 @@ def _row(loaded: object) -> int:
 
 
 def replay_settings(request: RunRequest, workers: int) -> RunSettings:
-    """Returns the settings of a run that replays the recording of the request's target, ``replay:FILE``.
+    """Returns the settings of a run that replays the recording of the target ``replay:FILE``.
 
-    The run is fresh: a replay evaluates the search, so it must not know what an earlier one found. Raises
-    UsageError for a file that is not a recording, and for options that the recording decides.
+    No stored results are reused: a replay evaluates the search. Raises UsageError for a file that is not a
+    recording, and for options that the recording decides.
     """
     decided = {
         "strategy": " ".join(request.strategy_text),
@@ -149,7 +158,7 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
         problem=request.problem,
         target=TargetName(REPLAY, space.name),
         threads=space.threads,
-        strategies=tuple(ChosenStrategy(each.strategy) for each in space.feasible.spaces),
+        strategies=tuple(ChosenStrategy(knobs.strategy) for knobs in space.feasible.spaces),
         space_yaml="",
         sampler=request.sampler or TIMED_SAMPLER,
         seed=request.seed,
@@ -164,7 +173,7 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
 
 @final
 class Replay(Target):
-    """A recording: candidates' outcomes are looked up in place of running them."""
+    """The target ``replay:NAME``: outcomes of candidates are read from a recording."""
 
     name = REPLAY
     needs_local_resources = False
@@ -182,7 +191,7 @@ class Replay(Target):
         return True
 
     def require_types(self, problem: Problem, target: TargetName) -> None:
-        """Takes every problem: ``replay_settings`` refuses another one than the recording's."""
+        """Accepts every problem: ``replay_settings`` refuses one that was not recorded."""
 
     def machine(self, target: TargetName) -> Machine:
         return recorded_machine(self._space)
@@ -240,7 +249,10 @@ class Replay(Target):
 
 
 def replay_of(file: Path) -> tuple[Replay, TargetName]:
-    """Returns the target that replays a file, and its name ``replay:NAME``. Raises UsageError."""
+    """Reads a recording; returns the target that replays it, and its name ``replay:NAME``.
+
+    Raises UsageError for a file that is missing or damaged.
+    """
     space = _recorded(file.absolute())
     return Replay(space), TargetName(REPLAY, space.name)
 

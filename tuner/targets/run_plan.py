@@ -1,4 +1,4 @@
-"""The plan of a run: its feasible set, the rows to propose first, and how a candidate becomes a script."""
+"""The plan of a run: its feasible set, the configurations to propose first, and how scripts are bound."""
 
 import weakref
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ MEMORY_BYTES = 1 << 30
 @final
 @dataclass(frozen=True)
 class MachineModel(InitialModel):
-    """The cost model of a run's problem and threads on a machine."""
+    """The cost model of a problem on a machine, which proposes initial configurations."""
 
     settings: RunSettings
     machine: Machine
@@ -38,7 +38,10 @@ class MachineModel(InitialModel):
 
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
-    """Returns what a run may try. Raises UsageError for an empty feasible set, a bad search-space file."""
+    """Returns the plan of a run: feasible set, initial configurations and notes on its scripts.
+
+    Raises UsageError if no configuration is feasible, and for an invalid search-space file.
+    """
     from tuner.space.file.reading import first_rows, parse_space  # loads pydantic
     from tuner.space.scripts import choice  # loads pydantic
 
@@ -62,18 +65,15 @@ def bind(
     machine: Machine,
     timeout_s: float = TIMEOUT_S,
 ) -> Bind:
-    """Returns a function that fills the scripts of ``strategies`` with a candidate's knobs.
+    """Returns a function that binds the scripts of ``strategies`` to a candidate's knobs.
 
-    A user's templates may hang: they are filled in a child process, each within ``timeout_s``.
+    A user's templates are filled in a child process, each within ``timeout_s`` seconds: they may hang.
     """
     loaded = tuple(map(load_chosen, strategies))
     variables = variables_of(problem, machine, threads)
     here = Binder(loaded, problem, variables, threads)
-    custom = tuple(
-        strategy
-        for one, strategy in zip(strategies, loaded, strict=True)
-        if one.path is not None and strategy.is_template
-    )
+    pairs = zip(strategies, loaded, strict=True)
+    custom = tuple(strategy for chosen, strategy in pairs if chosen.path is not None and strategy.is_template)
     if not custom:
         return here.bind
     names = {strategy.name for strategy in custom}
@@ -91,10 +91,10 @@ class ChildBinder:
         weakref.finalize(self, self.worker.kill)
 
     def bind(self, candidate: Candidate) -> Script:
-        """Returns a candidate's script as plain MLIR.
+        """Returns a candidate's bound script.
 
-        Raises CandidateError(BIND) where the template fails, exceeds the time limit or takes more than 1 GiB;
-        TunerError if the child process cannot start.
+        Raises CandidateError(BIND) if the template fails, exceeds the time limit or needs more than
+        MEMORY_BYTES; TunerError if the child process cannot start.
         """
         script: Script = self.worker.call(CALL, candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
         return script

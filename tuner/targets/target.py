@@ -1,4 +1,4 @@
-"""The port of targets: all that differs between machines that code is compiled for, or replayed of."""
+"""The port of targets: all that differs between machines that code is compiled for, or recordings of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -30,16 +30,19 @@ Bind = Callable[[Candidate], Script]  # raises CandidateError
 
 
 class InitialModel(ABC):
-    """A cost model that knows which rows of a feasible set are worth a try."""
+    """A cost model that proposes configurations to try first."""
 
     @abstractmethod
     def rows(self, feasible: "FeasibleSet", resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-        """Returns rows of a feasible set, the best first; ``resources``: of candidates, from ptxas."""
+        """Returns row numbers of a feasible set, the most promising configuration first.
+
+        ``resources``: of candidates that were compiled before, by ptxas.
+        """
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The feasible set of a run, and the rows of it that are proposed before the sampler's."""
+    """What a run may try: the feasible set, and the rows of it that are proposed before the sampler's."""
 
     feasible: "FeasibleSet"
     first: tuple[int, ...] = ()  # rows to propose before all others
@@ -47,7 +50,10 @@ class Plan:
     notes: tuple[str, ...] = ()  # what a user should know of the scripts: one sentence each
 
     def seeds(self, resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-        """Returns rows that the model prefers; ``resources``: of candidates, from ptxas."""
+        """Returns the rows that the model proposes, best first; () without a model.
+
+        ``resources``: of candidates that were compiled before, by ptxas.
+        """
         if self.model is None:
             return ()
         return self.model.rows(self.feasible, resources)
@@ -59,7 +65,7 @@ def ignore_report(_who: str) -> None:
 
 @dataclass(frozen=True)
 class RunnerSettings:
-    """Settings of a runner that hold for all candidates: threads, compile workers, seed, and callbacks."""
+    """Settings of a runner that hold for all candidates: threads, compile workers, seed, callbacks."""
 
     threads: int
     workers: int  # candidates compiled at once
@@ -71,7 +77,7 @@ class RunnerSettings:
 
 @dataclass(frozen=True)
 class RunnerChildren:
-    """How to start the child processes that compile and evaluate candidates of one problem, with limits."""
+    """How to start the child processes that compile and evaluate candidates of one problem; their limits."""
 
     compiler: "Factory"  # of an AbstractCompiler, in each compile worker
     evaluator: "Factory"  # of an AbstractEvaluator, in the measurement worker
@@ -82,7 +88,7 @@ class RunnerChildren:
 
 @dataclass(frozen=True)
 class TargetStatus:
-    """Whether this machine can compile for a target, run on it and time it, and why or why not."""
+    """Whether this machine can compile for a target, run its code and time it, and why or why not."""
 
     name: str
     is_available: bool  # candidates are evaluated here, not only compiled
@@ -94,7 +100,7 @@ class TargetStatus:
 
 
 class ProgramSupport(ABC):
-    """How whole programs, not single operations such as a matmul, run on a target."""
+    """How a target runs whole programs, as opposed to single operations such as a matmul."""
 
     has_device: bool  # a GPU, real or simulated; False: programs run on the host
     is_simulated: bool  # the order can be chosen, defects are reported, and there is no clock
@@ -109,19 +115,20 @@ class ProgramSupport(ABC):
         write: "Callable[[str], object] | None" = None,
         run_launch: Callable[..., object] | None = None,
     ) -> "AbstractDevice":
-        """Opens the GPU; ``order``, ``seed``, ``write`` and ``run_launch`` are for simulated ones.
+        """Opens the GPU; all arguments but ``chip`` are for simulated GPUs.
 
-        Raises DeviceError where there is none.
+        ``order`` and ``seed``: of threads; ``write``: gets the text of a kernel's printf; ``run_launch``:
+        replaces the simulation of a launch. Raises DeviceError if there is no GPU.
         """
 
     @abstractmethod
     def assembler(self, chip: str) -> "Assemble | None":
-        """Returns what makes machine code of PTX for a chip; None: the device compiles PTX itself."""
+        """Returns a function that assembles PTX for a chip; None: the device compiles PTX itself."""
 
 
 @final
 class HostPrograms(ProgramSupport):
-    """Programs of a target without a device: they run on the host."""
+    """Program support of targets without a GPU: programs run on the host."""
 
     has_device = False
     is_simulated = False
@@ -134,24 +141,27 @@ class HostPrograms(ProgramSupport):
 
 
 class BaselineChoice(ABC):
-    """The libraries that a user may choose as the baseline of a target, by name."""
+    """The libraries among which a user can choose a target's baseline, by name."""
 
     @abstractmethod
     def require(self, choice: str, problem: Problem) -> None:
-        """Raises UsageError for a library that is unknown, missing, or unable to compute the problem."""
+        """Raises UsageError for a library that is unknown, not installed, or cannot compute the problem."""
 
     @abstractmethod
     def target(self, choice: str) -> "Target":
-        """Returns the target whose candidates are compared with a library. Raises UsageError."""
+        """Returns the target that compares candidates with the library ``choice``.
+
+        Raises UsageError if the target has no choice.
+        """
 
     @abstractmethod
     def recorded(self, name: str, problem: Problem) -> str:
-        """Returns the choice here of a library by its recorded name; "": the default."""
+        """Returns the choice that a baseline's recorded name means here; "": the default."""
 
 
 @final
 class OneBaseline(BaselineChoice):
-    """The choice of a target that always has the same baseline: refuses every name with ``why``."""
+    """The baseline choice of a target with a fixed baseline: refuses every name; ``why`` ends the message."""
 
     def __init__(self, why: str) -> None:
         self._why = why
@@ -188,90 +198,117 @@ class Target(ABC):
 
     @abstractmethod
     def status(self) -> TargetStatus:
-        """Returns whether this machine compiles for the target, runs and times it, or why not."""
+        """Returns whether this machine compiles for the target, runs and times its code, or why not."""
 
     @abstractmethod
     def tools(self) -> str:
-        """Returns what ``tuner targets`` adds to the status: ptxas, sensors; or ""."""
+        """Returns text on the target's tools (ptxas, sensors), for ``tuner targets``; or ""."""
 
     @abstractmethod
     def is_timed(self) -> bool:
-        """Returns False if correct candidates are verified, not timed."""
+        """Returns whether candidates are timed; False: they are verified only."""
 
     @abstractmethod
     def require_types(self, problem: Problem, target: TargetName) -> None:
-        """Raises UsageError for types, and other properties of a problem, that the target does not take."""
+        """Raises UsageError for a problem whose types or other properties the target cannot compute."""
 
     @abstractmethod
     def machine(self, target: TargetName) -> Machine:
-        """Returns the machine that code is compiled for. Raises UsageError where it is not known."""
+        """Returns the machine that code is compiled for.
+
+        Raises UsageError for an unknown chip or processor.
+        """
 
     @abstractmethod
     def compiler(self, target: TargetName) -> Compiler:
-        """Returns the identity of the compiler build: versions, hash of its sources."""
+        """Returns the identity of the compiler build: versions and a hash of its sources."""
 
     @abstractmethod
     def plan(self, settings: RunSettings, machine: Machine) -> Plan:
-        """Returns what a run may try. Raises UsageError when nothing can be tried."""
+        """Returns what a run may try. Raises UsageError if no configuration is feasible."""
 
     @abstractmethod
     def bind(
         self, strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine
     ) -> Bind:
-        """Returns what makes a script of a candidate. Raises UsageError for an unreadable strategy."""
+        """Returns a function that makes a candidate's script.
+
+        Raises UsageError for an unreadable strategy.
+        """
 
     @abstractmethod
     def children(self, target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
-        """Returns how the child processes that compile and evaluate candidates are started."""
+        """Returns how to start the child processes that compile and evaluate candidates."""
 
     @abstractmethod
     def runners(
         self, orders: "tuple[RunnerOrder, ...]", how: tuple[RunnerSettings, ...]
     ) -> "tuple[AbstractRunner, ...]":
-        """Returns the runners of several problems, each with its settings; they may share child processes."""
+        """Returns the runners of several problems, with settings ``how`` per order.
+
+        They may share children.
+        """
 
     @abstractmethod
     def baseline(self, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
-        """Returns the time of a library on a problem. Raises TunerError where there is none."""
+        """Times a library on a problem; returns its name and times. Raises TunerError if none can be timed.
+
+        ``wait``: how to wait for other tuners that time.
+        """
 
     @abstractmethod
     def roofline(self, problem: Problem, threads: int, wait: LockWait) -> Roofline:
-        """Returns what the machine can do at most. Raises TunerError where that is not measured."""
+        """Returns the machine's highest flop/s and bytes/s. Raises TunerError where they are not measured.
+
+        ``wait``: how to wait for other tuners that time.
+        """
 
     @abstractmethod
     def source(self, problem: Problem, script: str) -> str:
-        """Returns the payload of a script, MLIR text."""
+        """Returns the payload, MLIR text, that a script is applied to."""
 
     @abstractmethod
     def load(self, problem: Problem, trial: StoredTrial, program: KernelCode | None) -> Callable[..., object]:
-        """Returns a trial's kernel to call; ``program``: its compiled program if one is stored.
+        """Returns a trial's kernel as a function of arrays; ``program``: its compiled program, if stored.
 
-        Raises UsageError for a trial that cannot run here.
+        Raises UsageError for a trial whose code cannot run here.
         """
 
     @abstractmethod
     def code(self, target: TargetName, problem: Problem, script: Script) -> str:
-        """Returns the code that a script compiles to: PTX, LLVM dialect of a CPU. Raises CandidateError."""
+        """Returns the code that a script compiles to: PTX, or LLVM dialect for CPUs.
+
+        Raises CandidateError with the stage that fails.
+        """
 
     @abstractmethod
     def assembly(self, code: str, program: KernelCode | None) -> str:
-        """Returns code, or the compiled program if there is one, as assembly; "" without a disassembler."""
+        """Returns the assembly of code, or of the compiled program if there is one.
+
+        "" without a disassembler.
+        """
 
     @abstractmethod
     def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
-        """Returns the cycles that a model counts in a program's machine code; None where it has no model."""
+        """Returns the cycles that a model predicts for a program's machine code; None without a model."""
 
     def runner(self, order: "RunnerOrder", how: RunnerSettings) -> "AbstractRunner":
-        """Returns the runner of one problem, as ``runners`` does."""
+        """Returns the runner of one problem."""
         return self.runners((order,), (how,))[0]
 
     def with_baseline(self, baseline: str) -> "Target":
-        """Returns the target that compares with a library ("": the default). Raises UsageError."""
+        """Returns the target that compares with a library; "": this target, with its default baseline.
+
+        Raises UsageError if the baseline of this target cannot be chosen.
+        """
         if baseline:
             return self.baselines.target(baseline)
         return self
 
     def require_baseline(self, baseline: str, problem: Problem) -> None:
-        """Raises UsageError unless a problem can be compared with a chosen library; "" always can."""
+        """Raises UsageError unless the library ``baseline`` can be compared with the problem.
+
+        "" always can.
+        """
         if baseline:
             self.baselines.require(baseline, problem)

@@ -47,7 +47,7 @@ def example_of(
     arguments: tuple[Any, ...],
     keywords: Mapping[str, Any],
 ) -> Example:
-    """Returns a module with inputs; an exported program has inputs of its own, and its graph runs eagerly."""
+    """Returns ``module`` with its inputs: the given ones; of an exported program, the program's own."""
     if not isinstance(module, torch.export.ExportedProgram):
         return Example(module, arguments, keywords)
     own_arguments, own_keywords = module.example_inputs or ((), {})
@@ -65,7 +65,7 @@ Runtime = Callable[[Example, int], ModuleCall]  # takes the number of threads, t
 
 
 def checked_call(make: Callable[[], ModuleCall]) -> ModuleCall | NotRun:
-    """Makes a call and calls it once; returns it, or why that fails, in one line."""
+    """Calls ``make()``, then its result once; returns that result, or a NotRun with the error in one line."""
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):  # inductor prints tables
             warnings.simplefilter("ignore")  # of the runtimes about their own code
@@ -114,8 +114,8 @@ def _by_onnxruntime(example: Example, threads: int) -> ModuleCall:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
-    taken = {get_input_.name for get_input_ in session.get_inputs()}
-    feed = {name: each.numpy() for name, each in zip(names, inputs, strict=True) if name in taken}
+    taken = {input_.name for input_ in session.get_inputs()}
+    feed = {name: tensor.numpy() for name, tensor in zip(names, inputs, strict=True) if name in taken}
     return lambda: session.run(None, feed)
 
 
@@ -135,8 +135,8 @@ def _by_openvino(example: Example, threads: int) -> ModuleCall:
     arrays = [input_.numpy() for input_ in inputs]
 
     def call() -> list[Any]:
-        found = request.infer(arrays, share_inputs=True, share_outputs=True)
-        return [found[number] for number in range(len(found))]
+        results = request.infer(arrays, share_inputs=True, share_outputs=True)
+        return [results[number] for number in range(len(results))]
 
     return call
 
@@ -148,7 +148,7 @@ def _positional(example: Example) -> tuple[torch.Tensor, ...]:
 
 
 def require(*packages: str) -> None:
-    """Raises TunerError that names the packages which are not installed."""
+    """Raises TunerError, which names the missing ones, if any of these Python packages is not installed."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise TunerError(f"not installed: {', '.join(missing)}", f"pip install {' '.join(missing)}")
@@ -171,9 +171,10 @@ def timed_baselines(
     threads: int = 1,
     seconds: float = SECONDS,
 ) -> tuple[ProgramBaseline, ...]:
-    """Returns times of baselines, interleaved with the program on ``threads``, or why one cannot run.
+    """Times baselines in rounds interleaved with the program; returns a ProgramBaseline per name.
 
-    ``seconds``: the total time of all rounds.
+    ``names``: keys of RUNTIMES. A baseline that cannot run gets the reason in place of times. ``threads``: of
+    PyTorch and of each runtime. ``seconds``: the total time of all rounds.
     """
     if not names:
         return ()
@@ -184,30 +185,35 @@ def timed_baselines(
         # the program is timed twice: the difference is the noise floor
         timed: dict[str, Call] = {OURS: ours, **running, AGAIN: ours}
         times_s = interleaved_times(timed, seconds, before_slice=before_slice_of(threads))
-    return tuple(
-        ProgramBaseline(name, reason=call.reason)
-        if isinstance(call, NotRun)
-        else compared_baseline(name, times_s[name], times_s[OURS], times_s[AGAIN])
-        for name, call in calls.items()
-    )
+    baselines = []
+    for name, call in calls.items():
+        if isinstance(call, NotRun):
+            baselines.append(ProgramBaseline(name, reason=call.reason))
+        else:
+            baselines.append(compared_baseline(name, times_s[name], times_s[OURS], times_s[AGAIN]))
+    return tuple(baselines)
 
 
 def compared_baseline(
     name: str, theirs_s: Sequence[float], ours_s: Sequence[float], again_s: Sequence[float]
 ) -> ProgramBaseline:
-    """Returns a baseline's times and ratio, or why none; ``again_s``: of the program a second time."""
+    """Returns a baseline's median time and the ratio of both, or why no ratio is reliable.
+
+    Times of calls in seconds, one per round: of the baseline (``theirs_s``), of tuner (``ours_s``), and of
+    tuner a second time (``again_s``), whose difference from ``ours_s`` is the noise.
+    """
     theirs, ours, again = map(measurement_of, (theirs_s, ours_s, again_s))
     quality = round_quality(noise_of(ours, again), theirs, None, quietest_reference_s=None, spare_cores=0)
     evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
     compared = paired_comparison(ours_s, theirs_s, evidence)
+    speed = None
+    reason = ""
+    if isinstance(compared, Comparable):
+        speed = MedianInterval(compared.speed, *compared.speed_interval)
+    elif isinstance(compared, NotComparable):
+        reason = compared.reason
     return ProgramBaseline(
-        name,
-        median_interval(theirs_s),
-        MedianInterval(compared.speed, *compared.speed_interval)
-        if isinstance(compared, Comparable)
-        else None,
-        compared.reason if isinstance(compared, NotComparable) else "",
-        reliability_in_round(theirs, evidence),
+        name, median_interval(theirs_s), speed, reason, reliability_in_round(theirs, evidence)
     )
 
 

@@ -1,4 +1,4 @@
-"""Binds the arguments of a call as Python binds those of a module's ``forward``: in the example's structure.
+"""Binds the arguments of a call to the leaves of the example inputs, by the parameters of ``forward``.
 
 module(x, mask=m)           # the example
 program(mask=m, x=x)        # each of these calls has the same two tensors
@@ -20,7 +20,10 @@ OTHER_STRUCTURE = "arguments: found another structure than that of the example i
 
 
 def signature_of(module: torch.nn.Module | torch.export.ExportedProgram) -> inspect.Signature | None:
-    """Returns the signature of a module's ``forward``; of an exported program without what has a default."""
+    """Returns the signature of a module's ``forward``, without annotations; None where it is not known.
+
+    An exported program has the parameters of its example inputs only: those left at a default are missing.
+    """
     if isinstance(module, torch.nn.Module):
         try:
             signature = inspect.signature(module.forward)
@@ -43,7 +46,7 @@ def signature_of(module: torch.nn.Module | torch.export.ExportedProgram) -> insp
 
 
 def signature_of_tensors(count: int) -> inspect.Signature:
-    """Returns the signature of what takes so many tensors by position, as a loaded program."""
+    """Returns a signature of ``count`` positional-only tensors, by which a loaded program is called."""
     return inspect.Signature([Parameter(f"tensor_{at}", Parameter.POSITIONAL_ONLY) for at in range(count)])
 
 
@@ -55,7 +58,11 @@ class CallBinding:
     signature: inspect.Signature | None
 
     def leaves_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Any]:
-        """Returns the leaves in the example's order. Raises UsageError for a call that does not bind."""
+        """Returns the leaves (tensors and constants) of a call's arguments, in the example's order.
+
+        Raises UsageError for arguments that do not fit the signature, for other nested structures, and for a
+        parameter missing in the example whose value is not its default.
+        """
         leaves: list[Any]
         leaves, found = _pytree.tree_flatten((arguments, dict(keywords)))
         if found == self.in_spec:
@@ -99,7 +106,7 @@ def _bound(
     for name, value in bound.items():
         kind = signature.parameters[name].kind
         if kind is Parameter.VAR_POSITIONAL:
-            values |= {f"*{name}[{at}]": each for at, each in enumerate(value)}
+            values |= {f"*{name}[{at}]": item for at, item in enumerate(value)}
         elif kind is Parameter.VAR_KEYWORD:
             values |= value
         else:
@@ -124,7 +131,7 @@ def _require_default(signature: inspect.Signature, name: str, value: object) -> 
 
 
 def require_constant(name: str, value: object, constant: object) -> None:
-    """Raises UsageError for a value that differs from the constant that a program was compiled for."""
+    """Raises UsageError if ``value`` is not equal to the ``constant`` that a program was compiled for."""
     if type(value) is not type(constant) or repr(value) != repr(constant):
         raise UsageError(
             f"{name}: found {_brief(value)}, allowed {_brief(constant)}, which the program was compiled for",

@@ -260,7 +260,8 @@ def tune(
     program.tuned = replace(tuned, baselines=baselines)
     store_result(program.tuned)
     notes = [loops_note(tuned.fusions)]
-    notes += [f"slower {clause}" for clause in losses([each for each in baselines if each.name == EAGER])]
+    by_eager = [timed for timed in baselines if timed.name == EAGER]
+    notes += [f"slower {clause}" for clause in losses(by_eager)]
     if fallback == EAGER:
         program, note = with_fallback(program, found, tuned.request.database, threads)
         notes.append(note)

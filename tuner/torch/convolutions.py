@@ -28,17 +28,17 @@ def convolution(
     output_padding: list[int],
     groups: int,
 ) -> Any:
-    """Computes ``aten.convolution``; NotImplemented where torch-mlir's own form is as good.
+    """Computes ``aten.convolution`` by plain ones; NotImplemented where torch-mlir's form is as good.
 
     Args:
         x: images x channels x 1, 2 or 3 sizes.
         weight: filters x channels of a group x window; transposed: channels x filters of a group x window.
         bias: a number for each filter.
-        stride: pixels from one window to the next, by dimension, or once for all; the others likewise.
-        padding: zeros around x.
+        stride: pixels from one window to the next, by dimension, or one number for all of them.
+        padding: zeros around x; by dimension or one number, as the next two.
         dilation: pixels from one element of a window to the next.
-        transposed: whether it is the gradient of a convolution, by its input.
-        output_padding: pixels more at the end of a transposed one's result.
+        transposed: whether to compute the transposed convolution.
+        output_padding: pixels to add at the end of a transposed convolution's result.
         groups: parts into which channels and filters are divided.
     """
     dims = weight.dim() - 2
@@ -117,7 +117,8 @@ def _transposed(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
     results = [empty] * len(phases)
     for reads, parts in together.items():
         sums = _plain(x, reads, list(parts.values()), bias, counts, form)
-        results = [sums.pop(0) if number in parts else each for number, each in enumerate(results)]
+        for number in parts:
+            results[number] = sums.pop(0)
     for at, step in reversed([*enumerate(form.stride)]):  # each phase is written where its pixels lie
         rows = [results[first : first + step] for first in range(0, len(results), step)]
         results = [torch.stack(row, 3 + at).flatten(2 + at, 3 + at) for row in rows]
@@ -167,7 +168,7 @@ def _plain(
     sums = CONVOLUTION(x, weight, bias, [1] * dims, [0] * dims, gaps, False, [0] * dims, groups)
     # channels of the result: group, phase, filter
     split = sums.reshape(x.shape[0], groups, len(parts), filters, *counts).unbind(2)
-    return [each.reshape(x.shape[0], groups * filters, *counts) for each in split]
+    return [phase.reshape(x.shape[0], groups * filters, *counts) for phase in split]
 
 
 def _along(x: torch.Tensor, dim: int, first: int, count: int) -> torch.Tensor:

@@ -51,9 +51,9 @@ PREFIX_BLOCK = 16  # so many elements are summed by a triangle of additions: a v
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Returns torch-mlir's own table with the operations of this file, for ``run_decompositions``.
+    """Returns a table operator -> function for ``run_decompositions``: torch-mlir's with changes.
 
-    A function that returns NotImplemented leaves its operation as it is, for torch-mlir.
+    A function that returns NotImplemented leaves its operator in the graph, for torch-mlir.
     """
     table = torch_decompositions()
     softmaxes = (ATEN.softmax.int, ATEN._softmax.default, ATEN.log_softmax.int, ATEN._log_softmax.default)  # noqa: SLF001
@@ -85,11 +85,14 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
         ATEN.div.Tensor_mode: _rounded_quotient,
         ATEN.floor_divide.default: partial(_rounded_quotient, rounding_mode="floor"),
-        **{each: _of_narrow_floats(each) for each in (ATEN.mul.Tensor, ATEN.div.Tensor)},
-        **{each: _in_f32(each) for each in COMPUTED_IN_F32},
-        **{each: _by_runs(each) for each in (ATEN.mean.dim, ATEN.sum.dim_IntList, ATEN.amax.default)},
+        ATEN.mul.Tensor: _of_narrow_floats(ATEN.mul.Tensor),
+        ATEN.div.Tensor: _of_narrow_floats(ATEN.div.Tensor),
+        **{op: _in_f32(op) for op in COMPUTED_IN_F32},
+        ATEN.mean.dim: _by_runs(ATEN.mean.dim),
+        ATEN.sum.dim_IntList: _by_runs(ATEN.sum.dim_IntList),
+        ATEN.amax.default: _by_runs(ATEN.amax.default),
         ATEN.amin.default: _by_runs(ATEN.amin.default),
-        **{each: _shifted(each) for each in SHIFTS},
+        **{shift: _shifted(shift) for shift in SHIFTS},
         **dict.fromkeys((ATEN.fmod.Scalar, ATEN.fmod.Tensor), _fmod),
         **dict.fromkeys((ATEN.remainder.Scalar, ATEN.remainder.Tensor), _remainder),
         ATEN.rms_norm.default: _rms_norm,
@@ -113,12 +116,12 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.isclose.default: _is_close,
         ATEN.threshold.default: _threshold,
         ATEN.softplus.default: _softplus,
-        **{each.Scalar: _compared(each.Scalar) for each in COMPARISONS},
+        **{comparison.Scalar: _compared(comparison.Scalar) for comparison in COMPARISONS},
     }
 
 
 def composites(graph: torch.fx.Graph) -> dict[Any, Callable[..., Any]]:
-    """Returns what the operations of other libraries in a graph consist of, where they consist of others.
+    """Returns a table operator -> function for a graph's composite operators that are not of ``aten``.
 
     Such as ``torchao.dequantize_affine``, which torch.export keeps for other compilers.
     """
@@ -310,13 +313,13 @@ def _by_runs(reduction: Any) -> Callable[..., Any]:
         narrow = NotImplemented
         if reduction in (ATEN.mean.dim, ATEN.sum.dim_IntList):
             narrow = _in_f32(reduction)(x, dim, keepdim, **keywords)
-        dims = sorted(each % max(x.dim(), 1) for each in dim or ())
-        first = [each for each in dims if each - 1 not in dims]
+        dims = sorted(number % max(x.dim(), 1) for number in dim or ())
+        first = [number for number in dims if number - 1 not in dims]
         if narrow is not NotImplemented or len(first) < 2 or not x.is_floating_point():
             return narrow
         for start in reversed(first):
-            run = [each for each in dims if each >= start]
-            dims = [each for each in dims if each < start]
+            run = [number for number in dims if number >= start]
+            dims = [number for number in dims if number < start]
             x = reduction(x, run, keepdim, **keywords)
         return x
 
@@ -408,7 +411,8 @@ def _floor_of_floats(x: torch.Tensor, y: Any) -> torch.Tensor:
     dtype = torch.result_type(x, y)
     wide = torch.float32 if dtype in NARROW else dtype
     y = y if isinstance(y, torch.Tensor) else torch.full((), y, dtype=dtype)
-    x, y = (each.to(dtype).to(wide) for each in (x, y))
+    x = x.to(dtype).to(wide)
+    y = y.to(dtype).to(wide)
     rest = _fmod(x, y)
     whole = (x - rest) / y
     whole = torch.where(((rest > 0) & (y < 0)) | ((rest < 0) & (y > 0)), whole - 1, whole)

@@ -33,7 +33,7 @@ FALLBACK = "inductor"
 class GraphCounts:
     """How many graphs this process has compiled by the backend, and how many it has left to another one.
 
-    A graph that was taken, and that could not be compiled again after a parameter changed, counts in both.
+    A graph that was compiled, but could not be compiled again after a parameter changed, counts in both.
     """
 
     taken: int = 0
@@ -122,7 +122,7 @@ def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any)
 
 
 def register() -> None:
-    """Registers the backend by its name, so that ``backend="tuner"`` finds it."""
+    """Registers ``backend`` with torch.compile under the name "tuner"; does nothing if it is registered."""
     from torch._dynamo.backends.registry import _BACKENDS
 
     if NAME not in _BACKENDS:
@@ -137,8 +137,8 @@ class _BoundGraph:
         # parameters, and buffers of modules, which dynamo marks as static
         self._constant = tuple(
             at
-            for at, each in enumerate(inputs)
-            if isinstance(each, torch.nn.Parameter) or hasattr(each, "_dynamo_static_input_type")
+            for at, tensor in enumerate(inputs)
+            if isinstance(tensor, torch.nn.Parameter) or hasattr(tensor, "_dynamo_static_input_type")
         )
         self._variable = tuple(at for at in range(len(inputs)) if at not in self._constant)
         self._contents = WeightContents()
@@ -171,7 +171,7 @@ class _BoundGraph:
             exported = export_module(bound, own, on_new=start_helpers)
             if exported.shared:  # a write into one of the two tensors would have to change the other
                 raise UsageError(exported.shared)
-            if not all(each.result == number for number, each in enumerate(exported.outputs)):
+            if not all(output.result == number for number, output in enumerate(exported.outputs)):
                 raise UsageError("the graph returns what is not a tensor")
             function: Any = compile_on_host(exported.payload)
         _require_schedules(function)
@@ -197,11 +197,11 @@ class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
 
 
 def _require_tensors(inputs: tuple[Any, ...]) -> None:
-    for number, each in enumerate(inputs):
-        if not isinstance(each, torch.Tensor):
-            raise UsageError(f"the graph takes a {type(each).__name__}: sizes are not static")
-        plain(each, f"input {number} of the graph")
-        if each.requires_grad and torch.is_grad_enabled():
+    for number, tensor in enumerate(inputs):
+        if not isinstance(tensor, torch.Tensor):
+            raise UsageError(f"the graph takes a {type(tensor).__name__}: sizes are not static")
+        plain(tensor, f"input {number} of the graph")
+        if tensor.requires_grad and torch.is_grad_enabled():
             raise UsageError(NO_GRADIENTS)
 
 

@@ -1,8 +1,8 @@
 """Finds fusions that are slower than their operators in eager mode, and keeps such operators in PyTorch.
 
-The operations of a fusion have the names of the graph's nodes that they come from as locations. Fusions that
-follow each other and share a node are a region, with all of its nodes: a convolution with its padding, batch
-norm and ReLU. A region is timed next to its nodes in eager mode, alone, on one thread, with warm caches.
+The operations of a fusion have the names of the graph's nodes that they come from as locations. Consecutive
+fusions that share a node form a region, with all of their nodes: a convolution with its padding, batch norm
+and ReLU. A region is timed next to its nodes in eager mode, alone, on one thread, with warm caches.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ PART = "part"
 
 @dataclass(frozen=True, eq=False)
 class ModuleGraph:
-    """The operators of a module as nodes, and the tensors of an example call."""
+    """The operators of a module as nodes of a torch.fx graph, and the tensors of an example call."""
 
     program: torch.export.ExportedProgram
     tensors: tuple[torch.Tensor, ...]  # arguments of the example call, for ``inputs``
@@ -52,7 +52,10 @@ class ModuleGraph:
 
     @classmethod
     def of(cls, program: torch.export.ExportedProgram, tensors: tuple[torch.Tensor, ...]) -> "ModuleGraph":
-        """Takes an exported graph; raises UsageError for one with graphs inside, such as of autocast."""
+        """Takes an exported graph; ``tensors`` are the arguments of the example call.
+
+        Raises UsageError for a graph that contains others, such as that of a module with autocast.
+        """
         by_name = {node.name: node for node in program.graph.nodes}
         weights = {}
         inputs = []
@@ -73,25 +76,30 @@ class ModuleGraph:
             is_constant = all(
                 input_node in weights or input_node in constants for input_node in node.all_input_nodes
             )
-            constants.update([node] if is_constant else [])
-            nodes += [] if is_constant else [node]
+            if is_constant:
+                constants.add(node)
+            else:
+                nodes.append(node)
         specs = program.graph_signature.output_specs
         results = tuple(
-            by_name[each.arg.name] for each in specs if type(each.arg).__name__ == "TensorArgument"
+            by_name[spec.arg.name] for spec in specs if type(spec.arg).__name__ == "TensorArgument"
         )
         return cls(program, tensors, tuple(inputs), weights, frozenset(constants), tuple(nodes), results)
 
     def piece(self, nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Any, tuple[Node, ...]]:
-        """Returns a module that computes ``outputs`` by ``nodes``, with copies of weights, and what it takes.
+        """Returns a module that computes ``outputs`` by ``nodes``, and the nodes that it reads.
 
-        What the module takes is a tensor for each of the returned nodes; it returns a tuple.
+        The module takes a tensor per node that it reads, holds copies of weights, and returns a tuple of
+        outputs.
         """
         graph = torch.fx.Graph()
         root = torch.nn.Module()
         known = dict[Node, Node]()
         own = {*nodes, *self.weights, *self.constants}
-        read = [each for node in (*nodes, *outputs) for each in (*node.all_input_nodes, node)]
-        reads = tuple(dict.fromkeys(each for each in read if each not in own))
+        read = dict[Node, None]()
+        for node in (*nodes, *outputs):
+            read |= dict.fromkeys((*node.all_input_nodes, node))
+        reads = tuple(node for node in read if node not in own)
         for node in reads:
             known[node] = graph.placeholder(node.name)
 
@@ -110,7 +118,7 @@ class ModuleGraph:
         return torch.fx.GraphModule(root, graph), reads
 
     def values(self, wanted: Sequence[Node]) -> dict[Node, torch.Tensor]:
-        """Returns the tensors of nodes in the example call, computed in eager mode."""
+        """Returns the tensors of the nodes ``wanted`` in the example call, computed in eager mode."""
         if not wanted:
             return {}
         module, reads = self.piece(self.nodes, wanted)
@@ -131,7 +139,7 @@ class Region:
 
     @property
     def ops(self) -> str:
-        """Returns the names of the operators but for views: "conv2d, batch_norm, relu and 2 more"."""
+        """Returns names of the first operators that are not views: "conv2d, batch_norm and 2 more"."""
         computing = [node for node in self.nodes if not _is_view(node)] or self.nodes
         names = [*dict.fromkeys(map(_base, computing))]
         more = f" and {len(names) - SHOWN_OPS} more" if len(names) > SHOWN_OPS else ""
@@ -139,7 +147,7 @@ class Region:
 
     @property
     def text(self) -> str:
-        """Returns operators and fusions: "max_pool2d (g2)"."""
+        """Returns the names of operators, and the numbers of fusions: "max_pool2d (g2)"."""
         first = self.fusions[0]
         last = self.fusions[-1]
         return f"{self.ops} ({f'g{first}' if first == last else f'g{first} .. g{last}'})"
@@ -154,7 +162,11 @@ def _base(node: Node) -> str:
 
 
 def regions_of(graph: ModuleGraph, fusions: Sequence[Fusion]) -> tuple[Region, ...]:
-    """Returns the regions of a program; a node without a fusion, such as a view, goes where it is read."""
+    """Returns the regions of a program: sets of fusions and of the graph's nodes that they compute.
+
+    A node without a fusion, such as a view, is added to the region of a node that reads it, else that it
+    reads.
+    """
     firsts = _first_fusions(fusions)
     places: dict[str, int] = {}  # by the name of a node: the first fusion of its region
     for fusion, first in zip(fusions, firsts, strict=True):
@@ -201,7 +213,10 @@ def _readers(fusions: Sequence[Fusion]) -> dict[int, list[int]]:
 
 
 def functional_graph(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Returns a graph without operators that write into their inputs, which parts would not respect."""
+    """Returns the program with in-place operators replaced by functional ones; as it is if there are none.
+
+    Parts of a program would not respect writes into inputs.
+    """
     nodes = [node for node in program.graph.nodes if node.op == "call_function" and _is_operator(node)]
     if not any(node.target is not operator.getitem and node.target._schema.is_mutable for node in nodes):  # noqa: SLF001
         return program
@@ -211,7 +226,7 @@ def functional_graph(program: torch.export.ExportedProgram) -> torch.export.Expo
 
 
 def sourced_fusions(program: torch.export.ExportedProgram) -> tuple[Fusion, ...]:
-    """Returns the fusions of an exported graph, with the names of its nodes as their sources."""
+    """Returns the fusions of an exported program; their ``sources`` are the names of its graph's nodes."""
     traces = [(node, node.meta.get(TRACE)) for node in program.graph.nodes]
     try:
         for node, _ in traces:
@@ -234,13 +249,16 @@ class EagerComparison:
     @property
     def baselines(self) -> tuple[ProgramBaseline, ...]:
         """Returns the measurements of the slower regions."""
-        return tuple(each for _, each in self.slower)
+        return tuple(baseline for _, baseline in self.slower)
 
 
 def compared_with_eager(
     module: torch.nn.Module | torch.export.ExportedProgram, example: Example, program: TensorProgram
 ) -> EagerComparison:
-    """Times each region of a tenth of a program's time, or more, next to its operators in eager mode."""
+    """Times each region of at least a tenth of a program's time next to its operators in eager mode.
+
+    Returns the slower regions; with ``why_unknown`` and without regions where they cannot be compared.
+    """
     graph = None
     try:
         exported = functional_graph(exported_graph(module, example.arguments, example.keywords))
@@ -280,7 +298,8 @@ def _slower(
         ours: Call = partial(run, region, repeats)
         eager: Call = partial(operators.forward, *[values[node] for node in reads])
         timed = interleaved_times({OURS: ours, EAGER: eager, AGAIN: ours}, REGION_SECONDS)
-        alone, again = (tuple(each / repeats for each in timed[name]) for name in (OURS, AGAIN))
+        alone = [slice_s / repeats for slice_s in timed[OURS]]
+        again = [slice_s / repeats for slice_s in timed[AGAIN]]
         compared = compared_baseline(EAGER, timed[EAGER], alone, again)
         if compared.is_faster:
             yield region, replace(compared, part=region.text)
@@ -309,10 +328,11 @@ def _least_s(run: Callable[[], object]) -> float:
 def with_fallback(
     program: TensorProgram, comparison: EagerComparison, db: str | Path | None, threads: int
 ) -> tuple[TensorProgram, str]:
-    """Returns the program with operators in PyTorch where that makes a call faster, and a line that says so.
+    """Returns the program with operators in PyTorch where that is faster, and a line that says so.
 
-    Tried are the operators of ``comparison.slower`` in PyTorch, and all of them.
-    Where neither is faster by more than noise, the program is returned as it is, with "".
+    Two splits are tried: the operators of ``comparison.slower`` in PyTorch, and all operators. Where neither
+    is faster by more than noise, the result is ``program`` and "". Where operators cannot be run one by one,
+    it is ``program`` and the reason.
     """
     graph = comparison.graph
     if graph is None:
@@ -329,11 +349,14 @@ def with_fallback(
             )
     ours = partial(program.run, graph.tensors)
     calls: dict[str, Call] = {OURS: ours, AGAIN: ours}
-    calls |= {name: partial(each.run, graph.tensors) for name, each in parts_made.items()}
+    calls |= {name: partial(split.run, graph.tensors) for name, split in parts_made.items()}
     with on_threads(threads), torch.no_grad():
         timed = interleaved_times(calls, PROGRAM_SECONDS, before_slice=before_slice_of(threads))
-    found = [compared_baseline(name, timed[name], timed[OURS], timed[AGAIN]) for name in parts_made]
-    speeds = {each.name: each.speed.median for each in found if each.is_faster and each.speed is not None}
+    speeds = {}
+    for name in parts_made:
+        compared = compared_baseline(name, timed[name], timed[OURS], timed[AGAIN])
+        if compared.is_faster and compared.speed is not None:
+            speeds[name] = compared.speed.median
     if not speeds:
         return program, ""
     best = min(speeds, key=lambda name: speeds[name])
@@ -357,10 +380,10 @@ def split_program(
     text: str,
     compiled: Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram],
 ) -> TensorProgram:
-    """Returns a program that runs the nodes ``in_torch`` by PyTorch, the others by what ``compiled`` makes.
+    """Returns a program that runs the nodes ``in_torch`` by PyTorch, and the others as compiled programs.
 
-    ``text`` names the operators in PyTorch. Raises UsageError and CandidateError where a part does not
-    compile.
+    ``compiled`` compiles a module for example tensors; ``text`` names the operators in PyTorch, for messages.
+    Raises UsageError or CandidateError where a part does not compile.
     """
     levels: dict[Node, int] = {}  # odd: in PyTorch; a part reads what parts of lower levels return
     for node in graph.nodes:

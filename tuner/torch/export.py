@@ -47,7 +47,7 @@ STATIC = "the module has dynamic sizes: only static ones are supported"
 
 @dataclass(frozen=True, eq=False)
 class ExportedModule:
-    """A module as payload text, and the trees of its arguments and of what it returns."""
+    """A module lowered to payload text, and the pytree specs of its arguments and of what it returns."""
 
     payload: SplitPayload
     in_spec: Any  # of (arguments, keyword arguments)
@@ -71,7 +71,10 @@ class ExportedModule:
         return tuple(f"argument {at}" for at in self.inputs)
 
     def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Returns the arguments of a call that the function takes. Raises UsageError for other trees."""
+        """Returns the leaves of a call's arguments that the payload's function takes, in order.
+
+        Raises UsageError for arguments of another structure than the example's, and for another constant.
+        """
         leaves = CallBinding(self.in_spec, self.signature).leaves_of(arguments, keywords)
         for at, constant in self.constants:
             require_constant(f"argument {at}", leaves[at], constant)
@@ -80,7 +83,7 @@ class ExportedModule:
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """A leaf of what a module returns: a result of the function, by its number, or a constant."""
+    """A leaf of what a module returns: result number ``result``, or ``constant`` if that is None."""
 
     result: int | None
     constant: object = None
@@ -93,12 +96,12 @@ def export_module(
     lower: Callable[[str], str] = lower_in_child,
     on_new: Callable[[], object] = lambda: None,
 ) -> ExportedModule:
-    """Exports a module, or an exported program; ``lower`` gives linalg, by default in a child process.
+    """Exports a module, or an exported program, and lowers it to linalg.
 
-    ``on_new`` is called where no compiled file has the lowered program.
-
-    Raises UsageError for a module that torch.export or torch-mlir refuses, that changes its state, or whose
-    results would differ from PyTorch's.
+    ``lower`` takes a module in torch-mlir's dialect and returns linalg; by default in a child process.
+    ``on_new`` is called if the lowered program is not in the cache of compiled files. Raises UsageError for a
+    module that torch.export or torch-mlir refuses, that changes its state, or whose results would differ from
+    PyTorch's.
     """
     program = exported_graph(module, arguments, keywords)
     with TRACING, warnings.catch_warnings(), torch.no_grad():
@@ -151,21 +154,27 @@ class LoweredProgram:
     constants: tuple[tuple[int, object], ...]  # (number of a leaf of the arguments, value) of the others
 
     def weights_of(self, program: torch.export.ExportedProgram) -> dict[str, bytes]:
-        """Returns the data of the constants; raises UsageError for a weight that has no dense memory."""
+        """Returns the bytes of all constants by their names in the text, the weights from ``program``.
+
+        Raises UsageError for a weight that has no dense memory.
+        """
         weights = {**program.constants, **program.state_dict}
-        given = ((name, plain(weights[of], of).detach()) for name, of in self.names)
-        return dict(self.data) | {name: bytes_of(each) for name, each in given}
+        data = dict(self.data)
+        for name, of in self.names:
+            data[name] = bytes_of(plain(weights[of], of).detach())
+        return data
 
     def has_weights_of(self, program: torch.export.ExportedProgram, weights: Mapping[str, bytes]) -> bool:
-        """Returns whether ``weights_of`` gives ``weights``, for equal programs with other weights, too.
+        """Returns whether this may be cached: ``weights_of`` gives ``weights``, for equal programs too.
 
-        Decompositions may rename weights. What is not a weight, by its memory, must be a constant, whose
-        contents are in the key: torch-mlir converts booleans, so those of weights have other memory.
+        Decompositions may rename weights. Data of a constant that is not a weight of the program must be one
+        of its ``constants``, whose contents are in the key. False for weights of booleans: torch-mlir
+        converts these.
         """
         names = {*program.constants, *program.state_dict}
         constants = program.constants.values()
         known = {bytes_of(constant) for constant in constants if isinstance(constant, torch.Tensor)}
-        has_truths = any(each.dtype is torch.bool for each in program.state_dict.values())
+        has_truths = any(weight.dtype is torch.bool for weight in program.state_dict.values())
         is_sure = not has_truths and known.issuperset(data for _, data in self.data)
         return (
             is_sure and names.issuperset(of for _, of in self.names) and self.weights_of(program) == weights
@@ -199,15 +208,15 @@ def _imported(
     imported = import_program(program)
     lowered = LoweredProgram(
         imported.text,  # in torch-mlir's dialect
-        tuple((name, each.name) for name, each in imported.weights.items() if each.name),
-        tuple((name, each.data) for name, each in imported.weights.items() if not each.name),
-        tuple(at for at, each in enumerate(inputs) if _is_tensor(each)),
+        tuple((name, weight.name) for name, weight in imported.weights.items() if weight.name),
+        tuple((name, weight.data) for name, weight in imported.weights.items() if not weight.name),
+        tuple(at for at, spec in enumerate(inputs) if _is_tensor(spec)),
         outputs,
         types,
         result_types,
-        tuple((at, each.arg.value) for at, each in enumerate(inputs) if not _is_tensor(each)),
+        tuple((at, spec.arg.value) for at, spec in enumerate(inputs) if not _is_tensor(spec)),
     )
-    return lowered, {name: each.data for name, each in imported.weights.items()}
+    return lowered, {name: weight.data for name, weight in imported.weights.items()}
 
 
 @contextlib.contextmanager
@@ -234,7 +243,11 @@ def exported_graph(
     arguments: tuple[Any, ...] = (),
     keywords: Mapping[str, Any] | None = None,
 ) -> torch.export.ExportedProgram:
-    """Returns the graph of a module's own operators; raises UsageError for a module that is refused."""
+    """Returns the graph of ``torch.export``; an exported program as it is.
+
+    Raises UsageError for a module that torch.export refuses, inside of a transform of torch.func, under
+    autocast and other modes, and for arguments that are not a tuple of dense CPU tensors and constants.
+    """
     require_modes(default_dtype())
     require_no_transforms()
     if isinstance(module, torch.export.ExportedProgram):
@@ -266,10 +279,9 @@ def _own_tensors(
     if not isinstance(arguments, tuple):
         raise UsageError(f"arguments: found {type(arguments).__name__}, allowed a tuple: (x,) of one tensor")
     leaves, spec = _pytree.tree_flatten((arguments, dict(keywords)))
-    own = [
-        plain(each, f"argument {at}").clone() if isinstance(each, torch.Tensor) else each
-        for at, each in enumerate(leaves)
-    ]
+    own = []
+    for at, leaf in enumerate(leaves):
+        own.append(plain(leaf, f"argument {at}").clone() if isinstance(leaf, torch.Tensor) else leaf)
     copied: tuple[tuple[Any, ...], dict[str, Any]] = _pytree.tree_unflatten(own, spec)
     return copied
 
@@ -338,8 +350,8 @@ def _is_second_result(node: torch.fx.Node) -> bool:
 
 def _shared(program: torch.export.ExportedProgram) -> str:
     owners = {_storage(node): f"with {node.name}" for node in program.graph.nodes if node.op == "placeholder"}
-    for number, each in enumerate(program.graph.output_node().args[0]):
-        storage = _storage(each) if isinstance(each, torch.fx.Node) else None
+    for number, result in enumerate(program.graph.output_node().args[0]):
+        storage = _storage(result) if isinstance(result, torch.fx.Node) else None
         if storage is not None and storage in owners:
             return f"result {number} shares memory {owners[storage]}"
         owners[storage] = f"with result {number}"
@@ -366,7 +378,7 @@ def _drop_constants(program: torch.export.ExportedProgram) -> None:
     end = graph.output_node()
     specs = signature.output_specs
     kept = zip(end.args[0], tuple(specs), strict=True)
-    end.args = (tuple(each for each, spec in kept if _is_tensor(spec)),)
+    end.args = (tuple(result for result, spec in kept if _is_tensor(spec)),)
     specs[:] = list(filter(_is_tensor, specs))
 
 
@@ -454,5 +466,5 @@ def _outputs(program: torch.export.ExportedProgram) -> tuple[Output, ...]:
 
 
 def rebuilt(leaves: list[Any], spec: _pytree.TreeSpec) -> Any:
-    """Returns what a module returns: ``leaves`` in the tuples, lists and dicts that ``spec`` describes."""
+    """Returns ``leaves`` in the tuples, lists and dicts that the pytree ``spec`` describes."""
     return _pytree.tree_unflatten(leaves, spec)

@@ -19,15 +19,16 @@ class _UnknownError(Exception):
 
 
 def export_key(program: torch.export.ExportedProgram) -> str | None:
-    """Returns the key of what decompositions and torch-mlir make of a program; None for one that has none.
+    """Returns the cache key of a program's lowered text; None where the program cannot have one.
 
-    None: it calls operations, or has arguments, whose meaning is defined by the user's code.
+    The key covers operators, shapes, versions of torch and contents of constants, not contents of weights.
+    None: an operator, or an argument, has a meaning that the user's code defines.
     """
     try:
         graphs = [
-            (name, tuple(_nodes(each)))
-            for name, each in program.graph_module.named_modules()
-            if isinstance(each, torch.fx.GraphModule)
+            (name, tuple(_nodes(module)))
+            for name, module in program.graph_module.named_modules()
+            if isinstance(module, torch.fx.GraphModule)
         ]
         weights = tuple(_weights(program.state_dict, holds_constants=False))
         constants = tuple(_weights(program.constants, holds_constants=True))
@@ -70,9 +71,11 @@ def _text(value: Any) -> str:
         kind = (value.dtype, value.layout, value.device, value.requires_grad, value.is_conj(), value.is_neg())
         return f"tensor {tuple(value.shape)} {value.stride()} {value.storage_offset()} {kind}"
     if isinstance(value, list | tuple):
-        return f"{'[' if isinstance(value, list) else '('}{', '.join(map(_text, value))})"
+        bracket = "[" if isinstance(value, list) else "("
+        return f"{bracket}{', '.join(map(_text, value))})"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_text(key)}: {_text(each)}' for key, each in value.items())}}}"
+        items = [f"{_text(key)}: {_text(item)}" for key, item in value.items()]
+        return f"{{{', '.join(items)}}}"
     if isinstance(value, slice):
         return f"slice {_text((value.start, value.stop, value.step))}"
     if value is None or type(value) in PLAIN:

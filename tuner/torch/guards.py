@@ -40,7 +40,11 @@ State = tuple[tuple[Any, ...], int]  # types, shapes and strides of tensors, and
 
 
 def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
-    """Returns torch's guards of usual tensors: outside, inside of inference mode, and of those made there."""
+    """Returns three guards of torch: functions that are true for tensors that need no copy.
+
+    The guards are for calls outside of inference mode, for calls inside of it, and for calls inside of it
+    with tensors that were made inside. ``expected``: (type, shape) of each tensor.
+    """
     checks = []  # they compare dispatch keys: tracing adds one, so that no guard holds there
     for is_called_inside, is_made_inside in ((False, False), (True, False), (True, True)):
         with torch.inference_mode(is_made_inside):
@@ -58,7 +62,11 @@ def _check_like(examples: list[torch.Tensor]) -> Check:
 
 
 def require_modes(compiled_under: torch.dtype) -> None:
-    """Raises UsageError in a mode, while tracing, or for another default dtype than ``compiled_under``."""
+    """Raises UsageError where a program cannot be called or compiled as PyTorch would compute.
+
+    Such are autocast, torch.jit.trace, a TorchDispatchMode, a TorchFunctionMode that is not the device CPU,
+    and another default dtype than ``compiled_under``.
+    """
     if torch.is_autocast_enabled("cpu"):
         raise UsageError(
             "torch.autocast is not supported around a program",
@@ -81,13 +89,18 @@ def require_modes(compiled_under: torch.dtype) -> None:
 
 
 def require_no_transforms() -> None:
-    """Raises UsageError inside of a transform of ``torch.func``, such as vmap, where nothing is compiled."""
+    """Raises UsageError inside a transform of ``torch.func``, such as vmap: no module is compiled there."""
     if _functorch.peek_interpreter_stack() is not None:
         raise UsageError("transforms of torch.func are not supported: compile outside of vmap, grad and jvp")
 
 
 def plain(tensor: object, name: str) -> torch.Tensor:
-    """Returns a tensor with lazy signs resolved; raises UsageError for what has no dense memory on a CPU."""
+    """Returns a detached tensor with lazy signs (conj, neg) resolved; raises UsageError for others.
+
+    Refused are: what is not a tensor, tensors of torch.func, subclasses with code of their own, nested,
+    sparse and quantized tensors, other devices, forward-mode tangents, and freed storage. ``name`` begins the
+    message.
+    """
     if not isinstance(tensor, torch.Tensor):
         raise UsageError(f"{name}: found {type(tensor).__name__}, allowed a tensor")
     if _functorch.is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor):  # noqa: SLF001
@@ -120,7 +133,7 @@ def plain(tensor: object, name: str) -> torch.Tensor:
 
 
 def materialized(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns a tensor with memory in place of one of zeros without any, which autograd makes."""
+    """Returns zeros in memory for a ZeroTensor of autograd, which has none; other tensors as they are."""
     if torch._C._dispatch_keys(tensor).has(torch._C.DispatchKey.ZeroTensor):  # noqa: SLF001
         return torch.zeros(tensor.shape, dtype=tensor.dtype)
     return tensor
@@ -134,7 +147,7 @@ def _is_passing(kind: type[torch.Tensor]) -> bool:
 
 
 def require_memory(tensor: torch.Tensor, name: str) -> None:
-    """Raises UsageError for a tensor whose storage was freed, or is smaller than the tensor."""
+    """Raises UsageError, with ``name``, for a tensor whose storage was freed or is too small."""
     needed = tensor.storage_offset() * tensor.element_size() + _span_bytes(tensor)
     is_freed = tensor.untyped_storage().nbytes() < needed or not tensor.data_ptr()
     if tensor.numel() and is_freed:
@@ -142,7 +155,11 @@ def require_memory(tensor: torch.Tensor, name: str) -> None:
 
 
 def checked(tensors: Sequence[object], expected: Expected, names: Sequence[str]) -> tuple[torch.Tensor, ...]:
-    """Returns tensors of readable memory, copies if need be; raises UsageError with one of ``names``."""
+    """Returns the tensors of a call as contiguous tensors, copied where needed.
+
+    ``expected``: (type, shape) per tensor; ``names``: of the arguments, for messages. Raises UsageError for
+    another type or shape, for a tensor without dense CPU memory, and for one that requires gradients.
+    """
     found = []
     for tensor, (dtype, shape), name in zip(tensors, expected, names, strict=True):
         ready = plain(tensor, name)
@@ -165,13 +182,13 @@ def _name(dtype: torch.dtype) -> str:
 
 
 class WeightContents:
-    """Reads the contents of tensors, mostly of the same ones as in the call before."""
+    """Computes hashes of tensors' contents; fast if the tensors are those of the call before."""
 
     def __init__(self) -> None:
         self._known: tuple[list[Layout], tuple[Any, ...], ContentHash | None] = ([], (), None)
 
     def of(self, tensors: Sequence[torch.Tensor]) -> State:
-        """Returns a value that equals another one if types, shapes, strides and contents are equal."""
+        """Returns a state of tensors: equal for equal types, shapes, strides and contents (a 64-bit hash)."""
         layouts = [(tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()) for tensor in tensors]
         known, kinds, content = self._known  # read at once: other threads call this, too
         if content is not None and layouts == known:
@@ -179,19 +196,18 @@ class WeightContents:
         kinds = tuple(layout[1:] for layout in layouts)
         read = list(map(materialized, tensors))
         # all of the memory between the first and the last element is the tensor's
-        is_dense = [_span_bytes(each) <= int(each.numel()) * int(each.element_size()) for each in read]
-        dense = [
-            each if is_kept else each.detach().contiguous()
-            for each, is_kept in zip(read, is_dense, strict=True)
-        ]
-        content = ContentHash([(each.data_ptr(), _span_bytes(each)) for each in dense])
-        if all(one is other for one, other in zip(dense, tensors, strict=True)):
+        dense = []
+        for tensor in read:
+            is_dense = _span_bytes(tensor) <= int(tensor.numel()) * int(tensor.element_size())
+            dense.append(tensor if is_dense else tensor.detach().contiguous())
+        content = ContentHash([(tensor.data_ptr(), _span_bytes(tensor)) for tensor in dense])
+        if all(copied is tensor for copied, tensor in zip(dense, tensors, strict=True)):
             self._known = (layouts, kinds, content)
         return kinds, content.value()
 
 
 class ModuleWeights:
-    """The parameters and buffers of a module, or of an exported program, as they were when this was made."""
+    """Hashes of a module's parameters and buffers, computed at construction, to find later changes."""
 
     def __init__(self, module: torch.nn.Module | torch.export.ExportedProgram) -> None:
         """Reads all weights once; keeps no reference to the module."""
@@ -199,7 +215,7 @@ class ModuleWeights:
         self._states = dict(_states(module))
 
     def changed(self) -> tuple[str, ...]:
-        """Returns the names of weights that have changed; () where the module does not exist any more."""
+        """Returns the names of weights whose contents have changed; () also if the module is gone."""
         module = self._module()
         if module is None:
             return ()

@@ -25,14 +25,14 @@ class ImportedProgram:
 
 @dataclass(frozen=True)
 class ImportedWeight:
-    """The bytes of a constant, and where the program has it: as a weight of this name, "" for another."""
+    """The bytes of a constant; ``name``: of the weight with the same memory, "" if there is none."""
 
     data: bytes
     name: str
 
 
 def import_program(program: torch.export.ExportedProgram) -> ImportedProgram:
-    """Imports a program; raises UsageError for what torch-mlir has no form of."""
+    """Imports a program into torch-mlir's dialect. Raises UsageError if torch-mlir's importer fails."""
     importer = torch_importer()
     literals = _Literals({**program.constants, **program.state_dict})
     mark_nodes(program.graph, filter(_is_of_integers, program.graph.nodes))
@@ -55,8 +55,8 @@ class _Literals:
     """Makes constants of weights, of which torch-mlir would make lists of Python numbers: 12 s of 11 M."""
 
     def __init__(self, weights: Mapping[str, Any]) -> None:
-        tensors = {name: each for name, each in weights.items() if isinstance(each, torch.Tensor)}
-        self._names = {memory_of(each): name for name, each in reversed(tensors.items())}
+        tensors = {name: weight for name, weight in weights.items() if isinstance(weight, torch.Tensor)}
+        self._names = {memory_of(tensor): name for name, tensor in reversed(tensors.items())}
         self.weights: dict[str, ImportedWeight] = {}
         # by memory, shape, strides and type; a tensor that is kept keeps its memory
         self._known: dict[tuple[Any, ...], tuple[torch.Tensor, Any]] = {}
@@ -92,20 +92,18 @@ class _Literals:
 
 
 def memory_of(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """Returns what tensors of the same elements in memory share: address, shape, strides and type."""
+    """Returns (address, shape, strides, dtype): equal for tensors that view the same elements."""
     return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
 
 
 def bytes_of(tensor: torch.Tensor) -> bytes:
-    """Returns the numbers of a tensor, row by row."""
+    """Returns the bytes of a tensor's elements in row-major order."""
     ordered = tensor.contiguous()  # has no ``numpy()`` here: torch-mlir imports under fake tensors
     return ctypes.string_at(ordered.data_ptr(), ordered.numel() * ordered.element_size())
 
 
 def _is_of_integers(node: torch.fx.Node) -> bool:
-    values = [each.meta.get("val") for each in (*node.all_input_nodes, node)]
-    tensors = [
-        each for value in values for each in _pytree.tree_leaves(value) if isinstance(each, torch.Tensor)
-    ]
+    values = [known.meta.get("val") for known in (*node.all_input_nodes, node)]
+    tensors = [value for value in _pytree.tree_leaves(values) if isinstance(value, torch.Tensor)]
     is_whole = not any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors)
     return node.op == "call_function" and is_whole and bool(tensors)

@@ -30,7 +30,7 @@ NARROW = (torch.float16, torch.bfloat16)
 
 
 def interpolations() -> dict[Any, Callable[..., Any]]:
-    """Returns the decomposition of each overload of ATen's upsampling that has no antialiasing."""
+    """Returns decompositions of ATen's upsampling operators without antialiasing: overload -> function."""
     computed: dict[str, Callable[..., Any]] = {
         **{f"upsample_nearest{dims}d": nearest(dims, exact=False) for dims in (1, 2, 3)},
         **{f"_upsample_nearest_exact{dims}d": nearest(dims, exact=True) for dims in (1, 2, 3)},
@@ -39,11 +39,12 @@ def interpolations() -> dict[Any, Callable[..., Any]]:
         "upsample_trilinear3d": linear(3),
         "upsample_bicubic2d": cubic,
     }
-    return {
-        getattr(getattr(ATEN, name), overload): each
-        for name, each in computed.items()
-        for overload in ("vec", "default")
-    }
+    table = {}
+    for name, decomposition in computed.items():
+        overloads = getattr(ATEN, name)
+        table[overloads.vec] = decomposition
+        table[overloads.default] = decomposition
+    return table
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def linear(dims: int) -> Callable[..., Any]:
 
 
 def cubic(x: torch.Tensor, output_size: Any, align_corners: bool, *scales: Any, **named: Any) -> Any:
-    """Computes ``aten.upsample_bicubic2d``."""
+    """Computes ``aten.upsample_bicubic2d``; NotImplemented for integers."""
     return _weighted(2, _cubic_along)(x, output_size, align_corners, *scales, **named)
 
 
@@ -253,7 +254,7 @@ def _by_phases(
 
 
 def _weighted_sum(read: list[torch.Tensor], weights: list[torch.Tensor]) -> torch.Tensor:
-    products = [each * weight for each, weight in zip(read, weights, strict=True)]
+    products = [pixels * weight for pixels, weight in zip(read, weights, strict=True)]
     total = products[0]
     for product in products[1:]:
         total = total + product

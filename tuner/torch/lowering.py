@@ -1,9 +1,9 @@
-"""Lowers a module from torch-mlir's dialect of PyTorch to linalg, in a child process: a crash is a refusal.
+"""Lowers a module from torch-mlir's dialect of PyTorch to linalg, in a child: a crash is a refusal.
 
-The child process gets no weights: a constant is named in the text, and its bytes follow the text (MLIR's
-``dialect_resources``), which stay in this process, and does not import PyTorch, which takes seconds. Before
-torch-mlir, the graph is changed where torch-mlir would be wrong: ``fold_uniform`` folds constants,
-``promote_unsigned`` converts uint8.
+The child process gets no weights: a constant is named in the text, and its bytes, which follow the text
+(MLIR's ``dialect_resources``), stay in this process. Nor does it import PyTorch, which takes seconds. Before
+torch-mlir runs, the graph is changed where torch-mlir would be wrong: ``fold_uniform`` lets PyTorch compute
+operations of constants, ``promote_unsigned`` converts uint8.
 """
 
 import contextlib
@@ -53,17 +53,26 @@ BYTES = frozenset(
 
 
 def lower_in_child(text: str) -> str:
-    """Lowers torch-mlir's dialect to linalg in a child; raises UsageError for refusals and crashes."""
+    """Lowers a module from torch-mlir's dialect to linalg, in a child process; returns its text.
+
+    Raises UsageError that names the operators which torch-mlir refuses, or if torch-mlir crashes.
+    """
     return _lowered(text, lower, call_in_kept_child)
 
 
 def lower_with_locations(text: str) -> str:
-    """Lowers as ``lower_in_child``; the result has the locations of the nodes that operations come from."""
+    """Lowers a module to linalg in a child process; operations keep their graph nodes' names as locations.
+
+    Raises UsageError that names the operators which torch-mlir refuses, or if torch-mlir crashes.
+    """
     return _lowered(text, partial(lower, has_locations=True), call_in_kept_child)
 
 
 def lower_in_process(text: str) -> str:
-    """Returns a module lowered as ``lower_in_child`` does, in this process, which a crash would end."""
+    """Lowers a module from torch-mlir's dialect to linalg in this process, which a crash would end.
+
+    Raises UsageError that names the operators which torch-mlir refuses.
+    """
     return _lowered(text, lower, _call)
 
 
@@ -82,15 +91,15 @@ def _lowered(text: str, lower_module: Callable[[str], str], call: Callable[[Call
 
 
 def require_none_of(refused: tuple[RefusedOperator, ...], text: Callable[[], str]) -> None:
-    """Raises UsageError if operators are refused, also for those that torch-mlir refuses.
+    """Raises UsageError if ``refused`` is not empty; it also names the operators that torch-mlir refuses.
 
-    ``text`` returns the module in torch-mlir's dialect.
+    ``text`` returns the module in torch-mlir's dialect; it is called only if there is something to refuse.
     """
     if not refused:
         return
     with contextlib.suppress(UsageError):  # the import may fail because of a refused operator
         module = text().partition(RESOURCES)[0]
-        known = tuple(each.place for each in refused)
+        known = tuple(operator.place for operator in refused)
         refused = (*refused, *_refused_operators(module, call_in_kept_child, known))
     require_none(refused)
 
@@ -99,13 +108,16 @@ def _refused_operators(
     module: str, call: Callable[[Callable[[], Any]], Any], known: tuple[str, ...] = ()
 ) -> tuple[RefusedOperator, ...]:
     try:
-        return tuple(RefusedOperator(*each) for each in call(partial(refused_operators, module, known)))
+        return tuple(RefusedOperator(*refused) for refused in call(partial(refused_operators, module, known)))
     except CandidateError:  # torch-mlir crashes
         return ()
 
 
 def fold_uniform(graph: torch.fx.Graph) -> None:
-    """Folds operations on constants of equal elements to ``aten.full``, in place; raises UsageError."""
+    """Replaces operations on constants of equal elements by ``aten.full`` with PyTorch's result, in place.
+
+    Raises UsageError where PyTorch cannot compute such an operation, such as an integer division by zero.
+    """
     known: dict[torch.fx.Node, torch.Tensor] = {}
     for node in graph.nodes:
         is_sum = node.target in ELEMENTWISE_SUMS and node.meta["val"].is_floating_point()
@@ -160,9 +172,10 @@ def _is_uniform(result: torch.Tensor) -> bool:
 
 
 def promote_unsigned(program: torch.export.ExportedProgram) -> tuple[RefusedOperator, ...]:
-    """Converts uint8 as PyTorch promotes it, in place; returns the operators for which a sign would matter.
+    """Converts uint8 operands as PyTorch promotes them, in place; returns operators that are refused.
 
-    Raises UsageError for an argument or a weight of another unsigned type.
+    An operator is refused if the sign of its operands matters, or for uint16 to uint64. Raises UsageError for
+    an argument or a weight of these types.
     """
     refused = []
     for node in list(program.graph.nodes):
@@ -171,7 +184,7 @@ def promote_unsigned(program: torch.export.ExportedProgram) -> tuple[RefusedOper
             continue
         reason = ""
         if found - {torch.uint8}:
-            names = ", ".join(sorted(str(each).removeprefix("torch.") for each in found))
+            names = ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in found))
             reason = f"{names} is not supported: of unsigned types, only uint8"
             if node.op == "placeholder":
                 raise UsageError(reason)
@@ -186,7 +199,7 @@ def _is_promoted(program: torch.export.ExportedProgram, node: torch.fx.Node) -> 
     target: Any = node.target
     given = _types([node])
     taken = _types(node.all_input_nodes)
-    if target in CONVERSIONS and torch.uint8 in given and any(each.is_floating_point for each in taken):
+    if target in CONVERSIONS and torch.uint8 in given and any(dtype.is_floating_point for dtype in taken):
         _convert(program, node, torch.int32)  # wraps, where fptoui has no value
         return True
     if not given or target in CONVERSIONS or (torch.uint8 in given and _base(target) in BYTES):

@@ -54,7 +54,7 @@ LIBRARY = torch.library.Library("tuner", "FRAGMENT")
 
 @dataclass(frozen=True)
 class Product:
-    """A product of matrices: its sizes, and which operands it has."""
+    """A matrix product to compile, C = A @ B (+ bias): element type, sizes, and which operands it has."""
 
     element: str
     m: int
@@ -71,11 +71,11 @@ class Product:
         shapes = (self.m, self.k), (self.k, self.n), (self.m, self.n)
         a, b, c = (_tensor(self.element, *lead, *shape) for shape in shapes)
         row = _tensor(self.element, self.n)
-        arguments = [
-            f"%a: {a}",
-            *([f"%b: {b}"] if not self.is_weight else []),
-            *([f"%bias: {row}"] if self.has_bias else []),
-        ]
+        arguments = [f"%a: {a}"]
+        if not self.is_weight:
+            arguments.append(f"%b: {b}")
+        if self.has_bias:
+            arguments.append(f"%bias: {row}")
         weight = f"  %b = arith.constant dense_resource<weight> : {b}\n" if self.is_weight else ""
         body = PRODUCT.format(
             arguments=", ".join(arguments),
@@ -102,28 +102,42 @@ class _PackedWeight:
 
 
 def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Returns a @ b of two matrices."""
+    """Returns a @ b. ``a``: (m, k), ``b``: (k, n); both f32 or both f64, on the CPU.
+
+    Raises UsageError for other operands, and where gradients or ``torch.autocast`` would be needed.
+    """
     _require_tensors("mm", a=a, b=b)
     result: torch.Tensor = torch.ops.tuner.mm(a, b)
     return result
 
 
 def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Returns bias + a @ b of two matrices; the bias has an element for each column."""
+    """Returns bias + a @ b. ``a``: (m, k), ``b``: (k, n), ``bias``: (n,); all f32 or all f64, on the CPU.
+
+    Raises UsageError for other operands, and where gradients or ``torch.autocast`` would be needed.
+    """
     _require_tensors("addmm", bias=bias, a=a, b=b)
     result: torch.Tensor = torch.ops.tuner.addmm(bias, a, b)
     return result
 
 
 def bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Returns a @ b of two batches of matrices."""
+    """Returns a @ b per batch. ``a``: (batch, m, k), ``b``: (batch, k, n); both f32 or both f64.
+
+    Raises UsageError for other operands and devices, and where gradients or ``torch.autocast`` would be
+    needed.
+    """
     _require_tensors("bmm", a=a, b=b)
     result: torch.Tensor = torch.ops.tuner.bmm(a, b)
     return result
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Returns x @ weight.T + bias, as torch.nn.functional.linear; x has one dimension or more."""
+    """Returns x @ weight.T + bias. ``x``: (..., k), ``weight``: (n, k), ``bias``: (n,); f32 or f64.
+
+    A ``weight`` that is a Parameter is packed once, and again after it has changed. Raises UsageError for
+    other operands and devices, and where gradients or ``torch.autocast`` would be needed.
+    """
     _require_tensors("linear", x=x, weight=weight, **({} if bias is None else {"bias": bias}))
     result: torch.Tensor = torch.ops.tuner.linear(x, weight, bias)
     return result
@@ -224,8 +238,10 @@ def _product(
     element = _element(name, a, b, *_listed(bias))
     is_weight = isinstance(b, torch.nn.Parameter)
     product = Product(element, a.shape[0], columns, a.shape[1], 0, bias is not None, is_weight)
-    inputs = [a, *([b.t() if is_transposed else b] if not is_weight else []), *_listed(bias)]
-    return _run(product, inputs, b if is_weight else None, is_transposed=is_transposed)
+    if is_weight:
+        return _run(product, [a, *_listed(bias)], b, is_transposed=is_transposed)
+    matrix = b.t() if is_transposed else b
+    return _run(product, [a, matrix, *_listed(bias)], None, is_transposed=is_transposed)
 
 
 def _run(
@@ -235,14 +251,14 @@ def _run(
     *,
     is_transposed: bool = False,
 ) -> torch.Tensor:
-    if not all(each.numel() for each in (*inputs, *_listed(weight))):
+    if not all(matrix.numel() for matrix in (*inputs, *_listed(weight))):
         raise UsageError("a matrix has no elements: products of 1 or more are supported")
     if weight is None:
         function = _function(product)
     else:
         function = _function_of_weight(product, weight, is_transposed=is_transposed)
     held = [input_.detach().contiguous() for input_ in inputs]
-    return torch.from_numpy(function.run([each.data_ptr() for each in held])[0])
+    return torch.from_numpy(function.run([matrix.data_ptr() for matrix in held])[0])
 
 
 def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed: bool) -> FusedFunction:
@@ -274,15 +290,14 @@ def _image(product: Product) -> FusedImage:
 
 
 def _element(name: str, *tensors: torch.Tensor) -> str:
-    for each in tensors:
-        if not each.is_cpu:
-            raise UsageError(f"tuner::{name}: found device {each.device}, allowed cpu")
-        if each.dtype not in ELEMENTS or each.dtype != tensors[0].dtype:
-            found = " and ".join(
-                dict.fromkeys(str(tensor.dtype).removeprefix("torch.") for tensor in tensors)
-            )
+    for tensor in tensors:
+        if not tensor.is_cpu:
+            raise UsageError(f"tuner::{name}: found device {tensor.device}, allowed cpu")
+        if tensor.dtype not in ELEMENTS or tensor.dtype != tensors[0].dtype:
+            dtypes = dict.fromkeys(str(operand.dtype).removeprefix("torch.") for operand in tensors)
+            found = " and ".join(dtypes)
             raise UsageError(f"tuner::{name}: found {found}, allowed float32 or float64 of all operands")
-        if not each.data_ptr() and each.numel():
+        if not tensor.data_ptr() and tensor.numel():
             raise UsageError(f"tuner::{name}: found a tensor without memory: its storage was freed")
     return ELEMENTS[tensors[0].dtype]
 

@@ -59,12 +59,14 @@ def with_unpacked_weights(program: torch.export.ExportedProgram) -> torch.export
 def product_by_nibbles(
     x: torch.Tensor, weight: torch.Tensor, group: int, scales_and_zeros: torch.Tensor
 ) -> torch.Tensor:
-    """Multiplies by unpacked integers, and sums of groups of x by their zeros.
+    """Computes ``aten._weight_int4pack_mm_for_cpu`` for a weight of unpacked integers.
 
-    A weight is q * scale + zero, q from -8 to 7 and zero any number: PyTorch's kernel computes this in f32.
+    A weight's value is q * scale + zero, q from -8 to 7, with a scale and a zero per ``group`` elements of k
+    and per column: ``scales_and_zeros`` is (groups, columns, 2). PyTorch's kernel computes in f32, as this
+    does.
     """
     columns, k = weight.shape
-    scales, zeros = (each.squeeze(-1).float() for each in scales_and_zeros.split(1, -1))  # groups x columns
+    scales, zeros = (part.squeeze(-1).float() for part in scales_and_zeros.split(1, -1))  # groups x columns
     grouped = weight.float().reshape(columns, k // group, group) * scales.t().unsqueeze(2)
     wide = x.float()
     sums = wide.reshape(-1, k // group, group).sum(-1)
@@ -73,7 +75,10 @@ def product_by_nibbles(
 
 
 def unpacked(packed: torch.Tensor) -> torch.Tensor:
-    """Returns the integers, i8 from -8 to 7, of a weight that PyTorch packed; raises UsageError."""
+    """Returns the integers (i8, -8 to 7) of a weight that PyTorch packed as nibbles.
+
+    Raises UsageError if packing these integers again does not give ``packed``: an unknown order of nibbles.
+    """
     rows = packed.shape[0]
     k = 2 * packed.shape[1]
     parts = []

@@ -112,7 +112,7 @@ def average_pool(dims: int) -> Callable[..., Any]:
         divisor_override: int | None = None,
     ) -> Any:
         windows = _windows(x, dims, kernel_size, stride, padding, [1], ceil_mode)
-        window = [each.window for each in windows]
+        window = [axis.window for axis in windows]
         is_long = max(window) > SLICES_LIMIT
         if not x.is_floating_point() or (is_long and x.dtype not in NARROW):
             return NotImplemented
@@ -124,10 +124,11 @@ def average_pool(dims: int) -> Callable[..., Any]:
         if divisor_override is not None:
             return (sums / divisor_override).to(x.dtype)
         # every window divides by its whole size: none lies beyond the padding that counts
-        if all(max(each.margins) <= each.padding * count_include_pad for each in windows):
+        if all(max(axis.margins) <= axis.padding * count_include_pad for axis in windows):
             return (sums / math.prod(window)).to(x.dtype)
-        counts = [each.divisors(counts_padding=count_include_pad).to(sums.dtype) for each in windows]
-        return (sums / reduce(lambda one, other: one.unsqueeze(-1) * other, counts)).to(x.dtype)
+        counts = [axis.divisors(counts_padding=count_include_pad).to(sums.dtype) for axis in windows]
+        divisors = reduce(lambda product, count: product.unsqueeze(-1) * count, counts)
+        return (sums / divisors).to(x.dtype)
 
     return computed
 
@@ -205,15 +206,15 @@ def _pooled(x: torch.Tensor, windows: list[_Windows], outside: float, combine: C
     if any(margin > 0 for margin in margins):
         x = pad(x, [max(margin, 0) for margin in margins], value=outside)
     slices = [x]
-    for dim, each in enumerate(windows, x.dim() - len(windows)):
-        end = (each.count - 1) * each.stride + 1
-        starts = range(0, each.reach, each.dilation)
+    for dim, axis in enumerate(windows, x.dim() - len(windows)):
+        end = (axis.count - 1) * axis.stride + 1
+        starts = range(0, axis.reach, axis.dilation)
         slices = [
-            ATEN.slice.Tensor(slice_, dim, start, start + end, each.stride)
+            ATEN.slice.Tensor(slice_, dim, start, start + end, axis.stride)
             for slice_ in slices
             for start in starts
         ]
-        if each.stride < each.window or len(slices) * each.window > SLICES_LIMIT:
+        if axis.stride < axis.window or len(slices) * axis.window > SLICES_LIMIT:
             slices = [combine(slices)]
     if len(slices) > 1:
         return combine(slices)

@@ -18,7 +18,10 @@ Scalar = int | float
 
 
 def sums_with_products(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    """Returns decompositions of ``addmm``, ``addmv``, ``addbmm`` and ``baddbmm``; ``table`` has the usual."""
+    """Returns decompositions of ``addmm``, ``addmv``, ``addbmm`` and ``baddbmm``: operator -> function.
+
+    ``table``: decompositions that are called where ``alpha`` and ``beta`` need no special treatment.
+    """
     known = get_decompositions([ATEN.addmv]) | table
     return {
         ATEN.addmm.default: _by_blas(known[ATEN.addmm.default]),

@@ -40,7 +40,10 @@ Tensors = Sequence[torch.Tensor]
 
 @dataclass(frozen=True, eq=False)
 class TensorPart:
-    """Some operators of a module: a program, or PyTorch's own; with names of what it reads and returns."""
+    """Some operators of a module, as a compiled program or as PyTorch's own operators.
+
+    ``reads`` and ``returns``: names of the tensors that ``call`` takes and returns, in order.
+    """
 
     call: Callable[[tuple[torch.Tensor, ...]], Tensors]
     reads: tuple[str, ...]
@@ -59,19 +62,19 @@ class PartedFunction:
     why_no_fusions: str  # which operators run in PyTorch
 
     def __call__(self, tensors: Tensors) -> list[torch.Tensor]:
-        """Runs the parts; results share no memory with arguments, weights or each other."""
+        """Runs the parts in order; no result shares memory with an argument, a weight or another result."""
         values = dict(zip(self.inputs, tensors, strict=True))
         for part in self.parts:
             returned = part.call(tuple([values[name] for name in part.reads]))
             values.update(zip(part.returns, returned, strict=True))
         taken = {tensor.untyped_storage().data_ptr() for tensor in tensors}
-        found = []
+        results = []
         for name in self.results:
             result = self.held[name] if name in self.held else values[name]
             address = result.untyped_storage().data_ptr()
-            found.append(result.clone() if name in self.held or address in taken else result)
+            results.append(result.clone() if name in self.held or address in taken else result)
             taken.add(address)
-        return found
+        return results
 
 
 class TensorProgram:
@@ -150,13 +153,16 @@ class TensorProgram:
         return rebuilt(leaves, self._exported.out_spec)
 
     def run(self, tensors: tuple[Any, ...]) -> list[torch.Tensor]:
-        """Calls the program; returns its results in order. Raises UsageError for a wrong argument."""
+        """Calls the program with its tensors alone; returns its results in order.
+
+        Raises UsageError for a wrong number of tensors, or for one of another shape, type or device.
+        """
         if len(tensors) != self._count:
             raise UsageError(f"found {len(tensors)} arguments, allowed {self._count}")
         is_nested = False
         try:  # before the guard, which a nested tensor would end by aborting the process
-            for each in tensors:  # in 20 ns each; a generator takes 300 more
-                if each.is_nested:
+            for tensor in tensors:  # in 20 ns each; a generator takes 300 more
+                if tensor.is_nested:
                     is_nested = True
         except AttributeError:  # of what is not a tensor, which ``checked`` names
             pass
@@ -184,13 +190,16 @@ class TensorProgram:
         return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
 
     def with_parts(self, function: PartedFunction) -> "TensorProgram":
-        """Returns a program of the same module that runs ``function``."""
+        """Returns a program of the same module that runs ``function`` in place of the present one."""
         program = TensorProgram(function, self._exported, self._weights)
         program.tuned = self.tuned
         return program
 
     def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Returns the tensors of a call that ``run`` takes; raises UsageError for another structure."""
+        """Returns the tensors of a call in the order in which ``run`` takes them.
+
+        Raises UsageError for arguments of another structure than the example's, and for another constant.
+        """
         return self._exported.tensors_of(arguments, keywords)
 
     def stale(self) -> tuple[str, ...]:
@@ -242,7 +251,7 @@ def _types_of(function: FusedFunction | HostFunction | PartedFunction) -> tuple[
 
 
 def array_of(tensor: torch.Tensor) -> Any:
-    """Returns a numpy array of the memory of a tensor."""
+    """Returns a numpy array that shares the memory of a CPU tensor; bf16 as ml_dtypes.bfloat16."""
     if tensor.dtype is torch.bfloat16:
         import ml_dtypes
 

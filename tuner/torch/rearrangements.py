@@ -15,13 +15,13 @@ Scalar = bool | int | float
 
 
 def roll(x: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> torch.Tensor:
-    """Returns x with its last elements before the first ones, along one dimension after the other.
+    """Computes ``aten.roll``: x with its last elements first, along one dimension after the other.
 
-      torch.roll(x, 2, 0)
-    becomes
-      torch.cat([x[-2:], x[:-2]])
+          torch.roll(x, 2, 0)
+        becomes
+          torch.cat([x[-2:], x[:-2]])
 
-    Without dimensions, all elements are one row.
+    ``shifts`` has a number per dimension of ``dims``; without dimensions, x is rolled as one flat row.
     """
     if not x.numel():
         return x.clone()
@@ -41,9 +41,11 @@ def roll(x: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> to
 
 
 def constant_pad(x: torch.Tensor, pad: Sequence[int], value: Scalar = 0) -> Any:
-    """Returns x without the elements that negative numbers cut, then with ``value`` around it.
+    """Computes ``aten.constant_pad_nd`` where ``pad`` has negative numbers, which remove elements.
 
     ``pad`` has two numbers per dimension, before and after it, beginning with the last dimension.
+    NotImplemented where no number is negative, which torch-mlir lowers rightly, or where more is removed than
+    a dimension has.
     """
     if min(pad, default=0) >= 0:
         return NotImplemented  # is left to torch-mlir
@@ -66,7 +68,7 @@ def constant_pad(x: torch.Tensor, pad: Sequence[int], value: Scalar = 0) -> Any:
 
 
 def block_diagonal(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Returns the matrix that has matrices on its diagonal; a vector is one row."""
+    """Computes ``aten.block_diag``: matrices on a diagonal, zeros elsewhere; a vector is one row."""
     matrices = list(map(torch.atleast_2d, tensors))
     columns = sum(matrix.shape[1] for matrix in matrices)
     rows = []
@@ -86,10 +88,11 @@ def fold(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> Any:
-    """Returns the image (..., height, width) to which overlapping windows add up, the inverse of ``unfold``.
+    """Computes ``aten.col2im``, the inverse of ``unfold``: sums overlapping windows into an image.
 
-    The numbers of all windows are x (..., channels * window height * window width, windows). Narrow floats
-    are added in f32, and rounded once.
+    ``x``: (..., channels * window height * window width, windows); the other arguments: (of rows, of
+    columns). Returns (..., channels, height, width); NotImplemented for integers. f16 and bf16 are summed in
+    f32.
     """
     if not x.is_floating_point():
         return NotImplemented

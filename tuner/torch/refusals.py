@@ -20,29 +20,29 @@ LIBRARIES = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
 
 @dataclass(frozen=True)
 class RefusedOperator:
-    """An operator that is not supported: its name and line, such as "aten.topk at m.py:7", and the reason."""
+    """An operator that is not supported, as "aten.topk at m.py:7" (``place``), and why (``reason``)."""
 
     place: str
     reason: str
 
     @property
     def text(self) -> str:
-        """Returns both in one line."""
+        """Returns the operator, its line and the reason in one line: "aten.topk at m.py:7 (reason)"."""
         return f"{self.place} ({self.reason})"
 
 
 def require_none(refused: Iterable[RefusedOperator]) -> None:
-    """Raises UsageError with all refused operators in one line, each once."""
-    found = tuple(refused)
-    texts = dict.fromkeys(each.text for each in found)
+    """Raises UsageError if any operator is refused; the message names each once, in one line."""
+    operators = tuple(refused)
+    texts = dict.fromkeys(operator.text for operator in operators)
     if texts:
-        is_random = any(each.reason == RANDOM for each in found)
+        is_random = any(operator.reason == RANDOM for operator in operators)
         hint = "call module.eval()" if is_random else ""
         raise UsageError(f"operators that are not supported: {'; '.join(texts)}", hint)
 
 
 def place_of(node: torch.fx.Node) -> str:
-    """Returns the operator that a node of a graph comes from, and the module's line where that is known."""
+    """Returns a node's operator before decompositions, with its line if known: "aten.topk at m.py:7"."""
     operator = node.meta.get("original_aten") or node.target  # the former: before decompositions
     name = str(operator).removesuffix(".default")
     line = line_in(node.meta.get("stack_trace") or "")
@@ -52,16 +52,17 @@ def place_of(node: torch.fx.Node) -> str:
 
 
 def line_in(trace: str) -> str:
-    """Returns "file:line" of the innermost call in a stack trace that is the module's; "" where none is.
+    """Returns "file:line" of the innermost line of the user's code in a stack trace; "" if none.
 
-    PyTorch records the lines of ``forward`` methods only: of a function that one calls, the line of the call.
+    PyTorch records lines of ``forward`` methods only: for a function that ``forward`` calls, the line of the
+    call.
     """
     return _innermost([(file, int(line)) for file, line in FRAME.findall(trace)])
 
 
 def line_of(error: BaseException) -> str:
-    """Returns "file:line" of the module's line that an error was raised under; "" where none is known."""
-    frames = [(each.filename, each.lineno or 0) for each in traceback.extract_tb(error.__traceback__)]
+    """Returns "file:line" of the user's innermost line under which ``error`` was raised; "" if none."""
+    frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
     return _innermost(frames)
 
 
@@ -77,7 +78,10 @@ def _innermost(frames: list[tuple[str, int]]) -> str:
 
 
 def mark_nodes(graph: torch.fx.Graph, integers: Iterable[torch.fx.Node]) -> None:
-    """Lets the locations that torch-mlir gives operations name their nodes' operators and lines; in place."""
+    """Adds each node's operator and line to its stack trace, for torch-mlir's locations; in place.
+
+    ``integers``: nodes whose tensors are all integers; they get another mark.
+    """
     of_integers = {*integers}
     for node in graph.nodes:
         if node.op != "call_function":

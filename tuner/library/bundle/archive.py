@@ -1,4 +1,8 @@
-"""The files of a remote measurement: bundles and files of results."""
+"""Reads and writes the files of a remote measurement: bundles and files of results.
+
+A bundle is a zip file: a manifest in JSON, and scripts and machine code named by their hash. A results file
+has JSON lines: the provenance, then one line per result. See docs/reference/json-documents.md.
+"""
 
 import datetime
 import hashlib
@@ -29,10 +33,6 @@ from tuner.core.remote_results import (
 )
 from tuner.core.serialization import decode, encode, parsed, require_format, unreadable
 
-# Reads and writes a bundle: a zip file with a manifest, and texts and machine code named by their hash.
-#
-# See docs/reference/json-documents.md.
-
 BUNDLE_FORMAT: Final = "tuner-bundle"
 BUNDLE_VERSION: Final = 3  # 3: code as text and binary
 MANIFEST: Final = "manifest.json"
@@ -49,9 +49,6 @@ CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
     "tolerance": "16 roundings of the type of the sums times |row of A| |column of B|, plus that of the "
     "epilogue and of a narrow C",
 }
-# Reads and writes a results file: JSON lines, one for the provenance, then one for each result.
-#
-# See docs/reference/json-documents.md.
 RESULTS_FORMAT: Final = "tuner-results"
 RESULTS_VERSION: Final = 5  # 5: code as text and binary
 KINDS: Final[dict[str, type[Any]]] = {  # first word of a line
@@ -66,7 +63,7 @@ Line = MeasuredTrial | FinalTime | NoiseFloor | BaselineTime
 
 @dataclass(frozen=True)
 class Bundle:
-    """Compiled candidates for a GPU, grouped by problem, most promising first; ``seed`` draws inputs."""
+    """Compiled candidates for a GPU, grouped by problem, most promising first."""
 
     sha256: str  # of the manifest, which contains the hash of every other part
     created: datetime.datetime  # UTC
@@ -76,7 +73,11 @@ class Bundle:
 
 
 def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datetime.datetime) -> bytes:
-    """Returns trials in their order as bytes of a zip file; ``tuner``: version that exports."""
+    """Returns the bytes of a bundle of ``trials``, in their order.
+
+    ``seed``: of the inputs that candidates are verified on; ``tuner``: version that exports; ``created``:
+    UTC.
+    """
     blobs: dict[str, bytes] = {}
 
     def kept(content: bytes) -> str:
@@ -103,7 +104,10 @@ def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datet
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Returns a bundle whose hashes are right; raises UsageError for an unreadable, altered or other file."""
+    """Reads a bundle and checks its hashes.
+
+    Raises UsageError for a file that is unreadable, not a bundle, of another version, too large or altered.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(path, archive)
@@ -196,7 +200,11 @@ class ResultsFile:
     """A results file that is open for appending; a result is on disk when the call returns."""
 
     def __init__(self, path: Path, provenance: MeasuringProvenance) -> None:
-        """Begins a file with ``provenance``, or continues one without a cut last line; raises UsageError."""
+        """Opens a results file; a new one begins with ``provenance``.
+
+        An incomplete last line of an existing file is removed first. Raises UsageError if it cannot be
+        written.
+        """
         try:
             is_new = not path.exists() or path.stat().st_size == 0
             if not is_new:
@@ -209,7 +217,7 @@ class ResultsFile:
             self._write({**head, "provenance": encode(provenance)})
 
     def append(self, line: Line) -> None:
-        """Writes one result (trial, final time, noise floor or baseline) as a line of JSON."""
+        """Writes one result as a line of JSON, and waits until it is on disk."""
         kind = next(name for name, class_ in KINDS.items() if isinstance(line, class_))
         self._write({kind: encode(line)})
 
@@ -224,7 +232,11 @@ class ResultsFile:
 
 
 def read_results(path: Path) -> RemoteResults:
-    """Returns a results file without a cut last line; raises UsageError for other defects."""
+    """Reads a results file, without a last line that its process did not finish.
+
+    Raises UsageError for a file that is unreadable, empty, of another format or version, or has impossible
+    times.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -46,7 +46,7 @@ NO_BUNDLE = "measure: --bundle FILE is missing; a full installation of tuner can
 
 @dataclass(frozen=True)
 class MeasuringRequest:
-    """The options of ``tuner measure``: bundle, time limit in seconds, results file, and output as JSON."""
+    """The options of ``tuner measure``; ``seconds``: no candidate is begun after that time."""
 
     bundle: Path
     seconds: float = DEFAULT_SECONDS
@@ -60,12 +60,15 @@ class MeasuringRequest:
 
     @property
     def results_file(self) -> Path:
-        """Returns the path of the results file: by default the bundle's with ``.results.jsonl`` appended."""
+        """Returns the path of the results file: by default the bundle's path + ``.results.jsonl``."""
         return self.results or self.bundle.with_name(f"{self.bundle.name}.results.jsonl")
 
 
 def main(options: list[str]) -> int:
-    """Runs ``tuner measure``; returns 0: done, 1: failed, 2: wrong usage, 130: interrupted."""
+    """Runs ``tuner measure`` with command-line options; prints errors on stderr.
+
+    Returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+    """
     try:
         return measure(_request(options), gpu_here)
     except KeyboardInterrupt:
@@ -89,9 +92,10 @@ def main(options: list[str]) -> int:
 
 
 def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
-    """Times a bundle's candidates, writes results, prints a summary; returns 1 where none was measured.
+    """Times a bundle's candidates, writes the results file and prints a summary.
 
-    Raises UsageError, before ``find_gpu`` for a broken bundle, and DeviceError without a GPU.
+    Returns the exit code: 1 if candidates failed and none was measured, else 0. Raises UsageError for a
+    damaged bundle, before ``find_gpu`` is called, and DeviceError if there is no GPU.
     """
     began_s = time.monotonic()
     bundle = read_bundle(request.bundle)
@@ -114,9 +118,9 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
 
 
 def gpu_here() -> Gpu:
-    """Returns this machine's first GPU, and functions that lock it, make an evaluator and time cuBLAS.
+    """Returns this machine's first GPU, with functions that lock, evaluate and time cuBLAS on it.
 
-    Raises DeviceError without a GPU.
+    Raises DeviceError if there is no GPU or driver.
     """
     here = describe_gpu()
 

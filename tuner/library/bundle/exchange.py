@@ -28,10 +28,10 @@ EXAMPLE = TaskQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # 
 def choose_pending(
     store: "Store", query: TrialQuery, chip: str = "", limit: int | None = None
 ) -> tuple[PendingTrial, ...]:
-    """Returns trials without a time on a GPU, as ``best_first``, at most ``limit`` per problem.
+    """Returns compiled trials that were not timed on a GPU, by problem, the most promising first.
 
-    Leaves out repeated code, and trials found wrong on such a GPU. ``chip`` "": any. Raises TunerError if
-    there is none.
+    ``limit``: at most so many per problem; ``chip``: of the code, "" for any. Repeated code, and trials found
+    wrong on such a GPU, are left out. Raises TunerError if no trial is left.
     """
     found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
     by_problem = itertools.groupby(
@@ -46,12 +46,18 @@ def choose_pending(
 
 
 def packed(trials: tuple[PendingTrial, ...], seed: int) -> bytes:
-    """Returns a bundle of compiled trials as the bytes of a zip file; ``seed`` is that of the test inputs."""
+    """Returns a bundle of compiled trials as the bytes of a zip file.
+
+    ``seed``: of the inputs that the candidates will be verified on.
+    """
     return pack(trials, seed, __version__, datetime.datetime.now(datetime.UTC))
 
 
 def import_file(store: "Store", path: Path) -> Imported:
-    """Stores a results file; returns the numbers. Raises UsageError, also for unknown trials."""
+    """Stores the results of a results file; returns the numbers of trials and runs added, and already known.
+
+    Raises UsageError for a damaged file, or results of trials that the database does not have.
+    """
     return store.import_results(read_results(path))
 
 
@@ -59,7 +65,11 @@ def import_file(store: "Store", path: Path) -> Imported:
 def passing_bundle(
     store: "Store", trials: tuple[PendingTrial, ...], seed: int, done: Callable[[Imported], None]
 ) -> Iterator[Path]:
-    """Gives a ``with`` block a bundle's path; stores ``PATH.results.jsonl``, then calls ``done``."""
+    """Context manager: gives the path of a bundle; at its end imports the results file next to the bundle.
+
+    ``done`` is called with the numbers of results imported, also after an exception; not if there are no
+    results.
+    """
     with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
         path = Path(folder) / "pending.bundle"
         path.write_bytes(packed(trials, seed))

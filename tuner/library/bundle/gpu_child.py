@@ -21,22 +21,22 @@ LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
 
 @dataclass(frozen=True)
 class EvaluatedCode:
-    """The evaluation of a candidate (verdict and time), and which code ran: BINARY or TEXT."""
+    """The evaluation of a candidate (verdict and time), and which form of its code ran."""
 
     evaluation: services.Evaluation
     code: str  # BINARY or TEXT
 
 
 class MeasuringService:
-    """Verifies and times GPU programs in a child; PTX replaces a cubin that the driver does not load."""
+    """Verifies and times GPU programs in a child process; PTX replaces a cubin that the driver rejects."""
 
     def __init__(self, announce: services.Announce, evaluator: Factory) -> None:
         self._service = services.EvaluationService(announce, evaluator)
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
-        """Returns the evaluation and which code ran, BINARY or TEXT.
+        """Verifies and times a program; returns the evaluation, and whether BINARY or TEXT ran.
 
-        Raises CandidateError: LOAD where neither loads, else as ``EvaluationService.evaluate`` does.
+        Raises CandidateError: LOAD if the driver loads neither form, else the stage that failed.
         """
         code = artifact.code
         try:
@@ -53,29 +53,32 @@ class MeasuringService:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
     def remeasure(self, problem: Problem, group: services.Group, effort: Effort, seed: int) -> FinalTimes:
-        """Returns the times of a group's programs, interleaved, or the failures of some of them."""
+        """Times a group of programs interleaved; a program that fails has a Failure in place of its time."""
         return self._service.remeasure(problem, group, effort, seed)
 
 
 def gpu_evaluator(chip: str) -> GpuEvaluator:
-    """Returns the evaluator of ``chip`` on this GPU; above 2**40 flop a sample of C's rows is compared."""
+    """Returns the evaluator of ``chip`` on this GPU.
+
+    Of problems above 2**40 flop, only a sample of C's rows is compared with the reference.
+    """
     return GpuEvaluator(chip, compare=compare_sampled)
 
 
 def gpu_evaluator_factory(chip: str) -> Factory:
-    """Returns a factory with which a child process builds the ``gpu_evaluator`` of ``chip``."""
+    """Returns a factory by which a child process calls ``gpu_evaluator(chip)``."""
     return Factory("tuner.library.bundle.gpu_child:gpu_evaluator", (chip,))
 
 
 def measuring_spec(evaluator: Factory) -> ServiceSpec:
-    """Returns the spec of a child process that serves a MeasuringService with the given evaluator."""
+    """Returns how to start a child process with a MeasuringService; ``evaluator`` makes its evaluator."""
     factory = Factory("tuner.library.bundle.gpu_child:MeasuringService", (evaluator,))
     return ServiceSpec("measure", factory, services.gpu_library_environment(), announces=True)
 
 
 @final
 class GpuChild:
-    """A child that verifies and times GPU programs of one problem; replaced where a program crashes it."""
+    """A handle of the child process that runs GPU programs of one problem; it is restarted after a crash."""
 
     def __init__(self, problem: Problem, evaluate: Factory) -> None:
         self._problem = problem
@@ -85,7 +88,10 @@ class GpuChild:
     def evaluate(
         self, trial: PendingTrial, effort: Effort, seed: int, within_s: float
     ) -> EvaluatedCode | Failure | None:
-        """Returns a candidate's evaluation or Failure; None if ``within_s`` seconds passed first."""
+        """Returns a candidate's evaluation or Failure; None if ``within_s`` seconds passed first.
+
+        ``seed``: of the inputs. A program that takes longer than its own limit is a Failure: it hangs.
+        """
         limit_s = hang_limit_s(self._problem, effort, 1, self._is_warm)
         evaluated = self._reply_of("evaluate", artifact_of(trial, BINARY), effort, seed, within_s, limit_s)
         assert not isinstance(evaluated, FinalTimes)
@@ -96,7 +102,8 @@ class GpuChild:
     ) -> FinalTimes:
         """Times the programs and cuBLAS, the baseline, interleaved.
 
-        A program that fails has its failure; no times at all if all fail or ``within_s`` is over.
+        A program that fails has a Failure in place of its time. No times if all fail or ``within_s`` seconds
+        are over.
         """
         group = services.Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
@@ -132,7 +139,10 @@ class GpuChild:
 
 
 def hang_limit_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:
-    """Returns the seconds after which ``programs`` programs hang; less where a child ``is_warm``."""
+    """Returns the seconds after which ``programs`` programs count as hanging.
+
+    ``is_warm``: the child process and its context exist, which shortens the limit.
+    """
     start_s = WARM_S if is_warm else COLD_S + reference_limit_s(problem)
     return start_s + programs * LIMITS.timing_s(problem, effort, effort.stop_above_s)
 
@@ -143,6 +153,6 @@ def reference_limit_s(problem: Problem) -> float:
 
 
 def artifact_of(trial: PendingTrial, form: str) -> Artifact:
-    """Returns code to load: the binary if ``form`` is BINARY, else text for the driver."""
+    """Returns a trial's code to load: with its binary if ``form`` is BINARY, else the text (PTX) alone."""
     code = trial.program if form == BINARY else replace(trial.program, binary=b"")
     return Artifact(code, trial.artifact_sha256)

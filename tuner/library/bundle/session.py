@@ -1,4 +1,8 @@
-"""One measuring session: programs in order of promise, each result stored at once; and its summary."""
+"""One session of ``tuner measure``: times a bundle's candidates on a GPU and summarizes the results.
+
+Candidates are timed per problem, the most promising first; each result is stored at once. A tenth of a
+problem's time is kept to time its fastest candidates again, interleaved with cuBLAS.
+"""
 
 import contextlib
 import datetime
@@ -49,7 +53,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Gpu:
-    """A measuring session's GPU: facts, and replaceable functions that lock, evaluate, time."""
+    """The GPU of a measuring session: its properties, and functions to lock it, evaluate and time on it."""
 
     facts: CudaFacts
     timing_lock: Callable[
@@ -61,7 +65,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class MeasuringOrder:
-    """A bundle, the seconds for all of it, and earlier results, the fastest of which are timed again."""
+    """What a session has to measure: a bundle, the time limit, and results of earlier sessions."""
 
     bundle: Bundle
     seconds: float
@@ -70,7 +74,7 @@ class MeasuringOrder:
 
 @dataclass(frozen=True)
 class MeasuringCounts:
-    """Numbers of a bundle's candidates, without those that earlier sessions measured."""
+    """How many candidates of a bundle were measured, failed or left; without those of earlier sessions."""
 
     measured: int = 0
     failed: int = 0
@@ -79,7 +83,10 @@ class MeasuringCounts:
 
 
 class MeasuringSession:
-    """Times a bundle's candidates on one GPU; ``keep`` gets each result, ``report`` lines of progress."""
+    """Times a bundle's candidates on one GPU.
+
+    ``keep`` gets each result as soon as it is known, ``report`` lines of progress; ``clock`` returns seconds.
+    """
 
     def __init__(
         self,
@@ -99,7 +106,11 @@ class MeasuringSession:
         self._seeds = {trial.origin: place for place, trial in enumerate(order.bundle.trials)}
 
     def run(self) -> MeasuringCounts:
-        """Times candidates, then each problem's top trials and baseline again, if time is left."""
+        """Times candidates, then each problem's fastest ones and the baseline again, while time is left.
+
+        Returns the numbers of candidates measured, failed and left. Candidates with known results are
+        skipped.
+        """
         trials = self._order.bundle.trials
         here = runnable(trials, self._gpu.facts)
         known = {trial.origin for trial in self._order.known.trials}
@@ -133,11 +144,11 @@ class MeasuringSession:
                     break
                 if isinstance(found.outcome, Measurement) and found.outcome.is_complete:
                     timed.append((found.outcome.median_s, trial, found.code))
-            ranked = sorted(timed, key=lambda each: each[0])
+            ranked = sorted(timed, key=lambda known: known[0])
             # a final time of an earlier session is of another round: only what is timed together is compared
             earlier = {final_time.origin for final_time in self._order.known.final_times}
             best = ranked[:TOP_TRIALS]
-            best += [each for each in ranked[TOP_TRIALS:] if each[1].origin in earlier]
+            best += [known for known in ranked[TOP_TRIALS:] if known[1].origin in earlier]
             baseline = self._finals(child, problem, best, end_s)
         if baseline is not None:
             self._store_baseline(problem, baseline)
@@ -180,7 +191,7 @@ class MeasuringSession:
             if not wrong:
                 self._keep_times(problem, best, found)
                 return found.baseline
-            best = [each for each in best if each[1].origin not in wrong]
+            best = [timed for timed in best if timed[1].origin not in wrong]
         return None
 
     def _keep_wrong(
@@ -206,7 +217,7 @@ class MeasuringSession:
             self._keep(NoiseFloor(problem, noise_of(times[0], times[-1])))
 
     def _baseline(self, problem: Problem, end_s: float) -> None:
-        known = {each.problem for each in self._order.known.baselines}
+        known = {baseline.problem for baseline in self._order.known.baselines}
         if problem in known or end_s - self._clock() < LEAST_S:
             return
         try:
@@ -229,7 +240,7 @@ class MeasuringSession:
 
 
 def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[PendingTrial, ...]:
-    """Returns the trials for this GPU's chip; raises UsageError if there are trials but none is for it."""
+    """Returns the trials with code for this GPU's chip. Raises UsageError if no trial of several has."""
     here = []
     for trial in trials:
         with contextlib.suppress(DeviceError):
@@ -242,7 +253,7 @@ def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[Pendin
 
 
 def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> MeasuredTrial:
-    """Returns the result of one candidate (its time, or why it failed) as a results file stores it."""
+    """Returns a candidate's result (its time and verdict, or its failure) as a line of a results file."""
     code = BINARY if trial.program.binary else TEXT
     evaluation = None if isinstance(evaluated, Failure) else evaluated.evaluation
     outcome = evaluated if isinstance(evaluated, Failure) else evaluated.evaluation.measurement
@@ -263,20 +274,23 @@ def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> M
     )
 
 
-def outcome_text(found: MeasuredTrial) -> str:
-    """Returns a trial's median time, or the stage and reason of its failure, as text."""
-    if isinstance(found.outcome, Failure):
-        return f"{found.outcome.stage.value}: {found.outcome.reason}"
-    return seconds_text(found.outcome.median_s)
+def outcome_text(trial: MeasuredTrial) -> str:
+    """Returns a trial's median time as text, or "stage: reason" of its failure."""
+    if isinstance(trial.outcome, Failure):
+        return f"{trial.outcome.stage.value}: {trial.outcome.reason}"
+    return seconds_text(trial.outcome.median_s)
 
 
 def wrong_trials(results: RemoteResults) -> set[Origin]:
-    """Returns the trials that were timed, and found wrong when they were timed again."""
+    """Returns the trials that were timed, but failed when they were timed again."""
     return {final.origin for final in results.final_times if isinstance(final.measurement, Failure)}
 
 
 def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
-    """Returns each problem's fastest trial and time, of re-measured trials if any; no failures."""
+    """Returns each problem's fastest trial with its time; problems without a time are left out.
+
+    Where trials of a problem were re-measured, only these times count.
+    """
     wrong = wrong_trials(results)
     final_times = {
         final.origin: final.measurement
@@ -301,8 +315,8 @@ def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measur
 
 
 def best_lines(results: RemoteResults) -> Iterator[str]:
-    """Yields per problem with a time: time, GFLOP/s, ratio to the baseline or why none, the fastest trial."""
-    baselines = {each.problem: each.baseline for each in results.baselines}
+    """Yields a line per problem: time, GFLOP/s, ratio to the baseline or why there is none, and trial."""
+    baselines = {baseline.problem: baseline.baseline for baseline in results.baselines}
     for problem, (trial, measured) in best_of(results).items():
         speed = problem.flop / measured.median_s / 1e9
         time_text = f"{seconds_text(measured.median_s)} ({_reliability(results, trial, measured).text})"
@@ -329,7 +343,10 @@ def _reliability(results: RemoteResults, trial: MeasuredTrial, time: Measurement
 
 
 def summary_document(path: str, counts: MeasuringCounts, results: RemoteResults, seconds: float) -> Any:
-    """Returns the document of ``measure --json``: ``path`` of results, ``seconds`` of the session."""
+    """Returns the JSON document of ``measure --json``.
+
+    ``path``: of the results file; ``seconds``: how long the session took.
+    """
     baselines = {baseline.problem: baseline.baseline for baseline in results.baselines}
     return {
         "results": path,

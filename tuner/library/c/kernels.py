@@ -1,4 +1,9 @@
-"""The functions of a C library and their kernels: of CPUs as LLVM dialect, of GPUs as C initializers."""
+"""The functions of a C library and their kernels: for CPUs as LLVM dialect, for GPUs as C initializers.
+
+Kernels are timed as compiled for the processor that they ran on, with all that it has. In a library they are
+compiled for a level of x86-64 and no more instruction sets than C code can ask for. Levels:
+https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels".
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -29,12 +34,6 @@ from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed
 from tuner.payload.cpu import element_offsets
 from tuner.targets.cpu.compiler import CpuCompiler
 
-# Which processors a kernel of a C library is compiled for, and what the C code asks the processor for.
-#
-# Kernels are timed as compiled for the processor that they ran on, with all that it has. In a library they
-# are compiled for a level of x86-64 and no more than C code can ask for, so that no other instruction is in
-# them. Levels: https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels".
-
 # Instruction set -> name of its bit in the header, after the prefix; in the order of the bits.
 BITS = {
     AVX2: "AVX2",
@@ -57,9 +56,9 @@ LINE_BYTES = 24  # of an image, in one line of C
 
 @dataclass(frozen=True)
 class CodeTarget:
-    """The processors that a kernel is compiled for.
+    """The processors that a kernel is compiled for, in LLVM's names.
 
-    LLVM's names, and the instruction sets that a processor must have before the kernel is called.
+    ``needs``: instruction sets that C code asks the processor for before it calls the kernel.
     """
 
     processor: str  # "x86-64-v4"
@@ -68,12 +67,16 @@ class CodeTarget:
 
     @property
     def bits(self) -> int:
-        """Returns ``needs`` as a bit mask (bit i: i-th key of BITS): a sort key, larger for newer sets."""
+        """Returns ``needs`` as a bit mask: bit i is the i-th key of BITS; newer sets give larger numbers."""
         return sum(1 << number for number, name in enumerate(BITS) if name in self.needs)
 
 
 def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> CodeTarget:
-    """Returns a kernel's processors; VNNI for integers even if ``needs`` lacks it: LLVM uses it."""
+    """Returns the processors to compile a kernel for: an x86-64 level, and the instruction sets it needs.
+
+    ``needs``: sets that its intrinsics need. VNNI is added for integers on a machine that has it: LLVM uses
+    it.
+    """
     level = LEVELS.get(machine.isa, PLAIN_LEVEL)
     used = {*needs}
     if not number_type(problem.dtype).is_float and VNNI in instruction_sets_of(machine):
@@ -91,7 +94,7 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
 
 @dataclass(frozen=True)
 class CFunction:
-    """A C function that computes a kind of problem at any size: names and types as C text."""
+    """A C function that computes one kind of problem at any size; its names and types are C text."""
 
     name: str
     kind: Problem  # a problem of this kind; its sizes, alignment and caches mean nothing
@@ -113,7 +116,7 @@ class CFunction:
 
 
 def function_of(problem: Problem, prefix: str) -> CFunction:
-    """Returns the function that computes a problem: ``tuner_matmul_f32_nn`` for the prefix "tuner"."""
+    """Returns the C function that computes a problem: ``tuner_matmul_f32_nn`` for the prefix "tuner"."""
     dtype = f"{problem.dtype}_to_{problem.output}" if problem.output else problem.dtype
     epilogue = f"_{problem.epilogue}" if problem.after_product.steps else ""
     return CFunction(
@@ -134,7 +137,7 @@ def function_of(problem: Problem, prefix: str) -> CFunction:
 
 @dataclass(frozen=True)
 class KernelShare:
-    """One thread's share of a kernel: its function, and the offset in bytes into each operand."""
+    """One thread's share of a kernel: its C symbol, and the offset in bytes into each operand."""
 
     symbol: str
     offsets: tuple[int, ...]  # of A, B, arguments of the epilogue, C
@@ -142,7 +145,7 @@ class KernelShare:
 
 @dataclass(frozen=True)
 class CpuKernel:
-    """A compiled entry: its C function, its processors, and the LLVM module with its functions."""
+    """A compiled entry of a library: its C function, the processors it is for, and its LLVM module."""
 
     entry: LibraryEntry
     function: CFunction
@@ -156,7 +159,10 @@ class CpuKernel:
 
 
 def compile_kernels(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[CpuKernel, ...]:
-    """Returns the kernels of CPU entries, of those alike for C only the fastest. Raises TunerError."""
+    """Compiles CPU entries; of several that C code could not tell apart, returns only the fastest.
+
+    ``prefix`` begins C names. Raises TunerError if an entry's script does not compile.
+    """
     compiler = CpuCompiler()
     found: dict[tuple[object, ...], CpuKernel] = {}
     for number, entry in enumerate(sorted(entries, key=_rank)):
@@ -201,24 +207,24 @@ class GpuImage:
 
     @property
     def kind(self) -> str:
-        """Returns "PTX" or "cubin"."""
+        """Returns "PTX" or "cubin": the form of the code, for comments."""
         if self.is_ptx:
             return "PTX"
         return "cubin"
 
     @property
     def capability(self) -> int:
-        """Returns ten times the compute capability that the code is for."""
+        """Returns ten times the compute capability that the code is for: 90 for sm_90a."""
         return chip_of(self.chip).capability
 
     @property
     def is_exact(self) -> bool:
-        """Returns whether the code runs on its own capability alone, as that for sm_90a."""
+        """Returns whether the code runs on GPUs of exactly this compute capability, such as sm_90a."""
         return chip_of(self.chip).is_specific
 
     @property
     def hexadecimal(self) -> str:
-        """Returns the bytes as lines of a C initializer; PTX gets the zero byte that the driver asks for."""
+        """Returns the bytes as lines of a C initializer; PTX ends with a zero byte, as the driver needs."""
         content = self.content + (b"\0" if self.is_ptx else b"")
         lines = (content[at : at + LINE_BYTES] for at in range(0, len(content), LINE_BYTES))
         return "\n".join("".join(f"{byte:#04x}," for byte in line) for line in lines)
@@ -235,7 +241,7 @@ class GpuBuffer:
 
 @dataclass(frozen=True)
 class GpuArgument:
-    """An argument of a launch: the address of a buffer, or a tensor map of it."""
+    """An argument of a launch: a buffer's address, or a tensor map (CUtensorMap) of the buffer."""
 
     buffer: int  # its number
     map: int | None  # number of the kernel's tensor map; None: the address
@@ -243,7 +249,7 @@ class GpuArgument:
 
 @dataclass(frozen=True)
 class GpuLaunch:
-    """A launch: kernel, geometry, dynamic shared memory, arguments."""
+    """A kernel launch: name, grid, block, bytes of dynamic shared memory, and arguments."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -254,7 +260,7 @@ class GpuLaunch:
 
 @dataclass(frozen=True)
 class GpuKernel:
-    """An entry as C code launches it."""
+    """A library entry as C code launches it: its buffers, tensor maps and launches."""
 
     entry: LibraryEntry
     function: CFunction
@@ -270,30 +276,27 @@ class GpuKernel:
 
 
 def image_of(program: KernelCode) -> GpuImage:
-    """Returns the code of a program: its cubin, without one its PTX."""
+    """Returns the code of a program to put into C: its cubin, or its PTX if it has none."""
     return GpuImage(program.chip, program.binary or program.text.encode(), is_ptx=not program.binary)
 
 
 def gpu_kernel(entry: LibraryEntry, program: KernelCode, prefix: str, image: int) -> GpuKernel:
-    """Returns an entry with its compiled program for C; ``image``: the number of its code."""
-    maps = tuple(dict.fromkeys(each for launch in program.launches for each in launch.tensor_maps))
+    """Returns a library entry with its compiled program, for C code; ``prefix`` begins C names.
+
+    ``image``: number of the program's code among the images of the library.
+    """
+    used = dict[BufferMap, None]()
+    for launch in program.launches:
+        used |= dict.fromkeys(launch.tensor_maps)
+    maps = tuple(used)
     numbers = {buffer.name: number for number, buffer in enumerate(program.buffers)}
     function = function_of(entry.problem, f"{prefix}_gpu")
-    return GpuKernel(
-        entry,
-        function,
-        image,
-        tuple(
-            GpuBuffer(
-                SCRATCH if buffer.role == "scratch" else function.names.index(buffer.name),
-                buffer.bytes,
-                buffer.is_zeroed,
-            )
-            for buffer in program.buffers
-        ),
-        tuple(_launch(launch, maps, numbers) for launch in program.launches),
-        tuple(map(_initializer, maps)),
-    )
+    buffers = []
+    for buffer in program.buffers:
+        operand = SCRATCH if buffer.role == "scratch" else function.names.index(buffer.name)
+        buffers.append(GpuBuffer(operand, buffer.bytes, buffer.is_zeroed))
+    launches = tuple(_launch(launch, maps, numbers) for launch in program.launches)
+    return GpuKernel(entry, function, image, tuple(buffers), launches, tuple(map(_initializer, maps)))
 
 
 def _launch(launch: Launch, maps: tuple[BufferMap, ...], numbers: dict[str, int]) -> GpuLaunch:
@@ -310,6 +313,6 @@ def _launch(launch: Launch, maps: tuple[BufferMap, ...], numbers: dict[str, int]
 def _initializer(tensor_map: BufferMap) -> str:
     layout = tensor_map.layout
     lists = (layout.sizes, layout.strides_bytes, layout.box)
-    lists_text = ", ".join(f"{{{', '.join(map(str, each or (0,)))}}}" for each in lists)
+    lists_text = ", ".join(f"{{{', '.join(map(str, numbers or (0,)))}}}" for numbers in lists)
     modes = (layout.interleave, layout.swizzle, layout.l2_promotion, layout.out_of_bounds)
     return f"{{{layout.dtype}, {len(layout.sizes)}, {lists_text}, {', '.join(map(str, modes))}}}"

@@ -48,7 +48,7 @@ SIGNS_OF_NIBBLES = 0x88
 
 @dataclass(frozen=True)
 class PackedWeight:
-    """An array that is packed, as a caller has it: rows x n, or n x rows where it is transposed."""
+    """An array that a C library packs, as a caller has it: (rows, n), or (n, rows) if it is transposed."""
 
     name: str  # of the parameter in C
     dtype: str
@@ -58,7 +58,7 @@ class PackedWeight:
 
 @dataclass(frozen=True)
 class PackedArray:
-    """Where the elements of a weight are in the packed weights."""
+    """How one weight is stored in the packed weights: its offset and the order of its elements."""
 
     weight: PackedWeight
     packing: WeightPacking
@@ -78,7 +78,7 @@ class PackedArray:
 
     @property
     def steps(self) -> int:
-        """Returns the steps, of ``packing.interleave`` rows, of a panel."""
+        """Returns the number of steps in a panel of columns; a step is ``packing.interleave`` rows."""
         return self._shape[1]
 
     @property
@@ -87,14 +87,17 @@ class PackedArray:
 
     @property
     def strides(self) -> tuple[int, int]:
-        """Returns the elements from a row to the next one, and from a column, in the caller's array."""
+        """Returns the caller's array strides in elements: (from row to row, from column to column)."""
         if self.weight.is_transposed:
             return (1, self.weight.rows)
         return (self.n, 1)
 
     @property
     def flip(self) -> int:
-        """Returns the bits of a byte that are flipped."""
+        """Returns a mask of the bits to invert in each packed byte: integers are packed as unsigned.
+
+        0: none.
+        """
         if self.packing.nibbles:
             return SIGNS_OF_NIBBLES
         if self.packing.unsigned:
@@ -103,14 +106,14 @@ class PackedArray:
 
     @property
     def slots(self) -> tuple[int, ...]:
-        """Returns where each of eight rows is among the nibbles of a column; () for whole bytes."""
+        """Returns, for each of eight rows, its index among a column's packed nibbles; () for whole bytes."""
         order = NIBBLES[self.packing.nibbles] if self.packing.nibbles else ()
         return tuple(order.index(row) for row in range(NIBBLE_ROWS) if order)
 
 
 @dataclass(frozen=True, eq=False)
 class PackedKernel:
-    """A compiled entry: the names of its functions, its processors, its module, and its packed weights."""
+    """A compiled entry with packed weights: its C names, processors, LLVM module and packed arrays."""
 
     entry: LibraryEntry
     name: str
@@ -126,7 +129,7 @@ class PackedKernel:
 
     @cached_property
     def format(self) -> WeightFormat:
-        """Returns the format of quantized weights."""
+        """Returns the format of quantized weights; only for problems that have one."""
         assert self.problem.format is not None
         return self.problem.format
 
@@ -148,9 +151,9 @@ class PackedKernel:
 
     @property
     def step_type(self) -> str:
-        """Returns the C type in which the portable loop computes an epilogue, as kernels do: the sums' type.
+        """Returns the C type in which the portable loop computes an epilogue: that of the kernel's sums.
 
-        Sums of integers are exact in double.
+        "float" for f32 sums, else "double", in which sums of integers are exact.
         """
         if self.problem.accumulator == "f32":
             return "float"
@@ -158,7 +161,7 @@ class PackedKernel:
 
     @cached_property
     def others(self) -> tuple[Argument, ...]:
-        """Returns the arguments of the epilogue that come at each call."""
+        """Returns the arguments of the epilogue that are not packed: the caller passes them at each call."""
         packed = {array.weight.name for array in self.arrays}
         return tuple(argument for argument in self.problem.extra_arguments if argument.name not in packed)
 
@@ -186,7 +189,7 @@ def _packed_problem(entry: LibraryEntry) -> PackedProblem:
 
 
 def packed_name(problem: PackedProblem, prefix: str) -> str:
-    """Returns the name of a problem's function: ``tuner_quantized_matmul_1x64x128_f32_i4_g32_f16``."""
+    """Returns the C name of a problem's function: ``tuner_quantized_matmul_1x64x128_f32_i4_g32_f16``."""
     dtype = f"{problem.dtype}_to_{problem.output}" if problem.output else problem.dtype
     shape = problem.shape
     weights = problem.weights.replace("-", "_")
@@ -197,7 +200,11 @@ def packed_name(problem: PackedProblem, prefix: str) -> str:
 
 
 def compile_packed(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[PackedKernel, ...]:
-    """Returns the kernels of entries with packed weights, of each problem the fastest. Raises TunerError."""
+    """Compiles entries with packed weights; returns the fastest kernel of each problem.
+
+    ``prefix`` begins C names. Raises TunerError if a script does not compile, or its packing is unknown to C
+    code.
+    """
     compiler = CpuCompiler()
     found: dict[str, PackedKernel] = {}
     for entry in sorted(entries, key=_rank):

@@ -27,8 +27,10 @@ from tuner.library.c.kernels import (
     SCRATCH,
     CFunction,
     CpuKernel,
+    GpuBuffer,
     GpuImage,
     GpuKernel,
+    GpuLaunch,
     compile_kernels,
     gpu_kernel,
     image_of,
@@ -83,7 +85,10 @@ HIDDEN = 2
 
 
 def rendered(template: str, **values: object) -> bytes:
-    """Returns a file made of a template of this package, ``template`` its name without ".j2"."""
+    """Returns the bytes of a C file made from the Jinja template ``template``.j2 of this package.
+
+    Several empty lines become one. ``values``: what the template uses.
+    """
     text = _templates().get_template(f"{template}.j2").render(**values)
     lines: list[str] = []
     for line in text.split("\n"):  # of several empty lines one stays
@@ -125,7 +130,10 @@ def _templates() -> jinja2.Environment:
 
 
 def parameters(function: CFunction, *, has_batch: bool = True) -> str:
-    """Returns the parameters of a function: pointers to its arrays, then the sizes."""
+    """Returns the C parameters of a function: pointers to its arrays, then sizes.
+
+    ``has_batch`` False: without the number of matrices.
+    """
     source = function.input_type
     result = function.output_type
     pointers = [f"const {source} *a", f"const {source} *b"]
@@ -135,20 +143,20 @@ def parameters(function: CFunction, *, has_batch: bool = True) -> str:
 
 
 def pack_parameters(kernel: PackedKernel) -> str:
-    """Returns the parameters of a function that packs: the weights, and what it writes."""
+    """Returns the C parameters of a function that packs: pointers to the weights, then to its output."""
     given = (f"const {C_TYPES[array.weight.dtype]} *{array.weight.name}" for array in kernel.arrays)
     return ", ".join((*given, "void *packed"))
 
 
 def packed_parameters(kernel: PackedKernel) -> str:
-    """Returns the parameters of a product by packed weights: pointers to A, to these, to others, and to C."""
+    """Returns the C parameters of a product by packed weights: A, packed weights, other arguments, C."""
     result = kernel.output_type
     others = "".join(f"const {result} *{argument.name}, " for argument in kernel.others)
     return f"const {kernel.input_type} *a, const void *packed, {others}{result} *c"
 
 
 def array_initializer(array: PackedArray) -> str:
-    """Returns the C initializer of a ``struct packed_array``."""
+    """Returns the C initializer of a ``struct packed_array`` (template matmul.c)."""
     packing = array.packing
     slots = ", ".join(map(str, array.slots or (0,)))
     numbers = (array.offset, array.bytes, array.weight.rows, array.steps, packing.columns, packing.interleave)
@@ -157,17 +165,17 @@ def array_initializer(array: PackedArray) -> str:
 
 
 def kernel_initializer(kernel: PackedKernel, macro: str) -> str:
-    """Returns the C initializer of a ``struct tuned_kernel``."""
+    """Returns the C initializer of a ``struct tuned_kernel``; ``macro`` begins the names of its bits."""
     return f"{{{needs(kernel.target.needs, macro)}, {kernel.threads}, {kernel.name}_run}}"
 
 
 def needs(names: Iterable[str], macro: str) -> str:
-    """Returns the C expression of instruction sets, keys of BITS: ``TUNER_AVX2 | TUNER_AVX512``."""
+    """Returns the C expression of instruction sets (keys of BITS): ``TUNER_AVX2 | TUNER_AVX512``, or "0"."""
     return " | ".join(f"{macro}_{BITS[name]}" for name in names) or "0"
 
 
 def gpu_provenance(kernel: GpuKernel) -> str:
-    """Returns where a kernel for a GPU comes from, in a line: sizes, chip, time, baseline, trial."""
+    """Returns a comment line on a GPU kernel's origin: sizes, chip, time, baseline, trial."""
     entry = kernel.entry
     return ", ".join(
         filter(None, (entry.problem.shape, entry.machine.chip, *times(entry), f"trial {entry.trial}"))
@@ -175,7 +183,7 @@ def gpu_provenance(kernel: GpuKernel) -> str:
 
 
 def provenance(kernel: CpuKernel | PackedKernel) -> str:
-    """Returns where a kernel comes from, in a line: sizes, threads, time, baseline, instructions, trial."""
+    """Returns a comment line on a kernel's origin: sizes, threads, time, instruction sets, trial."""
     entry = kernel.entry
     count = kernel.threads
     parts = [
@@ -190,7 +198,10 @@ def provenance(kernel: CpuKernel | PackedKernel) -> str:
 
 
 def times(entry: LibraryEntry) -> tuple[str, ...]:
-    """Returns texts: (time with reliability, ratio to the baseline), or one that nothing was timed."""
+    """Returns (median time with its reliability, ratio to the baseline), or ("verified, not timed",).
+
+    The ratio is "" where there is none.
+    """
     if entry.median_s is None:
         return ("verified, not timed",)
     compared = entry.compared
@@ -201,9 +212,10 @@ def times(entry: LibraryEntry) -> tuple[str, ...]:
 
 
 def epilogue_lines(problem: Problem, c_type: str, as_type: dict[str, str], row: str = "i") -> str:
-    """Returns the epilogue of an element of column j as declarations in C.
+    """Returns the C declarations that compute a problem's epilogue of element (row, j).
 
-    ``as_type``: dtype -> expression in ``c_type``; ``row``: expression of the row in a whole array.
+    ``c_type``: type of the steps; ``as_type``: dtype -> C expression that converts to it; ``row``: C
+    expression.
     """
     indices = {"n": "j", "mn": f"{row} * n + j", "": "0"}
     epilogue = problem.after_product
@@ -216,7 +228,7 @@ def epilogue_lines(problem: Problem, c_type: str, as_type: dict[str, str], row: 
 
 
 def finished_lines(kernel: PackedKernel) -> str:
-    """Returns the epilogue of element (i, j) of a constant B's product as declarations in C."""
+    """Returns the C declarations that compute the epilogue of element (i, j) of a product by a constant B."""
     problem = kernel.problem
     n = problem.sizes[1]
     indices = {"n": "j", "mn": f"(i * {n} + j)", "": "0"}
@@ -232,7 +244,7 @@ def finished_lines(kernel: PackedKernel) -> str:
 
 
 def gpu_parameters(function: CFunction) -> str:
-    """Returns the parameters of a function on a GPU: addresses of its arrays, the sizes, the stream."""
+    """Returns the C parameters of a GPU function: device addresses of its arrays, sizes, and the stream."""
     addresses = function.names
     sizes = (["batch"] if function.is_batch else []) + ["m", "n", "k"]
     types = (*(f"uint64_t {address}" for address in addresses), *(f"int64_t {size}" for size in sizes))
@@ -240,17 +252,20 @@ def gpu_parameters(function: CFunction) -> str:
 
 
 def comment(text: str) -> str:
-    """Returns a text for a C comment: one line of printable characters that does not end the comment."""
+    """Returns a text as one line of printable characters that cannot end a C comment."""
     return printable(" ".join(text.split())).replace("*/", "* /").replace("/*", "/ *")
 
 
 def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
-    """Returns the files of CPU entries; ``prefix`` begins C names. Raises TunerError for a failing entry."""
+    """Returns the header, C source, object file and check of CPU entries; ``prefix`` begins C names.
+
+    Raises TunerError for an entry that does not compile, or whose packing C code does not know.
+    """
     packed = compile_packed(tuple(entry for entry in entries if entry.problem.weights), prefix)
     kernels = compile_kernels(tuple(entry for entry in entries if not entry.problem.weights), prefix)
     # Of kernels that a processor can run, C code takes the first: later instruction sets come first.
-    kernels = tuple(sorted(kernels, key=lambda each: -each.target.bits))
-    functions = tuple(sorted({each.function for each in kernels}, key=lambda each: each.name))
+    kernels = tuple(sorted(kernels, key=lambda kernel: -kernel.target.bits))
+    functions = tuple(sorted({kernel.function for kernel in kernels}, key=lambda function: function.name))
     both: tuple[CpuKernel | PackedKernel, ...] = (*kernels, *packed)
     symbols = ((share.symbol, len(share.offsets)) for kernel in kernels for share in kernel.shares)
     values = {
@@ -268,15 +283,9 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "symbols": tuple(dict.fromkeys(symbols)),
         "operand_counts": tuple(sorted({len(function.names) for function in functions})),
         "calls_functions": any(entry.problem.after_product.calls_functions for entry in entries),
-        "smallest": tuple(
-            min(
-                (each for each in kernels if each.function == function),
-                key=lambda each: each.entry.problem.flop,
-            )
-            for function in functions
-        ),
-        "threads": max(each.threads for each in both),
-        "amx": any({AMX_BF16, AMX_INT8} & set(each.target.needs) for each in both),
+        "smallest": tuple(_smallest(kernels, function) for function in functions),
+        "threads": max(kernel.threads for kernel in both),
+        "amx": any({AMX_BF16, AMX_INT8} & set(kernel.target.needs) for kernel in both),
         "bit_types": _bit_types(entries),
         "bit_outputs": {entry.problem.result_dtype for entry in entries} & set(TO_BITS),
     }
@@ -288,14 +297,24 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     )
 
 
+def _smallest(kernels: tuple[CpuKernel, ...], function: CFunction) -> CpuKernel:
+    of_function = (kernel for kernel in kernels if kernel.function == function)
+    return min(of_function, key=lambda kernel: kernel.entry.problem.flop)
+
+
 def _bit_types(entries: tuple[LibraryEntry, ...]) -> tuple[str, ...]:
     """Returns the types of A, B and C of which C has only the bits: ("bf16", "f16")."""
-    used = {type_ for entry in entries for type_ in (entry.problem.stored_dtype, entry.problem.result_dtype)}
+    used = set[str]()
+    for entry in entries:
+        used |= {entry.problem.stored_dtype, entry.problem.result_dtype}
     return tuple(type_ for type_ in FROM_BITS if type_ in used)
 
 
 def object_file(kernels: tuple[CpuKernel | PackedKernel, ...]) -> bytes:
-    """Returns kernels as a position-independent object with hidden symbols; raises CandidateError(LOAD)."""
+    """Returns kernels as one position-independent object file with hidden symbols.
+
+    Raises CandidateError(LOAD) if LLVM rejects the joined module.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernels.o"
         write_object(joined(kernel.module for kernel in kernels), file, is_position_independent=True)
@@ -303,13 +322,16 @@ def object_file(kernels: tuple[CpuKernel | PackedKernel, ...]) -> bytes:
 
 
 def _alignments(entries: tuple[LibraryEntry, ...]) -> str:
-    found = sorted({entry.problem.align for entry in entries})
-    names = [f"{each} bytes" if each.isdigit() else "one element" for each in found]
+    alignments = sorted({entry.problem.align for entry in entries})
+    names = [f"{align} bytes" if align.isdigit() else "one element" for align in alignments]
     return comment(f"Kernels were timed with operands at multiples of {' or '.join(names)}.")
 
 
 def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
-    """Returns the files of GPU entries, compiled if need be; raises TunerError for a failing entry."""
+    """Returns the header and C source of GPU entries, with their code; ``prefix`` begins C names.
+
+    Entries without code are compiled. Raises TunerError for one that does not compile.
+    """
     images: dict[GpuImage, int] = {}
     kernels: dict[tuple[object, ...], GpuKernel] = {}
     for entry in sorted(entries, key=_rank):
@@ -317,9 +339,14 @@ def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         number = images.setdefault(image_of(program), len(images))
         kernel = gpu_kernel(entry, program, prefix, number)
         kernels.setdefault((kernel.function, entry.problem.extents, entry.machine.chip), kernel)
-    listed = tuple(sorted(kernels.values(), key=lambda each: each.function.name))
-    of_kernels = [each.function for each in listed]
+    listed = tuple(sorted(kernels.values(), key=lambda kernel: kernel.function.name))
+    of_kernels = [kernel.function for kernel in listed]
     used = tuple(dict.fromkeys(of_kernels))
+    buffers = list[GpuBuffer]()
+    launches = list[GpuLaunch]()
+    for kernel in listed:
+        buffers += kernel.buffers
+        launches += kernel.launches
     values = {
         "prefix": prefix,
         "macro": prefix.upper(),
@@ -328,16 +355,16 @@ def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "images": tuple(images),
         "functions": used,
         "spans": {  # number of a function's first kernel, and how many it has
-            each.name: (of_kernels.index(each), of_kernels.count(each)) for each in used
+            function.name: (of_kernels.index(function), of_kernels.count(function)) for function in used
         },
-        "is_untimed": any(each.entry.median_s is None for each in listed),
-        "is_all_untimed": all(each.entry.median_s is None for each in listed),
-        "has_scratch": any(buffer.operand == SCRATCH for each in listed for buffer in each.buffers),
-        "has_zeroed": any(buffer.is_zeroed for each in listed for buffer in each.buffers),
-        "has_maps": any(each.maps for each in listed),
-        "most_buffers": max(len(each.buffers) for each in listed),
-        "most_launches": max(len(each.launches) for each in listed),
-        "most_arguments": max(len(launch.arguments) for each in listed for launch in each.launches),
+        "is_untimed": any(kernel.entry.median_s is None for kernel in listed),
+        "is_all_untimed": all(kernel.entry.median_s is None for kernel in listed),
+        "has_scratch": any(buffer.operand == SCRATCH for buffer in buffers),
+        "has_zeroed": any(buffer.is_zeroed for buffer in buffers),
+        "has_maps": any(kernel.maps for kernel in listed),
+        "most_buffers": max(len(kernel.buffers) for kernel in listed),
+        "most_launches": max(len(kernel.launches) for kernel in listed),
+        "most_arguments": max(len(launch.arguments) for launch in launches),
     }
     return (
         LibraryFile(f"{prefix}_matmul_gpu.h", rendered("matmul_gpu.h", **values)),
@@ -360,7 +387,7 @@ def _compiled(entry: LibraryEntry) -> KernelCode:
 
 
 def require_prefix(prefix: str) -> None:
-    """Raises UsageError for a prefix that begins no names of C and C++, with one that does in its hint."""
+    """Raises UsageError for a prefix that cannot begin C and C++ names; the hint has a usable one."""
     if not PREFIX.fullmatch(prefix):
         usable = re.sub(r"[^a-z0-9_]+", "_", prefix.lower()).lstrip("_0123456789")[:31]
         raise UsageError(
@@ -372,17 +399,27 @@ def require_prefix(prefix: str) -> None:
 
 
 def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> tuple[LibraryFile, ...]:
-    """Returns headers, C source, kernels, a check, CMake, with ``prefix``; raises UsageError, TunerError."""
+    """Returns the files of a C library: headers, sources, object file, check and CMakeLists.txt.
+
+    Raises UsageError for an unusable prefix, TunerError for an entry that does not compile.
+    """
     require_prefix(prefix)
     on_gpu = tuple(entry for entry in entries if entry.machine.chip)
     on_cpu = tuple(entry for entry in entries if not entry.machine.chip)
-    files = (*(cpu_files(on_cpu, prefix) if on_cpu else ()), *(gpu_files(on_gpu, prefix) if on_gpu else ()))
+    files: tuple[LibraryFile, ...] = ()
+    if on_cpu:
+        files += cpu_files(on_cpu, prefix)
+    if on_gpu:
+        files += gpu_files(on_gpu, prefix)
     example = rendered("CMakeLists.txt", prefix=prefix, has_cpu=bool(on_cpu), has_gpu=bool(on_gpu))
     return (*files, LibraryFile("CMakeLists.txt", example))
 
 
 def with_hidden_symbols(code: bytes) -> bytes:
-    """Returns an ELF-64 little-endian object with defined symbols "hidden"; raises ValueError."""
+    """Returns an ELF object file whose defined global symbols have the visibility "hidden".
+
+    Raises ValueError if ``code`` is not ELF-64 in little-endian order.
+    """
     if not code.startswith(ELF_64_LITTLE):
         raise ValueError("no ELF-64 object file in little-endian order")
     changed = bytearray(code)

@@ -160,10 +160,12 @@ def applied(
     allows_effects: bool,
     trailing: tuple[str, ...] = (),
 ) -> str:
-    """Returns a payload after a script; both are MLIR text, ``file`` is the script's.
+    """Returns a payload after a transform script was applied; both are MLIR text.
 
-    ``allows_effects`` and ``trailing`` are those of ``Apply``. Raises TunerError where the script fails; if
-    the payload lacks the script's contraction, the message names the contractions of both.
+    ``file``: path of the script, whose provenance says what it is for. ``allows_effects``: run passes that
+    write files or start programs; ``trailing``: further arguments of the script's entry. Raises TunerError
+    where the script fails; if the payload lacks the script's contraction, the message names the contractions
+    of both.
     """
     try:
         return backends.apply(script, payload, allows_effects, trailing)
@@ -178,7 +180,11 @@ def applied(
 def applied_library(
     backends: "Backends", library: str, payload: str, name: str, *, as_json: bool
 ) -> "tuple[ContractionReport, ...]":
-    """Applies a library to a payload; prints the result and a report per contraction; returns the reports."""
+    """Applies a library of schedules to a payload; prints the result, and on stderr a line per contraction.
+
+    Returns these reports. ``name``: of the library's file, for messages; ``as_json``: print one JSON
+    document.
+    """
     problems = tuple(entry.problem for entry in read_document(library, name).entries)
     reports = call_in_child("apply", partial(contraction_reports, library, payload, problems), TIMEOUT_S)
     text = backends.apply(library, payload)

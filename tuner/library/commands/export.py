@@ -433,7 +433,10 @@ def export_runs_as_t4(
     *,
     as_json: bool,
 ) -> None:
-    """Writes all trials of each run into a folder, a T4 file per run, since T4 has one problem per file."""
+    """Writes all trials of each run into ``folder``, a file per run: T4 has one problem per file.
+
+    Raises UsageError without a folder, for options that narrow the trials, and if there are no trials.
+    """
     operation = context.params["operation"]
     names = set(context.params) - set(OF_RUNS)
     narrowing = [*([] if operation is None else [operation]), *settings_given(context, names)]
@@ -467,9 +470,10 @@ def export_runs_as_t4(
 
 
 def export_merged(libraries: tuple[Path, ...], output: Path | None, *, as_json: bool) -> None:
-    """Writes the library that has the entries of several libraries of one machine.
+    """Writes one library with the entries of several libraries of one machine.
 
     Where two have a schedule for the same contraction, both are timed interleaved, and the faster one stays.
+    Raises UsageError if ``output`` is None.
     """
     if output is None:
         raise UsageError("--merge: writes a library", "-o FILE")
@@ -496,10 +500,11 @@ def export_library(
     prefix: str | None,
     as_json: bool,
 ) -> None:
-    """Writes the best trial of each problem that fits the options into a folder; prints what was written.
+    """Writes the best trial of each problem that fits the options into ``folder``, in the format ``form``.
 
-    An option that was not typed does not narrow the problems, except --align and --cache, and --threads,
-    which is 1 then; with --run and --campaign these do not narrow either.
+    An option that was not typed does not narrow the problems, except --align, --cache and --threads (1); with
+    --run and --campaign these do not narrow either. Prints the files and notes. Raises UsageError without a
+    folder, and where nothing fits.
     """
     written_as = library_format(form)
     if prefix is not None and not written_as.takes_prefix:

@@ -31,10 +31,10 @@ from tuner.targets.cpu.packed_callables import PackedMatmul, PackingKernel
 
 
 class ProductByConstant(Protocol):
-    """A product by a constant B."""
+    """A function that multiplies by one constant matrix B."""
 
     def __call__(self, a: Array, /, *, out: Array | None) -> Array:
-        """Returns A B in ``out``; None: in a new array."""
+        """Returns A @ B in ``out``, or in a new array if that is None."""
 
 
 @final

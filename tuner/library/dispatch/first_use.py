@@ -1,4 +1,8 @@
-"""The first use of a shape: a few kernels and the baseline, verified and timed once; times kept on disk."""
+"""The first use of a shape: a few kernels and ``np.matmul`` are verified and timed, once per machine.
+
+The times are kept in files, so that later processes choose the same kernel without timing. A kernel is used
+if it beats ``np.matmul`` by LEAST_GAIN.
+"""
 
 import contextlib
 import fcntl
@@ -61,7 +65,7 @@ HOLDER_BYTES = 20  # of the decimal process id in a lock's file
 
 
 def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
-    """Returns ``np.matmul`` of the arrays: the baseline. Raises UsageError for what is not an array."""
+    """Returns ``np.matmul(a, b)``, the baseline. Raises UsageError for what is not an array of numbers."""
     try:
         with between_forks():  # os.fork() waits: a child of a fork in here would inherit a locked BLAS
             product: Array = np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
@@ -71,7 +75,11 @@ def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
 
 
 def problem_of(a: Array, b: Array, align: str) -> Problem | str:
-    """Returns a product's problem, or in one line why it has none; a transposed view gives "tn" or "nt"."""
+    """Returns the problem of a product ``a @ b``, or in one line (a str) why no kernel can compute it.
+
+    ``align``: multiple of bytes at which the arrays lie, or "any". Transposed views give the layouts "tn" and
+    "nt".
+    """
     if type(a) is not np.ndarray or type(b) is not np.ndarray:
         return NO_ARRAYS
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, *b.shape):
@@ -89,7 +97,10 @@ def problem_of(a: Array, b: Array, align: str) -> Problem | str:
 
 @final
 class KernelCall:
-    """A tuned kernel as a function of arrays of its problem, whose shapes, types and strides are known."""
+    """A compiled kernel as a function of arrays whose shapes, types and strides are those of its problem.
+
+    ``otherwise`` is called, with the reason, for an unusable ``out`` and for misaligned arrays.
+    """
 
     def __init__(self, problem: Problem, kernel: LoadedKernel, otherwise: Otherwise) -> None:
         self._problem = problem
@@ -130,14 +141,17 @@ class KernelCall:
 
 @final
 class KernelLoader:
-    """Compiles bound scripts for this processor, and loads them as calls."""
+    """Compiles bound transform scripts for this processor, and loads them as functions of arrays."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._compiler = CpuCompiler()
 
     def loaded(self, problem: Problem, script_text: str, otherwise: Otherwise) -> KernelCall:
-        """Returns the call of a script. Raises CandidateError where it cannot be compiled or loaded."""
+        """Compiles and loads a bound script for a problem. Raises CandidateError where a stage fails.
+
+        ``otherwise``: what the kernel calls for arrays that it cannot take.
+        """
         keep_freed_memory()  # results are allocated in each call
         with between_forks():  # os.fork() waits: a child of a fork in here would inherit locked LLVM state
             artifact = self._compiler.compile(problem, Script.of(script_text))
@@ -164,7 +178,7 @@ class TimedConfiguration:
 
 @dataclass(frozen=True)
 class FirstUse:
-    """What was timed at the first use of a shape, in the process that used it."""
+    """Times of configurations and of ``np.matmul``, measured when a process first used a shape."""
 
     baseline: str  # name, version and threads
     baseline_s: Seconds
@@ -173,23 +187,23 @@ class FirstUse:
     no_ratio: str = ""  # why the best kernel's time must not be compared with the baseline's; "": it may
 
     def fastest(self, candidates: tuple[Candidate, ...]) -> Candidate | None:
-        """Returns the candidate with the least time, if it beats the baseline by LEAST_GAIN; else None.
+        """Returns the fastest of ``candidates`` if it beats the baseline by LEAST_GAIN; else None.
 
-        Interleaved medians decide, on a disturbed machine too.
+        Compares medians of interleaved times, also on a disturbed machine.
         """
-        times = {each.configuration.candidate: each.median_s for each in self.timed}
-        known = {each: time for each in candidates if (time := times.get(each)) is not None}
-        best = min(known, key=lambda each: known[each], default=None)
+        times = {tried.configuration.candidate: tried.median_s for tried in self.timed}
+        known = {tried: time for tried in candidates if (time := times.get(tried)) is not None}
+        best = min(known, key=lambda candidate: known[candidate], default=None)
         if best is not None and known[best] < self.baseline_s * (1 - LEAST_GAIN):
             return best
         return None
 
     @property
     def why_baseline(self) -> str:
-        """Returns in one line why no configuration clearly beat the baseline."""
-        times = [each.median_s for each in self.timed if each.median_s is not None]
+        """Returns in one line why no configuration clearly beat the baseline: failures, or the times."""
+        times = [tried.median_s for tried in self.timed if tried.median_s is not None]
         if not times:
-            return "; ".join(dict.fromkeys(each.failure for each in self.timed))
+            return "; ".join(dict.fromkeys(tried.failure for tried in self.timed))
         times_text = f"{seconds_text(self.baseline_s)}, the best kernel {seconds_text(min(times))}"
         if self.no_ratio or not self.reliability.is_reliable:
             why = self.no_ratio if self.reliability.is_reliable else self.reliability.text
@@ -198,58 +212,63 @@ class FirstUse:
         return f"{faster} at first use: {times_text}"
 
     def has(self, candidates: tuple[BoundCandidate, ...]) -> bool:
-        """Returns whether all of ``candidates`` were tried."""
-        tried = {each.configuration.candidate for each in self.timed}
-        return all(each.candidate in tried for each in candidates)
+        """Returns whether all of ``candidates`` were tried: timed, or failed."""
+        tried = {timed.configuration.candidate for timed in self.timed}
+        return all(bound.candidate in tried for bound in candidates)
 
 
 def baseline_name() -> str:
-    """Returns the library of ``np.matmul`` in this process and its threads: "openblas 0.3.30 SkylakeX x1"."""
-    found = next((one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"), None)
-    if found is None:
+    """Returns the BLAS of ``np.matmul`` with its threads: "openblas 0.3.30 SkylakeX x1".
+
+    "numpy" and its version where the BLAS is not known.
+    """
+    libraries = (pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas")
+    blas = next(libraries, None)
+    if blas is None:
         return f"numpy {np.__version__}"
-    architecture = found.get("architecture", "")
-    return " ".join(
-        f"{found['internal_api']} {found['version']} {architecture} x{found['num_threads']}".split()
-    )
+    architecture = blas.get("architecture", "")
+    text = f"{blas['internal_api']} {blas['version']} {architecture} x{blas['num_threads']}"
+    return " ".join(text.split())
 
 
 def time_first_use(
     problem: Problem, candidates: tuple[BoundCandidate, ...], loader: KernelLoader, otherwise: Otherwise
 ) -> tuple[FirstUse, dict[Candidate, KernelCall]]:
-    """Returns the times of configurations and of the baseline, timed twice for the noise; and the kernels."""
+    """Verifies candidates and times them interleaved with ``np.matmul``; returns times and loaded kernels.
+
+    ``np.matmul`` is timed twice for the noise. A candidate that fails has its failure in place of a time, and
+    no kernel.
+    """
     arrays = ProblemArrays(problem, np.random.default_rng(SEED))
     calls: dict[Candidate, KernelCall] = {}
     failures: dict[Candidate, str] = {}
-    for each in candidates:
+    for bound in candidates:
         try:
-            call = loader.loaded(problem, each.script_text, otherwise)
+            call = loader.loaded(problem, bound.script_text, otherwise)
             _verify(problem, call, arrays)
-            calls[each.candidate] = call
+            calls[bound.candidate] = call
         except CandidateError as error:
-            failures[each.candidate] = f"{error.stage.value}: {error.reason}"
+            failures[bound.candidate] = f"{error.stage.value}: {error.reason}"
     with TimingLock("cpu", holder_text(problem), LockWait(ignore_holder, limit_s=LOCK_LIMIT_S)).held():
         baseline, *times, again = _times((numpy_product, *calls.values(), numpy_product), problem, arrays)
     noise = noise_of(baseline, again)
     quality = round_quality(noise, baseline, None, quietest_reference_s=None, spare_cores=0)
     evidence = Evidence(is_interleaved=True, noise=noise, unreliable=quality.unreliable)
-    medians = dict(zip(calls, (each.median_s for each in times), strict=True))
-    timed = tuple(
-        TimedConfiguration(
-            Configuration(each.candidate.strategy, each.candidate.choices),
-            medians.get(each.candidate),
-            failures.get(each.candidate, ""),
-        )
-        for each in candidates
-    )
-    found = FirstUse(
+    medians = {candidate: time.median_s for candidate, time in zip(calls, times, strict=True)}
+    timed = []
+    for bound in candidates:
+        candidate = bound.candidate
+        configuration = Configuration(candidate.strategy, candidate.choices)
+        failure = failures.get(candidate, "")
+        timed.append(TimedConfiguration(configuration, medians.get(candidate), failure))
+    first_use = FirstUse(
         baseline_name(),
         baseline.median_s,
-        timed,
+        tuple(timed),
         reliability_in_round(baseline, evidence),
         _no_ratio(times, baseline, evidence),
     )
-    return found, calls
+    return first_use, calls
 
 
 def _verify(problem: Problem, call: KernelCall, arrays: ProblemArrays) -> None:
@@ -264,7 +283,7 @@ def _verify(problem: Problem, call: KernelCall, arrays: ProblemArrays) -> None:
 
 
 def _no_ratio(times: list[Measurement], baseline: Measurement, evidence: Evidence) -> str:
-    best = min(times, key=lambda each: each.median_s, default=None)
+    best = min(times, key=lambda time: time.median_s, default=None)
     if best is None:
         return ""
     compared = comparison(best, baseline, evidence)
@@ -311,7 +330,7 @@ class FirstUseKey:
 
     @property
     def name(self) -> str:
-        """Returns the name of the key's file, without a suffix."""
+        """Returns a hash of the key: the name of its file without a suffix."""
         return hashlib.sha256(json.dumps(encode(self), sort_keys=True).encode()).hexdigest()[:40]
 
 
@@ -326,7 +345,10 @@ class _Stored:
 
 
 class FirstUseCache:
-    """Files in a folder, which processes share: a file is written whole, then renamed."""
+    """Results of first uses as files in a folder, which processes share.
+
+    A file is written whole, then renamed.
+    """
 
     def __init__(
         self,
@@ -339,7 +361,7 @@ class FirstUseCache:
         self._reported_after_s = reported_after_s
 
     def read(self, key: FirstUseKey) -> FirstUse | None:
-        """Returns what is stored for a key; None where nothing is, or where the file is damaged."""
+        """Returns the stored result of a key; None if there is none, or its file is damaged."""
         path = self._folder / f"{key.name}.json"
         try:
             document = parsed(path.read_bytes(), path.name)
@@ -352,7 +374,7 @@ class FirstUseCache:
         return None
 
     def write(self, key: FirstUseKey, first_use: FirstUse) -> None:
-        """Stores what a first use measured; does nothing where the folder cannot be written."""
+        """Stores the result of a first use; does nothing where the folder cannot be written."""
         content = json.dumps(encode(_Stored(FORMAT, VERSION, key, first_use)), indent=1).encode()
         with contextlib.suppress(OSError):
             replace_file(self._folder / f"{key.name}.json", content)
@@ -361,8 +383,8 @@ class FirstUseCache:
     def held(self, key: FirstUseKey) -> Iterator[None]:
         """Context manager: one process at a time works on a key.
 
-        Runs the body without the lock where none can be made, and where another process holds it for longer
-        than the limit of this cache: results are files that are written whole.
+        Runs the body without the lock if no lock can be made, or if another process holds it for longer than
+        the cache's limit.
         """
         descriptor = None
         with contextlib.suppress(OSError):

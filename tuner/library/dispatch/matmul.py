@@ -261,8 +261,8 @@ class _Entry:
 
 
 def _require_options(rule: Any, db: Any, threads: Any, measure: Any) -> None:
-    for name, given in (("rule", rule), ("db", db)):
-        typed(name, given, str | Path | None)
+    typed("rule", rule, str | Path | None)
+    typed("db", db, str | Path | None)
     if typed("threads", threads, int) < 1:
         raise UsageError(f"threads: found {threads}, allowed 1 or more")
     if typed("measure", measure, str) not in MEASURES:

@@ -52,12 +52,15 @@ class Chosen:
 
     @property
     def is_tuned(self) -> bool:
-        """Returns True for a kernel that was tuned for exactly this problem."""
+        """Returns whether the kernel was tuned for exactly this problem."""
         return self.source == TUNED
 
     @property
     def miss(self) -> str:
-        """Returns in one line why a call is a miss: no kernel was tuned for exactly its problem."""
+        """Returns in one line what runs in place of a kernel tuned for exactly this problem.
+
+        "" where such a kernel runs.
+        """
         if self.is_tuned:
             return ""
         if self.source == BASELINE:
@@ -67,7 +70,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Configurations for a problem before anything is timed in this process, the one to use first."""
+    """Configurations for a problem before anything is timed in this process, the preferred one first."""
 
     source: str  # TUNED, SAME_WEIGHTS, SHIPPED, MODEL; BASELINE: there is none
     candidates: tuple[BoundCandidate, ...] = ()
@@ -78,7 +81,10 @@ class Ranked:
 def tuned_here(
     problem: Problem, backends: Backends, db: str | Path | None, threads: int
 ) -> tuple[Run, StoredTrial] | None:
-    """Returns the best trial of a problem on this processor, with its run; None where it was not tuned."""
+    """Returns the run and the best trial of a problem on this machine; None if it was not tuned here.
+
+    ``db``: path or URL of the results database, None for the default one; ``threads``: of the kernel.
+    """
     if not database_name.is_named(db) and not Path(database_name.default_file()).exists():
         return None  # until a run creates the file
     from tuner.db.store import Store  # loads SQLAlchemy
@@ -97,7 +103,10 @@ class Resolver:
     def __init__(
         self, backends: Backends, rule: Path | None, db: str | Path | None, threads: int, cache: FirstUseCache
     ) -> None:
-        """Reads the file ``rule``, if any; UsageError: damaged, of another machine or search space."""
+        """Reads the rule file ``rule``, if any.
+
+        Raises UsageError for a file that is damaged, or of another machine or search space.
+        """
         self._backends = backends
         self._db = db
         self._threads = threads
@@ -109,7 +118,11 @@ class Resolver:
     def resolved(
         self, problem: Problem, otherwise: Otherwise, *, measures: bool
     ) -> tuple[Chosen, MatmulCall]:
-        """Returns what computes a problem; if ``measures``, the fastest of a few, timed once per machine."""
+        """Returns the choice for a problem and its function: a kernel, else ``np.matmul`` with the reason.
+
+        ``measures``: verify and time a few kernels if this was not done before on this machine, and use the
+        fastest. ``otherwise``: what a kernel calls for arrays that it cannot take.
+        """
         try:
             with between_forks():
                 ranked = self._ranked(problem, measures=measures)
@@ -125,10 +138,10 @@ class Resolver:
                     if found is None or not found.has(ranked.candidates):
                         found, calls = time_first_use(problem, ranked.candidates, self._loader, otherwise)
                         self._cache.write(key, found)
-                candidate = found.fastest(tuple(each.candidate for each in ranked.candidates))
+                candidate = found.fastest(tuple(bound.candidate for bound in ranked.candidates))
                 if candidate is None:
                     return _baseline(problem, found.why_baseline, found)
-                scripts = {each.candidate: each.script_text for each in ranked.candidates}
+                scripts = {bound.candidate: bound.script_text for bound in ranked.candidates}
                 call = calls.get(candidate) or self._loader.loaded(problem, scripts[candidate], otherwise)
                 source = FIRST_USE if ranked.source in (SHIPPED, MODEL) else ranked.source
                 return Chosen(source, problem, candidate, first_use=found), call
@@ -168,13 +181,15 @@ class Resolver:
         wanted = order[:1]
         if measures and found.source == MODEL:  # the initial configuration of the search space, too
             defaults = self._space.projected(problem, self._space.first).candidates
-            wanted = [*order[:TRIED], *[default for default in defaults if default is not None][:1]]
-        unique = tuple(dict.fromkeys(each for each in wanted if each is not None))
+            initial = [default for default in defaults if default is not None]
+            wanted = [*order[:TRIED], *initial[:1]]
+        unique = tuple(dict.fromkeys(candidate for candidate in wanted if candidate is not None))
         slower = self._slower_as_stored(problem, found.source)
         return Ranked(found.source, self._bound(problem, unique), slower)
 
     def _bound(self, problem: Problem, candidates: tuple[Candidate, ...]) -> tuple[BoundCandidate, ...]:
-        return tuple(BoundCandidate(each, self._space.script(problem, each).text) for each in candidates)
+        scripts = [self._space.script(problem, candidate).text for candidate in candidates]
+        return tuple(map(BoundCandidate, candidates, scripts))
 
     def _stored(self, problem: Problem) -> Ranked | None:
         found = tuned_here(problem, self._backends, self._db, self._threads)

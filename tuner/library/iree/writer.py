@@ -1,4 +1,17 @@
-"""The format "iree": configurations timed against IREE's default, and a tuning spec of those that win."""
+"""The format "iree": configurations timed against IREE's default, and a tuning spec of those that win.
+
+Tiles do not carry over: a register tile of 12 x 32 that wins in tuner's code was 3 times slower than IREE's
+default, 8 x 32 was the fastest (docs/decisions/libraries.md). So an entry's knobs are one proposal of
+several, and times in IREE's runtime decide. The spec has a matcher of exact sizes for each winning
+configuration:
+
+    transform.named_sequence @match_0(%op) {
+      ... transform.iree.match.contraction %op, lhs_type = f32, ...
+      ... transform.iree.match.dims_equal %m, [128]
+      %config = transform.param.constant #iree_codegen.compilation_info<...>
+
+Format: https://iree.dev/reference/tuning. The attributes are those of one version of the compiler.
+"""
 
 import itertools
 import re
@@ -29,12 +42,6 @@ from tuner.runtime.timing_lock import TimingLock, holder_text
 from tuner.tuning.run_steps import noise_of
 from tuner.version import __version__
 
-# Configurations of IREE's CPU pipeline for a problem: from an entry's knobs, and known good ones.
-#
-# Tiles do not carry over: a register tile of 12 x 32 that wins in tuner's code was 3 times slower than IREE's
-# default, 8 x 32 was the fastest (docs/decisions/libraries.md). So an entry's knobs are one proposal of
-# several, and times in IREE's runtime decide.
-
 # of the register tile that was the fastest
 ROWS = 8
 COLUMNS = 32
@@ -42,14 +49,6 @@ BLOCKS = ((64, 64), (128, 128), (128, 256), (64, 512))  # rows, columns of C tha
 STEPS = (1, 4, 16)  # of k, in one iteration of the innermost loop
 MOST = 12  # configurations of one problem: each is compiled in one to two seconds
 NUMBERED = {"m": 0, "n": 1, "k": 2}  # dimensions as IREE numbers them, without a batch
-# The text of a tuning spec: matchers of exact sizes, each with its configuration.
-#
-#   transform.named_sequence @match_0(%op) {
-#     ... transform.iree.match.contraction %op, lhs_type = f32, ...
-#     ... transform.iree.match.dims_equal %m, [128]
-#     %config = transform.param.constant #iree_codegen.compilation_info<...>
-#
-# Format: https://iree.dev/reference/tuning. The attributes are those of one version of the compiler.
 APPLIED = "__tuning_spec_applied__"  # on each operation that a spec configured
 OP = "!transform.any_op"
 PARAM = "!transform.any_param"
@@ -82,12 +81,15 @@ class IreeConfiguration:
     step: int  # of k
 
     def attribute(self, problem: Problem) -> str:
-        """Returns ``#iree_codegen.compilation_info<...>`` for a problem; a batch is done one by one."""
+        """Returns the MLIR attribute ``#iree_codegen.compilation_info<...>`` for a problem.
+
+        The matrices of a batch are computed one after the other.
+        """
         lead = [1] * len(problem.lead)
         lists = (
             ("distribution", [*lead, *self.distribution, 0]),
             ("vector_common_parallel", [*lead, *self.tile, 0]),
-            ("vector_reduction", [*(0 for _ in lead), 0, 0, self.step]),
+            ("vector_reduction", [0] * len(lead) + [0, 0, self.step]),
         )
         sizes = ", ".join(f"{name} = {values}" for name, values in lists)
         pipeline = "#iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<DoubleTilingExpert>>"
@@ -96,20 +98,17 @@ class IreeConfiguration:
 
 
 def configurations_for(entry: LibraryEntry) -> tuple[IreeConfiguration, ...]:
-    """Returns at most 12 configurations to time for an entry's problem, the entry's tile sizes first."""
+    """Returns at most MOST configurations to time for an entry's problem, the entry's tile sizes first."""
     m, n, k = entry.problem.sizes
     usual = (
         IreeConfiguration(blocks, (ROWS, COLUMNS), step) for step, blocks in itertools.product(STEPS, BLOCKS)
     )
-    fitting = (
-        IreeConfiguration(
-            (min(each.distribution[0], m), min(each.distribution[1], n)),
-            (min(each.tile[0], m), min(each.tile[1], n)),
-            min(each.step, k),
-        )
-        for each in (*_of_knobs(entry), *usual)
-    )
-    return tuple(itertools.islice(dict.fromkeys(fitting), MOST))
+    fitting = []
+    for configuration in (*_of_knobs(entry), *usual):
+        blocks = (min(configuration.distribution[0], m), min(configuration.distribution[1], n))
+        tile = (min(configuration.tile[0], m), min(configuration.tile[1], n))
+        fitting.append(IreeConfiguration(blocks, tile, min(configuration.step, k)))
+    return tuple(dict.fromkeys(fitting))[:MOST]
 
 
 def _of_knobs(entry: LibraryEntry) -> Iterator[IreeConfiguration]:
@@ -135,12 +134,12 @@ def indexing_maps(problem: Problem) -> str:
     lead = ["d0"] * shift
     domain = ", ".join((*lead, *names.values()))
     operands = (*MAPS[problem.layout], "mn")
-    results = (", ".join((*lead, *(names[each] for each in operand))) for operand in operands)
+    results = (", ".join([*lead, *map(names.__getitem__, operand)]) for operand in operands)
     return "[" + ", ".join(f"affine_map<({domain}) -> ({result})>" for result in results) + "]"
 
 
 def program_of(problem: Problem) -> str:
-    """Returns a program for IREE with one public function ``product``: tensors A and B to the tensor C."""
+    """Returns an MLIR program for IREE: the public function ``product`` of tensors A and B returns C."""
     maps = "" if problem.layout == "nn" else f"indexing_maps = {indexing_maps(problem)}"
     return tensor_program(problem, "product", problem.accumulator, maps)
 
@@ -155,7 +154,7 @@ class SpecEntry:
 
 
 def spec_text(entries: tuple[SpecEntry, ...], header: tuple[str, ...] = ()) -> str:
-    """Returns the text of an IREE tuning spec; of the entries that match an op, the first applies.
+    """Returns the text of an IREE tuning spec; of several entries that match an op, the first applies.
 
     ``header``: lines of text without "//", which become comments at the top.
     """
@@ -214,14 +213,18 @@ class IreeCompiler:
     version: str
 
     def compile(self, program: str, spec: str = "") -> bytes:
-        """Compiles MLIR text for IREE's runtime, with the text of a tuning spec, unless "".
+        """Compiles MLIR text for IREE's runtime, with the tuning spec ``spec``, unless it is "".
 
-        IREE ignores a spec that does not fit. Raises IreeCompileError, also after TIMEOUT_S.
+        A spec that does not fit is ignored by IREE. Raises IreeCompileError if the compiler fails, or takes
+        longer than TIMEOUT_S.
         """
         return self._run(program, spec, ())
 
     def applied(self, program: str, spec: str) -> int:
-        """Counts operations that a spec configures: IREE ignores a misfit. Raises IreeCompileError."""
+        """Returns the number of operations of a program that a tuning spec configures; 0: IREE ignores it.
+
+        Raises IreeCompileError if the compiler fails, or takes longer than TIMEOUT_S.
+        """
         listed = self._run(program, spec, ("--compile-to=executable-configurations",))
         return listed.decode(errors="replace").count(APPLIED)
 
@@ -248,7 +251,7 @@ class IreeCompiler:
 
 
 def find_compiler() -> IreeCompiler:
-    """Returns IREE's compiler. Raises UsageError where it or its runtime is not installed."""
+    """Returns IREE's compiler. Raises UsageError if the compiler or the runtime is not installed."""
     names = ("compiler", "runtime")
     missing = [name for name in names if find_spec("iree") is None or find_spec(f"iree.{name}") is None]
     if missing:
@@ -260,7 +263,7 @@ def find_compiler() -> IreeCompiler:
 
 
 class IreeProduct:
-    """The function ``product`` of a compiled program, with arguments in IREE's memory."""
+    """The function ``product`` of a compiled program, with random inputs in IREE's memory."""
 
     def __init__(self, code: bytes, problem: Problem, seed: int = 0) -> None:
         from iree import runtime
@@ -280,7 +283,10 @@ class IreeProduct:
         ]
 
     def verify(self) -> tuple[Verdict, str]:
-        """Returns the verdict, with its text, on all elements, against float64; raises TunerError."""
+        """Compares all elements of C with a float64 reference; returns the verdict and its text.
+
+        Raises TunerError if IREE's runtime fails.
+        """
         try:
             result = np.asarray(self._function(*self._arguments).to_host())
         except (RuntimeError, ValueError) as error:
@@ -289,7 +295,7 @@ class IreeProduct:
 
     @property
     def stopwatch(self) -> timing.Stopwatch:
-        """Returns the stopwatch of calls, which follow an untimed one where calls are short."""
+        """Returns a stopwatch that times calls; where calls are short, an untimed one comes first."""
 
         def repeat(times: int) -> None:
             for _ in range(times):
@@ -304,7 +310,7 @@ Timer = Callable[[tuple[IreeProduct, ...], Effort], tuple[Measurement, ...]]
 
 @dataclass(frozen=True)
 class Selection:
-    """The configuration that wins on a problem, or why IREE's default stays."""
+    """The configuration that beats IREE's default on a problem, or why the default stays."""
 
     problem: Problem
     configuration: IreeConfiguration | None  # None: the default stays
@@ -319,7 +325,11 @@ def select(
     configurations: tuple[IreeConfiguration, ...],
     timer: Timer | None = None,
 ) -> Selection:
-    """Returns what beats IREE's default outside the 95 % interval and noise; raises IreeCompileError."""
+    """Times configurations against IREE's default; returns the fastest one that beats it, or why none does.
+
+    To win, the time must be below the default's outside of the 95 % interval and of the noise. ``timer``:
+    replaces the timing here. Raises IreeCompileError if IREE cannot compile the default.
+    """
 
     def default_stays(reason: str, default_s: float | None = None) -> Selection:
         return Selection(problem, None, default_s, None, reason)
@@ -328,11 +338,11 @@ def select(
         return default_stays(f"IREE does not compute {problem.dtype} as such by default")
     timer = timer or _timed_here(problem)
     default = IreeProduct(compiler.compile(program_of(problem)), problem)
-    products = {
-        configuration: product
-        for configuration in configurations
-        if (product := _loaded(compiler, problem, configuration))
-    }
+    products = {}
+    for configuration in configurations:
+        product = _loaded(compiler, problem, configuration)
+        if product is not None:
+            products[configuration] = product
     if not products:
         return default_stays("no configuration is used by IREE and right")
     _, *times = timer((default, *products.values()), SIEVE)
@@ -378,7 +388,11 @@ def _timed_here(problem: Problem) -> Timer:
 
 
 def iree_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
-    """Returns a tuning spec's file; times each problem for some 20 s. Raises UsageError, TunerError."""
+    """Returns the file of a tuning spec; each problem is timed for some 20 s.
+
+    Raises UsageError if IREE is not installed, or for an entry of several threads; TunerError if nothing
+    wins.
+    """
     compiler = find_compiler()
     several = next((entry for entry in entries if entry.threads > 1), None)
     if several is not None:
@@ -396,16 +410,20 @@ def iree_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
 
 
 def tuning_spec(compiler: IreeCompiler, chosen: tuple[tuple[Selection, LibraryEntry], ...]) -> str:
-    """Returns a spec of the winning selections; raises TunerError for none or one IREE does not use."""
+    """Returns the text of a tuning spec with the winning selections.
+
+    Raises TunerError if no configuration wins, and if IREE does not use the spec for one.
+    """
     won = tuple(
         SpecEntry(selection.problem, selection.configuration, _note(selection, entry))
         for selection, entry in chosen
         if selection.configuration is not None
     )
-    left = [f"{each.problem.key}: {each.reason}" for each, _ in chosen if each.configuration is None]
+    lost = [selection for selection, _ in chosen if selection.configuration is None]
+    left = [f"{selection.problem.key}: {selection.reason}" for selection in lost]
     if not won:
         raise TunerError(f"format iree: nothing is faster than IREE's default: {'; '.join(left)}")
-    machines = sorted({entry.machine.name for _, entry in chosen})
+    machines = sorted({timed.machine.name for _, timed in chosen})
     header = (
         f"For IREE's compiler {compiler.version} and no other version. Written by tuner {__version__}.",
         f"iree-compile {' '.join(OPTIONS)} --iree-codegen-tuning-spec-path={FILE} MODEL.mlir -o MODEL.vmfb",
@@ -415,9 +433,9 @@ def tuning_spec(compiler: IreeCompiler, chosen: tuple[tuple[Selection, LibraryEn
         *(f"left to IREE: {reason}" for reason in left),
     )
     text = spec_text(won, header)
-    for each in won:
-        if not compiler.applied(program_of(each.problem), text):
-            raise TunerError(f"format iree: IREE does not use the spec for {each.problem.key}")
+    for entry in won:
+        if not compiler.applied(program_of(entry.problem), text):
+            raise TunerError(f"format iree: IREE does not use the spec for {entry.problem.key}")
     return text
 
 

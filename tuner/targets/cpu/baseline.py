@@ -37,12 +37,13 @@ ENDED = "its process has ended"
 
 
 class BaselineService:
-    """A baseline library's matmul of one problem without its epilogue, verified once, in a child process."""
+    """A baseline library's matmul of a problem without its epilogue; lives in a child process."""
 
     def __init__(self, problem: Problem, threads: int, seed: int, library: str = "") -> None:
-        """Draws inputs and verifies one result; ``library`` "": the default.
+        """Draws inputs, computes the matmul once and verifies it.
 
-        Raises TunerError, without the library's name, for a missing library and for a wrong result.
+        ``library``: a key of LIBRARIES, "" for the default. Raises TunerError, without the library's name,
+        for a missing library and for a wrong result.
         """
         problem = baseline_libraries.compared_problem(problem)
         library = library or baseline_libraries.chosen_libraries("", problem)[0]
@@ -64,7 +65,10 @@ class BaselineService:
             self.name = self._matmul.name + suffix
 
     def stopwatch(self, lead_calls: int = 0) -> timing.Stopwatch:
-        """Returns a stopwatch of the matmul; ``lead_calls`` untimed calls precede a short warm sample."""
+        """Returns a stopwatch that times the matmul.
+
+        With warm caches, each sample follows ``lead_calls`` untimed calls.
+        """
         if isinstance(self._matmul, QuantizedMatmul):
             take: timing.Stopwatch = self._matmul.stopwatch
         else:
@@ -77,11 +81,11 @@ class BaselineService:
         return take
 
     def measure(self, effort: Effort) -> Baseline:
-        """Times the matmul; returns times, library name and threads."""
+        """Times the matmul; returns the times with the library's name and threads."""
         return Baseline(self.name, self._threads, self.sample(effort))
 
     def sample(self, effort: Effort) -> Measurement:
-        """Times the matmul once more, for as long as ``effort`` says."""
+        """Times the matmul for as long as ``effort`` says."""
         return timing.measure_by(self.stopwatch(), effort, self._rng)
 
 
@@ -111,12 +115,19 @@ def _verified_matmul(
 
 @final
 class InterleavedBaseline:
-    """A process of the baseline library, paused between samples; ends with this object, or by ``close``."""
+    """A baseline library in a process of its own, which is paused between samples.
+
+    It is timed interleaved with kernels. The process ends with this object, or by ``close``.
+    """
 
     def __init__(
         self, problem: Problem, threads: int, seed: int, processors: frozenset[int], library: str = ""
     ) -> None:
-        """Starts the baseline on ``processors``; TunerError: cannot start; CandidateError(RUN): has ended."""
+        """Starts the process on ``processors``, and verifies the library's matmul there.
+
+        ``library``: a key of LIBRARIES, "" for the default. Raises TunerError where it cannot start,
+        CandidateError(RUN) if it ends.
+        """
         service = "tuner.targets.cpu.baseline:InterleavedBaselineService"
         factory = Factory(service, (problem, threads, seed, library))
         spec = ServiceSpec("baseline", factory, baseline_libraries.baseline_environment(library, threads))
@@ -140,13 +151,16 @@ class InterleavedBaseline:
 
     @property
     def process(self) -> int:
-        """Returns the process id of the baseline. Raises CandidateError(RUN) when the process has ended."""
+        """Returns the id of the baseline's process. Raises CandidateError(RUN) if it has ended."""
         if self._worker.child is None or self.has_ended:
             raise CandidateError(Stage.RUN, ENDED)
         return self._worker.child.pid
 
     def take(self, times: int) -> float:
-        """Runs ``times`` matmuls in the process; returns seconds per matmul. Raises CandidateError(RUN)."""
+        """Runs ``times`` matmuls in the process; returns the seconds per matmul.
+
+        Raises CandidateError(RUN) if the process has ended or does not answer.
+        """
         if self.has_ended:  # a call would start the process again, on this thread's processor
             raise CandidateError(Stage.RUN, ENDED)
         before_s = thread_waited_s()
@@ -164,16 +178,16 @@ class InterleavedBaseline:
 
 @final
 class InterleavedBaselineService:
-    """The methods that the baseline's child process offers to its parent: its name, and one timed sample."""
+    """The methods that an InterleavedBaseline's child process offers to its parent."""
 
     def __init__(self, problem: Problem, threads: int, seed: int, library: str = "") -> None:
         self._service = BaselineService(problem, threads, seed, library)
         self._stopwatch = self._service.stopwatch(LEAD_CALLS)
 
     def name(self) -> str:
-        """Returns the library's name, version and kernel: ``BaselineService.name``."""
+        """Returns the library's name, version and kernel: "MKL 2026.2 avx512"."""
         return self._service.name
 
     def sample(self, times: int) -> float:
-        """Returns the seconds per matmul of ``times`` in a row; 4 untimed matmuls precede a short sample."""
+        """Runs ``times`` matmuls in a row, after LEAD_CALLS untimed ones; returns the seconds per matmul."""
         return self._stopwatch(times)

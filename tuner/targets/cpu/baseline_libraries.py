@@ -43,12 +43,15 @@ NARROW_DTYPES = tuple(dtype for dtype in CPU_DTYPES if natural_output(dtype) != 
 
 
 def library_folders() -> tuple[Path, ...]:
-    """Returns the folders where wheels and conda put shared libraries: the environment's and the user's."""
+    """Returns the folders of shared libraries of wheels and conda: this environment's and the user's."""
     return (Path(sys.prefix) / "lib", Path(site.getuserbase()) / "lib")
 
 
 def find_shared_library(names: Iterable[str], folders: Iterable[Path] | None = None) -> str | None:
-    """Returns the path of the first of ``names`` in ``folders``, or the name that the loader finds."""
+    """Returns the path of the first of ``names`` in ``folders``, else the name by which the loader finds it.
+
+    None where it is not installed. ``folders`` None: ``library_folders()``.
+    """
     listed = tuple(names)
     for folder in library_folders() if folders is None else folders:
         for name in listed:
@@ -59,14 +62,23 @@ def find_shared_library(names: Iterable[str], folders: Iterable[Path] | None = N
 
 
 def find_extension(package: str, pattern: str) -> str | None:
-    """Returns the path of an installed package's extension module that matches a glob; does not import it."""
+    """Returns the path of the first extension module of a package that matches a glob; does not import it.
+
+    None where there is none.
+    """
     spec = find_spec(package)
     folders = [] if spec is None else list(spec.submodule_search_locations or ())
-    return next((str(path) for folder in folders for path in sorted(Path(folder).glob(pattern))), None)
+    for folder in folders:
+        for path in sorted(Path(folder).glob(pattern)):
+            return str(path)
+    return None
 
 
 def load_library(path: str) -> Any:
-    """Loads a library, after those of its folder that it needs, as wheels of Intel do; raises OSError."""
+    """Loads a shared library by ctypes, and first those of its folder that it needs, as Intel's wheels do.
+
+    Raises OSError if the loader cannot load it.
+    """
     tried: set[str] = set()
     while True:
         try:
@@ -81,7 +93,7 @@ def load_library(path: str) -> Any:
 
 
 def imported_openvino() -> Any:
-    """Returns the module openvino, without its telemetry: a process that would run next to what is timed."""
+    """Imports openvino without its telemetry, a process that would run next to what is timed."""
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     import openvino
 
@@ -89,16 +101,16 @@ def imported_openvino() -> Any:
 
 
 class WeightSupport(ABC):
-    """Which formats of quantized weights a library has."""
+    """The formats of quantized weights that a library can multiply by."""
 
     @abstractmethod
     def takes(self, problem: Problem, weights: WeightFormat) -> bool:
-        """Returns whether the library has a format's weights and multiplies as the problem says."""
+        """Returns whether the library can multiply by weights of a format, in the problem's types."""
 
 
 @final
 class MatMulNBits(WeightSupport):
-    """onnxruntime: A in f32, or of any type to become i8."""
+    """ONNX Runtime's MatMulNBits: A in f32, or of any type to be quantized to i8; groups of ONNX_GROUPS."""
 
     def takes(self, problem: Problem, weights: WeightFormat) -> bool:
         is_width = bool(weights.activations) or problem.dtype == "f32"
@@ -107,7 +119,7 @@ class MatMulNBits(WeightSupport):
 
 @final
 class OpenVinoWeights(WeightSupport):
-    """OpenVINO decompresses all formats, of scales in f16 or f32."""
+    """OpenVINO: all formats of weights, for problems that do not name a type of C."""
 
     def takes(self, problem: Problem, weights: WeightFormat) -> bool:
         return not problem.output
@@ -115,7 +127,7 @@ class OpenVinoWeights(WeightSupport):
 
 @final
 class ZentorchWeights(WeightSupport):
-    """zentorch: symmetric, i8 by channel alone and with A in i8."""
+    """zentorch: weights without zero points; i4 by group, i8 by channel with A quantized to i8."""
 
     def takes(self, problem: Problem, weights: WeightFormat) -> bool:
         is_scale = weights.scale_dtype != "f32" or weights.bits == 8
@@ -129,7 +141,7 @@ class ZentorchWeights(WeightSupport):
 
 @final
 class TorchPack(WeightSupport):
-    """torch packs for A in bf16; of f32 it has a loop that is 50 times slower."""
+    """PyTorch's int4pack and int8pack, for A in bf16; of f32 it has a loop that is 50 times slower."""
 
     def takes(self, problem: Problem, weights: WeightFormat) -> bool:
         if problem.dtype != "bf16" or weights.activations or weights.scale_dtype == "f32":
@@ -141,7 +153,7 @@ class TorchPack(WeightSupport):
 
 @dataclass(frozen=True)
 class BaselineLibrary:
-    """A library that may be a baseline: types that it multiplies, where it is, and how to install it."""
+    """A library that may be a baseline: the types that it multiplies, where it is, how to install it."""
 
     dtypes: tuple[str, ...]  # of A and B, with the tuner's type of C: f32 for bf16 and f16, i32 for i8
     install: str  # a hint
@@ -155,7 +167,7 @@ class BaselineLibrary:
     weights: WeightSupport | None = None  # of a library for quantized matmuls
 
     def find(self) -> str | None:
-        """Returns a path, a name for the loader or a Python module; None where it is not installed."""
+        """Returns the library's path, the loader's name for it, or its Python module; None: not installed."""
         if self.modules:
             return find_module(*self.modules)
         path = find_shared_library(self.files)
@@ -164,7 +176,7 @@ class BaselineLibrary:
         return path
 
     def multiplies(self, problem: Problem) -> bool:
-        """Returns whether the library multiplies a problem's types, if need be as f32."""
+        """Returns whether the library can multiply a problem's types, if need be converted to f32."""
         problem = compared_problem(problem)
         if isinstance(problem, PackedProblem) and problem.format and self.weights is not None:
             is_cold = problem.cache == COLD  # copies of the weights are read in turn, A and C are not
@@ -177,14 +189,17 @@ class BaselineLibrary:
 
 
 def compared_problem(problem: Problem) -> Problem:
-    """Returns what a library multiplies: of a constant B the matmul that takes B at each call."""
+    """Returns the problem that a library is timed on: for a constant B, the matmul that takes B at each call.
+
+    Other problems are returned as they are.
+    """
     if isinstance(problem, PackedProblem) and problem.format is None:
         return problem.unpacked
     return problem
 
 
 def find_module(*names: str) -> str | None:
-    """Returns the first of the Python modules where all are installed, without importing them."""
+    """Returns the first name if all of these Python modules are installed, else None; imports none."""
     if all(find_spec(name) is not None for name in names):
         return names[0]
     return None
@@ -255,9 +270,11 @@ CHOICES = (BEST, *LIBRARIES)
 
 
 def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
-    """Returns the libraries that a choice means: several for BEST, else one; raises UsageError.
+    """Returns the libraries (keys of LIBRARIES) that a user's choice means for a problem.
 
-    Of a quantized matmul the default is BEST, and () where no library is installed; of another fusion ().
+    BEST: all that are installed and can compute it. DEFAULT: one library; for quantized matmuls all that are
+    installed. () for fusions, and where none is installed for quantized weights. Raises UsageError for an
+    unknown library, one that cannot multiply the problem, and one that is not installed.
     """
     problem = compared_problem(problem)
     if choice in (BEST, DEFAULT) and isinstance(problem, TextProblem):
@@ -282,7 +299,10 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
 
 
 def recorded_library(name: str, problem: Problem) -> str:
-    """Returns the library of a recorded name, "mkl" for "MKL 2026.2 avx512"; DEFAULT where not usable."""
+    """Returns the library (key of LIBRARIES) of a recorded name: "mkl" for "MKL 2026.2 avx512".
+
+    DEFAULT where the library is unknown, not installed or not able to multiply the problem.
+    """
     problem = compared_problem(problem)
     for library, row in LIBRARIES.items():
         if re.match(row.recorded, name) and _is_able(library, problem, widens=True):
@@ -291,7 +311,10 @@ def recorded_library(name: str, problem: Problem) -> str:
 
 
 def baseline_environment(library: str, threads: int) -> Environment:
-    """Returns variables (name, value; None: unset) for a process whose library uses ``threads`` threads."""
+    """Returns environment variables (name, value) for a process whose library uses ``threads`` threads.
+
+    A value of None unsets the variable.
+    """
     environment = library_environment(threads)
     # oneDNN's wheel runs by SYCL, whose OpenCL loader finds Intel's runtime for CPUs by this variable
     runtimes = [folder / "libintelocl.so" for folder in library_folders() if library == ONEDNN]
@@ -302,9 +325,9 @@ def baseline_environment(library: str, threads: int) -> Environment:
 
 
 def widened_note(choice: str, problem: Problem) -> str:
-    """Returns a sentence on a default baseline that multiplies another type, as none has the problem's; ''.
+    """Returns a sentence for the user if the default baseline multiplies the problem as f32; "" if not.
 
-    ``choice``: of the user; for a library that is named there is no sentence.
+    ``choice``: of the user; there is no sentence for a library that the user names.
     """
     problem = compared_problem(problem)
     if choice not in (DEFAULT, BEST) or isinstance(problem, TextProblem):

@@ -61,7 +61,11 @@ OPENBLAS_SYMBOLS: Symbols = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """A call of a C function at an address; an integer argument of type ``!llvm.ptr`` is an address."""
+    """A call of a C function by its address, to be compiled.
+
+    ``arguments``: (constant or name of an SSA value, MLIR type); an integer of type ``!llvm.ptr`` is an
+    address.
+    """
 
     address: int
     arguments: tuple[Argument, ...]
@@ -69,7 +73,10 @@ class LibraryCall:
 
 
 def calling_module(*calls: LibraryCall) -> str:
-    """Returns a module with a function ``baseline`` of A, B and C: calls in order, results ignored."""
+    """Returns LLVM-dialect text with a function ``baseline`` of A, B and C that makes the calls in order.
+
+    Their results are ignored.
+    """
     lines: list[str] = []
     for number, call in enumerate(calls):
         names = []
@@ -98,7 +105,10 @@ def calling_module(*calls: LibraryCall) -> str:
 
 
 def cblas_call(problem: Problem, find: Find) -> LibraryCall:
-    """Returns the call of a matmul of f32, f64 or bf16 by cblas; one row by gemv (not tn, bf16)."""
+    """Returns the cblas call of a matmul of f32, f64 or bf16: gemm, or gemv for one row of A.
+
+    ``find`` gives the address of a cblas function, and the type of its integers.
+    """
     scalar = "f64" if problem.dtype == "f64" else "f32"
     one = (1.0, scalar)
     zero = (0.0, scalar)
@@ -117,23 +127,26 @@ def cblas_call(problem: Problem, find: Find) -> LibraryCall:
 
 
 def strides(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Returns the distances in elements between rows, and between columns, of A (m x k) and of B (k x n)."""
+    """Returns the strides in elements, (row, column), of A (m x k) and of B (k x n), by the layout."""
     m, n, k = problem.sizes
     return (1, m) if problem.layout == "tn" else (k, 1), (1, k) if problem.layout == "nt" else (n, 1)
 
 
 def is_vector(problem: Problem) -> bool:
-    """Returns True if a BLAS computes the problem by gemv: one row of f32 or f64, contiguous in memory."""
+    """Returns whether a BLAS computes the problem by gemv: one contiguous row of A, in f32 or f64."""
     return problem.sizes[0] == 1 and problem.layout != "tn" and problem.dtype in GEMV
 
 
 def address_of(function: object) -> int:
-    """Returns the address of a function of a library that ctypes has loaded."""
+    """Returns the address of a function that ctypes has loaded; 0 for a null pointer."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
 
 
 def pin_working_threads(repeat: Callable[[int], None], processors: tuple[int, ...]) -> None:
-    """Pins this process's busiest threads, by ``repeat(1)`` for 0.02 s, one to each of ``processors``."""
+    """Pins the threads that compute ``repeat(1)`` to ``processors``, one each, busiest first.
+
+    The calling thread gets the first processor. Runs ``repeat`` for WORK_S seconds to find the threads.
+    """
     before = _processor_s()
     give_up = time.perf_counter() + WORK_S
     while time.perf_counter() < give_up:
@@ -157,7 +170,7 @@ def _processor_s() -> dict[int, float]:
 
 @dataclass(frozen=True, eq=False)
 class LibraryCode:
-    """How a library computes one problem: its name with version and kernel, and code that calls it."""
+    """How a library computes one problem: its name, and LLVM-dialect text that calls it."""
 
     name: str
     text: str  # of ``calling_module``
@@ -171,31 +184,34 @@ Describe = Callable[[Problem, Operands, int], LibraryCode]
 
 
 class AbstractLibraryMatmul(abc.ABC):
-    """A baseline library's matmul of given inputs, at fixed addresses. Final subclasses only."""
+    """A baseline library's matmul of given inputs, at fixed addresses."""
 
     name: str  # with version and kernel: "MKL 2026.2 avx512"
     operands: tuple[Array, ...]  # A, B and C in memory, with the problem's alignment and no more
 
     @abc.abstractmethod
     def repeat(self, times: int) -> None:
-        """Computes the matmul of the same inputs ``times`` times."""
+        """Computes the matmul of the inputs ``times`` times in a row."""
 
     @abc.abstractmethod
     def once(self) -> Callable[[], object]:
-        """Returns a function that computes the matmul once, and does little else."""
+        """Returns a function that computes the matmul once with little overhead, for timing single calls."""
 
     @property
     @abc.abstractmethod
     def result(self) -> Array:
-        """Returns the last C, of shape (rows, n), where rows are those of all matrices of a batch."""
+        """Returns the last C, of shape (rows, n); ``rows``: of all matrices of a batch."""
 
 
 @final
 class CompiledLibraryMatmul(AbstractLibraryMatmul):
-    """The matmul of given inputs by a C library, called from JIT-compiled code without Python in between."""
+    """A C library's matmul, called from JIT-compiled code, without Python in between."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int, describe: Describe) -> None:
-        """Places the operands, compiles the call and pins the library's threads; raises as ``describe``."""
+        """Copies the inputs, compiles the call that ``describe`` returns, and pins the library's threads.
+
+        Raises TunerError if the library cannot compute the problem.
+        """
         offset = problem.offset_bytes
         result = placed_empty((problem.rows, problem.sizes[1]), output_dtype(problem), offset)
         self.operands = operands = (placed_copy(inputs.a, offset), placed_copy(inputs.b, offset), result)
@@ -226,9 +242,9 @@ class CompiledLibraryMatmul(AbstractLibraryMatmul):
 
 
 def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode:
-    """Returns the name, "BLIS 0.9.0 skx", and the code that calls BLIS; sets its number of threads.
+    """Returns BLIS's name, such as "BLIS 0.9.0 skx", and code that calls it; sets its number of threads.
 
-    Raises TunerError for several threads of a BLIS that was built for one.
+    Raises TunerError if several threads are asked for, and BLIS was built for one.
     """
     path = LIBRARIES[BLIS].find()
     assert path is not None  # ``BaselineService`` requires it
@@ -271,7 +287,10 @@ class MklVersion(ctypes.Structure):
 
 
 def mkl_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode:
-    """Returns the call of MKL: "MKL 2026.2 avx512", with Intel's OpenMP for several threads, or raises."""
+    """Returns MKL's name, such as "MKL 2026.2 avx512", and code that calls it; sets its number of threads.
+
+    Several threads are those of Intel's OpenMP. Raises TunerError if the MKL lacks the function.
+    """
     path = LIBRARIES[MKL].find()
     assert path is not None  # ``BaselineService`` requires it
     library = load_library(path)
@@ -310,8 +329,11 @@ def _finder(library: Any, symbols: Symbols, path: str) -> Find:
 
 
 def openblas_code(problem: Problem, _operands: Operands, _threads: int) -> LibraryCode:
-    """Returns the call of the OpenBLAS loaded by numpy: "openblas 0.3.30 SkylakeX"; raises TunerError."""
-    blas = next((each for each in threadpoolctl.threadpool_info() if each["user_api"] == "blas"), None)
+    """Returns the name of numpy's OpenBLAS, "openblas 0.3.30 SkylakeX", and code that calls it.
+
+    Raises TunerError if numpy has no BLAS, or it lacks the function.
+    """
+    blas = next((pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"), None)
     if blas is None:
         raise TunerError("numpy's BLAS was not found in this process")
     path = blas["filepath"]

@@ -31,7 +31,10 @@ from tuner.targets.cpu.packed_callables import load_packing_kernel
 
 @final
 class AddressCall:
-    """A loaded kernel of one thread as an unchecked function of addresses; threads may call it at once."""
+    """A loaded kernel of one thread as a function of addresses, without checks.
+
+    Several threads may call it.
+    """
 
     def __init__(self, kernel: LoadedKernel) -> None:
         """Takes a kernel with one thread partition of three operands."""
@@ -41,7 +44,7 @@ class AddressCall:
         self._free: list[PackedArguments] = []
 
     def __call__(self, a: int, b: int, c: int) -> None:
-        """Computes C = A B for arrays at these addresses. Releases the interpreter lock meanwhile."""
+        """Computes C = A @ B for the arrays at these addresses; other Python threads run meanwhile."""
         try:
             arguments = self._free.pop()
         except IndexError:
@@ -61,9 +64,9 @@ class CpuCallable(LoadedCode):
     load_again = LOAD_AGAIN
 
     def __init__(self, problem: Problem, kernel: LoadedKernel, origin: str = "") -> None:
-        """Starts a thread team with one thread for each thread partition of the kernel.
+        """Starts a team of as many threads as the kernel has partitions of C.
 
-        ``origin``: where the kernel comes from, such as its trial with its time, for ``repr``.
+        ``origin``: text for ``repr`` on where the kernel comes from, such as its trial with its time.
         """
         self.problem = problem
         self.origin = origin
@@ -99,8 +102,8 @@ class CpuCallable(LoadedCode):
         require_inputs(self.problem, len(inputs))
         expected = expected_inputs(self.problem)
         output = expected_output(self.problem)
-        for array, each in zip(inputs, expected, strict=True):
-            require_array(each, array)
+        for array, wanted in zip(inputs, expected, strict=True):
+            require_array(wanted, array)
         result = placed_empty(output[1], output[2]) if out is None else out
         require_array(output, result)
         # kernels do not check
@@ -129,9 +132,10 @@ class CpuCallable(LoadedCode):
 
 
 def load_callable(problem: Problem, script_text: str, threads: int, origin: str = "") -> Callable[..., Array]:
-    """Returns a bound script as a callable for at most ``threads`` threads; raises CandidateError.
+    """Compiles and loads a bound script as a Python function of numpy arrays.
 
-    For a problem with constant weights that is a ``PackingKernel``. ``origin``: where the script comes from.
+    Of a problem with constant weights, a ``PackingKernel``. ``threads``: at most; ``origin``: text on where
+    the script comes from. Raises CandidateError where a stage fails.
     """
     if isinstance(problem, PackedProblem):
         return load_packing_kernel(problem, script_text, threads, origin)

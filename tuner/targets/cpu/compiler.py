@@ -36,15 +36,21 @@ FUNCTION = re.compile(r"^[0-9a-f]+ (<.*>:)$", re.MULTILINE)
 
 @final
 class CpuCompiler(AbstractCompiler):
-    """A compiler of scripts to LLVM-dialect text for CPUs; loading the text makes machine code of it."""
+    """Compiles transform scripts to LLVM-dialect text for CPUs.
+
+    Machine code is made when the text is loaded.
+    """
 
     def __init__(self, *, emulates: bool = False) -> None:
-        """Takes whether AMX tiles and dot products of bytes become vector code, as ``lower_to_llvm`` does."""
+        """``emulates``: replace AMX tiles and dot products of bytes by vector code."""
         self._emulates = emulates
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns LLVM-dialect text and thread partitions; refuses code that would crash the JIT."""
+        """Returns an artifact: LLVM-dialect text, its hash, and the thread partitions of the script.
+
+        Raises CandidateError with the stage that fails, also for code that the JIT cannot link.
+        """
         with failing_at(Stage.BIND):
             is_text = isinstance(problem, TextProblem)
             partitions = () if is_text else partitions_in(script.text, problem)
@@ -82,7 +88,11 @@ def write_object(
     is_position_independent: bool = False,
     entry: str = "",  # a function that must compile, with all that it calls
 ) -> None:
-    """Writes the object code (-O3) of LLVM-dialect text, for its "target-cpu" or else this processor."""
+    """Compiles LLVM-dialect text at -O3 for its "target-cpu", else for this processor; writes an object file.
+
+    Raises CandidateError(``stage``) if LLVM rejects the text, or if ``entry`` calls a function that the JIT
+    cannot resolve.
+    """
     jit_ir, execution_engine = jit_bindings()
     try:
         with code_generation(llvm_text), jit_ir.Context(), jit_ir.Location.unknown():
@@ -102,9 +112,10 @@ def write_object(
 
 
 def object_code(llvm_text: str, entry: str) -> bytes:
-    """Returns the object code of LLVM-dialect text, whose function ``entry`` must compile.
+    """Compiles LLVM-dialect text at -O3 and returns the object file's bytes.
 
-    Raises CandidateError(LOAD).
+    Compiles for the text's "target-cpu", else for this processor. Raises CandidateError(LOAD) if LLVM rejects
+    the text, or if ``entry`` calls a function that the JIT cannot resolve.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "code.o"
@@ -113,7 +124,10 @@ def object_code(llvm_text: str, entry: str) -> bytes:
 
 
 def assembly(llvm_text: str) -> str:
-    """Returns the assembly of LLVM-dialect text, "" without objdump; raises CandidateError(LOAD)."""
+    """Returns the assembly of compiled LLVM-dialect text; "" if no objdump is installed.
+
+    Raises CandidateError(LOAD) if LLVM rejects the text.
+    """
     objdump = shutil.which("objdump") or shutil.which("llvm-objdump")
     if objdump is None:
         return ""
@@ -126,7 +140,7 @@ def assembly(llvm_text: str) -> str:
 
 
 def instructions(listing: str) -> str:
-    """Returns objdump's listing reduced to function names and, indented, instructions without addresses."""
+    """Returns an objdump listing without addresses: names of functions, and indented instructions."""
     lines = (
         (match.start(), match[1] if match.re is FUNCTION else f"  {match[1]}")
         for pattern in (FUNCTION, INSTRUCTION)
@@ -139,19 +153,22 @@ def instructions(listing: str) -> str:
 class CrossCompiler(AbstractCompiler):
     """Compiles for another processor, so that candidates can be verified here.
 
-    An artifact's hash is of the other processor's code; the code in it is one that this processor can run,
-    with its instructions emulated where needed.
+    An artifact's hash covers the code for the other processor. Its text is code that this processor can run,
+    with missing instructions emulated where possible.
     """
 
     def __init__(self, processor: str) -> None:
-        """Takes LLVM's name of the processor: "sapphirerapids". Raises UsageError for an unknown one."""
+        """``processor``: LLVM's name, such as "sapphirerapids". Raises UsageError for an unknown one."""
         self._processor = processor_of(processor)
         self._compiler = CpuCompiler()
         self._emulating = CpuCompiler(emulates=True)
         self._here = describe_machine()
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact hashed by the other processor's code; refuses instructions unknown to it."""
+        """Returns an artifact whose hash is that of the code for the other processor.
+
+        Raises CandidateError(COMPILE) for code with instructions that the other processor lacks.
+        """
         theirs = self._compiler.compile(problem, script)
         refused = refusal(self._processor.machine, instructions_needed(theirs.code.text))
         if refused:
@@ -168,7 +185,7 @@ class CrossCompiler(AbstractCompiler):
         return replace(theirs, code=own, sha256=sha256, stage_s=stages)
 
     def code_of(self, artifact: Artifact) -> str:
-        """Returns the LLVM-dialect text of an artifact of ``CpuCompiler`` for the other processor."""
+        """Returns an artifact's LLVM-dialect text, marked to be compiled for the other processor."""
         return compiled_for(artifact.code.text, self._processor.name, self._processor.features)
 
     def _runnable(self, problem: Problem, script: Script, theirs: Artifact) -> str:

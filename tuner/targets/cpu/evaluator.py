@@ -67,7 +67,7 @@ NO_CLOCK = "code for another processor is not timed"
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
-    """The JIT-compiled machine code of an artifact, with the thread partitions that it is called for."""
+    """JIT-compiled machine code of an artifact, with its thread partitions; of a fusion, its threads."""
 
     code: JittedModule
     partitions: tuple[Partition, ...]
@@ -75,12 +75,16 @@ class LoadedKernel:
     threads: int = 1  # that a fusion is divided among
 
     def fusion_calls(self, arrays: FusionArrays) -> PartitionCalls:
-        """Returns the calls, one per thread, that run a fusion on its arrays."""
+        """Returns the calls, one per thread, that run a fusion once on its arrays."""
         return arrays.calls(self.code.addresses[FUSION_ENTRY], self.packings, self.threads)
 
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
-        """Returns the calls, one per thread partition, that run the kernel on the arrays A, B[, bias], C."""
-        operands, items = zip(*((array.ctypes.data, array.itemsize) for array in arrays), strict=True)
+        """Returns the calls, one per thread partition, that run a matmul kernel once.
+
+        ``arrays``: A, B, arguments of the epilogue, C.
+        """
+        operands = tuple(array.ctypes.data for array in arrays)
+        items = [array.itemsize for array in arrays]
         packed = []
         calls = []
         for partition in self.partitions:
@@ -95,10 +99,13 @@ class LoadedKernel:
 
 @final
 class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
-    """An evaluator for this machine's processor: JIT-compiles artifacts, verifies and times them."""
+    """Loads artifacts by the JIT on this machine's processor, verifies and times them."""
 
     def __init__(self, threads: int, pin_to: tuple[int, ...] = (), choice: str = "") -> None:
-        """Takes a kernel's threads, processors to pin them to, and ``choice`` of baseline libraries."""
+        """``threads``: of kernels; ``pin_to``: processors for them, () for any.
+
+        ``choice``: of baseline libraries.
+        """
         self._threads = threads
         self._choice = choice
         self.baseline_threads = threads
@@ -112,7 +119,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._machine: Machine | None = None  # described once code asks for instructions
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
-        """Raises CandidateError(LOAD), also for too many partitions, and instructions missing here."""
+        """Compiles an artifact to machine code.
+
+        Raises CandidateError(LOAD) for too many threads, and for instructions that this processor lacks.
+        """
         code = artifact.code.text
         partitions = artifact.partitions
         is_text = isinstance(problem, TextProblem)
@@ -130,7 +140,11 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         return LoadedKernel(JittedModule(code, functions), partitions)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Returns the worst verdict of several draws; an access outside of operands ends the process."""
+        """Runs a kernel on several draws of inputs; returns the worst verdict.
+
+        Raises CandidateError for a wrong result, or for threads and float modes left behind. An access
+        outside of the operands ends the process.
+        """
         assert isinstance(loaded, LoadedKernel)
         arrays = self._arrays_of(problem, rng)
         team = self._thread_team()
@@ -179,14 +193,18 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Verifies on extreme inputs, then times; reference kernels in between show a slow machine."""
+        """Verifies kernels on extreme inputs, then times them and loaded baselines interleaved.
+
+        Two kernels of fixed work are timed in each round, to tell how fast the machine was. Raises
+        GroupMemberError for a kernel that fails.
+        """
         self.verify_on_extremes(problem, loaded, rng)
         watch = self._host_watch()
-        baselines = [one for one in loaded if isinstance(one, InterleavedBaseline)]
-        processes = [one.process for one in baselines]
-        stopwatches = tuple(self._stopwatch(problem, one, rng, index) for index, one in enumerate(loaded))
+        baselines = [code for code in loaded if isinstance(code, InterleavedBaseline)]
+        processes = [baseline.process for baseline in baselines]
+        stopwatches = tuple(self._stopwatch(problem, code, rng, index) for index, code in enumerate(loaded))
         before = watch.read(*processes)
-        waited_s = sum(one.waited_s for one in baselines)
+        waited_s = sum(baseline.waited_s for baseline in baselines)
         surrounding_s = watch.sample_reference()
         # two kernels of fixed work, timed in each round: multiply-adds in registers, which drift with the
         # clock, and a product of small packed panels, which is slower when the host is (see
@@ -198,16 +216,16 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         *times, reference_kernel, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
         surrounding_s += watch.sample_reference()
         after = watch.read(*processes)
-        waited_s = sum(one.waited_s for one in baselines) - waited_s
+        waited_s = sum(baseline.waited_s for baseline in baselines) - waited_s
         # a baseline's process sleeps between its samples on purpose
         after = replace(after, waited_s=after.waited_s - waited_s)
         host = watch.conditions(
             before, after, tuple(surrounding_s), product.samples_s, interleaved_s=reference_kernel.samples_s
         )
-        for index, (measurement, one) in enumerate(zip(times, loaded, strict=True)):
-            if isinstance(one, LoadedKernel):
+        for index, (measurement, code) in enumerate(zip(times, loaded, strict=True)):
+            if isinstance(code, LoadedKernel):
                 with failing_as_member(index):
-                    self._require_possible(problem, one, measurement, rng)
+                    self._require_possible(problem, code, measurement, rng)
         if effort.has_offsets:
             offsets = self._offsets(problem, loaded, tuple(times), effort, rng)
         else:
@@ -226,7 +244,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         rng: np.random.Generator,
     ) -> dict[int, tuple[OffsetTime, ...]]:
         """Times the fastest kernels again with all operands some bytes past a cache line, by index."""
-        kernels = {index: one for index, one in enumerate(loaded) if isinstance(one, LoadedKernel)}
+        kernels = {index: code for index, code in enumerate(loaded) if isinstance(code, LoadedKernel)}
         if not kernels or not timing_checks.fits(problem):
             return {}
         chosen = timing_checks.fastest({index: times[index] for index in kernels})
@@ -234,20 +252,19 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         team = self._thread_team()
         arrays.fill(rng)
         placed = timing_checks.PlacedOperands(problem, arrays.operands)
-        return {
-            index: placed.times(
-                team,
-                tuple(kernels[index].calls(problem, operand) for operand in placed.operands),
-                effort,
-                rng,
-            )
-            for index in chosen
-        }
+        times_at = {}
+        for index in chosen:
+            calls = tuple(kernels[index].calls(problem, operands) for operands in placed.operands)
+            times_at[index] = placed.times(team, calls, effort, rng)
+        return times_at
 
     def verify_on_extremes(
         self, problem: Problem, loaded: tuple[object, ...], rng: np.random.Generator
     ) -> None:
-        """Verifies kernels on numbers that ``verify`` does not draw; raises GroupMemberError."""
+        """Verifies kernels on small and large inputs and signed zeros, which ``verify`` does not draw.
+
+        Raises GroupMemberError, with the index of the kernel, for a wrong result.
+        """
         arrays = self._arrays_of(problem, rng)
         team = self._thread_team()
         for _ in range(EXTREME_DRAWS):
@@ -357,14 +374,14 @@ def _calls(loaded: LoadedKernel, arrays: KernelArrays) -> PartitionCalls:
 
 @dataclass(frozen=True)
 class CompiledOnly:
-    """In place of loaded code: this processor cannot run the code, and why."""
+    """Takes the place of loaded code that this processor cannot run; ``reason``: why."""
 
     reason: str
 
 
 @final
 class CrossCompiledEvaluator(AbstractEvaluator):
-    """An evaluator that verifies code for another processor, where this processor can run it; never times."""
+    """Verifies code for another processor, if this processor can run it; never times it."""
 
     is_timed = False
 
@@ -397,6 +414,6 @@ class CrossCompiledEvaluator(AbstractEvaluator):
 
 
 def child_evaluator(threads: int, pin_to: tuple[int, ...], choice: str) -> CpuEvaluator:
-    """Returns a ``CpuEvaluator`` of a child process, which says so where a kernel overflows its stack."""
+    """Makes the CpuEvaluator of a child process, which reports on stderr if a kernel overflows its stack."""
     report_stack_overflows()
     return CpuEvaluator(threads, pin_to, choice)

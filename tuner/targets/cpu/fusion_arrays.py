@@ -1,4 +1,10 @@
-"""The arrays of a fusion, strided views between guard bands, and the results that are expected in them."""
+"""The arrays of a fusion, strided views between guard bands, and the results that are expected in them.
+
+All candidates work on the same memory. What is expected is evaluated once for each of DRAWS draws of the
+inputs, in float64, which takes longer than many calls of a kernel. Weights have the same numbers in all
+draws, packed as the code of a kernel reads them; with the cache state "weights-cold" there are so many copies
+that they exceed the L2 cache, of which each call reads the next.
+"""
 
 import contextlib
 from collections.abc import Iterator
@@ -24,12 +30,6 @@ from tuner.targets.arrays import number_like_a_result
 from tuner.targets.cpu.fusion_draws import DRAWS, Draw, FusionDraws, is_packed_once, view_of
 from tuner.targets.cpu.timing_checks import PartitionCalls
 
-# The arrays of a fusion at fixed addresses: all candidates work on the same memory.
-#
-# Inputs and outputs are strided views between guard bands. What is expected is evaluated once for each of
-# DRAWS draws of the inputs, in float64, which takes longer than many calls of a kernel. Weights have
-# the same numbers in all draws, packed as the code of a kernel reads them; with the cache state
-# "weights-cold" there are so many copies that they exceed the L2 cache, of which each call reads the next.
 BLOCKS_LIMIT_BYTES = 2**28  # of packed weights that are kept for later candidates
 MARKS = 256  # random places of marked elements, used cyclically; a power of two
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
@@ -42,10 +42,13 @@ Packings = tuple[WeightPacking | None, ...]
 
 
 class StridedArray:
-    """A strided view whose memory lies between guard bands; bytes between its rows are checked, too."""
+    """An array of a fusion: a strided view between guard bands.
+
+    The bytes between its rows are checked too.
+    """
 
     def __init__(self, argument: FusionArgument) -> None:
-        """Allocates the memory and fills it with NaN."""
+        """Allocates the memory of an argument, filled with NaN."""
         self._guarded = GuardedArray.placed((argument.span,), DTYPES[argument.element])
         self.memory = self._guarded.array  # all elements from the first to the last one
         self.view = view_of(self.memory, argument)
@@ -54,11 +57,11 @@ class StridedArray:
 
     @property
     def address(self) -> int:
-        """Returns the address of the first element."""
+        """Returns the address of the first element of the view."""
         return self.memory.ctypes.data
 
     def poison(self) -> None:
-        """Fills the memory with NaN (integers: the least number), and the guard bands with their pattern."""
+        """Fills the memory with NaN (integers: the smallest number), and restores the guard bands."""
         self._guarded.poison()
         self._keep()
 
@@ -68,7 +71,7 @@ class StridedArray:
         self._keep()
 
     def stray_bytes(self) -> int:
-        """Returns how many bytes outside of the view have changed since the array was filled."""
+        """Returns how many bytes outside of the view, guard bands included, changed since it was filled."""
         stray = self.guard_bytes()
         if self._has_gaps:
             was = self._before.view(np.uint8)
@@ -77,7 +80,7 @@ class StridedArray:
         return stray
 
     def guard_bytes(self) -> int:
-        """Returns how many bytes of the guard bands have changed."""
+        """Returns how many bytes of the guard bands changed since they were filled."""
         return self._guarded.stray_bytes()
 
     def _keep(self) -> None:
@@ -95,7 +98,11 @@ class FusionArrays:
     """The arrays that kernels of a fusion are verified and timed on."""
 
     def __init__(self, problem: TextProblem, rng: np.random.Generator, evicting_bytes: int) -> None:
-        """CandidateError(VERIFY): no reference. ``evicting_bytes``: of other weights that evict a weight."""
+        """Allocates the arrays and draws inputs.
+
+        ``evicting_bytes``: size of the other weights that drive a weight out of the cache. Raises
+        CandidateError(VERIFY) for a fusion without a reference.
+        """
         self.problem = problem
         self._arguments = fusion_arguments(problem.text)
         self._inputs = [argument for argument in self._arguments if not argument.is_output]
@@ -112,9 +119,10 @@ class FusionArrays:
         return tuple(array.memory for array in self._arrays)
 
     def calls(self, function: int, packings: Packings, threads: int = 1) -> PartitionCalls:
-        """Returns a call of the packed wrapper ``function`` per thread; each reads the next copy of weights.
+        """Returns the calls, one per thread, of a fusion's function at the address ``function``.
 
-        A function of several threads takes a thread's number and the number of threads after the arrays.
+        Each call reads the next copy of the weights, packed as ``packings`` say per input. A function of
+        several threads also takes a thread's number and the number of threads.
         """
         blocks = self._packed(packings)
         weights = tuple(chain.from_iterable(blocks))
@@ -133,18 +141,18 @@ class FusionArrays:
         self.poison()
 
     def flip_signs(self) -> None:
-        self._use(next(each for each in self._draws.usual if each is not self._draw_now))
+        self._use(next(draw for draw in self._draws.usual if draw is not self._draw_now))
         for output in self._outputs:
             output.fill_with(1)
 
     @contextlib.contextmanager
     def guarded(self, *, at_end: bool) -> Iterator[None]:
-        """Works on the same arrays: kernels of fusions may read some elements past their inputs."""
+        """Context manager without effect: kernels of fusions may read some elements past their inputs."""
         yield
 
     @contextlib.contextmanager
     def unevenly_placed(self, rng: np.random.Generator) -> Iterator[None]:
-        """Works on the same arrays: a program places the buffers of its fusions at cache lines."""
+        """Context manager without effect: a program places the buffers of its fusions at cache lines."""
         yield
 
     @property
@@ -152,11 +160,14 @@ class FusionArrays:
         return len(self._draws.special)
 
     def add_special_numbers(self, rng: np.random.Generator, draw: int = 0) -> None:
-        """Uses inputs with NaN, infinity, extreme bytes and others that have a defined result."""
+        """Uses inputs with NaN, infinity, extreme bytes and other numbers whose result is defined."""
         self._use(self._draws.special[draw])
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Fills inputs with small and large numbers and signed zeros, if C is finite; overwrites C."""
+        """Uses inputs of small and large numbers and signed zeros; usual ones if a result is not finite then.
+
+        Then overwrites the outputs.
+        """
         self._use(self._draws.extreme(rng))
         self.overwrite_output(rng)
 
@@ -171,7 +182,7 @@ class FusionArrays:
                 output.fill_with(number_like_a_result(rng))
 
     def poison(self) -> None:
-        """Fills the outputs with NaN (integers: the smallest number), guard bands with their pattern."""
+        """Fills the outputs with NaN (integers: the smallest number), and guard bands with their pattern."""
         for output in self._outputs:
             output.poison()
 
@@ -204,7 +215,7 @@ class FusionArrays:
             _require_equal(f"output {output}", wanted, array.view[part])
 
     def evaluate(self) -> Verdict:
-        stray = sum(each.stray_bytes() for each in self._outputs)
+        stray = sum(output.stray_bytes() for output in self._outputs)
         if stray:
             raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of its outputs")
         worst = 0.0
@@ -219,7 +230,7 @@ class FusionArrays:
         return Verdict(worst, elements)
 
     def require_same_weights(self, packings: Packings) -> None:
-        """Raises CandidateError(VERIFY) where a copy of the weights, packed for a kernel, has changed."""
+        """Raises CandidateError(VERIFY) if a kernel has changed a copy of its packed weights."""
         as_drawn = self._laid_out(packings)
         for block in self._packed(packings):
             if not all(map(_are_same_bytes, block, as_drawn)):
@@ -262,7 +273,7 @@ class FusionArrays:
     def _packed(self, packings: Packings) -> list[tuple[Array, ...]]:
         if packings not in self._blocks:
             first = self._laid_out(packings)
-            weight_bytes = sum(each.nbytes for each in first)
+            weight_bytes = sum(weight.nbytes for weight in first)
             copies = 1
             if 0 < weight_bytes < self._evicting_bytes:  # else one copy is evicted anyway, or caches are warm
                 others = -(-self._evicting_bytes // weight_bytes)
@@ -274,7 +285,8 @@ class FusionArrays:
 
     @property
     def _kept_bytes(self) -> int:
-        return sum(each.nbytes for block in self._blocks.values() for part in block for each in part)
+        blocks = chain.from_iterable(self._blocks.values())
+        return sum(weight.nbytes for weight in chain.from_iterable(blocks))
 
     def _laid_out(self, packings: Packings) -> tuple[Array, ...]:
         triples = zip(self._inputs, self._draw_now.inputs, packings, strict=True)
@@ -339,6 +351,6 @@ def _require_equal(name: str, expected: Expected, found: Array) -> float:
     error[expected.tolerance == np.inf] = 0.0
     index = np.unravel_index(int(np.nanargmax(error)), error.shape)
     wrong = int(np.count_nonzero(error > 1.0))
-    at = ", ".join(str(int(each)) for each in index)
+    at = ", ".join(map(str, map(int, index)))
     line = f"worst at [{at}]: found {wide[index]:.9g}, expected {expected.value[index]:.9g}"
     raise CandidateError(Stage.VERIFY, f"{name}: {wrong} of {wide.size} elements are wrong; {line}")

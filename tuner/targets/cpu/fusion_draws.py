@@ -1,12 +1,12 @@
 """Inputs of a fusion, usual, special and extreme ones, with the outputs that a correct kernel computes.
 
-What is expected is evaluated once for each draw, in float64, which takes longer than many calls of a kernel.
-Weights that are matrices have the same numbers in all draws, as a program's do: they are packed once. Special
-are
+A draw is one set of random inputs with the outputs expected for them. Outputs are evaluated once per draw, in
+float64, which takes longer than many calls of a kernel. Weights that are matrices have the same numbers in
+all draws, as a program's do: they are packed once. Special draws have
 
-- NaN and infinity of either sign, one of each in each input, far from each other;
-- of fusions of sums, products and what is exact, also zeros, subnormal, large and tiny numbers;
-- bytes that are all -128 but for some 127, over all that is summed up, by weights with such lines, too.
+  - NaN and infinity of either sign, one of each in each input, far from each other;
+  - of fusions of sums, products and what is exact, also zeros, subnormal, large and tiny numbers;
+  - bytes that are all -128 but for some 127, over all that is summed up, by weights with such lines, too.
 
 Where they make too much of the result NaN or infinite, each input, and at last each number, has a draw of its
 own: a NaN in the only row of A hides what a kernel makes of the bias.
@@ -61,7 +61,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class PlacedNumbers:
-    """Special numbers that are put into an input."""
+    """Special numbers that are put into random elements of one input of a fusion."""
 
     number: int  # of the input
     numbers: tuple[float, ...]
@@ -71,29 +71,32 @@ Placements = tuple[PlacedNumbers, ...]
 
 
 def view_of(memory: Array, argument: FusionArgument) -> Array:
-    """Returns the view that an argument is of the memory from its first element on."""
+    """Returns the strided view of ``memory`` that a fusion's argument has; its first element is memory[0]."""
     strides = [stride * memory.itemsize for stride in argument.strides]
     return np.lib.stride_tricks.as_strided(memory, argument.shape, strides)
 
 
 def is_packed_once(argument: FusionArgument) -> bool:
-    """Returns whether an input has the same numbers in all draws: a weight that a kernel may read packed."""
+    """Returns whether an input is a weight matrix: a kernel may read it packed, so all draws have one."""
     return argument.is_weight and len(argument.shape) > 1
 
 
 class FusionDraws:
-    """The draws of a fusion's inputs."""
+    """Draws inputs of a fusion, and evaluates the outputs expected for them."""
 
     def __init__(
         self, problem: TextProblem, inputs: tuple[FusionArgument, ...], rng: np.random.Generator
     ) -> None:
-        """Draws weights and usual inputs. Raises CandidateError(VERIFY) where there is no reference."""
+        """Draws weights and the usual inputs; positive numbers only, if others give NaN or infinity.
+
+        Raises CandidateError(VERIFY) for a fusion that no reference can evaluate.
+        """
         self._problem = problem
         self._inputs = inputs
         self._is_positive = False
         self.weights = tuple(self._weight(argument, rng) for argument in inputs)
         first = self._draw(rng)
-        if not all(np.isfinite(each.value).all() for each in first.expected):  # as of a negative variance
+        if not all(np.isfinite(output.value).all() for output in first.expected):  # a negative variance
             self._is_positive = True
             self.weights = tuple(map(_positive, self.weights))
             first = self._draw(rng)
@@ -101,34 +104,32 @@ class FusionDraws:
 
     @cached_property
     def special(self) -> tuple[Draw, ...]:
-        """Returns the draws with special numbers, at least one; equal for all candidates."""
+        """Returns the draws with NaN, infinity and other special numbers, at least one.
+
+        Equal for all candidates.
+        """
         if isinstance(self._problem, PackedProblem) and self._problem.format is not None:
             return tuple(self._quantized())
         return tuple(self._separated(self._placements())) or (self._with(()),)
 
     def extreme(self, rng: np.random.Generator) -> Draw:
-        """Returns inputs of small or large numbers and zeros; usual ones if a result is not finite then."""
-        inputs = self._marked(
-            tuple(
-                weight if argument.is_weight else _extreme(base, rng)
-                for argument, weight, base in zip(
-                    self._inputs, self.weights, self.usual[0].inputs, strict=True
-                )
-            )
-        )
+        """Returns a draw of small or large numbers and zeros; a usual draw if a result is not finite then."""
+        drawn = []
+        usual = self.usual[0].inputs
+        for argument, weight, base in zip(self._inputs, self.weights, usual, strict=True):
+            drawn.append(weight if argument.is_weight else _extreme(base, rng))
+        inputs = self._marked(tuple(drawn))
         expected = self._evaluated(inputs)
-        is_finite = all(np.isfinite(each.value).all() for each in expected)
+        is_finite = all(np.isfinite(output.value).all() for output in expected)
         if is_finite:
             return Draw(inputs, expected)
         return self.usual[0]
 
     def _draw(self, rng: np.random.Generator) -> Draw:
-        inputs = self._marked(
-            tuple(
-                weight if argument.is_weight else self._drawn(argument, rng)
-                for argument, weight in zip(self._inputs, self.weights, strict=True)
-            )
-        )
+        drawn = []
+        for argument, weight in zip(self._inputs, self.weights, strict=True):
+            drawn.append(weight if argument.is_weight else self._drawn(argument, rng))
+        inputs = self._marked(tuple(drawn))
         return Draw(inputs, self._evaluated(inputs))
 
     def _weight(self, argument: FusionArgument, rng: np.random.Generator) -> Array:
@@ -158,7 +159,7 @@ class FusionDraws:
         return inputs
 
     def _views(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
-        return tuple(view_of(memory, each) for memory, each in zip(inputs, self._inputs, strict=True))
+        return tuple(map(view_of, inputs, self._inputs))
 
     def _evaluated(self, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
         try:
@@ -178,7 +179,7 @@ class FusionDraws:
         mask = attention_mask(text) if VISIBLE in text else None
         kept = (mask.argument, *mask.guarded) if mask else ()
         any_size = takes_any_size(text) and not self._is_positive
-        found = []
+        placements = []
         for number, argument in enumerate(self._inputs):
             if is_packed_once(argument) or argument.element not in FLOATS or number in kept:
                 continue
@@ -187,8 +188,9 @@ class FusionDraws:
                 numbers += _numbers_of_any_size(argument)
             elements = int(np.prod(argument.shape, dtype=np.int64))
             # up to half of the elements, NaN first
-            found.append(PlacedNumbers(number, numbers[: elements // 2]))
-        return tuple(each for each in found if each.numbers)
+            if elements > 1:
+                placements.append(PlacedNumbers(number, numbers[: elements // 2]))
+        return tuple(placements)
 
     def _separated(self, placements: Placements) -> Iterator[Draw]:
         """Yields draws with these numbers: one, or several if much of a result would be NaN or infinite."""
@@ -209,10 +211,10 @@ class FusionDraws:
             if argument.element == "i8" and not argument.is_weight:
                 inputs[number] = inputs[number].copy()
                 _put_extremes(view_of(inputs[number], argument), I8_RANGE[0], I8_RANGE[1] - 1)
-        for order, each in enumerate(placements):
-            memory = inputs[each.number] = inputs[each.number].copy()
-            view = view_of(memory, self._inputs[each.number])
-            _put(view, each.numbers, rng, (order, len(placements)))
+        for order, placed in enumerate(placements):
+            memory = inputs[placed.number] = inputs[placed.number].copy()
+            view = view_of(memory, self._inputs[placed.number])
+            _put(view, placed.numbers, rng, (order, len(placements)))
         marked = self._marked(tuple(inputs))
         return Draw(marked, evaluate_special(self._problem.text, self._views(marked), self._inputs[0].span))
 
@@ -248,9 +250,9 @@ def _numbers_of_any_size(argument: FusionArgument) -> tuple[float, ...]:
 
 def _shows(draw: Draw, *, is_alone: bool) -> bool:
     """Returns whether enough of each output is finite; of one input ``is_alone``, is no NaN."""
-    for each in draw.expected:
-        shown = ~np.isnan(each.value) if is_alone else np.isfinite(each.value)
-        if np.count_nonzero(shown) < SHOWN * each.value.size:
+    for output in draw.expected:
+        shown = ~np.isnan(output.value) if is_alone else np.isfinite(output.value)
+        if np.count_nonzero(shown) < SHOWN * output.value.size:
             return False
     return True
 
@@ -262,7 +264,9 @@ def _parts(placements: Placements) -> Placements:
     (only,) = placements
     hiding = [number for number in only.numbers if not np.isfinite(number)]
     rest = tuple(filter(np.isfinite, only.numbers))
-    groups = [(each,) for each in hiding] + ([rest] if rest else [])
+    groups: list[tuple[float, ...]] = [(number,) for number in hiding]
+    if rest:
+        groups.append(rest)
     return tuple(replace(only, numbers=numbers) for numbers in groups)
 
 

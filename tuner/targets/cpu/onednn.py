@@ -59,7 +59,10 @@ class DnnlArgument(ctypes.Structure):
 
 
 def onednn_code(problem: Problem, operands: blas.Operands, threads: int) -> blas.LibraryCode:
-    """Returns the call of oneDNN's matmul: "oneDNN 3.13.2 brg_matmul:avx512_core_amx"; raises TunerError."""
+    """Returns oneDNN's name, "oneDNN 3.13.2 brg_matmul:avx512_core_amx", and code that calls it.
+
+    Raises TunerError for another major version, or if oneDNN cannot create the matmul.
+    """
     path = LIBRARIES[ONEDNN].find()
     assert path is not None  # ``BaselineService`` requires it
     library = load_library(path)
@@ -99,8 +102,8 @@ class _Matmul:
         self.implementation = (name.value or b"").decode()  # with its instructions: "brg_matmul:avx512_core"
         self._primitive = self._created("dnnl_primitive_create", descriptor)
         memories = [
-            self._created("dnnl_memory_create", each, self._engine, Handle(array.ctypes.data)).value
-            for each, array in zip((a, b, c), operands, strict=True)
+            self._created("dnnl_memory_create", layout, self._engine, Handle(array.ctypes.data)).value
+            for layout, array in zip((a, b, c), operands, strict=True)
         ]
         self._arguments = (DnnlArgument * 3)(*map(DnnlArgument, (SOURCE, WEIGHTS, DESTINATION), memories))
         # once here, where errors are checked: the compiled calls ignore errors
@@ -144,10 +147,13 @@ class _Matmul:
 
 @final
 class TorchOneDnnMatmul(blas.AbstractLibraryMatmul):
-    """The matmul of bf16 or f16 into the same type (torch has no f32 output on CPUs), or i8 into i32."""
+    """oneDNN's matmul through PyTorch: bf16 or f16 into the same type, or i8 into i32."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
-        """Sets torch's number of threads. Raises TunerError if torch lacks such products."""
+        """Copies the inputs into tensors, and sets PyTorch's number of threads.
+
+        Raises TunerError for a batch of i8, which PyTorch cannot multiply.
+        """
         import torch
 
         if problem.dtype == "i8" and problem.batch > 1:

@@ -38,12 +38,12 @@ NIBBLE_RANGE = (-8, 7)
 
 @final
 class PackingKernel(LoadedCode):
-    """A tuned kernel of one problem with constant weights; ``pack`` returns the function to call."""
+    """A compiled kernel of a problem with constant weights; ``pack`` returns the function to call."""
 
     load_again = LOAD_AGAIN
 
     def __init__(self, problem: PackedProblem, kernel: LoadedKernel, origin: str = "") -> None:
-        """Takes a kernel of a problem with ``Problem.weights``; ``origin``: for ``repr``."""
+        """Takes a loaded kernel. ``origin``: text for ``repr`` on where the kernel comes from."""
         self.problem = problem
         self.origin = origin
         self._kernel = kernel
@@ -55,7 +55,7 @@ class PackingKernel(LoadedCode):
 
     @property
     def inputs(self) -> int:
-        """Returns the number of the kernel's arguments before C."""
+        """Returns the number of the kernel's input arrays, packed ones included."""
         return len(self._inputs)
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class PackingKernel(LoadedCode):
         Raises:
             UsageError: a wrong number, shape, dtype or memory order, or integers that 4 bits do not hold.
         """
-        positions = [position for position, each in enumerate(self._inputs) if each.is_weight]
+        positions = [position for position, argument in enumerate(self._inputs) if argument.is_weight]
         if len(weights) != len(positions):
             listed = ", ".join(self._names[position] for position in positions)
             raise UsageError(f"pack: found {len(weights)} arrays, allowed {len(positions)}: {listed}")
@@ -109,7 +109,10 @@ class PackingKernel(LoadedCode):
         return target
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
-        """Packs weights and multiplies once, which takes long; ``inputs``: A, B and those of the epilogue."""
+        """Packs the weights and multiplies once, which takes long; use ``pack`` for several products.
+
+        ``inputs``: A, weights and arguments of the epilogue, in the kernel's order.
+        """
         if len(inputs) != len(self._inputs):
             listed = ", ".join(self._names)
             raise UsageError(f"{self.problem.key}: found {len(inputs)} arrays, allowed {listed}")
@@ -123,9 +126,11 @@ class PackingKernel(LoadedCode):
         return self.pack(*weights)(*others, out=out)
 
     def result(self, positions: tuple[int, ...], inputs: tuple[Array, ...], out: Array | None) -> Array:
-        """Returns the array for C; raises UsageError for arrays that a kernel cannot take.
+        """Checks the arrays of a call; returns ``out``, or a new array for C.
 
-        ``inputs``: those that are not packed, at ``positions`` among the kernel's arguments.
+        ``inputs``: arrays that are not packed, at ``positions`` among the kernel's inputs. Raises UsageError
+        for a wrong number, shape, type or memory order, and for an ``out`` that is read-only or shares memory
+        with an input.
         """
         if len(inputs) != len(positions):
             listed = ", ".join(self._names[position] for position in positions)
@@ -144,7 +149,7 @@ class PackingKernel(LoadedCode):
         return out
 
     def call(self, addresses: PackedArguments) -> None:
-        """Computes C of the arrays at some addresses."""
+        """Runs the kernel on all of its threads; ``addresses``: of its inputs, then of C."""
         if self._team is None:
             self._function(addresses.address)
             return
@@ -165,10 +170,10 @@ class PackingKernel(LoadedCode):
 
 @final
 class PackedMatmul:
-    """A kernel with its packed weights: ``layer(a, out=None)`` returns C. Threads may call it at once."""
+    """A kernel with its packed weights: ``layer(a, out=None)`` returns C. Several threads may call it."""
 
     def __init__(self, kernel: PackingKernel, weights: dict[int, Array]) -> None:
-        """Takes the packed ``weights`` by their position among the kernel's arguments."""
+        """``weights``: packed arrays by their position among the kernel's inputs."""
         self.problem = kernel.problem
         self._kernel = kernel
         self._weights = weights
@@ -180,7 +185,7 @@ class PackedMatmul:
 
     @property
     def nbytes(self) -> int:
-        """Returns the bytes of the packed weights."""
+        """Returns the size of the packed weights in bytes."""
         return sum(weight.nbytes for weight in self._weights.values())
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
@@ -219,7 +224,10 @@ class PackedMatmul:
 def load_packing_kernel(
     problem: PackedProblem, script_text: str, threads: int, origin: str = ""
 ) -> Callable[..., Array]:
-    """Returns a bound script as a ``PackingKernel`` for ``threads`` threads; raises CandidateError."""
+    """Compiles and loads a bound script as a PackingKernel, for at most ``threads`` threads.
+
+    ``origin``: text for ``repr`` on where the script comes from. Raises CandidateError where a stage fails.
+    """
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
     return PackingKernel(problem, CpuEvaluator(threads).load(problem, artifact), origin)

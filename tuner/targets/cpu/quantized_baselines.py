@@ -60,7 +60,7 @@ QUIET = 3
 
 @dataclass(frozen=True, eq=False)
 class BaselineOperands:
-    """A and the weights of one quantized matmul, as ``tuner.core.quantization`` defines these."""
+    """A and the quantized weights of one matmul, in the layout of ``tuner.core.quantization``."""
 
     weights: WeightFormat
     a: Array  # (m, k), f32 or bf16
@@ -69,7 +69,7 @@ class BaselineOperands:
     zero_points: Array | None = None  # (n, groups), i8
 
     def rotated(self, rows: int) -> "BaselineOperands":
-        """Returns the operands with the weights' rows, the columns of the result, rotated by ``rows``."""
+        """Returns operands whose weights' rows (columns of C) are rotated by ``rows``."""
         points = None if self.zero_points is None else np.roll(self.zero_points, rows, 0)
         integers = np.roll(self.integers, rows, 0)
         scales = np.roll(self.scales, rows, 0)
@@ -77,17 +77,17 @@ class BaselineOperands:
 
     @property
     def unsigned(self) -> tuple[Array, Array]:
-        """Returns integers from 0 on, and their zero points as u8, as most libraries take them."""
+        """Returns (integers, zero points) as u8 shifted to start at 0, as most libraries take them."""
         half = 1 << (self.weights.bits - 1)
         if self.zero_points is None:
             points = np.zeros(self.scales.shape, np.int8)
         else:
             points = self.zero_points
-        first, second = ((each.astype(np.int16) + half).astype(np.uint8) for each in (self.integers, points))
-        return first, second
+        integers = (self.integers.astype(np.int16) + half).astype(np.uint8)
+        return integers, (points.astype(np.int16) + half).astype(np.uint8)
 
     def product(self, scales: Array | None = None) -> npt.NDArray[np.float32]:
-        """Returns A times the weights in f32, by other ``scales`` where a library rounds them."""
+        """Returns A times the dequantized weights, in f32; ``scales``: in place of the exact ones."""
         n, k = self.integers.shape
         wide = (self.scales if scales is None else scales).astype(np.float32)[..., None]
         groups = self.integers.reshape(n, wide.shape[1], -1).astype(np.float32)
@@ -98,7 +98,7 @@ class BaselineOperands:
 
 
 def drawn_operands(problem: Problem, rng: np.random.Generator) -> BaselineOperands:
-    """Returns random operands of a problem with ``Problem.weights``: Gaussian A, integers of all values."""
+    """Returns random operands of a quantized matmul: Gaussian A, integers of all values of their bits."""
     (m, n, k), weights = problem.sizes, WeightFormat.of_text(problem.weights)
     groups = weights.groups(k)
     half = 1 << (weights.bits - 1)
@@ -113,7 +113,10 @@ def drawn_operands(problem: Problem, rng: np.random.Generator) -> BaselineOperan
 
 
 def copies_needed(problem: Problem, l3_bytes: int) -> int:
-    """Returns how many copies of the weights are read in turn: 1 unless the problem says weights-cold."""
+    """Returns how many copies of the weights a call reads in turn: enough to exceed the L3 cache.
+
+    1 unless the problem's cache state is "weights-cold".
+    """
     if problem.cache != WEIGHTS_COLD:
         return 1
     weight_bytes = WeightFormat.of_text(problem.weights).weight_bytes(*problem.sizes[1:])
@@ -122,7 +125,7 @@ def copies_needed(problem: Problem, l3_bytes: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class BuiltMatmul:
-    """What a library made of the copies of a problem's operands."""
+    """A library's matmul, built for all copies of a problem's operands."""
 
     name: str  # with version, and with what the library does in another way than the problem says
     rounding: str  # of A, one of ALLOWED
@@ -139,9 +142,10 @@ class QuantizedMatmul:
     def __init__(
         self, library: str, problem: Problem, operands: BaselineOperands, threads: int, copies: int = 1
     ) -> None:
-        """Packs the weights. Raises TunerError, without the library's name, where the library fails.
+        """Builds the library's matmul, which packs the weights, and runs it once.
 
-        ``library`` is one of BUILDERS, is installed, and takes the problem: ``BaselineLibrary.multiplies``.
+        ``library``: a key of BUILDERS that is installed and takes the problem
+        (``BaselineLibrary.multiplies``). Raises TunerError, without the library's name, if the library fails.
         """
         self._operands = operands
         self._copies = copies
@@ -154,7 +158,10 @@ class QuantizedMatmul:
         self.name = self._built.name
 
     def require_right(self) -> float:
-        """Returns the relative Frobenius error of the worst copy. Raises TunerError where it is too large."""
+        """Compares the results with A times the weights; returns the largest relative Frobenius error.
+
+        Raises TunerError if the error is larger than ALLOWED for the library's rounding of A.
+        """
         expected = self._operands.product(self._built.scales)
         size = float(np.linalg.norm(expected))
         worst = 0.0
@@ -168,15 +175,15 @@ class QuantizedMatmul:
 
     @property
     def result(self) -> Array:
-        """Returns the product of the last run with the weights as given, in f32."""
+        """Returns the last product with the first copy, the weights as given, in f32."""
         return self._built.results()[0]
 
     def run(self) -> None:
-        """Multiplies A by each copy of the weights."""
+        """Multiplies A by each copy of the weights once."""
         self._built.run()
 
     def stopwatch(self, times: int, clock: timing.Clock = time.perf_counter) -> float:
-        """Multiplies ``times`` times, rounded up to whole runs; returns the seconds per matmul."""
+        """Multiplies at least ``times`` times, by each copy equally often; returns the seconds per matmul."""
         runs = -(-times // self._copies)
         start = clock()
         for _ in range(runs):
@@ -222,12 +229,12 @@ def _onnx_model(problem: Problem, copies: Copies, level: int) -> bytes:
     nodes = []
     constants = []
     outputs = []
-    for number, each in enumerate(copies):
-        integers, points = each.unsigned
+    for number, copy in enumerate(copies):
+        integers, points = copy.unsigned
         blocks = integers.reshape(n, -1, weights.group)
         arrays = {
             "b": _nibbles(blocks) if weights.bits == 4 else blocks,
-            "s": each.scales.astype(np.float32).reshape(-1),
+            "s": copy.scales.astype(np.float32).reshape(-1),
         }
         if weights.has_zero_points:
             arrays["z"] = _nibbles(points) if weights.bits == 4 else points
@@ -344,10 +351,10 @@ def _torch_int4pack(problem: Problem, copies: Copies, threads: int) -> BuiltMatm
         return _by_torch(problem, copies, name.format("int8pack"), multiply, of_rows)
     group = copies[0].weights.group
     packed = []
-    for each in copies:
-        integers = _tensor(each.unsigned[0].astype(np.int32))
-        scales = _bf16(each.scales)
-        points = 0 if each.zero_points is None else _tensor(each.zero_points)
+    for copy in copies:
+        integers = _tensor(copy.unsigned[0].astype(np.int32))
+        scales = _bf16(copy.scales)
+        points = 0 if copy.zero_points is None else _tensor(copy.zero_points)
         pairs = torch.stack((scales, (-points * scales.float()).bfloat16()), -1)  # w = (u - 8) scale + zero
         convert = torch.ops.aten._convert_weight_to_int4pack_for_cpu  # noqa: SLF001
         packed.append((convert(integers, 1), group, pairs.transpose(0, 1).contiguous()))
@@ -375,10 +382,11 @@ def _zentorch(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
     repacked = [operators.zentorch_woq_repack_weight(_tensor(copy.integers)) for copy in copies]
     scales = [_bf16(copy.scales).transpose(0, 1).contiguous() for copy in copies]
     if weights.activations:
-        by_group = [(*each, None) for each in zip(repacked, scales, strict=True)]
+        by_group = [(weight, scale, None) for weight, scale in zip(repacked, scales, strict=True)]
         name = f"zentorch {number} dynamic_qlinear, activations i8 by row, bf16 result"
         return _by_torch(problem, copies, name, operators.zentorch_dynamic_qlinear, by_group)
-    only = [(each.transpose(0, 1), scale, None, None) for each, scale in zip(repacked, scales, strict=True)]
+    pairs = zip(repacked, scales, strict=True)
+    only = [(weight.transpose(0, 1), scale, None, None) for weight, scale in pairs]
     return _by_torch(
         problem, copies, f"zentorch {number} woq_linear, bf16 result", operators.zentorch_woq_linear, only
     )
@@ -401,8 +409,8 @@ def _by_torch(
 
     def run() -> None:
         with torch.inference_mode():
-            for number, each in enumerate(packed):
-                outputs[number] = multiply(a, *each)
+            for number, arguments in enumerate(packed):
+                outputs[number] = multiply(a, *arguments)
 
     def results() -> tuple[Array, ...]:
         return tuple(output.float().numpy() for output in outputs)

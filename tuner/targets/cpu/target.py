@@ -58,7 +58,7 @@ GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
 
 class CpuCode(Target):
-    """A processor, as far as code for it is concerned: what targets ``cpu`` and ``cpu:NAME`` share."""
+    """What the targets ``cpu`` and ``cpu:NAME`` share: strategies, script binding, sources and assembly."""
 
     name = CPU
     sources = CPU_SOURCES
@@ -100,7 +100,7 @@ class CpuCode(Target):
 
 @final
 class CrossCpu(CpuCode):
-    """Another machine's processor: its code is verified as far as this processor can run it, not timed."""
+    """The target ``cpu:NAME``, another processor: verifies its code if this one can run it, times none."""
 
     def status(self) -> TargetStatus:
         return TargetStatus(f"{CPU}:NAME", True, CROSS_COMPILES, is_timed=False)
@@ -147,7 +147,10 @@ def host_machine() -> Machine:
 
 
 def require_conversions(problem: Problem, flags: set[str]) -> None:
-    """Raises UsageError for f16 on a processor whose ``flags`` lack f16c, which converts it to f32."""
+    """Raises UsageError for f16 if the processor's ``flags`` lack f16c, the conversions to f32.
+
+    ``flags``: as in /proc/cpuinfo.
+    """
     if "f16" in (problem.dtype, problem.result_dtype) and F16C not in flags:
         raise UsageError(f"dtype f16: needs the instructions {F16C}, which this processor does not offer")
 
@@ -160,7 +163,7 @@ def _evaluation_timeout_s(problem: Problem) -> float:
 
 @final
 class CpuLibraries(BaselineChoice):
-    """The libraries that multiply on this processor."""
+    """The choice of a matmul library on this processor as the baseline (``tuner tune --library``)."""
 
     def require(self, choice: str, problem: Problem) -> None:
         chosen_libraries(choice, problem)
@@ -174,7 +177,10 @@ class CpuLibraries(BaselineChoice):
 
 @final
 class Cpu(CpuCode):
-    """This machine's processor; candidates are compared with a chosen library, "" for the default."""
+    """The target ``cpu``, this machine's processor.
+
+    ``library``: baseline of the user's choice, "" for the default.
+    """
 
     programs = HostPrograms()
     cross_compiled = CrossCpu()

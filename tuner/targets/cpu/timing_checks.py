@@ -1,4 +1,11 @@
-"""Checks of a timed CPU kernel: changing inputs, other alignments, impossible times, side effects."""
+"""Checks while a CPU kernel is timed: changing inputs, other alignments, impossible times, side effects.
+
+A sample times a kernel's work only, while inputs and C change in ways no kernel can predict. Before each
+sample, untimed, inputs are drawn and C is filled with NaN or ones. Where caches are to be cold, operands are
+evicted before each call, and calls are timed one by one. Within a sample, before each call, the sign of
+another number of A or B is flipped and another element of C is set to NaN, at random places. After the
+sample, untimed, the C of the last call is compared. Reasons: docs/decisions/verification-and-workers.md.
+"""
 
 import contextlib
 import ctypes
@@ -53,13 +60,6 @@ LEAST = 2.0**-1074
 # of the step from 1.0 to the next number
 A_QUARTER = 2.0**-54
 THREE_QUARTERS = 3 * 2.0**-54
-# Samples of a kernel that time its work only, while inputs and C change in ways no kernel can predict.
-#
-# Before each sample, untimed, inputs are drawn and C is filled with NaN or ones. Where caches are to be cold,
-# operands are evicted before each call, and calls are timed one by one. Within a sample, before each
-# call, the sign of another number of A or B is flipped and another element of C is set to NaN, at random
-# places. After the sample, untimed, the C of the last call is compared. Reasons:
-# docs/decisions/verification-and-workers.md.
 LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
 WHOLE_SAMPLES = 12  # after each of the first 12 samples all of C is compared
 COMPARED_SHARE = 0.25  # of the samples' time: while comparing took less, all of C is compared
@@ -68,7 +68,7 @@ MORE_CALLS = 0.25  # of a sample's calls: added at most, at random: no kernel kn
 
 @dataclass(frozen=True, eq=False)
 class PartitionCalls:
-    """Calls, (function, argument) per partition, that run a kernel once; ``keeps`` owns their memory."""
+    """Calls that run a kernel once: (address of the function, address of its argument) per thread."""
 
     calls: tuple[tuple[int, int], ...]
     operands: tuple[int, ...]  # addresses; () for a fusion
@@ -77,27 +77,30 @@ class PartitionCalls:
 
 
 def fastest(times: Mapping[int, Measurement]) -> tuple[int, ...]:
-    """Returns the keys of the fastest measurements, at most KERNELS, within NEAR times the fastest one."""
-    least_s = min(each.median_s for each in times.values())
-    near = [index for index, each in times.items() if each.median_s <= NEAR * least_s]
+    """Returns the keys of the fastest measurements: at most KERNELS, within NEAR times the fastest median."""
+    least_s = min(time.median_s for time in times.values())
+    near = [index for index, time in times.items() if time.median_s <= NEAR * least_s]
     return tuple(sorted(near, key=lambda index: times[index].median_s)[:KERNELS])
 
 
 def offsets_of(problem: Problem) -> tuple[int, ...]:
-    """Returns the offsets in bytes at which kernels of a problem are timed, its alignment's among them."""
+    """Returns the offsets in bytes past a cache line at which a problem's kernels are timed."""
     return tuple(sorted({*TESTED, problem.offset_bytes}))
 
 
 def fits(problem: Problem) -> bool:
-    """Returns whether operands can be copied to each offset: at most BYTES_LIMIT, and not of a fusion."""
+    """Returns whether kernels of a problem are timed at several offsets.
+
+    The copies of its operands must fit BYTES_LIMIT; fusions are never.
+    """
     return isinstance(problem, MatmulProblem) and problem.bytes * len(offsets_of(problem)) <= BYTES_LIMIT
 
 
 class PlacedOperands:
-    """Copies of a problem's operands A, B[, bias], C at each tested offset."""
+    """Copies of a problem's operands (A, B, arguments of the epilogue, C) at each tested offset."""
 
     def __init__(self, problem: Problem, operands: tuple[Array, ...]) -> None:
-        """Copies the operands, which must hold finite numbers: C is compared between the offsets."""
+        """Copies the operands. They must hold finite numbers: C is compared between the offsets."""
         self._problem = problem
         self.offsets = offsets_of(problem)
         self.operands = [
@@ -107,16 +110,20 @@ class PlacedOperands:
     def times(
         self, team: ThreadTeam, calls: tuple[PartitionCalls, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[OffsetTime, ...]:
-        """Times ``calls`` per offset, interleaved; raises CandidateError(VERIFY) where C differs."""
+        """Times a kernel at each offset, interleaved; ``calls``: of the kernel, one entry per offset.
 
-        def stopwatch(one: PartitionCalls, operands: tuple[Array, ...]) -> timing.Stopwatch:
+        Raises CandidateError(VERIFY) if C differs between offsets.
+        """
+
+        def stopwatch(kernel: PartitionCalls, operands: tuple[Array, ...]) -> timing.Stopwatch:
             evict = eviction_of(self._problem, operands)
             if evict is not None:
-                return timing.after_each(evict, lambda: team.once(one.calls))
-            return timing.with_untimed_calls(timing.stopwatch_of(lambda times: team.repeat(one.calls, times)))
+                return timing.after_each(evict, lambda: team.once(kernel.calls))
+            repeat = timing.stopwatch_of(lambda times: team.repeat(kernel.calls, times))
+            return timing.with_untimed_calls(repeat)
 
-        each = Effort(SHARE * effort.budget_s, MIN_SAMPLES, MAX_SAMPLES)
-        measured = timing.measure_together_by(tuple(map(stopwatch, calls, self.operands)), each, rng)
+        share = Effort(SHARE * effort.budget_s, MIN_SAMPLES, MAX_SAMPLES)
+        measured = timing.measure_together_by(tuple(map(stopwatch, calls, self.operands)), share, rng)
         first, *others = (arrays[-1].view(np.uint8) for arrays in self.operands)
         for offset, other in zip(self.offsets[1:], others, strict=True):
             if not np.array_equal(first, other):
@@ -126,25 +133,23 @@ class PlacedOperands:
         return tuple(OffsetTime(offset, time.median_s, time.interval_s) for offset, time in pairs)
 
 
-# Tells times that this processor cannot reach, which are refused, from times above the peak that is known.
-#
-# What hardware cannot do follows from documents. A measured peak is the most that was seen: a kernel above it
-# is verified and timed again, and then it is the peak.
-
-
 @final
 class ProcessorPeak:
-    """The highest flop/s by dtype that this processor was seen to reach, at first by a probe."""
+    """The highest flop/s per type that this processor was seen to reach.
+
+    Times that no such processor can reach by its documents are refused. A kernel above the measured peak is
+    verified and timed again; then its speed is the peak.
+    """
 
     def __init__(self, machine: Machine, threads: int, probe: Callable[[str], float]) -> None:
-        """Takes the threads that kernels run on, and a function that measures the flop/s for a dtype."""
+        """``threads``: that kernels run on; ``probe``: measures the flop/s of a type."""
         self._machine = machine
         self._threads = threads
         self._probe = probe
         self._flop_per_s: dict[str, float] = {}  # by dtype
 
     def require_possible(self, problem: Problem, measurement: Measurement) -> None:
-        """Raises CandidateError(VERIFY) for more flop/s than documents of its instructions allow."""
+        """Raises CandidateError(VERIFY) for a time that needs more flop/s than the instructions can do."""
         reached = _reached(problem, measurement)
         limit = most_flop_per_s(problem, self._machine, self._threads)
         if reached > limit:
@@ -155,7 +160,10 @@ class ProcessorPeak:
             )
 
     def is_exceeded(self, problem: Problem, measurement: Measurement) -> bool:
-        """Returns whether a time beats the peak, which is then measured again: clocks may have risen."""
+        """Returns whether a time beats the peak.
+
+        The peak is first measured again, since clocks may have risen.
+        """
         if problem.multiplied_dtype not in self._flop_per_s:
             self._flop_per_s[problem.multiplied_dtype] = self._probe(problem.multiplied_dtype)
         reached = _reached(problem, measurement)
@@ -167,7 +175,7 @@ class ProcessorPeak:
         return reached > self._flop_per_s[problem.multiplied_dtype]
 
     def rise(self, problem: Problem, measurement: Measurement) -> None:
-        """Takes a time as reached: times up to this speed are not above the peak any more."""
+        """Raises the peak to the speed of this time, which was verified."""
         known = self._flop_per_s.get(problem.multiplied_dtype, 0.0)
         self._flop_per_s[problem.multiplied_dtype] = max(known, _reached(problem, measurement))
 
@@ -181,7 +189,7 @@ FEGETENV.argtypes = (ctypes.c_void_p,)
 
 @contextlib.contextmanager
 def no_thread_started() -> Iterator[None]:
-    """Raises CandidateError(RUN) at the end of a ``with`` block if threads started in it still run."""
+    """Context manager: raises CandidateError(RUN) at its end if threads that started within it still run."""
     before = _threads()
     yield
     started = _threads() - before
@@ -191,7 +199,10 @@ def no_thread_started() -> Iterator[None]:
 
 @contextlib.contextmanager
 def same_float_mode() -> Iterator[None]:
-    """Raises CandidateError(RUN) if a block changes rounding or subnormals, and restores them."""
+    """Context manager: raises CandidateError(RUN) at its end if the float mode has changed, and resets it.
+
+    The mode: rounding direction, exceptions, and whether subnormal numbers count as zero.
+    """
     before = _mode()
     yield
     if _mode() != before:
@@ -217,7 +228,7 @@ def _mode() -> tuple[object, ...]:
 
 @final
 class TimingChecks:
-    """A stopwatch of one kernel (see ``tuner.runtime.timing``) that changes inputs and C, and verifies C."""
+    """A stopwatch of one kernel that changes inputs and C at random and verifies C after each sample."""
 
     def __init__(
         self,
@@ -227,7 +238,7 @@ class TimingChecks:
         rng: np.random.Generator,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Takes the calls of the kernel on ``arrays``, one call for each thread."""
+        """``prepared``: the calls of the kernel on ``arrays``, one per thread; ``clock`` returns seconds."""
         self._evict = eviction_of(arrays.problem, (*arrays.operands, *prepared.weights))
         self._team = team
         self._prepared = prepared
@@ -240,7 +251,11 @@ class TimingChecks:
         self._samples = 0
 
     def __call__(self, inner: int) -> float:
-        """Returns the seconds per call of at least ``inner`` calls; raises CandidateError(VERIFY or RUN)."""
+        """Runs at least ``inner`` calls; returns the seconds per call.
+
+        Raises CandidateError(VERIFY) for a wrong result, or an element of C that a call left unwritten;
+        CandidateError(RUN) for threads that go on.
+        """
         times = inner + int(self._rng.integers(int(inner * MORE_CALLS) + 1))
         self._arrays.fill(self._rng)
         if self._last_s < LEAD_BELOW_S:

@@ -28,7 +28,7 @@ LEAST = 0x80000000  # of i32, which has no NaN
 
 @contextlib.contextmanager
 def failing_as(stage: Stage) -> Iterator[None]:
-    """Replaces a ``with`` block's DeviceError by CandidateError: of ``stage``, or RUN for a sticky error."""
+    """Context manager: turns a DeviceError into CandidateError(``stage``), or RUN if the context is lost."""
     try:
         yield
     except DeviceError as error:
@@ -37,7 +37,10 @@ def failing_as(stage: Stage) -> Iterator[None]:
 
 @contextlib.contextmanager
 def allocating(what: str, size_bytes: int, stage: Stage) -> Iterator[None]:
-    """Turns CUDA_ERROR_OUT_OF_MEMORY into CandidateError(stage): ``size_bytes`` needed for ``what``."""
+    """Context manager: turns the driver's out-of-memory error into CandidateError(``stage``).
+
+    ``what`` and ``size_bytes``, what the memory is for and how much, are in the reason.
+    """
     try:
         yield
     except DeviceError as error:
@@ -49,10 +52,13 @@ def allocating(what: str, size_bytes: int, stage: Stage) -> Iterator[None]:
 
 @final
 class LoadedKernels:
-    """A compiled program's loaded kernels and scratch memory on a device, freed with this object."""
+    """The loaded kernels and scratch memory of a compiled program on a device; freed with this object."""
 
     def __init__(self, device: AbstractDevice, program: KernelCode) -> None:
-        """Loads cubin or PTX; raises DeviceError, or CandidateError(LOAD) where memory is missing."""
+        """Loads the program's cubin, else its PTX, and allocates its scratch memory.
+
+        Raises DeviceError if the driver rejects the code, CandidateError(LOAD) if device memory is missing.
+        """
         self._device = device
         self._program = program
         self._scratch: dict[str, int] = {}
@@ -68,13 +74,16 @@ class LoadedKernels:
                 self._scratch[buffer.name] = device.allocate(buffer.bytes, 0)
 
     def poison(self) -> None:
-        """Sets all bits of scratch memory, NaN or -1: a read of an unwritten element shows in C."""
+        """Sets all bits of scratch memory (NaN or -1), so that reads of unwritten elements show in C."""
         for buffer in self._program.buffers:
             if buffer.name in self._scratch:
                 self._fill(buffer, self._scratch[buffer.name], NAN, 0)
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
-        """Returns a function that enqueues one run on a stream; ``addresses``: of the buffers by name."""
+        """Returns a function that enqueues one run of the program on a stream.
+
+        ``addresses``: device addresses of the program's buffers by name, without scratch.
+        """
         every = {**addresses, **self._scratch}
         zeroed = [(buffer, every[buffer.name]) for buffer in self._program.buffers if buffer.is_zeroed]
         launches = [self._prepared(launch, every) for launch in self._program.launches]
@@ -110,7 +119,10 @@ class Arguments:
     """The arguments of a kernel launch, pointers and tensor maps, in memory as CUDA reads them."""
 
     def __init__(self, launch: Launch, addresses: Mapping[str, int], device: AbstractDevice) -> None:
-        """Encodes the launch's tensor maps. Raises DeviceError for a tensor map that the driver rejects."""
+        """Places pointers and tensor maps in memory.
+
+        Raises DeviceError for a tensor map that the driver rejects.
+        """
         values = []
         for name in launch.arguments:
             map_ = launch.tensor_map(name)
@@ -121,13 +133,13 @@ class Arguments:
         self._values = (ctypes.c_uint8 * (SLOT_BYTES * (len(values) + 1)))()  # one more: the start moves
         start = -(-ctypes.addressof(self._values) // SLOT_BYTES) * SLOT_BYTES
         slots = [start + SLOT_BYTES * number for number in range(len(values))]
-        for slot, each in zip(slots, values, strict=True):
-            ctypes.memmove(slot, each, len(each))
+        for slot, value in zip(slots, values, strict=True):
+            ctypes.memmove(slot, value, len(value))
         self._pointers = (ctypes.c_uint64 * len(slots))(*slots)
 
     @property
     def address(self) -> int:
-        """Returns the address of the ``void*[]`` for the launch, whose entries point to the arguments."""
+        """Returns the address of the launch's ``void*[]``, whose entries point to the arguments."""
         return ctypes.addressof(self._pointers)
 
 
@@ -140,12 +152,15 @@ def _give_back(device: AbstractDevice, module: int, scratch: dict[str, int]) -> 
 
 @final
 class GpuProblemArrays:
-    """A problem's arrays in device memory: A, B[, bias], and C between guard bands; with host copies."""
+    """The arrays of a problem in device memory, with host copies: inputs, and C between guard bands."""
 
     def __init__(
         self, device: AbstractDevice, problem: Problem, rng: np.random.Generator, compare: Compare = compare
     ) -> None:
-        """Draws inputs and allocates device memory. Raises CandidateError(RUN) where the GPU lacks memory."""
+        """Draws inputs and allocates device memory.
+
+        Raises CandidateError(RUN) if device memory is missing.
+        """
         self.problem = problem
         self._device = device
         self._host = ProblemArrays(problem, rng, compare)
@@ -164,30 +179,30 @@ class GpuProblemArrays:
 
     @property
     def addresses(self) -> Mapping[str, int]:
-        """Returns the device address of each argument of the problem by its name: "a", "b", ..., "c"."""
+        """Returns the device address of each argument of the problem, by name: "a", "b", ..., "c"."""
         names = (argument.name for argument in self.problem.arguments)
         addresses = dict(zip(names, self._addresses, strict=True))
         return addresses | {"c": addresses["c"] + GUARD_BYTES}
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Fills as ``ProblemArrays.fill`` does, and uploads all arrays."""
+        """Draws new inputs and fills C with NaN (integers: the smallest number), on host and device."""
         self._right = None
         self._host.fill(rng)
         self._upload(0)
 
     def flip_signs(self) -> None:
-        """Flips as ``ProblemArrays.flip_signs`` does, and uploads all arrays."""
+        """Changes the inputs to others with a known result, and fills C with ones, on host and device."""
         self._right = None
         self._host.flip_signs()
         self._upload(0)
 
     def poison(self) -> None:
-        """Fills C and its guard bands as ``ProblemArrays.poison`` does, on the host and the device."""
+        """Fills C with NaN (integers: the smallest number), and its guard bands, on host and device."""
         self._host.poison()
         self._upload(len(self._addresses) - 1)
 
     def prepare_sample(self, rng: np.random.Generator, stream: int) -> None:
-        """Overwrites C on the device and flips the sign of one number of A or B, enqueued on ``stream``."""
+        """Enqueues on ``stream``: overwrite C, and flip the sign of one random number of A or B."""
         self._flipped = self._host.expect_flip(rng)
         self._write_flipped(TOP_BIT, stream)
         self._cover(rng, stream)
@@ -202,9 +217,9 @@ class GpuProblemArrays:
         )
 
     def end_sample(self, rng: np.random.Generator, stream: int, *, is_evaluated: bool) -> None:
-        """Restores the number of A or B whose sign ``prepare_sample`` flipped, and waits for ``stream``.
+        """Enqueues on ``stream``: restore the number that ``prepare_sample`` flipped; waits for the stream.
 
-        If ``is_evaluated``, then verifies random rows of C.
+        ``is_evaluated``: also compare random rows of C; raises CandidateError(VERIFY) for a wrong element.
         """
         self._write_flipped(0, stream)
         self._device.synchronize_stream(stream)
@@ -215,7 +230,10 @@ class GpuProblemArrays:
         self._host.expect_no_flip()
 
     def evaluate(self) -> Verdict:
-        """Downloads all arrays and compares them as ``ProblemArrays.evaluate`` does."""
+        """Downloads all arrays and compares every element of C; returns the verdict.
+
+        Raises CandidateError(VERIFY) for a wrong element, changed guard bands or a changed input.
+        """
         self._right = None
         self._download(0)
         verdict = self._host.evaluate()
@@ -223,7 +241,11 @@ class GpuProblemArrays:
         return verdict
 
     def verify_run(self, run: Callable[[int], None], rng: np.random.Generator) -> None:
-        """Runs a program again by ``run(stream)``; verifies anew if C or the inputs have changed."""
+        """Overwrites C and runs a program once more, by ``run(stream)``.
+
+        Compares C with the last verified one. If C or an input differs, all of C is verified. Raises
+        CandidateError(VERIFY) for a wrong result.
+        """
         self._cover(rng, 0)
         run(0)
         *inputs, c = self._host.allocations
@@ -234,7 +256,7 @@ class GpuProblemArrays:
             self.evaluate()
 
     def close(self) -> None:
-        """Frees the arrays' device memory; errors of a lost context are ignored."""
+        """Frees the device memory of the arrays; errors of a lost context are ignored."""
         with contextlib.suppress(DeviceError):
             while self._addresses:
                 self._device.free(self._addresses.pop(), 0)

@@ -17,7 +17,10 @@ BASELINE_TIMEOUT_S = 180.0
 
 
 def time_cublas_in_child(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS on a problem in a separate process, as ``time_cublas_here`` does. Raises TunerError."""
+    """Times cuBLAS on a problem without its epilogue, in a child process.
+
+    Raises TunerError if cuBLAS is missing, its result is wrong, or the child fails.
+    """
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     work = partial(time_cublas_here, problem, effort, seed)
     memory_bytes = child_memory_bytes(problem)
@@ -26,7 +29,10 @@ def time_cublas_in_child(problem: Problem, effort: Effort, seed: int) -> Baselin
 
 
 def time_cublas_here(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS on a problem without its epilogue in this process. Raises TunerError."""
+    """Times cuBLAS on a problem without its epilogue, in this process.
+
+    Raises TunerError if cuBLAS or the GPU is missing, or the result is wrong.
+    """
     from tuner.targets.gpu.evaluator import evaluator_here, time_cublas  # loads ml_dtypes
 
     return time_cublas(evaluator_here(), problem, effort, seed)

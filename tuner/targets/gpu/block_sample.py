@@ -15,9 +15,10 @@ Mask = npt.NDArray[np.bool_]
 
 
 def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
-    """Returns the blocks (x, y, z) to simulate: all, or a sample of columns: (x, y) with each z of split K.
+    """Returns the blocks (x, y, z) of a grid to simulate: all, or a sample of its columns.
 
-    A sample has ``limit`` columns, at least ``least``, at most about 20: the corners of C, then others.
+    A column is all z, the parts of split K, of one (x, y). A sample has ``limit`` columns, at least
+    ``least``, at most about 20: those of the corners of C first.
     """
     x_count, y_count, z_count = grid
     if x_count * y_count <= limit:
@@ -32,7 +33,7 @@ def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
         by_priority = [
             *itertools.product(x_ends, y_ends),  # corners
             (x_middle, y_middle),
-            *(column for rows in BANDS for column in _band_corners(x_count, y_count, rows)),
+            *itertools.chain.from_iterable(_band_corners(x_count, y_count, rows) for rows in BANDS),
             *((x, y_middle) for x in x_ends),  # edges
             *((x_middle, y) for y in y_ends),
             *itertools.product((x_middle, x_next), (y_middle, y_next)),  # neighbours in the interior
@@ -58,7 +59,7 @@ def _second(count: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Tile:
-    """A rectangle of elements of an output matrix C: half-open ranges of rows and columns."""
+    """A rectangle of elements of the matrix C: half-open ranges of rows and of columns."""
 
     rows: slice
     columns: slice
@@ -67,17 +68,19 @@ class Tile:
 def written_tiles(
     written: Mask, count: int, grid: tuple[int, int], cluster: tuple[int, int] = (1, 1)
 ) -> tuple[Tile, ...]:
-    """Returns the equal tiles of C that ``count`` sampled blocks wrote, inferred from ``written``.
+    """Infers the tiles of C, all of one size, that ``count`` sampled blocks wrote.
 
-    ``grid`` and ``cluster``: blocks along x and y; whole clusters may have tiles beyond C. Raises
-    CandidateError(VERIFY) for an incomplete tile, or elements of a block outside of the sample.
+    ``written``: mask of the elements of C that were written; ``grid`` and ``cluster``: blocks along x and y.
+    Whole clusters may have tiles beyond C. Raises CandidateError(VERIFY) for an incomplete tile, or for
+    elements of a block outside of the sample.
     """
     complaint = None
     orders = ((grid, cluster), (grid[::-1], cluster[::-1]))  # columns usually run along x
     for (x_count, y_count), (x_blocks, y_blocks) in orders:
         height = _extent(written, y_count, y_blocks)
         width = _extent(written.T, x_count, x_blocks)
-        rows, columns = (-(-size // each) for size, each in zip(written.shape, (height, width), strict=True))
+        rows = -(-written.shape[0] // height)
+        columns = -(-written.shape[1] // width)
         is_exact = (columns, rows) == (x_count, y_count)
         least = count if is_exact else -(-count // (x_blocks * y_blocks))
         try:
@@ -89,15 +92,13 @@ def written_tiles(
 
 
 def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
-    """Returns how many corner elements of an output matrix of ``shape`` (rows, columns) lie in the tiles."""
-    return sum(
-        any(
-            tile.rows.start <= row < tile.rows.stop and tile.columns.start <= column < tile.columns.stop
-            for tile in tiles
-        )
-        for row in {0, shape[0] - 1}
-        for column in {0, shape[1] - 1}
-    )
+    """Returns how many of the corner elements of a matrix of ``shape`` (rows, columns) lie in the tiles."""
+    elements = set[tuple[int, int]]()
+    for tile in tiles:
+        rows = {0, shape[0] - 1} & set(range(tile.rows.start, tile.rows.stop))
+        columns = {0, shape[1] - 1} & set(range(tile.columns.start, tile.columns.stop))
+        elements.update(itertools.product(rows, columns))
+    return len(elements)
 
 
 def _extent(written: Mask, count: int, cluster: int) -> int:

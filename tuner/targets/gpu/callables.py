@@ -29,9 +29,9 @@ class GpuCallable(LoadedCode):
     def __init__(
         self, problem: Problem, program: KernelCode, device: AbstractDevice, origin: str = ""
     ) -> None:
-        """Loads the kernels; ``origin``: where they come from, for ``repr``.
+        """Loads the program's kernels; ``origin``: text for ``repr`` on where they come from.
 
-        Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory.
+        Raises DeviceError if the driver rejects the code, CandidateError(LOAD) if device memory is missing.
         """
         self.problem = problem
         self.origin = origin
@@ -65,10 +65,10 @@ class GpuCallable(LoadedCode):
             device_array(name, array, handle)
             for array, (name, _, _) in zip((*inputs, out), expected, strict=True)
         )
-        for view, each in zip(views, expected, strict=True):
-            arrays.require_type(each, view.shape, view.dtype)
+        for view, wanted in zip(views, expected, strict=True):
+            arrays.require_type(wanted, view.shape, view.dtype)
             if not view.is_row_major:
-                raise UsageError(f"{each[0]}: is not in row-major order")
+                raise UsageError(f"{wanted[0]}: is not in row-major order")
         *read, written = views
         if written.is_read_only:
             raise UsageError("out: is read-only, but is written to")
@@ -84,10 +84,8 @@ class GpuCallable(LoadedCode):
         expected = self._expected()
         _, shape, dtype = expected[-1]
         result = np.empty(shape, dtype) if out is None else out
-        for array, each in zip((*inputs, result), expected, strict=True):
-            arrays.require_numpy(each, array)
-            arrays.require_type(each, array.shape, array.dtype)
-            arrays.require_row_major(each, array.strides, is_row_major=array.flags.c_contiguous)
+        for array, wanted in zip((*inputs, result), expected, strict=True):
+            arrays.require_array(wanted, array)
         if not result.flags.writeable:
             raise UsageError("out: is read-only, but is written to")
         device = self._device
@@ -114,5 +112,9 @@ class GpuCallable(LoadedCode):
 
 
 def load_program(problem: Problem, program: KernelCode, origin: str = "") -> Callable[..., Any]:
-    """Returns a program as a callable; raises DeviceError, or CandidateError(LOAD) without memory."""
+    """Opens this machine's GPU and returns a compiled program as a function of arrays.
+
+    Raises DeviceError without a GPU or if the driver rejects the code, CandidateError(LOAD) if memory is
+    missing.
+    """
     return GpuCallable(problem, program, open_device(), origin)

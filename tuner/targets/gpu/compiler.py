@@ -60,7 +60,7 @@ BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 @dataclass(frozen=True)
 class Tool:
-    """An executable of NVIDIA's CUDA toolkit, and where it was found: a wheel with its version, or PATH."""
+    """An executable of NVIDIA's CUDA toolkit, and its origin: a wheel with version, or "PATH"."""
 
     path: Path
     origin: str  # "nvidia-cuda-nvcc 13.5.37", or "PATH"
@@ -86,7 +86,7 @@ def locate(name: str) -> Tool | None:
 
 @dataclass(frozen=True)
 class PtxasDefect:
-    """A known miscompilation by ptxas: the affected versions and chips, and the URL of a source."""
+    """A known miscompilation by ptxas: the versions and compute capabilities affected, and a source."""
 
     since: Version
     before: Version  # the first version that is not known to be affected
@@ -135,16 +135,19 @@ DEFECTS = (
 
 
 def defects_of(version: str, chip: Chip | None = None) -> tuple[PtxasDefect, ...]:
-    """Returns the known defects of a ptxas version ("12.6.85") for one chip; None: for any chip."""
+    """Returns the known defects of a ptxas version ("12.6.85") for a chip; None: for any chip."""
     number = tuple(int(part) for part in version.split(".") if part)
-    known = (defect for defect in DEFECTS if defect.since <= number < defect.before)
-    return tuple(
-        each for each in known if not chip or each.capabilities[0] <= chip.capability <= each.capabilities[1]
-    )
+    defects = []
+    for defect in DEFECTS:
+        lowest, highest = defect.capabilities
+        is_of_chip = chip is None or lowest <= chip.capability <= highest
+        if is_of_chip and defect.since <= number < defect.before:
+            defects.append(defect)
+    return tuple(defects)
 
 
 def defect_line(defect: PtxasDefect) -> str:
-    """Returns one line of text that says what a version of ptxas miscompiles, with the URL of the source."""
+    """Returns one line for users: what a version of ptxas miscompiles, and the URL of a source."""
     return f"this version is known to miscompile: {defect.what} ({defect.source})"
 
 
@@ -171,7 +174,10 @@ class _Section:
 
 
 def read_report(text: str) -> tuple[KernelReport, ...]:
-    """Returns each kernel's resources in ``ptxas -v``'s output; raises ValueError without registers."""
+    """Returns each kernel's resources from the output of ``ptxas -v``.
+
+    Raises ValueError for a kernel whose number of registers is missing.
+    """
     sections: list[_Section] = []
     general: list[str] = []
     for line in text.splitlines():
@@ -188,9 +194,9 @@ def read_report(text: str) -> tuple[KernelReport, ...]:
 
 
 def first_fault(text: str) -> str:
-    """Returns the first error in ptxas's output, with its line but without the temporary file's name.
+    """Returns the first error in ptxas's output: "line 4: ...", without the temporary file's name.
 
-    Returns the first line of an output without errors, and "no message" for an empty one.
+    The first line of an output without errors; "no message" for an empty one.
     """
     for line in text.splitlines():
         if fault := FAULT.match(line):
@@ -218,14 +224,18 @@ class Ptxas:
     chips: frozenset[str]  # that it assembles for
 
     def require(self, chip: Chip) -> None:
-        """Raises UsageError, which lists the known chips, for a chip that this version of ptxas lacks."""
+        """Raises UsageError, with the supported chips, if this ptxas does not assemble for ``chip``."""
         if chip.name not in self.chips:
             known = ", ".join(sorted(self.chips, key=lambda name: (len(name), name)))
             where = f"ptxas {self.version} ({self.tool.origin})"
             raise UsageError(f"chip: found {chip.name!r}, allowed by {where}: {known}")
 
     def assemble(self, program: KernelCode, timeout_s: float = TIMEOUT_S) -> KernelCode:
-        """Returns the program with cubin and resources; raises CandidateError(COMPILE), UsageError."""
+        """Assembles a program's PTX; returns the program with a cubin and the resources of its kernels.
+
+        Raises CandidateError(COMPILE) if ptxas fails or takes longer than ``timeout_s``, UsageError for a
+        chip that it does not support.
+        """
         chip = chip_of(program.chip)
         self.require(chip)
         cubin, reports = self._run(program.text, chip, timeout_s)
@@ -254,7 +264,10 @@ class Ptxas:
 
 @functools.cache
 def find_ptxas() -> Ptxas | None:
-    """Returns the wheel's ptxas, else that on PATH, else None; raises UsageError for one that cannot run."""
+    """Returns ptxas, from its wheel, else from PATH; None: not installed. Asked once per process.
+
+    Raises UsageError if the executable does not run.
+    """
     tool = locate("ptxas")
     if tool is None:
         return None
@@ -262,7 +275,10 @@ def find_ptxas() -> Ptxas | None:
 
 
 def ask_ptxas(tool: Tool) -> Ptxas:
-    """Finds an executable's version and chips; raises UsageError if it cannot run or is not ptxas."""
+    """Asks an executable for its version and supported chips.
+
+    Raises UsageError if it does not run, or is not NVIDIA's ptxas.
+    """
     try:
         version = _call(tool.path, ["--version"], QUESTION_TIMEOUT_S).stdout
         options = _call(tool.path, ["--help"], QUESTION_TIMEOUT_S).stdout
@@ -317,7 +333,10 @@ def _resources(program: KernelCode, chip: Chip, report: KernelReport, notes: tup
 
 
 def gpu_compiler_build(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
-    """Returns the identity of the build: versions, hash of ``sources``, verifier; ``ptxas`` None: missing."""
+    """Returns the identity of the compiler build: versions, hash of ``sources``, verifier.
+
+    ``ptxas`` None: not installed. Raises UsageError for a chip that ptxas does not support.
+    """
     if ptxas is not None:
         ptxas.require(chip)
     compiler_builds = tuple(package for package in packages() if package[0] == BINDINGS)
@@ -328,16 +347,19 @@ def gpu_compiler_build(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Com
 
 @final
 class GpuCompiler(AbstractCompiler):
-    """A compiler of scripts to GPU programs for one chip: to a cubin, without ptxas to PTX only."""
+    """Compiles transform scripts to GPU programs for one chip: PTX, and a cubin if ptxas is installed."""
 
     def __init__(self, chip: Chip, find: Callable[[], Ptxas | None] = find_ptxas) -> None:
-        """Takes the chip, and a function that finds ptxas (None: not installed)."""
+        """``find`` returns ptxas, or None if PTX alone is wanted."""
         self._chip = chip
         self._find = find
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact with the GPU program, and with the reason if its chip cannot launch it."""
+        """Returns an artifact with the GPU program; with a failure if its chip cannot launch it.
+
+        Raises CandidateError with the stage that fails.
+        """
         with failing_at(Stage.BIND):
             scratch = scratch_in(script.text, problem)
         start = time.perf_counter()
@@ -360,7 +382,7 @@ class GpuCompiler(AbstractCompiler):
 
 
 def refusal_of(program: KernelCode) -> Failure | None:
-    """Returns why a program cannot be launched on its chip, such as too much shared memory; else None."""
+    """Returns why a program's chip cannot launch it, such as too much shared memory; None: it can."""
     try:
         require_launchable(program)
     except CandidateError as error:

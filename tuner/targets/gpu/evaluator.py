@@ -32,28 +32,27 @@ from tuner.targets.arrays import Compare
 from tuner.targets.gpu.arrays import GpuProblemArrays, LoadedKernels, failing_as
 from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer, GraphStopwatch, warm_up
 
-# Verifies and times programs on the GPU of this machine; it needs a driver and no compiler.
 PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events and of reported clocks
 ALGORITHM_RUNS = 5  # of each algorithm of cuBLASLt, to find the fastest
 
 
 class Sensors(Protocol):
-    """Sensors of a GPU, such as ``GpuSensors``."""
+    """A source of a GPU's clocks and temperatures, such as ``GpuSensors``."""
 
     def read(self) -> GpuState | None:
-        """Returns a reading of clocks and temperatures; None where it fails."""
+        """Returns a reading of clocks and temperatures; None if reading fails."""
 
 
 @dataclass(frozen=True, eq=False)
 class LocalGpu:
-    """An opened GPU of this machine: the device, its L2 cache's size, its sensors."""
+    """An opened GPU of this machine: the device, the size of its L2 cache, its sensors if readable."""
 
     device: AbstractDevice
     cache_bytes: int  # of the L2; 0: unknown
     sensors: Sensors | None = None
 
     def read_sensors(self) -> GpuState | None:
-        """Returns a reading of clocks and temperatures; None without sensors."""
+        """Returns a reading of clocks and temperatures; None without sensors, or if reading fails."""
         if self.sensors is None:
             return None
         return self.sensors.read()
@@ -61,7 +60,10 @@ class LocalGpu:
     def conditions_since(
         self, before: GpuState | None, between: Sequence[GpuState] = ()
     ) -> Conditions | None:
-        """Returns readings before, during (summarized) and after; None without ``before`` or sensors."""
+        """Returns the readings before, between (their range) and now.
+
+        None if one before or now is missing.
+        """
         after = self.read_sensors()
         if before is None or after is None:
             return None
@@ -69,7 +71,7 @@ class LocalGpu:
 
 
 def open_gpu(here: probe.GpuHere) -> LocalGpu:
-    """Opens this machine's first GPU, described by ``here``, with a context; raises DeviceError."""
+    """Creates a context on this machine's first GPU; ``here``: its description. Raises DeviceError."""
     sensors: Sensors | None = None
     device = probe.open_device()
     with contextlib.suppress(probe.SensorsError):
@@ -79,10 +81,13 @@ def open_gpu(here: probe.GpuHere) -> LocalGpu:
 
 @final
 class WatchedRuns(AbstractSampleWatch):
-    """Overwrites C and flips a sign before each timed sample; verifies at least one of 20, at random."""
+    """Before each timed sample overwrites C and flips a sign; verifies C after some samples.
+
+    At random, but at least one of MIN_SAMPLES.
+    """
 
     def __init__(self, arrays: GpuProblemArrays, rng: np.random.Generator, index: int = 0) -> None:
-        """Takes the arrays that the program works on, on the device, and its place among those timed."""
+        """``arrays``: that the program works on; ``index``: of the program among those timed together."""
         self._index = index
         self._arrays = arrays
         self._rng = rng
@@ -104,25 +109,28 @@ class WatchedRuns(AbstractSampleWatch):
 @final
 @dataclass(frozen=True, eq=False)
 class LoadedCublas:
-    """A library's matmul of one problem, in the form in which programs are timed, as ``LoadedKernels``."""
+    """A cuBLAS matmul of one problem, with a method ``work`` as LoadedKernels has, to be timed alike."""
 
     name: str  # of the library, with its version
     multiply: Callable[[int, int, int, int], None]  # addresses of A, B and C, stream
 
     @classmethod
     def of(cls, library: Cublas, problem: Problem) -> "LoadedCublas":
-        """Returns cuBLAS's matmul of a problem."""
+        """Returns cuBLAS's matmul of a problem, to be timed."""
         return cls(library.name, partial(library.multiply, problem))
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
-        """Returns a function that enqueues one matmul on a stream; ``addresses``: of "a", "b" and "c"."""
+        """Returns a function that enqueues one matmul on a stream.
+
+        ``addresses``: device addresses of "a", "b" and "c".
+        """
         a, b, c = (addresses[name] for name in "abc")
         return lambda stream: self.multiply(a, b, c, stream)
 
 
 @final
 class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
-    """An evaluator for this machine's GPU, which is opened at first use and stays open."""
+    """Verifies and times programs on this machine's GPU, which is opened at first use."""
 
     def __init__(
         self,
@@ -132,7 +140,10 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         compare: Compare = compare,
         find_library: Callable[[], str] = find_cublas,
     ) -> None:
-        """Takes the programs' chip, and what opens the GPU and compares C. Raises UsageError for the chip."""
+        """``chip``: that programs are compiled for; the functions open the GPU, compare C and find cuBLAS.
+
+        Raises UsageError for an unknown chip.
+        """
         self._chip = chip_of(chip)
         self._describe = describe
         self._open = open_
@@ -145,7 +156,10 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._arrays: GpuProblemArrays | None = None
 
     def usable(self) -> probe.GpuHere:
-        """Returns a description of this machine's GPU; raises DeviceError for none or another chip."""
+        """Returns the description of this machine's GPU.
+
+        Raises DeviceError without a GPU, or for another chip.
+        """
         here = self._describe()
         probe.require_chip(self._chip, here.facts)
         return here
@@ -155,9 +169,10 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             return LoadedKernels(self._opened().device, artifact.code)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
-        """Returns cuBLAS; of 8-bit floats cuBLASLt with fast accumulation and with sums in f32.
+        """Returns cuBLAS's matmul; of 8-bit floats cuBLASLt's, with fast accumulation and with sums in f32.
 
-        Each is verified on one draw. Raises TunerError where a library is missing or wrong.
+        Each is verified on one draw of inputs. Raises TunerError if a library is missing, CandidateError if
+        it is wrong.
         """
         bare = replace(problem, epilogue="none")
         with failing_as(Stage.VERIFY):
@@ -200,7 +215,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         )
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs a program twice, on inputs of opposite signs; returns the worse of the two verdicts."""
+        """Runs a program on inputs, then on others with known results; returns the worse verdict."""
         assert isinstance(loaded, LoadedKernels)
         with failing_as(Stage.RUN):
             arrays = self._arrays_of(problem, rng)
@@ -214,9 +229,8 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     ) -> Measurement:
         """Times a program between two readings of the GPU's sensors; then verifies one more, untimed run.
 
-        Except for cuBLAS, another run is verified on new inputs: a kernel that reuses the results of earlier
-        inputs fails. Raises CandidateError: VERIFY for a wrong result or impossible speed, MEASURE or RUN for
-        a device error.
+        A program, not cuBLAS, is also verified on new inputs: one that reuses earlier results fails. Raises
+        CandidateError: VERIFY for a wrong result or an impossible speed, MEASURE or RUN for a device error.
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
@@ -238,8 +252,8 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times the loaded programs interleaved; reads the GPU's sensors between rounds of samples."""
-        programs = [one for one in loaded if isinstance(one, LoadedKernels | LoadedCublas)]
+        """Times programs and cuBLAS interleaved; reads the GPU's sensors between rounds."""
+        programs = [program for program in loaded if isinstance(program, LoadedKernels | LoadedCublas)]
         with failing_as(Stage.MEASURE):
             arrays = self._arrays_of(problem, rng)
             gpu = self._opened()
@@ -257,7 +271,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         for index, measurement in enumerate(measurements):
             with failing_as_member(index):
                 require_possible(problem, measurement, self.usable().facts)
-        return tuple(replace(each, conditions=conditions) for each in measurements)
+        return tuple(replace(measurement, conditions=conditions) for measurement in measurements)
 
     def _verdict(self, arrays: GpuProblemArrays, loaded: LoadedKernels) -> Verdict:
         loaded.poison()
@@ -289,7 +303,10 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 def fastest_matmul(
     timer: GpuTimer, matmuls: Sequence[LtMatmul], addresses: Mapping[str, int]
 ) -> LoadedCublas:
-    """Returns the fastest of the matmuls that run, by a few runs of each. Raises TunerError if none runs."""
+    """Times a few runs of each algorithm of cuBLASLt; returns the fastest.
+
+    ``addresses``: device addresses of "a", "b" and "c". Raises TunerError if no algorithm runs.
+    """
     times_s: dict[LoadedCublas, float] = {}
     refusal: TunerError | None = None
     for matmul in matmuls:
@@ -318,7 +335,10 @@ def _watch(
 
 
 def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:
-    """Raises CandidateError(VERIFY) for more flop/s than the documented peak and PEAK_ERROR (10 %)."""
+    """Raises CandidateError(VERIFY) for more flop/s than the documented peak plus PEAK_ERROR.
+
+    Does nothing for a GPU or type without a documented peak.
+    """
     try:
         peak = probe.documented_flop_per_s(facts, problem.dtype)
     except TunerError:
@@ -334,12 +354,18 @@ def require_possible(problem: Problem, measurement: Measurement, facts: CudaFact
 
 
 def evaluator_here() -> GpuEvaluator:
-    """Returns an evaluator for this machine's first GPU; raises DeviceError, or UsageError for its chip."""
+    """Returns an evaluator for this machine's first GPU.
+
+    Raises DeviceError without a GPU, UsageError for a chip that tuner does not know.
+    """
     return GpuEvaluator(probe.describe_gpu().facts.chip)
 
 
 def time_cublas(evaluator: GpuEvaluator, problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS, or cuBLASLt, on a problem without its epilogue. Raises TunerError where it fails."""
+    """Times cuBLAS, or cuBLASLt, on a problem without its epilogue; returns the fastest library's times.
+
+    ``seed``: of the inputs. Raises TunerError if a library is missing or its result is wrong.
+    """
     rng = np.random.default_rng(seed)
     bare = replace(problem, epilogue="none")
     try:

@@ -28,23 +28,23 @@ Enqueue = Callable[[int], None]  # puts one run of the work on a stream
 
 
 class AbstractSampleWatch(abc.ABC):
-    """Callbacks before and after each timed sample of work on a GPU; the callbacks are not timed."""
+    """Callbacks before and after each timed sample of GPU work; what the callbacks do is not timed."""
 
     @abc.abstractmethod
     def before(self, stream: int) -> None:
-        """Is called right before each sample; work that this method enqueues on ``stream`` is not timed."""
+        """Called before each sample; may enqueue untimed work on ``stream``."""
 
     @abc.abstractmethod
     def after(self, stream: int) -> None:
-        """Is called when the GPU has finished a sample; ``stream`` is the stream that the sample ran on."""
+        """Called when the GPU has finished a sample, which ran on ``stream``."""
 
 
 @final
 class GpuTimer:
-    """Times GPU work by CUDA events on its own stream; holds memory for flushing the L2 until ``close``."""
+    """Times GPU work by CUDA events on its own stream; flushes the L2 cache for cold times."""
 
     def __init__(self, device: AbstractDevice, cache_bytes: int) -> None:
-        """Takes the device and the bytes of its L2 cache, 0 if unknown."""
+        """``cache_bytes``: size of the device's L2 cache, 0 if unknown."""
         self.device = device
         self.stream = device.create_stream()
         self.start, self.stop = (device.create_event(is_timed=True) for _ in range(2))
@@ -52,7 +52,7 @@ class GpuTimer:
         self._flushed = 0  # address; allocated by the first cold run
 
     def close(self) -> None:
-        """Destroys stream and events and frees the memory; errors of a lost context are ignored."""
+        """Destroys the stream and events and frees memory; errors of a lost context are ignored."""
         with contextlib.suppress(DeviceError):
             if self._flushed:
                 self.device.free(self._flushed, self.stream)
@@ -67,7 +67,10 @@ class GpuTimer:
         rng: np.random.Generator,
         watch: AbstractSampleWatch | None = None,
     ) -> Measurement:
-        """Times work warm, then cold, after flushes of the L2, unless early-stopped by ``effort``."""
+        """Times work with warm caches, then with a flushed L2; returns both medians.
+
+        No cold times if ``effort`` stopped the warm ones early.
+        """
         with contextlib.closing(GraphStopwatch(self, work, watch)) as take:
             warm_up(take)
             warm = timing.measure_by(take, with_min_samples(effort), rng)
@@ -84,7 +87,10 @@ class GpuTimer:
         after_round: Callable[[], None] = lambda: None,
         watches: tuple[AbstractSampleWatch | None, ...] = (),  # of each work; (): of none
     ) -> tuple[Measurement, ...]:
-        """Times works interleaved, warm, then cold, each round shuffled; returns them in order."""
+        """Times works interleaved, first with warm caches, then with a flushed L2, in shuffled rounds.
+
+        ``watches``: of each work, () for none. Returns the measurements in the order of the works.
+        """
         watched = tuple(zip(works, watches or (None,) * len(works), strict=True))
         with contextlib.ExitStack() as stack:
             takes = tuple(
@@ -100,10 +106,10 @@ class GpuTimer:
                 cold[index].append(self.cold_s(*watched[index]))
             after_round()
         pairs = zip(warm, cold, strict=True)
-        return tuple(replace(each, cold_median_s=statistics.median(taken)) for each, taken in pairs)
+        return tuple(replace(time, cold_median_s=statistics.median(cold_s)) for time, cold_s in pairs)
 
     def cold_s(self, work: Enqueue, watch: AbstractSampleWatch | None = None) -> float:
-        """Returns the seconds of one run of ``work`` right after a flush of the L2 cache."""
+        """Flushes the L2 cache, then runs ``work`` once; returns the seconds of this run."""
         device = self.device
         if watch is not None:
             watch.before(self.stream)
@@ -119,7 +125,10 @@ class GpuTimer:
         return taken_s
 
     def stopped_s(self) -> float:
-        """Records the stop event and waits; returns the seconds since the start event. Raises DeviceError."""
+        """Records the stop event and waits for it; returns the seconds since the start event.
+
+        Raises DeviceError if no time has passed: the device has no clock.
+        """
         self.device.record_event(self.stop, self.stream)
         self.device.synchronize_event(self.stop)
         elapsed_s = self.device.elapsed_s(self.start, self.stop)
@@ -130,7 +139,7 @@ class GpuTimer:
 
 @final
 class GraphStopwatch:
-    """Times GPU work as runs of one CUDA graph, so that no host time is measured; seconds per run."""
+    """Times GPU work as a CUDA graph of several runs, so that no host time counts; gives seconds per run."""
 
     def __init__(self, timer: GpuTimer, work: Enqueue, watch: AbstractSampleWatch | None = None) -> None:
         self._timer = timer
@@ -156,7 +165,7 @@ class GraphStopwatch:
         return self._sample_s / inner
 
     def close(self) -> None:
-        """Destroys the stopwatch's CUDA graph, if there is one; errors of a lost context are ignored."""
+        """Destroys the CUDA graph, if there is one; errors of a lost context are ignored."""
         if self._runs:
             with contextlib.suppress(DeviceError):  # of a context that is lost
                 self._timer.device.destroy_graph(self._graph)
@@ -183,7 +192,7 @@ class GraphStopwatch:
 
 
 def warm_up(take: timing.Stopwatch) -> None:
-    """Runs a stopwatch's work, run by run, for 0.01 s (WARM_UP_S), at most 1000 times; drops the times."""
+    """Runs a stopwatch's work for WARM_UP_S seconds, at most 1000 times, so that clocks rise."""
     spent_s = 0.0
     calls = 0
     while spent_s < WARM_UP_S and calls < 1000:
@@ -192,6 +201,6 @@ def warm_up(take: timing.Stopwatch) -> None:
 
 
 def with_min_samples(effort: Effort) -> Effort:
-    """Returns a copy of ``effort`` that requires and allows at least MIN_SAMPLES (20) samples."""
+    """Returns a copy of ``effort`` with at least MIN_SAMPLES samples."""
     least = max(effort.min_samples, MIN_SAMPLES)
     return replace(effort, min_samples=least, max_samples=max(effort.max_samples, least))

@@ -1,4 +1,10 @@
-"""The machine code (SASS) of GPU kernels as text and instructions; counts of any code's instructions."""
+"""The machine code (SASS) of GPU kernels as text and instructions; counts of any code's instructions.
+
+nvdisasm's listing of a cubin is parsed to instructions with their control codes, and loops. A control code is
+part of each 128-bit instruction since Volta: the stall count (cycles before the warp may issue the next
+instruction), and the barriers that the instruction sets and waits for. NVIDIA does not document control
+codes; see Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018.
+"""
 
 import re
 import subprocess
@@ -21,12 +27,6 @@ ASSEMBLY = re.compile(r"^  (?:(?:data16|cs|lock|rep|notrack) )*([A-Za-z]\S*)", r
 DECLARED = ("mlir.constant", "mlir.poison", "mlir.undef", "mlir.zero")  # compile to no instruction
 
 Mix = tuple[tuple[str, int], ...]  # (instruction, occurrences in the text), most frequent first
-# Parses nvdisasm's listing of a cubin: instructions with their control codes, and loops.
-#
-# A control code is part of each 128-bit instruction since Volta: the stall count (cycles before the warp may
-# issue the next instruction), and the barriers that the instruction sets and waits for. NVIDIA does not
-# document control codes; see Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-# Microbenchmarking", 2018.
 # Bits of the high word of an instruction.
 STALL_BIT = 41
 WRITE_BARRIER_BIT = 46
@@ -45,7 +45,7 @@ TIMEOUT_S = 60.0
 
 
 def instruction_mix(text: str) -> Mix:
-    """Returns (instruction, occurrences in the text) of PTX or LLVM dialect, the most frequent first."""
+    """Counts the operations in PTX or LLVM-dialect text: (operation, occurrences), most frequent first."""
     if PTX_MARK in text:
         names = [PTX_TYPE.sub("", name) for name in PTX_INSTRUCTION.findall(text)]
     else:
@@ -54,7 +54,10 @@ def instruction_mix(text: str) -> Mix:
 
 
 def assembly_mix(text: str) -> Mix:
-    """Returns (instruction, occurrences) of an assembly, whose instructions are indented by two spaces."""
+    """Counts the instructions in an assembly, where they are indented by two spaces.
+
+    Returns (instruction, occurrences), most frequent first.
+    """
     return _counted(ASSEMBLY.findall(text))
 
 
@@ -84,7 +87,7 @@ class MachineInstruction:
 
     @property
     def words(self) -> int:
-        """Returns how many 4-byte words per lane a load or store moves: 4, 2 or 1, by its modifiers."""
+        """Returns how many 4-byte words per lane a load or store moves, by its modifiers: 4, 2 or 1."""
         parts = self.name.split(".")
         if "128" in parts:
             return 4
@@ -94,12 +97,15 @@ class MachineInstruction:
 
     @property
     def sources(self) -> tuple[tuple[int, bool], ...]:
-        """Returns (register, whether from the operand cache, ``.reuse``) of each operand after the first."""
+        """Returns (register number, has ``.reuse``) of each register after the first; reuse: from a cache."""
         return tuple((int(number), bool(reused)) for number, reused in REGISTER.findall(self.text)[1:])
 
     @property
     def slots(self) -> tuple[tuple[int, bool] | None, ...]:
-        """Returns ``sources`` by operand slot; None in the slot of an operand that is not a register."""
+        """Returns (register number, has ``.reuse``) per source operand.
+
+        None for one that is not a register.
+        """
         operands = self.text.partition(" ")[2].split(",")[1:]
         matches = map(REGISTER.search, operands)
         return tuple((int(match[1]), bool(match[2])) if match else None for match in matches)
@@ -116,23 +122,24 @@ class Kernel:
     def loops(self) -> tuple[tuple[int, int], ...]:
         """Returns each loop as (first index, index after the last); of loops with one start the longest.
 
-        Not a backward branch over an EXIT, which ends code that retries a wait, nor one to itself: the end.
+        Backward branches over an EXIT, which end code that retries a wait, and branches to themselves are not
+        loops.
         """
-        index_of = {each.address: index for index, each in enumerate(self.code)}
+        index_of = {instruction.address: index for index, instruction in enumerate(self.code)}
         addresses = dict(self.labels)
         ends: dict[int, int] = {}  # by the first instruction
-        for index, each in enumerate(self.code):
-            target = TARGET.search(each.text)
-            if each.name.startswith("BRA") and target and addresses[target[1]] <= each.address:
+        for index, branch in enumerate(self.code):
+            target = TARGET.search(branch.text)
+            if branch.name.startswith("BRA") and target and addresses[target[1]] <= branch.address:
                 start = index_of[addresses[target[1]]]
-                is_inside = all(one.name != "EXIT" for one in self.code[start:index])
+                is_inside = all(instruction.name != "EXIT" for instruction in self.code[start:index])
                 if start < index and is_inside:
                     ends[start] = index + 1
         return tuple(ends.items())
 
 
 def read_kernels(listing: str) -> tuple[Kernel, ...]:
-    """Returns the kernels, in order, of a listing that ``nvdisasm -c -hex`` printed."""
+    """Parses a listing that ``nvdisasm -c -hex`` printed; returns its kernels in order."""
     found: list[tuple[str, list[MachineInstruction], dict[str, int]]] = []
     pending: list[str] = []  # labels of the next instruction
     for line, below in pairwise((*listing.splitlines(), "")):
@@ -160,7 +167,10 @@ def _instruction(address: int, text: str, below: str) -> MachineInstruction:  # 
 
 
 def listing_of(cubin: bytes, nvdisasm: Path) -> str:
-    """Returns nvdisasm's listing of a cubin; raises CalledProcessError, TimeoutExpired after 60 s."""
+    """Runs nvdisasm on a cubin; returns its listing.
+
+    Raises CalledProcessError if nvdisasm fails, TimeoutExpired after TIMEOUT_S.
+    """
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
@@ -169,7 +179,7 @@ def listing_of(cubin: bytes, nvdisasm: Path) -> str:
 
 
 def sass(program: KernelCode | None) -> str:
-    """Returns a program's SASS text, kernel by kernel; "" without cubin or nvdisasm, or where that fails."""
+    """Returns a program's SASS text, kernel by kernel; "" without a cubin or nvdisasm, or if that fails."""
     tool = nvdisasm()
     if tool is None or program is None or not program.binary:
         return ""
@@ -177,9 +187,11 @@ def sass(program: KernelCode | None) -> str:
         kernels = read_kernels(listing_of(program.binary, tool.path))
     except subprocess.SubprocessError:
         return ""
-    return "".join(
-        f"<{kernel.name}>:\n" + "".join(f"  {each.text}\n" for each in kernel.code) for kernel in kernels
-    )
+    lines = []
+    for kernel in kernels:
+        lines.append(f"<{kernel.name}>:\n")
+        lines += [f"  {instruction.text}\n" for instruction in kernel.code]
+    return "".join(lines)
 
 
 nvdisasm = cache(lambda: locate("nvdisasm"))

@@ -55,7 +55,7 @@ GIB = 2**30
 
 
 class GpuDevice(ProgramSupport):
-    """What runs the code of ``NvidiaGpu``, kernels and whole programs: the driver, or a simulated device."""
+    """What runs code for NVIDIA GPUs, kernels and whole programs: the driver, or a simulated device."""
 
     name: str  # of the target
     sources: Sources
@@ -63,36 +63,39 @@ class GpuDevice(ProgramSupport):
 
     @abstractmethod
     def status(self) -> TargetStatus:
-        """Returns whether the device is here, and times kernels."""
+        """Returns whether the device is on this machine and times kernels, or why not."""
 
     @abstractmethod
     def tools(self) -> str:
-        """Returns what is known of the device's tools, next to the assembler's; or ""."""
+        """Returns text on the device's tools, such as its sensors, for ``tuner targets``; or ""."""
 
     @abstractmethod
     def machine(self, chip: str) -> Machine:
-        """Returns the machine of a chip."""
+        """Returns the description of a machine with this chip."""
 
     @abstractmethod
     def children(self, target: TargetName, problem: Problem) -> RunnerChildren:
-        """Returns how the child processes that compile and evaluate candidates are started."""
+        """Returns how to start the child processes that compile and evaluate candidates."""
 
     @abstractmethod
     def baseline(self, problem: Problem, seed: int, wait: LockWait) -> Baseline:
-        """Returns the time of a library on a problem. Raises TunerError where nothing is timed."""
+        """Times a library on a problem. Raises TunerError where nothing is timed, or the library fails."""
 
     @abstractmethod
     def roofline(self, problem: Problem, wait: LockWait) -> Roofline:
-        """Returns what the device can do at most. Raises TunerError where nothing is timed."""
+        """Returns the highest flop/s and bytes/s of the device. Raises TunerError where nothing is timed."""
 
     @abstractmethod
     def predicted(self, problem: Problem, program: KernelCode) -> "PredictedCycles | None":
-        """Returns the cycles that a model of the device counts; None where it has no model."""
+        """Returns the cycles that a model of the device predicts for a program; None without a model."""
 
 
 @final
 class NvidiaGpu(Target):
-    """NVIDIA GPUs: PTX by MLIR, a cubin by ptxas, run by a device."""
+    """A target for NVIDIA GPUs: compiles to PTX by MLIR and to a cubin by ptxas.
+
+    A GpuDevice runs the code.
+    """
 
     default_chip = DEFAULT_CHIP
 
@@ -188,12 +191,12 @@ class NvidiaGpu(Target):
 
 
 def compiler_factory(target: TargetName) -> Factory:
-    """Returns a recipe to build the compiler for the target's chip in another process, which finds ptxas."""
+    """Returns how a child process makes the compiler for the target's chip."""
     return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
 
 
 def assembler_text() -> str:
-    """Returns text that says which ptxas is used on this machine, if any, and which known defects it has."""
+    """Returns text on this machine's ptxas: version, origin and known defects, or that it is missing."""
     from tuner.targets.gpu.compiler import defect_line, defects_of, find_ptxas  # loads MLIR
 
     try:
@@ -207,13 +210,13 @@ def assembler_text() -> str:
 
 
 def cuda_limits(memory_bytes: int) -> Limits:
-    """Returns the limits of the processes that compile and time GPU kernels, each within ``memory_bytes``."""
+    """Returns the limits of child processes that compile and time GPU kernels; ``memory_bytes``: of each."""
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
 
 
 @final
 class DriverDevice(GpuDevice):
-    """The GPU here, by the CUDA driver."""
+    """The device of the target ``cuda``: this machine's GPU, by the CUDA driver."""
 
     name = CUDA
     sources = GPU_SOURCES
