@@ -8,7 +8,9 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists, or_, select
 from sqlalchemy.orm import aliased, joinedload, selectinload
 
+from tuner.core.dtypes import INPUT_DTYPES
 from tuner.core.errors import REPEATABLE, TIMED_OUT, UsageError, unknown_value
+from tuner.core.problem import ALL_EPILOGUES, FUSION_OPERATIONS, OPERATIONS
 from tuner.core.records import Measurement
 from tuner.core.remote_results import LEAST_S
 from tuner.core.runs import OF_PROBLEM, ReuseKey, RunQuery, TaskQuery, TrialQuery
@@ -54,6 +56,11 @@ Item = TypeVar("Item")
 AT_ONCE = 500  # ids or hashes in one statement: SQLite takes 32766, PostgreSQL 65535
 STATUSES = ("measured", "verified", "failed")
 RUN_STATUSES = (RUNNING, "done", INTERRUPTED)
+KNOWN_VALUES = {  # of columns of the table ``problem``
+    "operation": (*OPERATIONS, *FUSION_OPERATIONS),
+    "dtype": INPUT_DTYPES,
+    "epilogue": ALL_EPILOGUES,
+}
 
 First = aliased(MeasurementRow, name="first")
 Final = aliased(MeasurementRow, name="final")
@@ -271,7 +278,22 @@ def _run_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
     yield from _task_conditions(query.task)
 
 
+def _is_known() -> ColumnElement[bool]:
+    """Returns the SQL condition that this version has a problem's operation, type and epilogue.
+
+    Another version, or a branch with an epilogue of its own, may have stored runs in the same database.
+    """
+    return and_(*(getattr(ProblemRow, name).in_(values) for name, values in KNOWN_VALUES.items()))
+
+
+def unknown_problems() -> "AnySelect":
+    """Returns the SELECT of (key, number of runs) of problems that this version does not know."""
+    chosen = select(ProblemRow.key, sa.func.count(RunRow.id)).join(RunRow.problem).where(~_is_known())
+    return chosen.group_by(ProblemRow.key).order_by(ProblemRow.key)
+
+
 def _task_conditions(task: TaskQuery) -> Iterator[ColumnElement[bool]]:
+    yield _is_known()
     yield from _equal(*((getattr(ProblemRow, name), getattr(task, name)) for name in OF_PROBLEM))
     yield from _equal((RunRow.threads, task.threads), (MachineRow.name, task.machine))
     if task.target is not None:

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, selectinload
 
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch, Resources
-from tuner.core.errors import Failure, Stage
+from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.fusions import FusionFacts
 from tuner.core.machine import Compiler, Conditions, HostConditions, Machine, Roofline
 from tuner.core.problem import Problem
@@ -150,11 +150,17 @@ def problem_row(problem: Problem) -> ProblemRow:
 
 
 def problem_of(row: ProblemRow) -> Problem:
-    """Returns the problem (operation, sizes, dtype, ...) that a row of the table ``problem`` holds."""
+    """Returns the problem (operation, sizes, dtype, ...) that a row of the table ``problem`` holds.
+
+    Raises UsageError for values that this version does not have, as of an epilogue of another version.
+    """
     extents = tuple(int(size) for size in row.shape.split("x"))
     facts = None if row.facts is None else decode(FusionFacts, row.facts, "database: facts of a fusion")
     options = _copied(row, OPTIONS_OF_PROBLEM)
-    return problem_of_values(row.operation, extents, options, row.weights, row.fusion, facts)
+    try:
+        return problem_of_values(row.operation, extents, options, row.weights, row.fusion, facts)
+    except UsageError as error:
+        raise UsageError(f"database: problem {row.key}: {error.message}") from error
 
 
 def machine_row(machine: Machine) -> MachineRow:

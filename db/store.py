@@ -343,6 +343,11 @@ class Store:
             runs = map(rows.run_of, session.scalars(queries.queried_runs(query)))
             return tuple(islice((run for run in runs if query.status in (None, run.status)), query.limit))
 
+    def unknown_problems(self) -> tuple[tuple[str, int], ...]:
+        """Returns (key, number of runs) of the problems that another version stored and this one lacks."""
+        with self._database.reading() as session:
+            return tuple((key, runs) for key, runs in session.execute(queries.unknown_problems()))
+
     def trial(self, trial_id: int) -> StoredTrial:
         """Returns the trial with an id. Raises UsageError where the outcome is missing."""
         with self._database.reading() as session:

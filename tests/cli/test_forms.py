@@ -10,7 +10,9 @@ from tuner.cli.forms import option_names
 from tuner.cli.tune_forms import OperationForm, ProgramForm, ResumedCampaign, ResumedRun, ShapesForm
 
 FORMS = (OperationForm, ProgramForm, ShapesForm, ResumedRun, ResumedCampaign)
-PARAMETERS = {parameter.name for parameter in tune.params}
+PARAMETERS = {parameter.name for parameter in tune.params} - {
+    "debug"
+}  # of all commands, once they are loaded
 
 
 def test_each_option_of_tune_belongs_to_a_form_and_forms_have_no_other() -> None:

@@ -414,3 +414,14 @@ def test_handlers_are_of_the_main_thread_alone_and_what_they_were_afterwards() -
     thread.start()
     thread.join()
     assert seen == [signal.getsignal(signal.SIGINT)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [("compare 1 2", "tuner diff A B"), ("runs", "tuner history --runs"), ("tun", "did you mean tune?")],
+)
+def test_a_name_of_another_tool_is_answered_by_the_command_for_it(
+    tuner: Tuner, typed: str, hint: str
+) -> None:
+    name = typed.partition(" ")[0]
+    assert tuner.refused(typed) == f"error: there is no command '{name}'\nhint: {hint}\n"

@@ -31,6 +31,9 @@ from tuner.core.errors import TIMED_OUT, Failure, Stage, UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import TaskQuery, TrialQuery
+from tuner.db.address import parse_address
+from tuner.db.database import open_engine
+from tuner.db.models import ProblemRow
 from tuner.db.queries import bounds, trials_of_query
 from tuner.db.store import Store
 from tuner.results.past_runs import past_trials
@@ -265,3 +268,20 @@ def test_the_latest_outcome_is_recalled_unless_it_is_incomplete_pending_reused_o
     for known in (latest, original):
         store.mark_stale(known, "the code is another one now")
     assert store.recall(KEY, script_sha256=sha256(SCRIPT)) is None
+
+
+def test_runs_with_an_epilogue_of_another_version_are_left_out_and_counted(store: Store, url: str) -> None:
+    fill(store)
+    known = store.count_of_trials(TrialQuery())
+    run = begin(store, replace(SETTINGS, problem=replace(OTHER, epilogue="bias_gelu")))
+    add(store, run, 0, outcome(timed(0.1)))
+    engine = open_engine(parse_address(url))
+    with engine.begin() as connection:
+        of_run = sa.update(ProblemRow).where(ProblemRow.epilogue == "bias_gelu")
+        connection.execute(of_run.values(epilogue="softplus", key="matmul 64x128x256 f64 nt softplus"))
+    engine.dispose()
+    assert store.unknown_problems() == (("matmul 64x128x256 f64 nt softplus", 1),)
+    assert run not in {each.id for each in store.runs()}
+    assert len(past_trials(store, TrialQuery())) == store.count_of_trials(TrialQuery()) == known
+    with pytest.raises(UsageError, match=r"^database: problem matmul .* nt softplus: epilogue: found"):
+        store.run(run)

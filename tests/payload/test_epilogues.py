@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tuner.core.epilogues import EPILOGUES, OPERATIONS, EpilogueStep
+from tuner.core.epilogues import BIAS, EPILOGUES, OPERATIONS, EpilogueStep, epilogue_row
 from tuner.core.errors import UsageError
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.payload.epilogue_values import EVALUATIONS, Arithmetic, BoundedValue, Float64, evaluate
@@ -88,15 +88,18 @@ def test_nan_and_infinity_follow_ieee_754_and_what_overflows_a_type_is_allowed()
     assert values[4] == 0.0
 
 
-@pytest.mark.parametrize("name", EPILOGUES)
-def test_each_step_has_an_evaluation_and_each_name_is_defined_once(name: str) -> None:
-    epilogue = EPILOGUES[name]
-    defined = ["sum", *(argument.name for argument in epilogue.arguments)]
-    for step in epilogue.steps:
-        assert step.operation in OPERATIONS.keys() & EVALUATIONS.keys()
-        assert all(operand in defined for operand in step.operands if isinstance(operand, str))
-        assert step.name not in (*defined, "zero", "before", "old", "rounded", "narrow", "wide")
-        defined.append(step.name)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("total = add summ bias", "total reads 'summ', not defined before"),
+        ("tanh = tanh sum", "a step cannot be called 'tanh', which is taken"),
+        ("bias = add sum bias", "a step cannot be called 'bias', which is taken"),
+        ("i = exp sum", "a step cannot be called 'i', which is taken"),
+    ],
+)
+def test_a_row_whose_names_clash_or_are_not_defined_is_refused(line: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^epilogue wrong: {message}"):
+        epilogue_row("wrong", (BIAS,), (line,), "no formula")
 
 
 def test_the_operations_of_both_tables_are_the_same() -> None:

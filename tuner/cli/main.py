@@ -44,6 +44,13 @@ CommandTable = Mapping[
 ORDER: Final = ("export", "check", "apply", "run", "lower", "ptx", "bundle", "measure", "fleet")
 SIZES = re.compile(r"(?<!\S)\d+(?: \d+){1,3}(?!\S)")  # typed with spaces
 SHAPE = re.compile(r"\d+(?:x\d+)+")
+SYNONYMS: Final = {  # what other tools call a command -> how it is typed here
+    "compare": "tuner diff A B",
+    "list": "tuner history",
+    "ls": "tuner history",
+    "runs": "tuner history --runs",
+    "why": "tuner explain ID",
+}
 TYPO = 0.8  # similarity above which an unknown option is taken for a misspelt one
 USUAL_COLUMNS = 80  # for a terminal that reports no width
 
@@ -189,7 +196,7 @@ class Commands(click.Group):
         Raises UsageError for an unknown name, and for an option that another follows in place of its value.
         """
         if not ctx.resilient_parsing and not args[0].startswith("-") and not self.get_command(ctx, args[0]):
-            hint = unknown_value("command", args[0], self.list_commands(ctx)).hint
+            hint = SYNONYMS.get(args[0]) or unknown_value("command", args[0], self.list_commands(ctx)).hint
             raise UsageError(f"there is no command {args[0]!r}", hint or f"{ctx.command_path} --help")
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:

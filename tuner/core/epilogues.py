@@ -66,6 +66,12 @@ OPERATIONS: Final = {
 }
 
 
+# Names of no step: of functions and variables of C libraries, and of values of MLIR texts.
+RESERVED: Final = frozenset(
+    (*OPERATIONS, *"abcmnkij", "batch", "zero", "before", "old", "nothing", "rounded", "narrow", "wide")
+)
+
+
 @dataclass(frozen=True)
 class EpilogueStep:
     """One operation of an epilogue, with a name for its result, as in ``shifted = add sum bias``."""
@@ -232,35 +238,51 @@ def _silu(value: str) -> tuple[str, ...]:
     )
 
 
-def _row(name: str, arguments: tuple[EpilogueArgument, ...], lines: tuple[str, ...], text: str) -> Epilogue:
-    return Epilogue(name, arguments, tuple(map(EpilogueStep.parsed, lines)), text)
+def epilogue_row(
+    name: str, arguments: tuple[EpilogueArgument, ...], lines: tuple[str, ...], text: str
+) -> Epilogue:
+    """Returns a row of EPILOGUES; ``lines`` are its steps, ``text`` is its formula for help texts.
+
+    Raises ValueError for a step of another form, for an operand that no line before defines, and for the
+    name of a step that is defined already or is one of RESERVED.
+    """
+    steps = tuple(map(EpilogueStep.parsed, lines))
+    known = {SUM, *(argument.name for argument in arguments)}
+    for step in steps:
+        for operand in step.operands:
+            if isinstance(operand, str) and operand not in known:
+                raise ValueError(f"epilogue {name}: {step.name} reads {operand!r}, not defined before")
+        if step.name in known | RESERVED:
+            raise ValueError(f"epilogue {name}: a step cannot be called {step.name!r}, which is taken")
+        known.add(step.name)
+    return Epilogue(name, arguments, steps, text)
 
 
 EPILOGUES: Final[Mapping[str, Epilogue]] = {
     epilogue.name: epilogue
     for epilogue in (
-        _row(NONE, (), (), "A B"),
-        _row("bias_relu", (BIAS,), (SHIFTED, "positive = max shifted 0"), "max(A B + bias[n], 0)"),
-        _row("bias", (BIAS,), (SHIFTED,), "A B + bias[n]"),
-        _row("relu", (), ("positive = max sum 0",), "max(A B, 0)"),
-        _row("gelu", (), _gelu("sum"), "gelu(A B)"),
-        _row("gelu_tanh", (), _gelu_tanh("sum"), "gelu(A B) by tanh"),
-        _row("silu", (), _silu("sum"), "silu(A B)"),
-        _row("bias_gelu", (BIAS,), (SHIFTED, *_gelu("shifted")), "gelu(A B + bias[n])"),
-        _row("bias_silu", (BIAS,), (SHIFTED, *_silu("shifted")), "silu(A B + bias[n])"),
-        _row("residual", (ADDEND,), ("total = add sum addend",), "A B + addend[m, n]"),
-        _row(
+        epilogue_row(NONE, (), (), "A B"),
+        epilogue_row("bias_relu", (BIAS,), (SHIFTED, "positive = max shifted 0"), "max(A B + bias[n], 0)"),
+        epilogue_row("bias", (BIAS,), (SHIFTED,), "A B + bias[n]"),
+        epilogue_row("relu", (), ("positive = max sum 0",), "max(A B, 0)"),
+        epilogue_row("gelu", (), _gelu("sum"), "gelu(A B)"),
+        epilogue_row("gelu_tanh", (), _gelu_tanh("sum"), "gelu(A B) by tanh"),
+        epilogue_row("silu", (), _silu("sum"), "silu(A B)"),
+        epilogue_row("bias_gelu", (BIAS,), (SHIFTED, *_gelu("shifted")), "gelu(A B + bias[n])"),
+        epilogue_row("bias_silu", (BIAS,), (SHIFTED, *_silu("shifted")), "silu(A B + bias[n])"),
+        epilogue_row("residual", (ADDEND,), ("total = add sum addend",), "A B + addend[m, n]"),
+        epilogue_row(
             "bias_residual",
             (BIAS, ADDEND),
             (SHIFTED, "total = add shifted addend"),
             "A B + bias[n] + addend[m, n]",
         ),
-        _row(
+        epilogue_row(
             "bias_relu_residual",
             (BIAS, ADDEND),
             (SHIFTED, "positive = max shifted 0", "total = add positive addend"),
             "max(A B + bias[n], 0) + addend[m, n]",
         ),
-        _row("scale", (FACTOR,), ("scaled = mul sum factor",), "factor A B"),
+        epilogue_row("scale", (FACTOR,), ("scaled = mul sum factor",), "factor A B"),
     )
 }

@@ -1,5 +1,6 @@
 """``tuner history``: past trials, or past runs."""
 
+import sys
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -21,6 +22,7 @@ from tuner.core.requests import nothing_matches, tune_command
 from tuner.core.runs import RunQuery, StoredTrial, TrialQuery
 from tuner.results.best_trials import best_results, why_first_is_not_best
 from tuner.results.database_name import database_text
+from tuner.results.output.formatting import count_text
 from tuner.results.output.json_documents import history_csv, listed_document, listed_run_document
 from tuner.results.output.tables import history_table, runs_table
 from tuner.results.past_runs import (
@@ -101,6 +103,7 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
+    _note_unknown_problems(database)
     limit = conditions.pop("limit")
     conditions["limit"], listed = limit or None, LISTED if limit is None else None
     if lists_runs:
@@ -114,6 +117,17 @@ def history(
     else:
         shown = "json" if as_json and form != "t4" else form  # T4 is a JSON document, too
         _list_trials(trial_query(output=output_dtype, **conditions), database, listed, shown)
+
+
+def _note_unknown_problems(database: str | None) -> None:
+    """Prints which runs are left out, since another version stored them; nothing where there are none."""
+    with open_known_store(database) as store:
+        for key, runs in store.unknown_problems():
+            left_out = count_text(runs, "run")
+            print(
+                f"note: {left_out} of {key} left out: this version does not know that problem",
+                file=sys.stderr,
+            )
 
 
 def _list_trials(query: TrialQuery, database: str | None, listed: int | None, form: str) -> None:
