@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tuner.core.epilogues import BIAS, EPILOGUES, OPERATIONS, EpilogueStep, epilogue_row
+from tuner.core.epilogues import BEFORE, BIAS, EPILOGUES, OPERATIONS, EpilogueStep, epilogue_row
 from tuner.core.errors import UsageError
 from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.payload.epilogue_values import EVALUATIONS, Arithmetic, BoundedValue, Float64, evaluate
@@ -46,6 +46,7 @@ FORMULAS: dict[str, Callable[..., Float64]] = {
     "bias_residual": lambda c, bias, addend: c + bias + addend,
     "bias_relu_residual": lambda c, bias, addend: np.maximum(c + bias, 0) + addend,
     "scale": lambda c, factor: c * factor,
+    "accumulate": lambda c, before: c + before,
 }
 
 
@@ -55,7 +56,11 @@ def test_values_are_those_of_the_formula_and_float32_is_within_the_error(name: s
     sums = rng.standard_normal((ROWS, COLUMNS)) * 4
     shapes = [argument.shape(ROWS, COLUMNS) for argument in epilogue.arguments]
     arrays = [np.asarray(rng.standard_normal(shape)) for shape in shapes]
-    named = {argument.name: array for argument, array in zip(epilogue.arguments, arrays, strict=True)}
+    names = [argument.name for argument in epilogue.arguments]
+    if epilogue.reads_output:
+        names.append(BEFORE)
+        arrays.append(rng.standard_normal((ROWS, COLUMNS)))
+    named = dict(zip(names, arrays, strict=True))
     values, errors = evaluate(epilogue, BoundedValue(sums, np.zeros_like(sums)), named, SINGLE)
     np.testing.assert_allclose(values, FORMULAS[name](sums, *arrays), rtol=1e-12)
     singles = [array.astype(np.float32) for array in arrays]

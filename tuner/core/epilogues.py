@@ -1,16 +1,20 @@
 """The table of epilogues: what follows the product of a matmul, as data.
 
 An epilogue has extra arguments and steps, each a line ``name = operation operand operand``. A step's operands
-are ``sum`` (an element of A B), extra arguments, earlier steps and numbers. MLIR texts, the float64 reference
-with its error bound, C loops and help texts are made from these lines: a new epilogue is a row of EPILOGUES.
+are ``sum`` (an element of A B), ``before`` (what C held there), extra arguments, earlier steps and numbers.
+MLIR texts, the float64 reference with its error bound, C loops and help texts are made from these lines: a
+new epilogue is a row of EPILOGUES.
 """
 
+import itertools
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 SUM = "sum"
+BEFORE = "before"  # the element of C before the call
 SHIFTED = "shifted = add sum bias"
 NONE: Final = "none"
 
@@ -116,6 +120,12 @@ class Epilogue:
         return SUM
 
     @property
+    def reads_output(self) -> bool:
+        """Returns whether C is read before it is written."""
+        operands = itertools.chain(*map(operator.attrgetter("operands"), self.steps))
+        return BEFORE in operands
+
+    @property
     def takes_integers(self) -> bool:
         """Returns whether all operations and numbers of the steps exist for integers."""
         return all(
@@ -166,7 +176,10 @@ class Epilogue:
             zero: a value of type ``sums`` that is 0; "": a constant %nothing is made where it is needed.
         """
         lines = []
-        names = {SUM: f"%{SUM}"}
+        names = {SUM: f"%{SUM}", BEFORE: f"%{BEFORE}"}
+        if self.reads_output and element != sums:
+            names[BEFORE] = "%wide_before"
+            lines.append(f"%wide_before = arith.extf %{BEFORE} : {element} to {sums}")
         for argument in self.arguments:
             names[argument.name] = f"%{argument.scalar}"
             if element != sums:
@@ -247,7 +260,7 @@ def epilogue_row(
     name of a step that is defined already or is one of RESERVED.
     """
     steps = tuple(map(EpilogueStep.parsed, lines))
-    known = {SUM, *(argument.name for argument in arguments)}
+    known = {SUM, BEFORE, *(argument.name for argument in arguments)}
     for step in steps:
         for operand in step.operands:
             if isinstance(operand, str) and operand not in known:
@@ -284,5 +297,6 @@ EPILOGUES: Final[Mapping[str, Epilogue]] = {
             "max(A B + bias[n], 0) + addend[m, n]",
         ),
         epilogue_row("scale", (FACTOR,), ("scaled = mul sum factor",), "factor A B"),
+        epilogue_row("accumulate", (), ("total = add sum before",), "C + A B"),
     )
 }

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import final
 
 from tuner.core.dtypes import CPU_DTYPES, INPUT_DTYPES, STORED, narrow_output, number_type
-from tuner.core.epilogues import NONE
+from tuner.core.epilogues import EPILOGUES, NONE
 from tuner.core.errors import UsageError
 from tuner.core.fusions import (
     ATTENTION,
@@ -40,6 +40,9 @@ from tuner.core.quantization import (
 NO_FACTS = FusionFacts()
 # MLIR types that instructions may multiply faster than f32
 NARROW_TYPES = tuple(STORED.get(name, name) for name in INPUT_DTYPES if number_type(name).bits < 32)
+
+
+WITHOUT_C = tuple(name for name, epilogue in EPILOGUES.items() if not epilogue.reads_output)
 
 
 def _products(problem: Problem) -> int:
@@ -117,7 +120,10 @@ class MatmulProblem(Problem):
 
     @property
     def bytes(self) -> int:
-        return sum(argument.bytes for argument in self.arguments)
+        moved = sum(argument.bytes for argument in self.arguments)
+        if self.after_product.reads_output:
+            moved += self.arguments[-1].bytes
+        return moved
 
     @property
     def compared_limit(self) -> int:
@@ -239,6 +245,7 @@ class PackedProblem(TextProblem):
         if self.weights == CONSTANT:
             require_choice("dtype with constant weights", self.dtype, CPU_DTYPES)
             require_choice("layout with constant weights", self.layout, ("nn", "nt"))
+            require_choice("epilogue with constant weights", self.epilogue, WITHOUT_C)
             return
         require_choice("dtype with quantized weights", self.dtype, ACTIVATION_DTYPES)
         require_choice("epilogue with quantized weights", self.epilogue, (NONE,))

@@ -149,6 +149,11 @@ def scalar_op(text: str, element: str) -> str:
     return "arith." + (integer if element.startswith("i") else floating)
 
 
+def _has_sums(problem: Problem) -> bool:
+    """Returns whether sums are a tensor of their own: of a wider type than C, or added to what C holds."""
+    return problem.result_dtype != problem.accumulator or problem.after_product.reads_output
+
+
 def _partition_text(panel: Partition) -> str:
     text = f"{panel.entry} {panel.row} {panel.column} {panel.m} {panel.n}"
     is_whole = (panel.first, panel.matrices) == (0, 1)
@@ -192,16 +197,15 @@ def _overlap(one: Partition, other: Partition) -> bool:
 
 def _function(problem: Problem, panel: Partition) -> str:
     sums = problem.accumulator
-    result = problem.result_dtype
     part = replace(problem, sizes=(panel.m, panel.n, problem.sizes[2]))
     a, b, *extra, c = (
         _Buffer(own.name, own.shape, whole.shape, own.dtype)
         for own, whole in zip(part.one.arguments, problem.one.arguments, strict=True)
     )
-    is_rounded = result != sums
+    has_sums = _has_sums(problem)
     is_finished = has_epilogue(problem)
     last = "%result" if is_finished else "%product"
-    if is_rounded:
+    if has_sums:
         start, total = ("%Sums", f"tensor<{panel.m}x{panel.n}x{sums}>")
     else:
         start, total = ("%C", c.tensor)
@@ -209,7 +213,7 @@ def _function(problem: Problem, panel: Partition) -> str:
     return f"""  func.func @{panel.entry}(%a: {a.memref}, %b: {b.memref}{parameters}, %c: {c.memref}) {{
     %zero = arith.constant {zero(sums)}
 {a.as_tensor}{b.as_tensor}{c.as_writable_tensor}\
-{f"    %Sums = tensor.empty() : {total}{LINE_END}" if is_rounded else ""}\
+{f"    %Sums = tensor.empty() : {total}{LINE_END}" if has_sums else ""}\
     %cleared = linalg.fill ins(%zero : {sums}) outs({start} : {total}) -> {total}
     %product = linalg.matmul{indexing_maps(problem.layout)}
       ins(%A, %B : {a.tensor}, {b.tensor}) outs(%cleared : {total}) -> {total}
@@ -260,7 +264,6 @@ def _epilogue(problem: Problem, extra: list[_Buffer], total: str, c: _Buffer) ->
     epilogue = problem.after_product
     sums = problem.accumulator
     result = problem.result_dtype
-    is_rounded = sums != result
     maps = [f"affine_map<(m, n) -> {argument.map_results}>" for argument in epilogue.arguments]
     names = [buffer.value for buffer in extra]
     kinds = [buffer.tensor for buffer in extra]
@@ -268,7 +271,7 @@ def _epilogue(problem: Problem, extra: list[_Buffer], total: str, c: _Buffer) ->
     scalars = f"{epilogue.scalar_arguments(result)}%sum: {sums}"
     output = "%product"
     lines = epilogue.scalar_lines(sums, result, "%zero")
-    if is_rounded:
+    if _has_sums(problem):
         maps = [identity, *maps]
         names = ["%product", *names]
         kinds = [total, *kinds]

@@ -5,7 +5,16 @@ import numpy as np
 from tuner.core.dtypes import number_type
 from tuner.core.numpy_types import widened
 from tuner.core.problem import Problem
-from tuner.payload.reference import Array, Float64, Inputs, as_stored, base_of, draw_extra, with_special_bias
+from tuner.payload.reference import (
+    Array,
+    Float64,
+    Inputs,
+    as_stored,
+    base_of,
+    draw_before,
+    draw_extra,
+    with_special_bias,
+)
 
 ZERO_SHARE = 0.5  # of the numbers in a row of kind ZEROS
 
@@ -36,7 +45,9 @@ def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
         _stored(b.reshape(*problem.lead, n, k).swapaxes(-1, -2), problem),
     )
     factors = np.ones(problem.rows), np.ones((problem.batch, n))
-    inputs = Inputs(problem, base, base.a, base.b, draw_extra(problem, rng), *factors)
+    extra = draw_extra(problem, rng)
+    before = draw_before(problem, rng)
+    inputs = Inputs(problem, base, base.a, base.b, extra, *factors, before=before)
     return with_special_bias(inputs, rng, kinds=0)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.dtypes import FLOAT8S, INPUT_DTYPES, STORED, TENSOR_DTYPES, number_type
+from tuner.core.epilogues import BEFORE
 from tuner.core.errors import UsageError
 from tuner.core.numpy_types import (
     BF16,
@@ -156,11 +157,19 @@ class Inputs:
     result_rounding: float = 0.0  # relative; for a library that stores C in a narrower type
     flip: Flip | None = None  # a bit flipped after the draw
     special: SpecialNumbers | None = None  # put into A and B after the draw
+    before: Array | None = None  # (rows, n), what C holds where an epilogue reads it
 
     @property
     def arrays(self) -> tuple[Array, ...]:
         """Returns the input arrays in the order of the kernel's arguments, without C."""
         return (self.a, self.b, *self.extra)
+
+    @property
+    def output_before(self) -> Array:
+        """Returns a new array (rows, n): C before a call, of NaN where no kernel may read it."""
+        if self.before is None:
+            return unwritten_output(self.problem)
+        return self.before.copy()
 
     @property
     def named(self) -> dict[str, Array]:
@@ -259,6 +268,8 @@ class Inputs:
             if argument.axes:
                 numbers = numbers[..., columns]
             elements[argument.name] = _wide(numbers)
+        if self.before is not None:
+            elements[BEFORE] = _wide(self.before[rows][:, columns])
         dtype = self.problem.accumulator
         sums = number_type(dtype)
         type_ = Arithmetic(ERROR_FACTOR * rounding(dtype), sums.largest, sums.smallest)
@@ -340,18 +351,27 @@ def draw(
     rows = rng.choice(factors, problem.rows)
     columns = rng.choice(factors, (problem.batch, problem.sizes[1]))
     a, b = _scaled(problem, base, rows, columns, into)
-    return Inputs(problem, base, a, b, draw_extra(problem, rng), rows, columns)
+    extra = draw_extra(problem, rng)
+    return Inputs(problem, base, a, b, extra, rows, columns, before=draw_before(problem, rng))
 
 
 def draw_extra(problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
     """Returns random arguments of the epilogue, in C's type."""
-    arrays = []
-    for argument in problem.extra_arguments:
-        numbers = np.asarray(rng.standard_normal(argument.shape))
-        if problem.result_dtype == "i32":
-            numbers = np.rint(numbers * INTEGER_DEVIATION**2)
-        arrays.append(as_stored(numbers, problem.result_dtype))
-    return tuple(arrays)
+    return tuple(_like_a_result(problem, argument.shape, rng) for argument in problem.extra_arguments)
+
+
+def draw_before(problem: Problem, rng: np.random.Generator) -> Array | None:
+    """Returns what C, (rows, n), holds before a call; None where no kernel may read it."""
+    if not problem.after_product.reads_output:
+        return None
+    return _like_a_result(problem, (problem.rows, problem.sizes[1]), rng)
+
+
+def _like_a_result(problem: Problem, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    numbers = np.asarray(rng.standard_normal(shape))
+    if problem.result_dtype == "i32":
+        numbers = np.rint(numbers * INTEGER_DEVIATION**2)
+    return as_stored(numbers, problem.result_dtype)
 
 
 def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:

@@ -183,7 +183,10 @@ class KernelArrays(Protocol):
         """
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
-        """Fills the outputs, at random, with NaN or with a number that looks like a result."""
+        """Fills the outputs, at random, with NaN or with a number that looks like a result.
+
+        Where kernels read the output, it gets the numbers that the expected result begins with.
+        """
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
         """Draws which elements to change before each call, to show that every call reads and writes.
@@ -350,7 +353,8 @@ class ProblemArrays:
     def flip_signs(self) -> None:
         self._inputs = negated(self._inputs, self._at.factors)
         self._write_extra()
-        self._at.output.fill_with(1)
+        if not self._restored():
+            self._at.output.fill_with(1)
 
     @property
     def special_draws(self) -> int:
@@ -409,14 +413,27 @@ class ProblemArrays:
             raise CandidateError(Stage.VERIFY, worst)
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
+        if self._restored():
+            return
         if rng.random() < NAN_SHARE:
             self.poison()
         else:
             self._at.output.fill_with(number_like_a_result(rng))
 
     def poison(self) -> None:
-        """Fills C with NaN (integers: the smallest number), and its guard bands with their pattern."""
-        self._at.output.poison()
+        """Fills C with NaN (integers: the smallest number), and its guard bands with their pattern.
+
+        Where kernels read C: with the numbers that the expected result begins with.
+        """
+        if not self._restored():
+            self._at.output.poison()
+
+    def _restored(self) -> bool:
+        """Returns whether kernels read C, which then holds what it is to hold before a call."""
+        if self._inputs.before is None:
+            return False
+        self._at.output.fill_from(self._inputs.before)
+        return True
 
     def evaluate(self) -> Verdict:
         """Compares every element of C with the expected result; returns the verdict.

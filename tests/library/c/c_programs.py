@@ -15,7 +15,7 @@ from tuner.core.candidate import ChosenStrategy
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
 from tuner.library.entries import LibraryEntry, LibraryFile
-from tuner.payload.reference import compare, draw, draw_base, unwritten_output
+from tuner.payload.reference import compare, draw, draw_base
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
@@ -67,7 +67,7 @@ def call(function: Any, problem: Problem, seed: int = 0) -> int:
     """Calls a function of a library on random numbers; returns its code. C is compared unless nothing ran."""
     rng = np.random.default_rng(seed)
     inputs = draw(problem, draw_base(problem, rng), rng)
-    c = unwritten_output(problem)
+    c = inputs.output_before
     pointers = (ctypes.c_void_p(array.ctypes.data) for array in (*inputs.arrays, c))
     code = int(function(*pointers, *map(ctypes.c_int64, problem.extents)))
     if code >= 0:

@@ -76,6 +76,9 @@ EPILOGUES = (
     (BatchMatmul(3, 32, 48, 40, epilogue="bias_relu_residual"), "matmul_cpu_direct"),
     (Matmul(64, 64, 64, "i8", epilogue="bias_residual"), "matmul_cpu_packed"),
     (Matmul(64, 64, 64, epilogue="scale"), "matmul_cpu_packed"),
+    (Matmul(33, 70, 40, epilogue="accumulate"), "matmul_cpu_direct"),
+    (BatchMatmul(3, 32, 48, 40, "bf16", epilogue="accumulate", output="bf16"), "matmul_cpu_direct"),
+    (Matmul(64, 64, 64, "i8", epilogue="accumulate"), "matmul_cpu_packed"),
 )
 
 

@@ -9,7 +9,7 @@ from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import Artifact, Script
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
-from tuner.payload.reference import compare, draw, draw_base, output_dtype
+from tuner.payload.reference import compare, draw, draw_base
 from tuner.runtime.cpu.memory import FaultingMemory
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
@@ -83,7 +83,7 @@ def _verify_fenced(
     evaluator: CpuEvaluator, problem: Problem, loaded: LoadedKernel, is_at_end: bool, rng: np.random.Generator
 ) -> None:
     inputs = draw(problem, draw_base(problem, rng), rng)
-    output = fenced(np.full((problem.rows, problem.sizes[1]), np.nan, output_dtype(problem)), is_at_end)
+    output = fenced(inputs.output_before, is_at_end)
     arrays = (*(fenced(array, is_at_end) for array in inputs.arrays), output)
     team = evaluator._thread_team()  # noqa: SLF001 - the only way to arrays of our own
     prepared = loaded.calls(problem, arrays)  # which must live as long as the call

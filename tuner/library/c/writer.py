@@ -14,6 +14,7 @@ import jinja2
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import INPUT_DTYPES, NUMBER_TYPES, number_type
+from tuner.core.epilogues import BEFORE
 from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.fusions import NIBBLE_ROWS
 from tuner.core.gpu import chip_of
@@ -48,6 +49,7 @@ TO_BITS = {mlir: f"to_{mlir}({{}})" for mlir, row in NUMBER_TYPES.items() if row
 WHOLE = {row.mlir: "(int32_t){}" for row in map(number_type, INPUT_DTYPES) if not row.is_float}
 WIDENED = WHOLE | FROM_BITS  # element type -> expression in the sums' type
 # check.c draws small integers: FROM_INTEGER converts one to the element type, AS_DOUBLE an element back.
+CHECKED_C = "1000"  # what C holds before a call
 FROM_INTEGER = {mlir: f"({row.c})({{}})" for mlir, row in NUMBER_TYPES.items() if mlir != "f64"} | TO_BITS
 AS_DOUBLE = {"f64": "{}", **FROM_BITS}
 # C flag -> comment in the header: the x86-64 level that it requires
@@ -111,7 +113,7 @@ def _templates() -> jinja2.Environment:
         "accumulated": lambda function: epilogue_lines(function.kind, function.accumulator_type, WIDENED),
         "as_double": lambda text, dtype: AS_DOUBLE.get(dtype, "(double){}").format(text),
         "comment": comment,
-        "doubled": lambda problem, row: epilogue_lines(problem, "double", AS_DOUBLE, row),
+        "doubled": lambda problem, row: epilogue_lines(problem, "double", AS_DOUBLE, row, CHECKED_C),
         "finished": finished_lines,
         "from_integer": lambda text, dtype: FROM_INTEGER.get(dtype, "{}").format(text),
         "kernel_initializer": kernel_initializer,
@@ -211,11 +213,13 @@ def times(entry: LibraryEntry) -> tuple[str, ...]:
     return (f"{seconds_text(entry.median_s)} ({entry.reliability.text})", ratio)
 
 
-def epilogue_lines(problem: Problem, c_type: str, as_type: dict[str, str], row: str = "i") -> str:
+def epilogue_lines(
+    problem: Problem, c_type: str, as_type: dict[str, str], row: str = "i", before: str = ""
+) -> str:
     """Returns the C declarations that compute a problem's epilogue of element (row, j).
 
     ``c_type``: type of the steps; ``as_type``: dtype -> C expression that converts to it; ``row``: C
-    expression.
+    expression; ``before``: C expression of what C held, "": c[i * n + j].
     """
     indices = {"n": "j", "mn": f"{row} * n + j", "": "0"}
     epilogue = problem.after_product
@@ -224,6 +228,7 @@ def epilogue_lines(problem: Problem, c_type: str, as_type: dict[str, str], row: 
         argument.name: widen.format(f"{argument.name}[{indices[argument.axes]}]")
         for argument in epilogue.arguments
     }
+    elements[BEFORE] = before or widen.format("c[i * n + j]")
     return indent("\n".join([*epilogue.c_lines(c_type, elements), ""]), "        ")
 
 

@@ -89,6 +89,12 @@ class GuardedArray:
         self.memory[:] = GUARD_BYTE
         fill_with(self.array, number)
 
+    def fill_from(self, numbers: npt.NDArray[Any]) -> None:
+        """Fills the array with numbers of its shape and type, and the guard bands with GUARD_BYTE."""
+        self._before[:] = GUARD_BYTE
+        self._after[:] = GUARD_BYTE
+        self.array[...] = numbers
+
     def stray_bytes(self) -> int:
         """Returns how many bytes of the guard bands differ from GUARD_BYTE: writes outside of the array."""
         bands = (self._before, self._after)

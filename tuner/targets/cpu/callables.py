@@ -82,7 +82,8 @@ class CpuCallable(LoadedCode):
 
         Args:
             inputs: C-contiguous numpy arrays of the problem's shapes and dtypes, as the layout stores them.
-            out: array for the result, which shares no memory with an input; None: a new array.
+            out: array for the result, which shares no memory with an input; None: a new array. Of the
+                epilogue "accumulate" it is needed: the product is added to it.
 
         Returns:
             ``out``, or a new array.
@@ -104,6 +105,8 @@ class CpuCallable(LoadedCode):
         output = expected_output(self.problem)
         for array, wanted in zip(inputs, expected, strict=True):
             require_array(wanted, array)
+        if out is None and self.problem.after_product.reads_output:
+            raise UsageError("out: is missing, but is added to", "kernel(a, b, out=c)")
         result = placed_empty(output[1], output[2]) if out is None else out
         require_array(output, result)
         # kernels do not check

@@ -1,0 +1,76 @@
+"""The epilogue accumulate, C += A B: C is read, restored between timed calls, and nothing else is added."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.tuning.fakes import present
+from tuner.core.candidate import TargetName
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.interfaces import Effort
+from tuner.core.matmul import BatchMatmul, Matmul
+from tuner.core.problem import Problem
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.scripts.choice import default_script
+from tuner.targets.cpu.callables import load_callable
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.registry import TARGETS
+
+pytestmark = pytest.mark.mlir
+ADDED = Matmul(33, 40, 64, epilogue="accumulate")
+BRIEF = Effort(budget_s=0.01, min_samples=3, max_samples=5)
+
+
+def loaded(problem: Problem, evaluator: CpuEvaluator) -> LoadedKernel:
+    script = present(default_script(problem, describe_machine()))
+    return evaluator.load(problem, CpuCompiler().compile(problem, script))
+
+
+def test_each_call_adds_a_product_to_the_array_that_is_needed() -> None:
+    problem = BatchMatmul(2, 9, 40, 16, "bf16", "nt", "accumulate", "bf16")
+    kernel = load_callable(problem, present(default_script(problem, describe_machine())).text, 1)
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-2, 3, argument.shape) for argument in problem.arguments[:2])
+    c = rng.integers(-4, 5, problem.c_shape).astype(ml_dtypes.bfloat16)
+    expected = c.astype(np.float64) + 2 * (a @ b.swapaxes(1, 2))
+    narrow = [array.astype(ml_dtypes.bfloat16) for array in (a, b)]
+    for _ in range(2):
+        assert kernel(*narrow, out=c) is c
+    np.testing.assert_array_equal(c.astype(np.float64), expected)
+    with pytest.raises(UsageError, match="out: is missing, but is added to"):
+        kernel(*narrow)
+
+
+@pytest.mark.parametrize("cache", ["warm", "cold"])
+def test_values_do_not_grow_while_a_kernel_is_timed(cache: str) -> None:
+    problem = Matmul(33, 40, 64, epilogue="accumulate", cache=cache)
+    evaluator = CpuEvaluator(1)
+    kernel = loaded(problem, evaluator)
+    rng = np.random.default_rng(0)
+    evaluator.verify(problem, kernel, rng)
+    assert evaluator.measure(problem, kernel, BRIEF, rng).median_s > 0
+    evaluator._arrays[problem].evaluate()  # noqa: SLF001 - of the last timed call
+
+
+@pytest.mark.parametrize("epilogue", ["none", "relu"])
+def test_a_kernel_that_does_not_add_is_wrong(epilogue: str) -> None:
+    evaluator = CpuEvaluator(1)
+    other = loaded(Matmul(33, 40, 64, epilogue=epilogue), evaluator)
+    with pytest.raises(CandidateError, match="elements are wrong"):
+        evaluator.verify(ADDED, other, np.random.default_rng(0))
+
+
+def test_a_kernel_that_reads_c_is_wrong_where_c_is_only_written() -> None:
+    evaluator = CpuEvaluator(1)
+    adding = loaded(ADDED, evaluator)
+    with pytest.raises(CandidateError, match="elements are wrong"):
+        evaluator.verify(Matmul(33, 40, 64), adding, np.random.default_rng(0))
+
+
+def test_what_cannot_add_to_c_refuses_in_one_line() -> None:
+    with pytest.raises(UsageError, match="epilogue with constant weights: found 'accumulate', allowed none"):
+        Matmul(33, 40, 64, epilogue="accumulate", weights="constant")
+    target = TargetName("simulator", "sm_90a")
+    with pytest.raises(UsageError, match="epilogue: accumulate is for CPUs only"):
+        TARGETS["simulator"].require_types(ADDED, target)
