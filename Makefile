@@ -11,7 +11,7 @@ ROUNDS ?= 20
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test test-slow test-all torch check docs pictures lint bench stress gpu-check gpu-visit-prepare gpu-visit wheel clean
+.PHONY: help demo test test-slow test-all torch check docs pictures lint bench bench-start stress gpu-check gpu-visit-prepare gpu-visit wheel clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
@@ -75,6 +75,11 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.cpu_matmul --threads 1
+
+# Start-up and a trial's own time next to those of COMMIT; queries of a million stored trials.
+bench-start: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.startup --against $(COMMIT)
+	$(BIN)/python -m benchmarks.history
 
 stress: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.stress --rounds $(ROUNDS) --output $(RESULTS)/stress.json
