@@ -13,7 +13,7 @@ from sqlalchemy import inspect, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session, aliased, selectinload
 
-from tuner.core.errors import Stage, UsageError
+from tuner.core.errors import Stage, UsageError, Refusal
 from tuner.core.records import Verdict
 from tuner.core.remote_results import most_flop_per_s, why_impossible, why_no_verdict
 from tuner.core.runs import Pruned
@@ -188,15 +188,15 @@ class Merge:
             interned(self._ours, artifact_row(str(sha256), program))
         _assign(trial, their_trial, (*PROPOSAL, *OUTCOME))
         why = _why_impossible_trial(their_trial, their_run)
-        if why:  # an impossible outcome becomes a failure
+        if why is not None:  # an impossible outcome becomes a failure
             trial.status = "failed"
             trial.stage = Stage.MEASURE.value
-            trial.reason = why
+            trial.reason = why.text
             trial.max_error = trial.elements = trial.notes = None
         trial.reused_from_id = None
         if their_trial.reused_from_id is not None:
             self._reuses.append((trial, their_trial.reused_from_id))
-        possible = () if why else _possible(their_trial.measurements, their_run)
+        possible = () if why is not None else _possible(their_trial.measurements, their_run)
         theirs = {_key(each, rounds): each for each in possible}
         for measurement in tuple(trial.measurements):  # in place of an earlier copy
             source = theirs.pop((measurement.kind, measurement.round), None)
@@ -228,23 +228,23 @@ def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, bool, str]:
     return trial.status is None, moment, is_right, f"{trial.strategy} {trial.knobs}"
 
 
-def _why_impossible_trial(trial: TrialRow, run: RunRow) -> str:
+def _why_impossible_trial(trial: TrialRow, run: RunRow) -> Refusal | None:
     if trial.elements is not None:
         verdict = Verdict(trial.max_error or 0.0, trial.elements)
         why = why_no_verdict(verdict, problem_of(run.problem))
-        if why:
+        if why is not None:
             return why
     first = next((each for each in trial.measurements if each.kind == FIRST), None)
-    return "" if first is None else _why_impossible_time(first, run)
+    return None if first is None else _why_impossible_time(first, run)
 
 
-def _why_impossible_time(row: MeasurementRow, run: RunRow) -> str:
+def _why_impossible_time(row: MeasurementRow, run: RunRow) -> Refusal | None:
     problem = problem_of(run.problem)
     limit_flop_per_s = most_flop_per_s(problem, machine_of(run.machine), run.threads)
     try:
         return why_impossible(measurement_of(row), problem, limit_flop_per_s)
     except (AttributeError, KeyError, TypeError, ValueError) as error:  # columns of another type
-        return f"found a measurement that cannot be read ({type(error).__name__})"
+        return Refusal(f"found a measurement that cannot be read ({type(error).__name__})")
 
 
 def _possible(measurements: list[MeasurementRow], run: RunRow) -> tuple[MeasurementRow, ...]:

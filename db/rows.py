@@ -261,8 +261,10 @@ def measurement_of(row: MeasurementRow) -> Measurement:
 def time_of(row: MeasurementRow) -> Measurement | Failure:
     """Returns the measurement that a row holds; a Failure at stage MEASURE for impossible (older) times."""
     measurement = measurement_of(row)
-    why = why_not_seconds(measurement)
-    return Failure(Stage.MEASURE, why) if why else measurement
+    refusal = why_not_seconds(measurement)
+    if refusal is not None:
+        return Failure(Stage.MEASURE, refusal.text)
+    return measurement
 
 
 def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, Any]:

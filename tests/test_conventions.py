@@ -181,6 +181,20 @@ def old_messages(tree: ast.AST) -> list[str]:
     return [text for text in texts_in(tree) if OLD_MESSAGE.search(text)]
 
 
+def refusals_as_text(tree: ast.AST) -> list[str]:
+    """Returns functions that return a value or a text that says why there is none, which is a ``Refusal``."""
+    functions = (node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef) and node.returns)
+    return [function.name for function in functions if _is_refused_as_text(function)]
+
+
+def _is_refused_as_text(function: ast.FunctionDef) -> bool:
+    assert function.returns is not None
+    returned = ast.unparse(function.returns).strip("'\"").split(" | ")
+    values = [name for name in returned if re.match(r"[A-Z]|list", name) and name != "None"]
+    says_why = function.name.lstrip("_").startswith(("why_not", "why_no_", "refusal"))
+    return "str" in returned and (bool(values) or (says_why and "None" in returned))
+
+
 def error_titles(tree: ast.AST) -> list[str]:
     return [text for text in texts_in(tree) if re.match(r"(error|hint|tuner): ", text)]
 
@@ -200,6 +214,7 @@ PEOPLE = ("cli.", "output.", "tuning.")
         ([name for name, path in MODULES.items() if ADVICE.search(path.read_text())], commands_within_lines),
         ([name for name in MODULES if name.startswith(PEOPLE)], old_messages),
         ([name for name in MODULES if name != "core.errors"], error_titles),
+        (list(MODULES), refusals_as_text),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -244,6 +259,11 @@ def test_no_module_does_what_one_place_does(modules: list[str], check: Check) ->
         (old_messages, "'found x, allowed without --on'", 1),
         (old_messages, "'format: found x, allowed table, json'", 0),
         (error_titles, "print(f'error: {line}')", 1),
+        (refusals_as_text, "def plan_of(op: Op) -> Plan | str: ...", 1),
+        (refusals_as_text, "def plan_of(op: Op) -> 'Plan | str': ...", 1),
+        (refusals_as_text, "def why_not(op: Op) -> str | None: ...", 1),
+        (refusals_as_text, "def why_not(op: Op) -> Refusal | None: ...", 0),
+        (refusals_as_text, "def name_of(op: Op) -> str | None: ...", 0),
     ],
 )
 def test_what_is_planted_is_found(check: Check, source: str, count: int) -> None:

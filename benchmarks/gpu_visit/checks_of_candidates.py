@@ -13,6 +13,7 @@ from benchmarks.gpu_visit.code_folder import CodeEntry
 from benchmarks.gpu_visit.operands import ResultErrors
 from benchmarks.gpu_visit.workbench import LoadedBaseline, Workbench, entry_facts
 from tuner.core.dtypes import FLOAT8S
+from tuner.core.errors import Refusal
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
@@ -102,8 +103,8 @@ def time_library(bench: Workbench, problem: Problem) -> CheckOutcome:
     """Verifies and times the library alone; skipped where it has no such matmul."""
     operands = bench.operands(problem)
     baseline = bench.baseline(problem)
-    if isinstance(baseline, str):
-        return skipped(baseline)
+    if isinstance(baseline, Refusal):
+        return skipped(baseline.text)
     errors = operands.errors_of(baseline.enqueue)
     own, clocks = bench.measure(baseline.enqueue)
     facts = {"problem": problem.key, "library": baseline.name} | error_facts(errors)
@@ -157,8 +158,8 @@ def _library_checks(problem: Problem, bench: Workbench) -> Iterator[Check]:
 def time_algorithms_or_say_why(bench: Workbench, problem: Problem, fast_accumulation: bool) -> CheckOutcome:
     """Times the algorithms; skipped where the library lacks the matmul."""
     baseline = bench.baseline(problem)
-    if isinstance(baseline, str):
-        return skipped(baseline)
+    if isinstance(baseline, Refusal):
+        return skipped(baseline.text)
     return time_algorithms(bench, problem, fast_accumulation=fast_accumulation)
 
 

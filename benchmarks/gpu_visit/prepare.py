@@ -23,8 +23,7 @@ from benchmarks.gpu_visit.micro_plan import micro_kernels
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.gpu_points import require_ptxas
 from tuner.core.candidate import CUDA, TargetName
-from tuner.core.compiled_code import KernelCode
-from tuner.core.errors import CandidateError, UsageError
+from tuner.core.errors import CandidateError, Refusal, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
 from tuner.mlir.fingerprint import GPU_SOURCES, sources_sha256
@@ -121,19 +120,19 @@ def _compiled(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(WORKERS, context) as processes:
         for job, made in zip(missing, processes.map(_made, missing, chunksize=4), strict=True):
-            if isinstance(made, str):
-                yield job, CodeEntry(job.section, job.name, keys[job], made)
+            if isinstance(made, Refusal):
+                yield job, CodeEntry(job.section, job.name, keys[job], made.text)
                 continue
             files = tuple((name, store(folder, content)) for name, content in made.inputs)
             code = store(folder, made.program.binary)
             yield job, replace(made.entry, key=keys[job], code=code, inputs=files)
 
 
-def _made(job: CompileJob) -> "Made | str":
+def _made(job: CompileJob) -> "Made | Refusal":
     try:
         return job.make(job)
     except (CandidateError, UsageError) as error:
-        return str(error)
+        return Refusal(str(error))
 
 
 def _candidate(job: CompileJob) -> Made:

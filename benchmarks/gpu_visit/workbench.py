@@ -14,7 +14,8 @@ from benchmarks.gpu_visit.code_folder import COMPARISON, CodeEntry, CodeFolder
 from benchmarks.gpu_visit.operands import DeviceOperands, sized_for
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import FLOAT8S
-from tuner.core.errors import TunerError
+from tuner.core.errors import Refusal, TunerError
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
@@ -49,7 +50,7 @@ class Workbench:
         self._find = find
         self._operands: DeviceOperands | None = None
         self._key = ""  # of the problem whose operands there are
-        self._baseline: LoadedBaseline | str | None = None
+        self._baseline: LoadedBaseline | Refusal | None = None
 
     @functools.cached_property
     def gpu(self) -> LocalGpu:
@@ -84,14 +85,14 @@ class Workbench:
             self._key = problem.key
         return self._operands
 
-    def baseline(self, problem: Problem) -> LoadedBaseline | str:
+    def baseline(self, problem: Problem) -> LoadedBaseline | Refusal:
         """Returns the library's matmul of a problem, timed alone; where it has none, the reason."""
         operands = self.operands(problem)
         if self._baseline is None:
             try:
                 self._baseline = self._timed_baseline(operands)
             except TunerError as error:
-                self._baseline = str(error)
+                self._baseline = Refusal(str(error))
         return self._baseline
 
     def algorithms(self, problem: Problem, *, fast_accumulation: bool) -> dict[str, float]:

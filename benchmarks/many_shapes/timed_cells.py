@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tuner.analysis.scheduler import ColumnPool
 from tuner.core.candidate import Candidate
-from tuner.core.errors import CandidateError
+from tuner.core.errors import CandidateError, Refusal
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.problem import Problem
 from tuner.runtime.cpu.host import describe_machine, processors
@@ -64,7 +64,7 @@ def timed_cells(pool: ColumnPool, batch: int, threads: int = 1) -> Cells:
     return tuple(rows)
 
 
-Compile = Callable[[Problem, Candidate], Artifact | str]
+Compile = Callable[[Problem, Candidate], Artifact | Refusal]
 
 
 def _timed_batch(
@@ -107,8 +107,8 @@ def _kernels(
     by_code: dict[str, _Kernel] = {}
     found: dict[Candidate, _Kernel] = {}
     for candidate, artifact in zip(candidates, compiled, strict=True):
-        if isinstance(artifact, str):
-            found[candidate] = _Kernel("", None, [], [], artifact)
+        if isinstance(artifact, Refusal):
+            found[candidate] = _Kernel("", None, [], [], artifact.text)
             continue
         if artifact.sha256 not in by_code:
             by_code[artifact.sha256] = _loaded(problem, artifact, evaluator)
@@ -180,13 +180,13 @@ def _use_all_processors(allowed: set[int]) -> None:
     os.sched_setaffinity(0, allowed)
 
 
-def _compiled(threads: int, problem: Problem, candidate: Candidate) -> Artifact | str:
+def _compiled(threads: int, problem: Problem, candidate: Candidate) -> Artifact | Refusal:
     """Compiles a configuration, in a child; returns the artifact, or in one line why there is none."""
     space, compiler = _parts(threads)
     try:
         return compiler.compile(problem, Script.of(space.script(problem, candidate).text))
     except CandidateError as error:
-        return f"{error.stage.value}: {error.reason}"
+        return Refusal(f"{error.stage.value}: {error.reason}")
 
 
 @cache

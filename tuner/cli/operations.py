@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from tuner.core.errors import Refusal
 from tuner.core.problem import OPERATIONS, NamedProblem
 from tuner.runtime.extensions import extensions, load
 
@@ -45,7 +46,7 @@ class ProgramOperation(Protocol):
         backends: "Backends",
         store: "Store",
         result: "ResultOptions",
-    ) -> int | str:
+    ) -> int | Refusal:
         """Compiles, times and prints the program of a resumed campaign.
 
         Returns the exit code, or why the program cannot be compiled as it was: nothing is printed then.

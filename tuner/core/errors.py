@@ -64,6 +64,17 @@ class Failure:
         return self.stage is Stage.VERIFY or (self.stage is Stage.RUN and self.reason.startswith(FAULT))
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why a thing cannot be made or done, where that is no error: the caller does another, or prints it."""
+
+    text: str  # one line or a clause, to print
+    hint: str = ""  # what to type; "": nothing helps
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class TunerError(Exception):
     """Base class of the errors that tuner raises on purpose; not raised for defects of tuner.
 

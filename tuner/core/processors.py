@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from tuner.core.dtypes import CPU_DTYPES, number_type
-from tuner.core.errors import UsageError, unknown_value
+from tuner.core.errors import Refusal, UsageError, unknown_value
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
 
 # The instruction sets that code may need beyond plain vector code, which the code generator adapts.
@@ -67,12 +67,12 @@ def missing_on(machine: Machine, needs: Collection[str]) -> tuple[str, ...]:
     return tuple(name for name in needs if name not in instruction_sets_of(machine))
 
 
-def refusal(machine: Machine, needs: Collection[str]) -> str:
-    """Returns why code with the instruction sets ``needs`` cannot run on ``machine``; "" where it can."""
+def refusal(machine: Machine, needs: Collection[str]) -> Refusal | None:
+    """Returns why code with the instruction sets ``needs`` cannot run on ``machine``; None where it can."""
     missing = missing_on(machine, needs)
-    if missing:
-        return f"needs {' and '.join(missing)}, which {machine.processor} does not offer"
-    return ""
+    if not missing:
+        return None
+    return Refusal(f"needs {' and '.join(missing)}, which {machine.processor} does not offer")
 
 
 def require_instructions(machine: Machine, needs: Collection[str], what: str) -> None:
@@ -81,8 +81,8 @@ def require_instructions(machine: Machine, needs: Collection[str], what: str) ->
     ``what``: what needs them; the message begins with it.
     """
     reason = refusal(machine, needs)
-    if reason:
-        raise UsageError(f"{what}: {reason}", SEE_TARGETS)
+    if reason is not None:
+        raise UsageError(f"{what}: {reason.text}", SEE_TARGETS)
 
 
 @dataclass(frozen=True)

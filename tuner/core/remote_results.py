@@ -8,7 +8,7 @@ from typing import Final
 from tuner.core.candidate import PROBLEM, Candidate
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import number_type
-from tuner.core.errors import Failure
+from tuner.core.errors import Failure, Refusal
 from tuner.core.gpu import CLOCK_FLOP, USUAL_MULTIPROCESSORS
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
@@ -95,91 +95,93 @@ def _tile_flop(dtype: str, machine: Machine) -> float:
     return products.core_flop
 
 
-def why_not_seconds(measurement: Measurement) -> str:
-    """Returns why samples cannot be seconds per call (1e-10 s to 1e6 s); "" where they can."""
+def why_not_seconds(measurement: Measurement) -> Refusal | None:
+    """Returns why samples cannot be seconds per call (1e-10 s to 1e6 s); None where they can."""
     samples_s = measurement.samples_s
     cold_median_s = measurement.cold_median_s
     if not 1 <= len(samples_s) <= MOST_SAMPLES:
-        return f"found {len(samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
+        return Refusal(f"found {len(samples_s)} samples, allowed 1 to {MOST_SAMPLES}")
     cold_s = () if cold_median_s is None else (cold_median_s,)
     offsets_s = [time_s for offset in measurement.offsets for time_s in (offset.median_s, *offset.interval_s)]
     for time_s in (measurement.median_s, *samples_s, *measurement.interval_s, *cold_s, *offsets_s):
         if not LEAST_S <= time_s <= MOST_S:
-            return f"found a time of {time_s:g} s, allowed {LEAST_S:g} s to {MOST_S:g} s"
-    return ""
+            return Refusal(f"found a time of {time_s:g} s, allowed {LEAST_S:g} s to {MOST_S:g} s")
+    return None
 
 
-def why_inconsistent(measurement: Measurement) -> str:
+def why_inconsistent(measurement: Measurement) -> Refusal | None:
     """Returns why a measurement's numbers are impossible or contradict each other.
 
-    "" if they are plausible.
+    None if they are plausible.
     """
     why = why_not_seconds(measurement)
-    if why:
+    if why is not None:
         return why
     calls = measurement.inner_calls
     median_s = measurement.median_s
     (low_s, high_s) = measurement.interval_s
     if not 1 <= calls <= MOST_CALLS:
-        return f"found {calls} calls per sample, allowed 1 to {MOST_CALLS}"
+        return Refusal(f"found {calls} calls per sample, allowed 1 to {MOST_CALLS}")
     if not _is_within(median_s, min(measurement.samples_s), max(measurement.samples_s)):
-        return f"found a median of {median_s:g} s, allowed one of its samples"
+        return Refusal(f"found a median of {median_s:g} s, allowed one of its samples")
     if not _is_within(median_s, low_s, high_s):
-        return f"found an interval of {low_s:g} to {high_s:g} s, allowed one around {median_s:g} s"
-    return ""
+        return Refusal(f"found an interval of {low_s:g} to {high_s:g} s, allowed one around {median_s:g} s")
+    return None
 
 
-def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s: float) -> str:
-    """Returns why a measurement cannot be the time of a problem; "" where it can.
+def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s: float) -> Refusal | None:
+    """Returns why a measurement cannot be the time of a problem; None where it can.
 
     Its numbers are impossible or contradict each other, or the problem's flop/s would be above
     ``limit_flop_per_s``, the result of ``most_flop_per_s`` for the machine.
     """
     why = why_inconsistent(measurement)
-    if why:
+    if why is not None:
         return why
     flop_per_s = problem.flop / measurement.median_s
     if flop_per_s <= limit_flop_per_s:
-        return ""
-    return (
+        return None
+    return Refusal(
         f"found a time of {measurement.median_s:g} s, {flop_per_s / 1e9:.4g} GFLOP/s, allowed at most "
         f"{limit_flop_per_s / 1e9:.4g} on such a machine"
     )
 
 
-def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
-    """Returns why a verdict cannot be that of a correct kernel for a problem; "" where it can.
+def why_no_verdict(verdict: Verdict, problem: Problem) -> Refusal | None:
+    """Returns why a verdict cannot be that of a correct kernel for a problem; None where it can.
 
     Checks the number of compared elements and that the error is at most 1 tolerance.
     """
     if not 0 <= verdict.elements <= problem.compared_limit:
-        return f"found {verdict.elements} compared elements, allowed 0 to {problem.compared_limit}"
+        return Refusal(f"found {verdict.elements} compared elements, allowed 0 to {problem.compared_limit}")
     if not 0 <= verdict.max_error <= 1:
-        return f"found an error of {verdict.max_error:g} tolerances, allowed 0 to 1"
-    return ""
+        return Refusal(f"found an error of {verdict.max_error:g} tolerances, allowed 0 to 1")
+    return None
 
 
-def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: float) -> str:
-    """Returns why the time of a baseline library is impossible for a problem; "" where it is possible.
+def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: float) -> Refusal | None:
+    """Returns why the time of a baseline library is impossible for a problem; None where it is possible.
 
     ``limit_flop_per_s``: upper bound of the machine's flop/s, from ``most_flop_per_s``.
     """
     why = why_impossible(baseline.measurement, problem, limit_flop_per_s)
-    if why:
-        return f"baseline: {why}"
-    return ""
+    return None if why is None else Refusal(f"baseline: {why.text}")
 
 
-def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> str:
-    """Returns why no machine has a roofline's flop/s or bandwidth; "" where both are possible.
+def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> Refusal | None:
+    """Returns why no machine has a roofline's flop/s or bandwidth; None where both are possible.
 
     ``limit_flop_per_s``: upper bound of the machine's flop/s, from ``most_flop_per_s``.
     """
     if not 0 < roofline.flop_per_s <= limit_flop_per_s:
-        return f"found a roofline of {roofline.flop_per_s:g} flop/s, allowed at most {limit_flop_per_s:g}"
+        return Refusal(
+            f"found a roofline of {roofline.flop_per_s:g} flop/s, allowed at most {limit_flop_per_s:g}"
+        )
     if not 0 < roofline.bytes_per_s <= MOST_BYTES_PER_S:
-        return f"found a roofline of {roofline.bytes_per_s:g} bytes/s, allowed at most {MOST_BYTES_PER_S:g}"
-    return ""
+        return Refusal(
+            f"found a roofline of {roofline.bytes_per_s:g} bytes/s, allowed at most {MOST_BYTES_PER_S:g}"
+        )
+    return None
 
 
 def _is_within(value: float, low: float, high: float) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tuner.core.candidate import PROBLEM, TargetName
-from tuner.core.errors import Failure, UsageError
+from tuner.core.errors import Failure, Refusal, UsageError
 from tuner.core.interfaces import Artifact, Effort, FinalTimes
 from tuner.core.machine import Compiler, Roofline
 from tuner.core.problem import Problem
@@ -183,8 +183,8 @@ def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math
     except (ValueError, RecursionError) as error:
         raise UsageError(f"found an outcome that is not JSON ({type(error).__name__})") from error
     why = _why_refused(work, outcome, limit_flop_per_s)
-    if why:
-        raise UsageError(why)
+    if why is not None:
+        raise UsageError(why.text)
     return outcome
 
 
@@ -203,13 +203,13 @@ def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
     return artifact
 
 
-def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> str:
+def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> Refusal | None:
     if not 0 <= outcome.seconds <= MOST_S:
-        return f"found {outcome.seconds:g} seconds of work, allowed 0 to {MOST_S:g}"
+        return Refusal(f"found {outcome.seconds:g} seconds of work, allowed 0 to {MOST_S:g}")
     value = outcome.value
     kind = KINDS[work.stage]
     if not isinstance(value, Failure | kind):
-        return f"found a {type(value).__name__}, allowed a {kind.__name__} or a Failure"
+        return Refusal(f"found a {type(value).__name__}, allowed a {kind.__name__} or a Failure")
     match value:
         case Evaluation():
             return _why_no_evaluation(work, value, limit_flop_per_s)
@@ -219,24 +219,24 @@ def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> 
             return why_no_baseline(value, work.problem, limit_flop_per_s)
         case Roofline():
             return why_no_roofline(value, limit_flop_per_s)
-    return ""
+    return None
 
 
-def _why_no_evaluation(work: FleetWork, found: Evaluation, limit_flop_per_s: float) -> str:
+def _why_no_evaluation(work: FleetWork, found: Evaluation, limit_flop_per_s: float) -> Refusal | None:
     for stage, seconds in found.stage_s:
         if not 0 <= seconds <= MOST_S:
-            return f"found {seconds:g} seconds of {stage}, allowed 0 to {MOST_S:g}"
+            return Refusal(f"found {seconds:g} seconds of {stage}, allowed 0 to {MOST_S:g}")
     why = why_no_verdict(found.verdict, work.problem)
-    if why or found.measurement is None:
+    if why is not None or found.measurement is None:
         return why
     return why_impossible(found.measurement, work.problem, limit_flop_per_s)
 
 
-def _why_no_remeasurement(work: FleetWork, found: FinalTimes, limit_flop_per_s: float) -> str:
+def _why_no_remeasurement(work: FleetWork, found: FinalTimes, limit_flop_per_s: float) -> Refusal | None:
     if len(found.times) != len(work.blobs):
-        return f"found {len(found.times)} final times, allowed {len(work.blobs)}"
+        return Refusal(f"found {len(found.times)} final times, allowed {len(work.blobs)}")
     times = [time for time in found.measured if time is not None]
     whys = [why_impossible(time, work.problem, limit_flop_per_s) for time in times]
     if found.baseline is not None:
         whys.append(why_no_baseline(found.baseline, work.problem, limit_flop_per_s))
-    return next(filter(None, whys), "")
+    return next(filter(None, whys), None)

@@ -10,7 +10,7 @@ import yaml
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.candidate import Value
 from tuner.core.dtypes import CPU_DTYPES
-from tuner.core.errors import UsageError
+from tuner.core.errors import Refusal, UsageError
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
 from tuner.library.header import document_of, entry_name, header, read_document, read_entries, slowdown_text
@@ -115,22 +115,23 @@ def schedule_of(entry: LibraryEntry) -> EntrySchedule:
     """
     halves = _why_not(entry) or halves_of(entry.script, entry.problem)
     if not isinstance(halves, ScriptHalves):
-        raise UsageError(f"{entry.problem.key}: trial {entry.trial}: {halves}")
+        raise UsageError(f"{entry.problem.key}: trial {entry.trial}: {halves.text}")
     return EntrySchedule(entry_name(entry.problem), contractions_of(entry.problem), halves)
 
 
-def _why_not(entry: LibraryEntry) -> str:
+def _why_not(entry: LibraryEntry) -> Refusal | None:
     problem = entry.problem
     ops = custom_ops(entry.script)
     if ops:
-        return f"its script calls tuner's transform ops ({', '.join(ops)}), which other compilers lack"
+        called = ", ".join(ops)
+        return Refusal(f"its script calls tuner's transform ops ({called}), which other compilers lack")
     if problem.after_product.steps:
-        return f"no matcher sees what an epilogue computes ({problem.epilogue})"
+        return Refusal(f"no matcher sees what an epilogue computes ({problem.epilogue})")
     if problem.dtype not in CPU_DTYPES or problem.dtype in AMBIGUOUS:
-        return f"no matcher tells {problem.dtype} from other types of as many bits"
+        return Refusal(f"no matcher tells {problem.dtype} from other types of as many bits")
     if not contractions_of(problem):
-        return f"batches are recognized in layout nn only, not {problem.layout}"
-    return ""
+        return Refusal(f"batches are recognized in layout nn only, not {problem.layout}")
+    return None
 
 
 def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, ext, ir, irdl, transform
 
 DIALECT = "tuner"
@@ -31,7 +32,7 @@ class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # un
 
         def __init_subclass__(cls, *, name: str) -> None: ...
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         """Changes one payload op in place; returns None, or why this op cannot be applied to it."""
         raise NotImplementedError
 
@@ -50,9 +51,9 @@ class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # 
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
         for function in state.get_payload_ops(op.target):
-            reason = op.change(function.operation)
-            if reason is not None:
-                return silenceable_failure(op, reason)
+            refusal = op.change(function.operation)
+            if refusal is not None:
+                return silenceable_failure(op, refusal.text)
         return transform.DiagnosedSilenceableFailure.Success
 
     @staticmethod

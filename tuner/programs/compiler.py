@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, cast
 
 from tuner.core.candidate import TargetName
-from tuner.core.compiled_code import DeviceProgram, MatmulKernel
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.core.gpu import Chip, chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
@@ -143,7 +142,7 @@ class ProgramCompiler:
                     fused = self._compile_fusions(text, entry, threads)
                 if isinstance(fused, CompiledProgram):
                     return fused
-                reason = fused
+                reason = fused.text
             if not self.support.has_device:
                 whole = partial(self._compile_whole, text, entry, scripts, reason, is_checked=is_checked)
                 if as_fusions and not is_checked and scripts == {}:
@@ -187,7 +186,7 @@ class ProgramCompiler:
 
     def _compile_device_fusions(
         self, text: str, entry: str | None, options: DeviceOptions, *, is_checked: bool
-    ) -> "CompiledProgram | str":
+    ) -> "CompiledProgram | Refusal":
         from tuner.programs.fusion_compiler import initialized  # loads pydantic
 
         chip = chip_of(self.machine.chip)
@@ -203,15 +202,17 @@ class ProgramCompiler:
         try:
             formed = fuse_program(text, entry, keeps_forks=True)
             if isinstance(formed, NotFused):
-                return formed.reason
+                return Refusal(formed.reason)
             if all(MOVING.issuperset(fusion.ops) for fusion in formed.program.fusions):
-                return "nothing is computed: the host copies what is copied"
+                return Refusal("nothing is computed: the host copies what is copied")
             weights = initialized(formed.program, formed.weights)
             code = compile_for_device(formed.program, weights, formed.entry, target, is_checked=is_checked)
         except CandidateError as error:
-            return error.reason  # compiled as a whole, it is refused with the same or a better message
+            return Refusal(
+                error.reason
+            )  # compiled as a whole, it is refused with the same or a better message
         except RecursionError:
-            return TOO_DEEP
+            return Refusal(TOO_DEEP)
         return CompiledProgram(code, tuple(used))
 
     def missing_fusions(self, text: str, entry: str | None, threads: int) -> "tuple[CompileTask, ...]":
@@ -251,19 +252,21 @@ class ProgramCompiler:
             return None
         return CompiledProgram(found.code.program, (), found)
 
-    def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
+    def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | Refusal":
         from tuner.programs.fusion_compiler import compile_fusions  # loads pydantic
 
         try:
             image = compile_fusions(text, entry, self.machine, self.schedules, threads)
         except CandidateError as error:
             if error.stage is Stage.BIND:
-                return error.reason  # compiled as a whole, it is refused with the same or a better message
+                return Refusal(
+                    error.reason
+                )  # compiled as a whole, it is refused with the same or a better message
             raise
         except RecursionError:
-            return TOO_DEEP
+            return Refusal(TOO_DEEP)
         if isinstance(image, NotFused):
-            return image.reason
+            return Refusal(image.reason)
         return CompiledProgram(image.code.program, (), image)
 
     def _compile_whole(

@@ -11,7 +11,7 @@ from tuner.analysis.warm_start import TuningTask, distance, nearest_first
 from tuner.core import fusions
 from tuner.core.candidate import Candidate
 from tuner.core.dtypes import narrow_output
-from tuner.core.errors import CandidateError, UsageError
+from tuner.core.errors import CandidateError, Refusal, UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import CACHES, MATMUL, NamedProblem, Problem, TextProblem, distinct_problems
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
@@ -72,7 +72,7 @@ def tunable_fusions(
     formed = fuse_program(text, entry, multiplies_pairs=machine.multiplies_pairs)
     if isinstance(formed, NotFused):
         return TunableFusions(why_none=formed.reason)
-    known: dict[tuple[str, str], TextProblem | str] = {}  # by kind and text of a fusion
+    known: dict[tuple[str, str], TextProblem | Refusal] = {}  # by kind and text of a fusion
     found: list[NamedProblem] = []
     left_out: list[str] = []
     divided: dict[Problem, None] = {}
@@ -87,23 +87,23 @@ def tunable_fusions(
             if threads_of(fusion, problem, threads) > 1:
                 divided[found[-1].problem] = None
         else:
-            left_out.append(f"{name} {', '.join(dict.fromkeys(fusion.ops))}: {problem}")
+            left_out.append(f"{name} {', '.join(dict.fromkeys(fusion.ops))}: {problem.text}")
     return TunableFusions(distinct_problems(tuple(found)), tuple(left_out), divided=tuple(divided))
 
 
-def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | str:
+def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | Refusal:
     from tuner.mlir.fusions import fusion_problem  # loads MLIR
     from tuner.mlir.reference.fusion_reference import draw_inputs  # loads MLIR
 
     if fusion.kind == fusions.LOOPS:
-        return fusion.reason
+        return Refusal(fusion.reason)
     try:
         problem = fusion_problem(fusion)
         if first_configuration(problem, machine) is None:
-            return why_no_strategy(problem, machine)
+            return Refusal(why_no_strategy(problem, machine))
         draw_inputs(problem.text, np.random.default_rng(0))  # raises where results cannot be verified
     except (UsageError, CandidateError) as error:
-        return str(error)
+        return Refusal(str(error))
     return problem
 
 

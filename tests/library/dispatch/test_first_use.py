@@ -10,6 +10,7 @@ import pytest
 
 from tests.library.dispatch.rules import configurations, space
 from tuner.core.candidate import Candidate
+from tuner.core.errors import Refusal
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.reliability import NOT_RECORDED, RELIABLE, unreliable
@@ -223,8 +224,8 @@ def test_arrays_are_the_problem_of_their_exact_sizes_a_transposed_view_is_a_layo
 )
 def test_what_no_kernel_is_tuned_for_is_said(a: Array, b: Array, reason: str) -> None:
     found = first_use.problem_of(a, b, "16")
-    assert isinstance(found, str)
-    assert reason in found
+    assert isinstance(found, Refusal)
+    assert reason in found.text
 
 
 def loaded(problem: Problem, threads: int = 1) -> first_use.KernelCall:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.library.values import script_of
+from tuner.core.errors import Refusal
 from tuner.core.matmul import Matmul
 from tuner.space.scripts.script_halves import ScriptHalves, halves_of
 
@@ -28,7 +29,7 @@ def test_the_halves_of_a_script_are_the_whole(knobs: dict[str, Any]) -> None:
 def test_a_script_of_partitions_has_no_halves() -> None:
     problem = Matmul(24, 72, 32)
     script = script_of(problem, threads=2, split="n", tile_n=16)
-    assert halves_of(script, problem) == "it is for several partitions of C, one for each thread"
+    assert halves_of(script, problem) == Refusal("it is for several partitions of C, one for each thread")
 
 
 @pytest.mark.parametrize(
@@ -39,4 +40,4 @@ def test_a_script_of_another_form_has_no_halves(left_out: str) -> None:
     assert left_out in script
     lines = [line for line in script.splitlines(keepends=True) if left_out not in line]
     reason = "its steps are not those of a shipped strategy: one matmul, one bufferization"
-    assert halves_of("".join(lines), PROBLEM) == reason
+    assert halves_of("".join(lines), PROBLEM) == Refusal(reason)

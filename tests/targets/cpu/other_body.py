@@ -1,5 +1,6 @@
 """A transform op with which a script holds any body, and a compiler whose process knows the op."""
 
+from tuner.core.errors import Refusal
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.dialect import InPlaceOp
@@ -9,7 +10,7 @@ from tuner.targets.cpu.compiler import CpuCompiler
 class OtherBodyOp(InPlaceOp, name="other_body"):
     """Replaces the body of a function, and the functions and globals around it, by those of a text."""
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         text = ir.StringAttr(self.operation.attributes["text"]).value
         module = ir.Module.parse(text, function.context)
         (other,) = (op for op in module.body.operations if op.operation.name == "func.func")

@@ -18,7 +18,7 @@ from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, pr
 from tuner.cli.tune_forms import ResumedCampaign, ShapesForm
 from tuner.core.dtypes import narrow_output
 from tuner.core.epilogues import NONE
-from tuner.core.errors import UsageError
+from tuner.core.errors import Refusal, UsageError
 from tuner.core.matmul import Matmul, parse_sizes
 from tuner.core.problem import (
     BATCH_MATMUL,
@@ -185,7 +185,7 @@ def tune_shapes(form: ShapesForm, backends: "Backends") -> int:
 def resume_shapes(form: ResumedCampaign, backends: "Backends") -> int:
     """Resumes a campaign, prints the result, returns the exit code."""
     limit = run_limit(form.trials, form.budget)
-    printed: int | str = ""
+    printed: int | Refusal | None = None
     with open_known_store(form.result.database) as store:
         tuned = _session(lambda *parts: resume_campaign(form.resume, backends, store, *parts, limit=limit))
         source = tuned.campaign.settings.program
@@ -193,8 +193,8 @@ def resume_shapes(form: ResumedCampaign, backends: "Backends") -> int:
             printed = programs().resume(tuned, source, backends, store, form.result)
     if isinstance(printed, int):
         return printed
-    if printed:
-        print(f"note: the program is not timed: {printed}", file=sys.stderr)
+    if printed is not None:
+        print(f"note: the program is not timed: {printed.text}", file=sys.stderr)
     return _print(tuned, form)
 
 

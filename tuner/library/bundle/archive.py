@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, final
 
-from tuner.core.errors import Failure, UsageError
+from tuner.core.errors import Failure, Refusal, UsageError
 from tuner.core.machine import Machine
 from tuner.core.records import Measurement
 from tuner.core.remote_results import (
@@ -262,27 +262,27 @@ def _with_line(results: RemoteResults | None, document: Any, place: str) -> Remo
         raise UsageError(f"{place}: found {kind!r}, allowed {', '.join(KINDS)}")
     line: Line = decode(KINDS[kind], document[kind], f"{place}: {kind}")
     why = _why_impossible(line, results.provenance.machine)
-    if why:
-        raise UsageError(f"{place}: {why}")
+    if why is not None:
+        raise UsageError(f"{place}: {why.text}")
     more: dict[str, Any] = {FIELDS[kind]: (*getattr(results, FIELDS[kind]), line)}
     return replace(results, **more)
 
 
-def _why_impossible(line: Line, machine: Machine) -> str:
+def _why_impossible(line: Line, machine: Machine) -> Refusal | None:
     limit = most_flop_per_s(line.problem, machine, 0)
     match line:
         case MeasuredTrial():
-            why = "" if line.verdict is None else why_no_verdict(line.verdict, line.problem)
-            if why or not isinstance(line.outcome, Measurement):
+            why = None if line.verdict is None else why_no_verdict(line.verdict, line.problem)
+            if why is not None or not isinstance(line.outcome, Measurement):
                 return why
             return why_impossible(line.outcome, line.problem, limit)
         case FinalTime():
             if isinstance(line.measurement, Failure):
-                return ""
+                return None
             return why_impossible(line.measurement, line.problem, limit)
         case NoiseFloor():
-            if line.noise >= 0:
-                return ""
-            return f"found a noise of {line.noise:g}, allowed 0 or more"
+            if line.noise < 0:
+                return Refusal(f"found a noise of {line.noise:g}, allowed 0 or more")
+            return None
         case BaselineTime():
             return why_no_baseline(line.baseline, line.problem, limit)

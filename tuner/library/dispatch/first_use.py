@@ -21,7 +21,7 @@ import threadpoolctl
 
 from tuner.analysis.ratios import NotComparable, comparison
 from tuner.core.candidate import PROBLEM, Candidate, Seconds
-from tuner.core.errors import CandidateError, UsageError
+from tuner.core.errors import CandidateError, Refusal, UsageError
 from tuner.core.interfaces import Effort, Script
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import MatmulProblem
@@ -74,24 +74,24 @@ def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
     return product
 
 
-def problem_of(a: Array, b: Array, align: str) -> Problem | str:
-    """Returns the problem of a product ``a @ b``, or in one line (a str) why no kernel can compute it.
+def problem_of(a: Array, b: Array, align: str) -> Problem | Refusal:
+    """Returns the problem of a product ``a @ b``, or in one line why no kernel can compute it.
 
     ``align``: multiple of bytes at which the arrays lie, or "any". Transposed views give the layouts "tn" and
     "nt".
     """
     if type(a) is not np.ndarray or type(b) is not np.ndarray:
-        return NO_ARRAYS
+        return Refusal(NO_ARRAYS)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, *b.shape):
-        return f"shapes {a.shape} and {b.shape}"
+        return Refusal(f"shapes {a.shape} and {b.shape}")
     dtype = TUNED_DTYPES.get(a.dtype)
     if dtype is None or a.dtype != b.dtype:
-        return f"types {a.dtype} and {b.dtype}"
+        return Refusal(f"types {a.dtype} and {b.dtype}")
     layout = "".join(
         "n" if each.flags.c_contiguous else "t" if each.flags.f_contiguous else "?" for each in (a, b)
     )
     if layout not in ("nn", "nt", "tn"):
-        return "strides: not the layout nn, nt or tn"
+        return Refusal("strides: not the layout nn, nt or tn")
     return MatmulProblem("matmul", (a.shape[0], b.shape[1], a.shape[1]), dtype, layout, align=align)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from tuner.core.errors import UsageError, unknown_value
+from tuner.core.errors import Refusal, UsageError, unknown_value
 from tuner.core.problem import NUMPY_ALIGNMENT
 from tuner.core.typed_arguments import typed
 from tuner.library.dispatch.constant import ConstantMatmul
@@ -215,8 +215,8 @@ class DispatchedMatmul:
 
     def _new_entry(self, key: Key, a: Array, b: Array, options: Key, align: str) -> "_Entry":
         problem = problem_of(a, b, align)
-        if isinstance(problem, str):
-            return _Entry(Chosen(BASELINE, None, reason=problem), numpy_product)
+        if isinstance(problem, Refusal):
+            return _Entry(Chosen(BASELINE, None, reason=problem.text), numpy_product)
 
         def otherwise(a: Array, b: Array, out: Array | None, reason: str) -> Array:
             if reason == OUT:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops import amx_packing
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls
@@ -68,18 +69,20 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
     too many tiles, or an A that has to be packed.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         tiles = (attribute(self, "tiles_m", 2), attribute(self, "tiles_n", 2))
         packs_a = bool(attribute(self, "pack_a", 1))
         needed = tiles[0] * tiles[1] + tiles[0] + 1  # the sums, a column of A, one tile of B
         if min(tiles) < 1 or needed > REGISTERS:
-            return f"found {tiles[0]} x {tiles[1]} tiles, which need {needed} registers, allowed {REGISTERS}"
+            return Refusal(
+                f"found {tiles[0]} x {tiles[1]} tiles, which need {needed} registers, allowed {REGISTERS}"
+            )
         found = buffer_matmuls(self, function, SUMS)
-        if isinstance(found, str):
+        if isinstance(found, Refusal):
             return found
         for matmul in found:
             why_not = _why_not(matmul, packs_a)
-            if why_not:
+            if why_not is not None:
                 return why_not
         weights = take_k_group_weights(function, found, K_GROUPS * tiles[1])
         for matmul, k_groups in zip(found, weights, strict=True):
@@ -91,11 +94,11 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
         return None
 
 
-def _why_not(matmul: BufferMatmul, packs_a: bool) -> str:
+def _why_not(matmul: BufferMatmul, packs_a: bool) -> Refusal | None:
     depth = K_GROUPS * KGroupSource(matmul.a, is_along_k=True).per_k_group
     if packs_a or (matmul.layout != "tn" and matmul.m % K_GROUPS == 0 and matmul.k % depth == 0):
-        return ""
-    return (
+        return None
+    return Refusal(
         f"found pack_a = 0 for {matmul.m} rows and {matmul.k} of K, layout {matmul.layout}; "
         f"allowed multiples of {K_GROUPS} and {depth}, layout nn or nt"
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, constant_mask
 from tuner.mlir.dialect import attribute
@@ -61,8 +62,8 @@ class BufferMatmul:
             self.fill.erase()
 
 
-def buffer_matmuls(block_op: Op, function: Op, sums: Mapping[str, str]) -> list[BufferMatmul] | str:
-    """Returns the matmuls of buffers in a function; or, as text, why ``block_op`` does not take one of them.
+def buffer_matmuls(block_op: Op, function: Op, sums: Mapping[str, str]) -> list[BufferMatmul] | Refusal:
+    """Returns the matmuls of buffers in a function; or why ``block_op`` does not take one of them.
 
     Allowed are memrefs with static sizes, rows of adjacent elements, layout nn, nt or tn, signed integers,
     elements and accumulators that ``sums`` pairs. Columns of B and C may be dynamic where the attributes
@@ -74,17 +75,23 @@ def buffer_matmuls(block_op: Op, function: Op, sums: Mapping[str, str]) -> list[
     for op in walk(function, MATMUL):
         kinds = [operand.type for operand in op.operands]
         layout = _layout_of(op)
-        if not all(map(_is_of_rows, kinds)) or not layout or not _is_static(kinds, layout, columns):
-            return f"found a matmul of {' x '.join(map(str, kinds))}, {allowed}"
+        if (
+            not all(_is_of_rows(kind) for kind in kinds)
+            or not layout
+            or not _is_static(kinds, layout, columns)
+        ):
+            return Refusal(f"found a matmul of {' x '.join(map(str, kinds))}, {allowed}")
         if is_unsigned(op):
-            return f"found a matmul of unsigned integers, {allowed}"
+            return Refusal(f"found a matmul of unsigned integers, {allowed}")
         m, n = kinds[2].shape
         k = kinds[0].shape[0 if layout == "tn" else 1]
         whole, last = columns if kinds[2].is_dynamic_dim(1) else (n, n)
         matmul = BufferMatmul(op, m, whole, last, k, layout, fill_before(op))
         if sums.get(matmul.element) != matmul.accumulator_element:
             pairs = " or ".join(f"{element} into {total}" for element, total in sums.items())
-            return f"found a matmul of {matmul.element} into {matmul.accumulator_element}, allowed {pairs}"
+            return Refusal(
+                f"found a matmul of {matmul.element} into {matmul.accumulator_element}, allowed {pairs}"
+            )
         found.append(matmul)
     return found
 

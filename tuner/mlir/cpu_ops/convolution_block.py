@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import (
     fill_before,
@@ -85,18 +86,18 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     Source: E. Georganas et al., https://arxiv.org/abs/1808.05567, without its blocked layouts.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         along = text(self, "along", FILTERS)
         if along not in LANES_ALONG:
-            return f"along: found {along}, allowed {' or '.join(LANES_ALONG)}"
+            return Refusal(f"along: found {along}, allowed {' or '.join(LANES_ALONG)}")
         ops = [op for op in walk(function, "linalg.generic") if CONTRACTION in op.attributes]
         tiles = [ConvolutionTile.of(op, along) for op in ops]
         lanes = attribute(self, "lanes", LANES)
         for tile in tiles:
-            if isinstance(tile, str):
-                return f"found {tile}, allowed memrefs of static sizes"
+            if isinstance(tile, Refusal):
+                return Refusal(f"found {tile}, allowed memrefs of static sizes")
             if tile.has_k_groups and lanes != LANES:
-                return f"found K groups with {lanes} lanes, allowed {LANES}"
+                return Refusal(f"found K groups with {lanes} lanes, allowed {LANES}")
             with ir.InsertionPoint(tile.op), tile.op.location:
                 _Block.of(
                     tile,

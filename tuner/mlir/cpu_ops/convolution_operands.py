@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import load_lanes, store_lanes
 from tuner.mlir.cpu_ops.vnni_packing import (
@@ -236,13 +237,13 @@ class ConvolutionTile:
     sizes: Place  # of each dimension of the tile: its extent
 
     @classmethod
-    def of(cls, op: Op, along: str) -> "ConvolutionTile | str":
-        """Returns a ``linalg.generic`` as a tile; or, as text, what it is, if it is not a tile."""
-        kinds = [operand.type for operand in op.operands]
+    def of(cls, op: Op, along: str) -> "ConvolutionTile | Refusal":
+        """Returns a ``linalg.generic`` as a tile; or what it is, if it is not a tile."""
+        kinds = [each.type for each in op.operands]
         if len(kinds) != 3 or not all(
             isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds
         ):
-            return f"a convolution of {' x '.join(map(str, kinds))}"
+            return Refusal(f"a convolution of {' x '.join(map(str, kinds))}")
         found = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
         maps = tuple(tuple(map(_terms, mapping.results)) for mapping in found)
         sizes: Place = {}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.amx_packing import tile_load, tile_store
 from tuner.mlir.cpu_ops.buffer_matmul import fill_before
@@ -47,14 +48,14 @@ class ConvolutionTilesOp(InPlaceOp, name="convolution_tiles"):
     groups of static sizes with adjacent pixels, and more sums than tile registers hold.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         ops = [op for op in walk(function, "linalg.generic") if CONTRACTION in op.attributes]
         for op in ops:
             tile = ConvolutionTile.of(op, FILTERS)
-            if isinstance(tile, str):
-                return f"found {tile}, allowed memrefs of static sizes"
+            if isinstance(tile, Refusal):
+                return Refusal(f"found {tile}, allowed memrefs of static sizes")
             block = _Block.of(tile)
-            if isinstance(block, str):
+            if isinstance(block, Refusal):
                 return block
             with ir.InsertionPoint(op), op.location:
                 block.build()
@@ -82,12 +83,14 @@ class _Block:
     parts: tuple[_Part, ...]
 
     @classmethod
-    def of(cls, tile: ConvolutionTile) -> "_Block | str":
+    def of(cls, tile: ConvolutionTile) -> "_Block | Refusal":
         maps = tile.maps
         filters, channels = (next(iter(maps[WEIGHTS][place])) for place in (-2, -1))
         pixels = next(iter(maps[SUMS][-1]))
         if not tile.has_k_groups or pixels == filters or maps[INPUT][-1].get(pixels) != 1:
-            return "found a convolution of other operands, allowed K groups of channels and adjacent pixels"
+            return Refusal(
+                "found a convolution of other operands, allowed K groups of channels and adjacent pixels"
+            )
         dimensions = [each for terms in tile.maps[SUMS] for each in terms if each not in (filters, pixels)]
         places: list[tuple[tuple[int, int], ...]] = [()]
         for dimension in dimensions:
@@ -105,7 +108,9 @@ class _Block:
         of_a = {(part.filter, part.filters) for part in parts}
         needed = len(parts) + len(of_a) + len({part.pixels for part in parts})
         if needed > REGISTERS:
-            return f"found {len(parts)} sums, which need {needed} tile registers, allowed {REGISTERS}"
+            return Refusal(
+                f"found {len(parts)} sums, which need {needed} tile registers, allowed {REGISTERS}"
+            )
         return cls(tile, filters, pixels, channels, parts)
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import (
     BufferMatmul,
@@ -45,18 +46,18 @@ class LanesAlongKOp(InPlaceOp, name="lanes_along_k"):
     layout nn or nt, and one of more columns.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         lanes = attribute(self, "lanes", 16)
         if lanes < 2 or lanes & (lanes - 1):
-            return f"found {lanes} lanes, allowed a power of two from 2 on"
+            return Refusal(f"found {lanes} lanes, allowed a power of two from 2 on")
         found = buffer_matmuls(self, function, SUMS)
-        if isinstance(found, str):
+        if isinstance(found, Refusal):
             return found
         for matmul in found:
             if matmul.layout == "tn":
-                return "found a matmul of layout tn, allowed nn or nt"
+                return Refusal("found a matmul of layout tn, allowed nn or nt")
             if matmul.n > lanes // 2:
-                return f"found a matmul of {matmul.n} columns, allowed {lanes // 2}"
+                return Refusal(f"found a matmul of {matmul.n} columns, allowed {lanes // 2}")
         for matmul in found:
             with ir.InsertionPoint(matmul.op), matmul.op.location:
                 _Matmul.of(matmul, lanes).build()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import DYNAMIC, create, index, value
@@ -48,7 +49,7 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
     The handle (a func.func) stays valid. Never fails.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         for panels in walk(function, "scf.for"):
             rows = _rows_of(panels)
             if rows is not None and _only_copies(panels):
@@ -132,12 +133,12 @@ class PackWeightsOp(InPlaceOp, name="pack_weights"):
     Silenceable failure: an op that is not a func.func with a body, or ``columns`` below 1.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         columns = attribute(self, "columns", COLUMNS)
         if columns < 1:
-            return f"columns: found {columns}, allowed 1 and more"
+            return Refusal(f"columns: found {columns}, allowed 1 and more")
         if function.name != "func.func" or not function.regions[0].blocks:
-            return f"target: found {function.name}, allowed func.func with a body"
+            return Refusal(f"target: found {function.name}, allowed func.func with a body")
         for number, weight in weights_of(function):
             slices = _slices(weight, columns)
             if slices:

@@ -1,5 +1,6 @@
 """The transform op ``tuner.prefetch_reads``."""
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import fetch, index, plus, times, total, value
@@ -37,12 +38,12 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     argument.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         number = attribute(self, "argument", 1)
         strips = attribute(self, "strips", 0)
         argument = _argument(function, 0 if strips else number)
         if argument is None:
-            return f"target: found {function.name}, allowed func.func with argument {number}"
+            return Refusal(f"target: found {function.name}, allowed func.func with argument {number}")
         line = attribute(self, "line", 16)
         if strips:
             _fetch_next_panels(function, strips, line)

@@ -1,6 +1,7 @@
 """The transform op ``tuner.quantized_matmul``, and its loops where weights are unpacked to a buffer first."""
 
 from tuner.core.dtypes import number_type
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.amx_packing import tile_load, tile_store
 from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, RowPreparation
@@ -263,14 +264,14 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
     Source: docs/decisions/quantized-matmuls.md
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         tile = QuantizedTile.of(self)
         found = operands_of(function, tile.block_k)
-        if isinstance(found, str):
+        if isinstance(found, Refusal):
             return found
-        reason = _refusal(tile, found)
-        if reason:
-            return reason
+        refusal = _refusal(tile, found)
+        if refusal is not None:
+            return refusal
         scheme = scheme_of(tile, found)
         scheme.prepare(function)
         for op in reversed(list(function.regions[0].blocks[0].operations)[:-1]):
@@ -289,34 +290,36 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
         return None
 
 
-def _refusal(tile: QuantizedTile, operands: QuantizedOperands) -> str:
-    """Returns why a tile does not fit a matmul; "" if it does."""
+def _refusal(tile: QuantizedTile, operands: QuantizedOperands) -> Refusal | None:
+    """Returns why a tile does not fit a matmul; None if it does."""
     is_integer = bool(operands.format.activations)
     if tile.scheme not in SCHEMES:
-        return f"scheme: found {tile.scheme!r}, allowed {', '.join(SCHEMES)}"
+        return Refusal(f"scheme: found {tile.scheme!r}, allowed {', '.join(SCHEMES)}")
     if tile.scheme == TILES and (reason := _tiles_refusal(tile, operands)):
         return reason
     if tile.scheme == SCALED and is_integer:
-        return "found scaled with activations that are quantized, allowed dots, singles or tiles"
+        return Refusal("found scaled with activations that are quantized, allowed dots, singles or tiles")
     if tile.scheme == DOTS and not is_integer:
-        return "found dots of activations that are not quantized, allowed pairs or singles"
+        return Refusal("found dots of activations that are not quantized, allowed pairs or singles")
     if tile.scheme == PAIRS and (is_integer or operands.dtype != "bf16" or tile.lanes != WORDS.lanes // 2):
-        return f"found pairs of {operands.dtype} with {tile.lanes} lanes, allowed bf16 with 16"
+        return Refusal(f"found pairs of {operands.dtype} with {tile.lanes} lanes, allowed bf16 with 16")
     if min(tile.rows, tile.lanes, tile.columns) < 1 or tile.columns % tile.lanes:
-        return (
+        return Refusal(
             f"found {tile.rows} x {tile.columns} sums in registers of {tile.lanes}, allowed whole registers"
         )
     depth = operands.format.group or ROW_PADDING // 2
     if tile.block_k and (tile.block_k % depth or operands.k % tile.block_k):
-        return f"block_k: found {tile.block_k}, allowed divisors of {operands.k} and multiples of {depth}"
+        return Refusal(
+            f"block_k: found {tile.block_k}, allowed divisors of {operands.k} and multiples of {depth}"
+        )
     if tile.block_k and operands.output != "f32":
-        return "block_k: found blocks of K with sums in bf16, allowed f32"
-    return ""
+        return Refusal("block_k: found blocks of K with sums in bf16, allowed f32")
+    return None
 
 
-def _tiles_refusal(tile: QuantizedTile, operands: QuantizedOperands) -> str:
+def _tiles_refusal(tile: QuantizedTile, operands: QuantizedOperands) -> Refusal | None:
     if not operands.format.activations and operands.dtype != "bf16":
-        return f"found tiles of {operands.dtype}, allowed bf16, or activations that are quantized"
+        return Refusal(f"found tiles of {operands.dtype}, allowed bf16, or activations that are quantized")
     if (
         tile.rows % TILE_ROWS
         or tile.lanes != TILE_ROWS
@@ -324,10 +327,12 @@ def _tiles_refusal(tile: QuantizedTile, operands: QuantizedOperands) -> str:
         or tile.rows * tile.columns > MOST_TILED
     ):
         found = f"{tile.rows} x {tile.columns} sums with {tile.lanes} lanes"
-        return f"found {found} in tiles, allowed multiples of {TILE_ROWS} up to {MOST_TILED} sums"
+        return Refusal(f"found {found} in tiles, allowed multiples of {TILE_ROWS} up to {MOST_TILED} sums")
     if operands.depth % (ROW_PADDING // 2):
-        return f"found tiles of {operands.depth} elements of K, allowed multiples of {ROW_PADDING // 2}"
-    return ""
+        return Refusal(
+            f"found tiles of {operands.depth} elements of K, allowed multiples of {ROW_PADDING // 2}"
+        )
+    return None
 
 
 def _take_packed(function: Op, operands: QuantizedOperands, tile: QuantizedTile, scheme: Scheme) -> None:

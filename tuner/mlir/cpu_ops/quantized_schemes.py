@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import Refusal, UsageError
 from tuner.core.fusions import FUSION_ENTRY, NIBBLE_ROWS
 from tuner.core.quantization import QUANTIZATION, WeightFormat, quantized_text
 from tuner.mlir.bindings import Op, Type, Value, ir
@@ -82,10 +82,10 @@ class QuantizedOperands:
         return index(0)
 
 
-def operands_of(function: Op, block_k: int) -> QuantizedOperands | str:
-    """Returns what a function multiplies; or, as text, why it is not a quantized matmul."""
+def operands_of(function: Op, block_k: int) -> QuantizedOperands | Refusal:
+    """Returns what a function multiplies; or why it is not a quantized matmul."""
     if QUANTIZATION not in function.attributes:
-        return f"found a function without {QUANTIZATION}, allowed a quantized matmul"
+        return Refusal(f"found a function without {QUANTIZATION}, allowed a quantized matmul")
     arguments = tuple(function.regions[0].blocks[0].arguments)
     kinds = [ir.MemRefType(argument.type) for argument in arguments]
     format_ = WeightFormat.of_text(ir.StringAttr(function.attributes[QUANTIZATION]).value)
@@ -95,11 +95,11 @@ def operands_of(function: Op, block_k: int) -> QuantizedOperands | str:
     try:
         expected = quantized_text((m, n, k), dtype, format_, output)
     except UsageError as error:
-        return str(error)
+        return Refusal(str(error))
     # the op computes what this text says, and nothing else: an edited payload is refused
     module = ir.Module.parse(expected.replace(f"@{FUSION_ENTRY}(", f"@{name_of(function)}("))
     if str(module.body.operations[0]) != str(function):
-        return "found other operations than those of a quantized matmul"
+        return Refusal("found other operations than those of a quantized matmul")
     return QuantizedOperands(format_, (m, n, k), dtype, output, arguments, depth)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tuner.core.dtypes import natural_output
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.convolution_operands import (
     PAIR,
@@ -30,7 +31,7 @@ PAIRED = "bf16"  # whose products instructions add in pairs
 CONTRACTION = "contraction"
 ROOT = "root"
 TO_TENSOR = "bufferization.to_tensor"
-SECOND_USE = "found weights with a second use, allowed one"
+SECOND_USE = Refusal("found weights with a second use, allowed one")
 
 
 class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
@@ -65,14 +66,14 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     convolution, and operands that are not arguments.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         found = [op for op in walk(function, *LAYOUTS) if CONTRACTION in op.attributes]
         if not found:
             names = ", ".join(each.removeprefix("linalg.") for each in LAYOUTS)
-            return f"found no convolution marked {CONTRACTION}, allowed {names}"
+            return Refusal(f"found no convolution marked {CONTRACTION}, allowed {names}")
         for op in found:
-            if not all(operand.type.has_static_shape for operand in op.operands):
-                return f"found {op.name} of dynamic sizes, allowed static sizes"
+            if not all(each.type.has_static_shape for each in op.operands):
+                return Refusal(f"found {op.name} of dynamic sizes, allowed static sizes")
             with ir.InsertionPoint(op), op.location:
                 tiles = bool(attribute(self, "tiles", 0))
                 reason = _Convolution(op, convolution_form(op), tiles).rewrite(function)
@@ -105,7 +106,7 @@ class _Convolution:
             return k_groups_in_steps(channels)
         return paired(channels)
 
-    def rewrite(self, function: Op) -> str | None:
+    def rewrite(self, function: Op) -> Refusal | None:
         given = self.op.operands[0]
         (first, last) = zero_planes(self.op)
         if is_narrow(given) or self.tiles:
@@ -117,7 +118,7 @@ class _Convolution:
             weights = self._weight_k_groups(function)
         else:
             weights = self._reordered(function)
-        if isinstance(weights, str):
+        if isinstance(weights, Refusal):
             return weights
         parallel = self.form.output
         reduced = self.form.reduced
@@ -148,16 +149,16 @@ class _Convolution:
         place = self.form.window.index(name.lower())
         return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]
 
-    def _refuses_k_groups(self) -> str | None:
-        kinds = [str(operand.type.element_type) for operand in self.op.operands]
+    def _refuses_k_groups(self) -> Refusal | None:
+        kinds = [str(each.type.element_type) for each in self.op.operands]
         if kinds != [PAIRED, PAIRED, natural_output(PAIRED)] or self.form.is_depthwise:
             found = " x ".join([*kinds, self.op.name.removeprefix("linalg.")])
-            return f"found {found}, allowed bf16 x bf16 x f32 that sums over channels"
-        if any(op_of(operand, TO_TENSOR) is None for operand in list(self.op.operands)[:2]):
-            return "found bf16 that is computed in the fusion, allowed arguments"
+            return Refusal(f"found {found}, allowed bf16 x bf16 x f32 that sums over channels")
+        if any(op_of(each, TO_TENSOR) is None for each in list(self.op.operands)[:2]):
+            return Refusal("found bf16 that is computed in the fusion, allowed arguments")
         return None
 
-    def _weight_k_groups(self, function: Op) -> Value | str:
+    def _weight_k_groups(self, function: Op) -> Value | Refusal:
         """Returns the weights as K groups: of a retyped argument, or copied at each call; else why not."""
         weights = self.op.operands[1]
         argument = weights.owner.operation.operands[0]
@@ -183,7 +184,7 @@ class _Convolution:
             )
         return weights
 
-    def _reordered(self, function: Op) -> Value | str:
+    def _reordered(self, function: Op) -> Value | Refusal:
         """Returns the reordered weights: those of a retyped argument, or a transpose; else why not."""
         weights = self.op.operands[1]
         places = list(map(self.form.weights.index, self.order))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tuner.core.errors import Refusal
 from tuner.core.fusions import GUARDED, MOST_GUARDED, VISIBLE
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
@@ -50,17 +51,19 @@ class SkipHiddenKeysOp(InPlaceOp, name="skip_hidden_keys"):
     of other types than f32 and f64 or with elements of a row apart.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         arguments = list(function.regions[0].blocks[0].arguments)
         marks = [argument_attributes(function, argument.arg_number) for argument in arguments]
         masks = [each for each, named in zip(arguments, marks, strict=True) if VISIBLE in named]
         guarded = [each for each, named in zip(arguments, marks, strict=True) if GUARDED in named]
         if len(masks) != 1:
-            return f"target: found {len(masks)} arguments {VISIBLE}, allowed 1"
+            return Refusal(f"target: found {len(masks)} arguments {VISIBLE}, allowed 1")
         for each in guarded:
             kind = ir.MemRefType(each.type)
             if str(kind.element_type) not in BITS or kind.get_strides_and_offset()[0][-1] != 1:
-                return f"target: found argument {each.arg_number} of {kind}, allowed rows of f32 or f64"
+                return Refusal(
+                    f"target: found argument {each.arg_number} of {kind}, allowed rows of f32 or f64"
+                )
         queries, keys = masks[0].type.shape[-2:]
         first, last = ir.DenseI64ArrayAttr(marks[masks[0].arg_number][VISIBLE])
         loops = [op for op in walk(function, "scf.for") if KEYS in op.attributes]

@@ -1,5 +1,6 @@
 """``tuner.drop_unit_batch`` and ``tuner.overlap_tiles``, which give tiles simpler shapes."""
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import create, index, integers, value
@@ -35,11 +36,13 @@ class DropUnitBatchOp(InPlaceOp, name="drop_unit_batch"):
     sizes.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         for op in walk(function, "linalg.batch_matmul"):
             kinds = [ir.RankedTensorType(operand.type) for operand in op.operands]
             if not all(kind.has_static_shape and kind.shape[0] == 1 for kind in kinds):
-                return f"found linalg.batch_matmul into {kinds[-1]}, allowed a batch of 1 and static sizes"
+                return Refusal(
+                    f"found linalg.batch_matmul into {kinds[-1]}, allowed a batch of 1 and static sizes"
+                )
             _replace(op)
         return None
 
@@ -112,7 +115,7 @@ class OverlapTilesOp(InPlaceOp, name="overlap_tiles"):
     The handle (a func.func) stays valid. Never fails.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         for loop in walk(function, "scf.for"):
             first, end, step = map(constant_of, list(loop.operands)[:3])
             if first != 0 or end is None or step is None or end < step or end % step == 0:

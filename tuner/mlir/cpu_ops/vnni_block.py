@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops import vnni_packing
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls, multiply_add, store_lanes
@@ -121,7 +122,7 @@ class KGroupTile:
     fetches_b: bool = False  # what is read of B after the block is prefetched
 
     @classmethod
-    def of(cls, op: InPlaceOp) -> "KGroupTile | str":
+    def of(cls, op: InPlaceOp) -> "KGroupTile | Refusal":
         """Returns the tile of an op's attributes, or what is not allowed of them, as text."""
         tile = cls(
             attribute(op, "tile_m", 6),
@@ -133,7 +134,7 @@ class KGroupTile:
         )
         if tile.rows < 1 or tile.lanes < 1 or tile.columns < 1 or tile.columns % tile.lanes:
             found = f"{tile.rows} x {tile.columns} sums in registers of {tile.lanes}"
-            return f"found {found}, allowed whole registers"
+            return Refusal(f"found {found}, allowed whole registers")
         return tile
 
     @property
@@ -304,15 +305,15 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     and ``dots`` with other than 16 lanes.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         tile = KGroupTile.of(self)
         dots = bool(attribute(self, "dots", 0))
-        if isinstance(tile, str):
+        if isinstance(tile, Refusal):
             return tile
         if dots and tile.lanes != vnni_packing.K_GROUPS:
-            return f"found dots with {tile.lanes} lanes, allowed {vnni_packing.K_GROUPS}"
+            return Refusal(f"found dots with {tile.lanes} lanes, allowed {vnni_packing.K_GROUPS}")
         found = buffer_matmuls(self, function, {"bf16": "f32"})
-        if isinstance(found, str):
+        if isinstance(found, Refusal):
             return found
         weights = take_k_group_weights(function, found, tile.columns, tile.lanes)
         for matmul, weight in zip(found, weights, strict=True):
@@ -359,12 +360,12 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         tile = KGroupTile.of(self)
-        if isinstance(tile, str):
+        if isinstance(tile, Refusal):
             return tile
         found = buffer_matmuls(self, function, {"i8": "i32"})
-        if isinstance(found, str):
+        if isinstance(found, Refusal):
             return found
         if found:
             declare_byte_dot(function.parent, tile.lanes)

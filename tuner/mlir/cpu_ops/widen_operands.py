@@ -1,6 +1,7 @@
 """The transform op ``tuner.widen_operands``."""
 
 from tuner.core.dtypes import FLOATS, natural_output
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.vnni_packing import allocated
 from tuner.mlir.dialect import InPlaceOp, attribute
@@ -40,7 +41,7 @@ class WidenOperandsOp(InPlaceOp, name="widen_operands"):
     Silenceable failure: an operand of another type than bf16 or f16, or one that is not an argument.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         lanes = attribute(self, "lanes", 16)
         numbers = [number for number, name in enumerate("ab") if attribute(self, name, 1)]
         matmuls = walk(function, MATMUL)
@@ -48,7 +49,7 @@ class WidenOperandsOp(InPlaceOp, name="widen_operands"):
             for number in numbers:
                 reason = _refusal(matmul.operands[number])
                 if reason:
-                    return f"{'AB'[number]}: {reason}"
+                    return Refusal(f"{'AB'[number]}: {reason}")
         for matmul in matmuls:
             for number in numbers:
                 with ir.InsertionPoint(matmul), matmul.location:
@@ -58,16 +59,16 @@ class WidenOperandsOp(InPlaceOp, name="widen_operands"):
         return None
 
 
-def _refusal(operand: Value) -> str:
+def _refusal(operand: Value) -> Refusal | None:
     """Returns why an operand of a matmul cannot be widened; "" where it can."""
     owner = operand.owner
     if isinstance(owner, ir.Block) or owner.name != TO_TENSOR:
-        return "found a computed tensor, allowed an argument"
+        return Refusal("found a computed tensor, allowed an argument")
     kind = operand.type
     element = str(kind.element_type)
     if element not in NARROW or not kind.has_static_shape or kind.rank != 2:
-        return f"found {kind}, allowed matrices of {' or '.join(NARROW)} of static sizes"
-    return ""
+        return Refusal(f"found {kind}, allowed matrices of {' or '.join(NARROW)} of static sizes")
+    return None
 
 
 def _widened(buffer: Value, lanes: int) -> Value:

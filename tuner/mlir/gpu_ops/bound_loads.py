@@ -1,5 +1,6 @@
 """The transform op ``tuner.bound_loads``."""
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir import memrefs
@@ -31,11 +32,11 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
     a padded argument.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         is_synchronous = attribute(self, "is_synchronous", 0) == 1
         for name in NOT_LOWERED:
             if any(memrefs.bounds_of(read.operands[0]) for read in walk(function, name)):
-                return f"found {name} of a padded view, allowed vector.load"
+                return Refusal(f"found {name} of a padded view, allowed vector.load")
         for load in walk(function, "vector.load"):
             bounds = memrefs.bounds_of(load.operands[0])
             if bounds:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import is_equal, value
@@ -32,7 +33,7 @@ class CountStagesOp(InPlaceOp, name="count_stages"):
     The handle (a func.func) stays valid. Never fails.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         for loop in walk(function, "scf.for"):
             inside = loop.regions[0].blocks[0]
             *_, end = inside.operations

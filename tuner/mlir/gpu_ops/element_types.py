@@ -1,5 +1,6 @@
 """Transform ops that change element types: ``tuner.element_types``, ``tuner.use_tf32``, ``use_fp8``."""
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Attribute, Op, Type, Value, WalkResult, ir
 from tuner.mlir.dialect import InPlaceOp, text
 from tuner.mlir.ir.building import value
@@ -34,16 +35,18 @@ class UseFp8Op(InPlaceOp, name="use_fp8"):
     16 x 8 x 32.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         kind = text(self, "kind", "")
         if kind not in KINDS:
-            return f"kind: found {kind!r}, allowed {', '.join(KINDS)}"
-        products = list(filter(_is_of_bytes, walk(function, "nvgpu.mma.sync")))
+            return Refusal(f"kind: found {kind!r}, allowed {', '.join(KINDS)}")
+        products = [each for each in walk(function, "nvgpu.mma.sync") if _is_of_bytes(each)]
         if not products:
-            return "found no nvgpu.mma.sync of i8 fragments and f32 sums"
+            return Refusal("found no nvgpu.mma.sync of i8 fragments and f32 sums")
         for product in products:
             if _registers(product) != REGISTERS:
-                return f"found an nvgpu.mma.sync of {_registers(product)} registers, allowed {REGISTERS}"
+                return Refusal(
+                    f"found an nvgpu.mma.sync of {_registers(product)} registers, allowed {REGISTERS}"
+                )
         for product in products:
             a, b, c = product.operands
             sums = ir.VectorType(c.type)
@@ -131,14 +134,14 @@ class UseTf32Op(InPlaceOp, name="use_tf32"):
     The handle (a func.func) stays valid. Silenceable failure: no ``nvgpu.mma.sync`` of f32 operands.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         products = [
             op
             for op in walk(function, "nvgpu.mma.sync")
             if isinstance(ir.VectorType(op.operands[0].type).element_type, ir.F32Type)
         ]
         if not products:
-            return "found no nvgpu.mma.sync of f32 operands"
+            return Refusal("found no nvgpu.mma.sync of f32 operands")
         for product in products:
             product.attributes["tf32Enabled"] = ir.UnitAttr.get()
         return None
@@ -263,14 +266,14 @@ class ElementTypesOp(InPlaceOp, name="element_types"):
     type is a float and the other an integer.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         retyping = Retyping(ir.Type.parse(text(self, "from", "")), ir.Type.parse(text(self, "to", "")))
         if not retyping.is_same_width:
-            return f"found {retyping.old} to {retyping.new}, allowed types of one width"
+            return Refusal(f"found {retyping.old} to {retyping.new}, allowed types of one width")
         reason = first_arithmetic_op(function, retyping.old)
         if reason is not None:
-            return f"found {reason} on {retyping.old}, allowed moves and products"
+            return Refusal(f"found {reason} on {retyping.old}, allowed moves and products")
         if not retyping.converts_constants and has_nonzero_constant(function, retyping.old):
-            return f"found a number of {retyping.old}, allowed zeros to become {retyping.new}"
+            return Refusal(f"found a number of {retyping.old}, allowed zeros to become {retyping.new}")
         retyping.change(function)
         return None

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir import memrefs
@@ -133,7 +134,7 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
     another form, an epilogue with a mode other than ``"store"``, a workspace that is a padded view.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         mode = text(self, "mode", "store")
         slices = attribute(self, "slices", 1)
         stores = [op for op in walk(function, "vector.store") if _is_argument(op.operands[1])]
@@ -233,19 +234,21 @@ def _is_argument(view: Value) -> bool:
     return isinstance(view.owner, ir.Block) and view.owner.owner.operation.name == "func.func"
 
 
-def _why_not(function: Op, stores: list[Op], mode: str) -> str | None:
+def _why_not(function: Op, stores: list[Op], mode: str) -> Refusal | None:
     if mode not in MODES:
-        return f"mode: found {mode!r}, allowed {', '.join(MODES)}"
+        return Refusal(f"mode: found {mode!r}, allowed {', '.join(MODES)}")
     others = [*walk(function, "vector.transfer_write"), *walk(function, "memref.store")]
     other = next((each for each in others if _is_argument(each.operands[1])), None)
     if other is not None:
-        return f"found {other.name} to an argument, allowed vector.store"
+        return Refusal(f"found {other.name} to an argument, allowed vector.store")
     if len({store.operands[1] for store in stores}) != 1:
-        return f"found {len(stores)} stores to arguments, allowed some, all to one"
+        return Refusal(f"found {len(stores)} stores to arguments, allowed some, all to one")
     if mode == "workspace" and memrefs.bounds_of(stores[0].operands[1]):
-        return f"workspace: expected whole tiles, got {stores[0].operands[1].type} with {memrefs.BOUNDS}"
+        return Refusal(
+            f"workspace: expected whole tiles, got {stores[0].operands[1].type} with {memrefs.BOUNDS}"
+        )
     if mode != "store" and find_epilogue(function) is not None:
-        return f"mode: found {mode!r} and an epilogue, allowed store: sums of a part of K get none"
+        return Refusal(f"mode: found {mode!r} and an epilogue, allowed store: sums of a part of K get none")
     return None
 
 

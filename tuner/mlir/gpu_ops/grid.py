@@ -1,5 +1,6 @@
 """Transform ops of a grid's blocks: ``tuner.split_k`` divides K, ``tuner.swizzle_blocks`` reorders blocks."""
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import affine, index, symbol, value
@@ -30,7 +31,7 @@ class SplitKOp(InPlaceOp, name="split_k"):
     is not a multiple of ``slices``.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         slices = attribute(self, "slices", 1)
         for launch in walk(function, "gpu.launch"):
             body = (op.operation for op in launch.regions[0].blocks[0].operations)
@@ -42,17 +43,17 @@ class SplitKOp(InPlaceOp, name="split_k"):
         return None
 
 
-def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
+def _why_not(launch: Op, loops: list[Op], slices: int) -> Refusal | None:
     if len(loops) != 1:
-        return f"found {len(loops)} loops in a launch, allowed 1"
+        return Refusal(f"found {len(loops)} loops in a launch, allowed 1")
     if constant_of(launch.operands[GRID_Z]) != 1:
-        return "found a launch with more than one block along z, or not constant"
-    bounds = list(map(constant_of, list(loops[0].operands)[:3]))
+        return Refusal("found a launch with more than one block along z, or not constant")
+    bounds = [constant_of(number) for number in list(loops[0].operands)[:3]]
     lower, upper, step = bounds
     if lower != 0 or upper is None or step is None:
-        return f"found a loop from {lower} to {upper} by {step}, allowed constants, from 0"
+        return Refusal(f"found a loop from {lower} to {upper} by {step}, allowed constants, from 0")
     if slices < 1 or upper % (step * slices):
-        return f"slices: found {slices}, allowed what divides {upper // step} trips"
+        return Refusal(f"slices: found {slices}, allowed what divides {upper // step} trips")
     return None
 
 
@@ -97,22 +98,24 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
     before the one that fails may be renumbered.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         group = attribute(self, "group", 1)
         bands = text(self, "bands", "rows")
         if bands not in BANDS:
-            return f"bands: found {bands}, allowed {' or '.join(BANDS)}"
+            return Refusal(f"bands: found {bands}, allowed {' or '.join(BANDS)}")
         cluster = attribute(self, "cluster_n", 1), attribute(self, "cluster_m", 1)  # blocks along x and y
         launches = walk(function, "gpu.launch")
         grids = [grid for grid in map(constant_grid, launches) if grid is not None]
         if group < 1 or not launches or len(grids) < len(launches):
             found = f"{len(launches)} launches, {len(grids)} of a constant grid, group {group}"
-            return f"found {found}, allowed constant grids and a group of 1 or more"
+            return Refusal(f"found {found}, allowed constant grids and a group of 1 or more")
         for launch, grid in zip(launches, grids, strict=True):
             if group % cluster[BANDS[bands]] or any(
                 count % size for count, size in zip(grid, cluster, strict=True)
             ):
-                return f"found clusters of {cluster} on a grid of {grid}, group {group}; allowed whole ones"
+                return Refusal(
+                    f"found clusters of {cluster} on a grid of {grid}, group {group}; allowed whole ones"
+                )
             across = BANDS[bands]
             clusters = (grid[0] // cluster[0], grid[1] // cluster[1])
             height = group // cluster[across]

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import affine, integers, symbol, value
@@ -38,7 +39,7 @@ class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
     The handle (a func.func) stays valid. Never fails.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         for load in walk(function, "nvgpu.ldmatrix"):
             if tiles_of(load) == 4 and is_transposed(load):
                 _exchange(load)
@@ -75,7 +76,7 @@ class MergeLdmatrixOp(InPlaceOp, name="merge_ldmatrix"):
     The handle (a func.func) stays valid. Never fails.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         for loop in walk(function, "scf.for"):
             _merge_in(loop)
         return None

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import value
@@ -49,7 +50,7 @@ class OrderProductsOp(InPlaceOp, name="order_products"):
     stays valid, handles to products do not. Never fails.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         for loop in walk(function, "scf.for"):
             body = loop.regions[0].blocks[0]
             products = [op.operation for op in body.operations if op.operation.name == "vector.fma"]

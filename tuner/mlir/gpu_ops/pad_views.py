@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, integer_list
 from tuner.mlir.ir.memrefs import (
@@ -54,11 +55,11 @@ class PadViewsOp(InPlaceOp, name="pad_views"):
     two padded sizes; arguments with gaps between rows or that are padded already; other ops on tensors.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         try:
             padding = _padding_of(function, integer_list(self, "sizes"))
         except _PaddingError as error:
-            return str(error)
+            return Refusal(str(error))
         for op in padding.needless:
             padding.tensors.pop(op.results[0], None)
             op.results[0].replace_all_uses_with(op.operands[0])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import create, recreated, value
@@ -56,7 +57,7 @@ class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
     remained a plain store. Never fails.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         body = _body_of(function)
         if body is not None and all(map(body.is_known, body.ops)):
             is_spread = attribute(self, "spread", 0) == 1

@@ -1,5 +1,6 @@
 """The transform op ``tuner.set_aside_epilogue``."""
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import create
@@ -32,18 +33,18 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
     product that does not start from a linalg.fill.
     """
 
-    def change(self, function: Op) -> str | None:
-        generic = next(filter(_is_epilogue, walk(function, "linalg.generic")), None)
+    def change(self, function: Op) -> Refusal | None:
+        generic = next((each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None)
         if generic is None:
-            return "found no elementwise linalg.generic that consumes another linalg op"
+            return Refusal("found no elementwise linalg.generic that consumes another linalg op")
         inputs = list(generic.operands)[1:]
-        if any(_argument_of(input_) is None for input_ in inputs):
-            return "an operand is computed before the epilogue; operands must be arguments"
+        if any(_argument_of(each) is None for each in inputs):
+            return Refusal("an operand is computed before the epilogue; operands must be arguments")
         product = generic.operands[0]
         output = list(generic.operands)[-1]
         start = list(product.owner.operands)[-1].owner
         if isinstance(start, ir.Block) or start.name != "linalg.fill":
-            return "the product does not start from a linalg.fill"
+            return Refusal("the product does not start from a linalg.fill")
         _make_scalar_function(function, generic)
         # the output has the type of the sums until ``tuner.finish_stores`` applies the epilogue
         sums = ir.RankedTensorType(product.type)

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import affine, create, index, plus, reinterpreted, symbol, value
@@ -30,7 +31,7 @@ class BypassL1Op(InPlaceOp, name="bypass_l1"):
     The handle (a func.func) stays valid. Never fails.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         for copy in walk(function, "nvgpu.device_async_copy"):
             elements = int(ir.IntegerAttr(copy.attributes["dstElements"]).value)
             if elements * element_bytes(ir.MemRefType(copy.operands[0].type).element_type) == BYPASS_BYTES:
@@ -60,7 +61,7 @@ class FlatCopiesOp(InPlaceOp, name="flat_copies"):
     equal parts of addresses are the same SSA value. The handle (a func.func) stays valid. Never fails.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         views = _FlatViews()
         for copy in walk(function, COPY):
             _, to_rank, _, from_rank, _ = ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS])
@@ -169,11 +170,11 @@ class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
     more buffers than its depth. The handle (a func.func) stays valid. Silenceable failure: no such loop.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         loops = [(loop, _writes(loop)) for loop in walk(function, "scf.for")]
         filling = [(loop, writes) for loop, writes in loops if writes]
         if not filling:
-            return f"found {len(loops)} loops, allowed one that writes shared memory"
+            return Refusal(f"found {len(loops)} loops, allowed one that writes shared memory")
         for loop, writes in filling:
             last_write = writes[-1]
             at_top = attribute(self, "loop_top", 0) == 1

@@ -2,6 +2,7 @@
 
 import math
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import affine, create, symbol, value
@@ -44,16 +45,16 @@ class SharedLayoutOp(InPlaceOp, name="shared_layout"):
     ``pad_bytes``.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         pad_bytes = attribute(self, "pad_bytes", VECTOR_BYTES)
         if pad_bytes < 0 or pad_bytes % VECTOR_BYTES:
-            return f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}"
+            return Refusal(f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}")
         tiles = [
             op for op in walk(function, "memref.alloc") if is_workgroup(ir.MemRefType(op.results[0].type))
         ]
         unhandled = next((name for tile in tiles for name in _names(tile) - BY_INDEX), None)
         if unhandled is not None:
-            return f"found {unhandled} of shared memory, allowed {', '.join(sorted(BY_INDEX))}"
+            return Refusal(f"found {unhandled} of shared memory, allowed {', '.join(sorted(BY_INDEX))}")
         for tile in tiles:
             is_swizzled = attribute(self, "swizzle", 0) == 1
             names = _names(tile)

@@ -1,5 +1,6 @@
 """The transform op ``tuner.transpose_operands``."""
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import create, value
@@ -24,7 +25,7 @@ class TransposeOperandsOp(InPlaceOp, name="transpose_operands"):
     The handle (a func.func) and handles to matmuls stay valid. Never fails.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         for matmul in walk(function, "linalg.matmul"):
             maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(matmul.attributes["indexing_maps"])]
             for number in range(2):

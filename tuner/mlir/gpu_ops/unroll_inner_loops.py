@@ -1,5 +1,6 @@
 """The transform op ``tuner.unroll_inner_loops``."""
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, WalkResult, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import index
@@ -32,7 +33,7 @@ class UnrollInnerLoopsOp(InPlaceOp, name="unroll_inner_loops"):
     bounds that are not constant, or a body copied more often than the limit.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         limit = attribute(self, "limit", COPIES_LIMIT)
         loops = [
             loop
@@ -40,25 +41,25 @@ class UnrollInnerLoopsOp(InPlaceOp, name="unroll_inner_loops"):
             if not any(is_workgroup(ir.MemRefType(op.results[0].type)) for op in walk(loop, "memref.alloc"))
         ]
         for loop in loops:
-            found = _why_not(loop, loops, limit)
-            if found:
-                return found
+            refusal = _why_not(loop, loops, limit)
+            if refusal is not None:
+                return refusal
         for loop in loops:  # in post-order: inner loops first
             _unroll(loop)
         return None
 
 
-def _why_not(loop: Op, loops: list[Op], limit: int) -> str:
+def _why_not(loop: Op, loops: list[Op], limit: int) -> Refusal | None:
     copies = 1
     for around in (loop, *parents_of(loop)):
         if around in loops:
             trips = _trips(around)
             if trips is None:
-                return "the loop's bounds are not constant"
+                return Refusal("the loop's bounds are not constant")
             copies *= len(trips)
     if copies > limit:
-        return f"found a loop to be copied {copies} times, allowed {limit}"
-    return ""
+        return Refusal(f"found a loop to be copied {copies} times, allowed {limit}")
+    return None
 
 
 def _trips(loop: Op) -> range | None:

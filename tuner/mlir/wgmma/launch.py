@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import affine, branch, create, index, symbol, value
 from tuner.mlir.ir.reading import AXES, CLUSTER_SIZE, TILE_GRID, axis_of, constant_grid, index_along
@@ -154,17 +155,19 @@ class BlockTiles:
     @classmethod
     def of(
         cls, launch: Op, corner: tuple[Value | int, Value | int], plan: PipelinePlan
-    ) -> "BlockTiles | str":
+    ) -> "BlockTiles | Refusal":
         """Returns the tiles of a launch by ``corner`` in C, or why a block cannot compute several tiles."""
         cluster = plan.cluster[::-1]
         if plan.tiles == 1:
             return cls(launch, corner, (0, 0), cluster, 1)
         blocks = constant_grid(launch)
         if blocks is None or any(size % each for size, each in zip(blocks, cluster, strict=True)):
-            return f"tiles: found a grid of {blocks}, allowed constant sizes of whole clusters of {cluster}"
+            return Refusal(
+                f"tiles: found a grid of {blocks}, allowed constant sizes of whole clusters of {cluster}"
+            )
         foreign = next(filter(None, (_foreign(each, launch) for each in corner)), None)
         if foreign is not None:
-            return f"tiles: found a corner computed by {foreign}, allowed arithmetic of block ids"
+            return Refusal(f"tiles: found a corner computed by {foreign}, allowed arithmetic of block ids")
         grid = blocks[0] // cluster[0], blocks[1] // cluster[1]
         return cls(launch, corner, grid, cluster, plan.tiles)
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import partial
 
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import affine, branch, create, index, plus, symbol, value
@@ -304,7 +305,7 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     depends on more than block ids; three products without an argument of low bits.
     """
 
-    def change(self, function: Op) -> str | None:
+    def change(self, function: Op) -> Refusal | None:
         knobs = Knobs(
             block_k=attribute(self, "block_k", 64),
             stages=attribute(self, "stages", 4),
@@ -317,16 +318,16 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
         )
         found = [read_matmul(function, launch) for launch in walk(function, "gpu.launch")]
         if not found:
-            return "no gpu.launch with a linalg.matmul"
+            return Refusal("no gpu.launch with a linalg.matmul")
         epilogue = find_epilogue(function) if knobs.stores == "tma" else None
         for each in found:
-            if isinstance(each, str):
+            if isinstance(each, Refusal):
                 return each
             plan = each.plan(knobs)
-            if isinstance(plan, str):
+            if isinstance(plan, Refusal):
                 return plan
             tiles = BlockTiles.of(each.launch, each.origin, plan)
-            if isinstance(tiles, str):
+            if isinstance(tiles, Refusal):
                 return tiles
             _rewrite(each, plan, tiles)
         if epilogue is not None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from tuner.core.dtypes import TENSOR_DTYPES, number_type
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.linalg import find_epilogue, output_type
 from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, retype_argument, sync_function_type
@@ -129,27 +130,31 @@ class OperandTile:
         leading = UNIT_BYTES if self.is_k_major else self.depth * LINE_BYTES  # ignored if K-major
         return SWIZZLE_128 | ATOM_BYTES // UNIT_BYTES << 32 | leading // UNIT_BYTES << 16
 
-    def why_not(self, name: str, rows_of_one: int) -> str | None:
+    def why_not(self, name: str, rows_of_one: int) -> Refusal | None:
         """Returns why TMA and wgmma cannot handle the tile, None if they can.
 
         ``name``: of the operand, for the message; the tile's rows must be a multiple of ``rows_of_one``.
         """
         if self.depth % self.line or (not self.is_k_major and self.rows % self.line):
-            return f"{name}: found {self.rows} x {self.depth}, allowed whole lines of {LINE_BYTES} bytes"
+            return Refusal(
+                f"{name}: found {self.rows} x {self.depth}, allowed whole lines of {LINE_BYTES} bytes"
+            )
         if self.box[0] % ATOM_LINES:
             found = f"found {self.parts} parts of {self.box[0]} lines"
-            return f"{name}: {found}, allowed multiples of {ATOM_LINES} lines"
+            return Refusal(f"{name}: {found}, allowed multiples of {ATOM_LINES} lines")
         if self.box[0] > BOX_LIMIT or self.rows % rows_of_one:
-            return f"{name}: found {self.rows} rows, allowed multiples of {rows_of_one} up to {BOX_LIMIT}"
+            return Refusal(
+                f"{name}: found {self.rows} rows, allowed multiples of {rows_of_one} up to {BOX_LIMIT}"
+            )
         if self.is_read_by_lanes:
             is_allowed = not self.is_k_major and self.item_bytes == LANE_BYTES and self.depth == self.line
             found = f"found {self.depth} k of {self.item_bytes}-byte elements read by lanes"
             allowed = f"allowed {LINE_BYTES // LANE_BYTES} of 4-byte ones with k not innermost"
-            if is_allowed:
-                return None
-            return f"{name}: {found}, {allowed}"
+            return None if is_allowed else Refusal(f"{name}: {found}, {allowed}")
         if not self.is_k_major and self.item_bytes != 2:  # PTX ISA: imm-trans only for .f16 and .bf16
-            return f"{name}: found {self.item_bytes}-byte elements with k not innermost, allowed 2-byte ones"
+            return Refusal(
+                f"{name}: found {self.item_bytes}-byte elements with k not innermost, allowed 2-byte ones"
+            )
         return None
 
 
@@ -271,38 +276,42 @@ class PipelinePlan:
             return None
         return UNEQUAL_REGISTERS
 
-    def why_not(self) -> str | None:
+    def why_not(self) -> Refusal | None:
         """Returns a message on the first size of this pipeline that is not supported, else None."""
         if self.consumers not in SUMS_LIMIT:
-            return f"consumers: found {self.consumers}, allowed {', '.join(map(str, SUMS_LIMIT))}"
+            return Refusal(f"consumers: found {self.consumers}, allowed {', '.join(map(str, SUMS_LIMIT))}")
         if self.cluster not in CLUSTERS:
-            return f"cluster: found {self.cluster}, allowed {', '.join(map(str, CLUSTERS))}"
+            return Refusal(f"cluster: found {self.cluster}, allowed {', '.join(map(str, CLUSTERS))}")
         if self.stages < 2:
-            return f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read"
+            return Refusal(f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read")
         if self.tiles < 1:
-            return f"tiles: found {self.tiles}, allowed 1 or more"
+            return Refusal(f"tiles: found {self.tiles}, allowed 1 or more")
         if self.products not in (1, 3) or (self.products == 3 and not self.a.is_read_by_lanes):
-            return f"products: found {self.products}, allowed 1, and 3 where lanes read one operand"
+            return Refusal(f"products: found {self.products}, allowed 1, and 3 where lanes read one operand")
         if self.b.rows > N_LIMIT:
             name, lines = ("A", "rows") if self.is_swapped else ("B", "columns")
-            return f"{name}: found {self.b.rows} {lines} of C, allowed {N_LIMIT}"
+            return Refusal(f"{name}: found {self.b.rows} {lines} of C, allowed {N_LIMIT}")
         if self.held > SUMS_LIMIT[self.consumers]:
             found = f"found {self.held} sums{' and fragments' if self.a.is_read_by_lanes else ''} per thread"
-            return f"consumers: {found}, allowed {SUMS_LIMIT[self.consumers]} with {self.consumers}"
+            return Refusal(f"consumers: {found}, allowed {SUMS_LIMIT[self.consumers]} with {self.consumers}")
         rows = self.consumers * MMA_ROWS
         left, right = ("B", "A") if self.is_swapped else ("A", "B")
         return self._why_not_stored() or self.a.why_not(left, rows) or self.b.why_not(right, N_MULTIPLE)
 
-    def _why_not_stored(self) -> str | None:
+    def _why_not_stored(self) -> Refusal | None:
         if self.splits < 1 or (self.splits > 1 and self.k % (self.a.depth * self.splits)):
             found = f"found {self.splits} of {self.k} elements"
-            return f"splits: {found}, allowed equal parts of whole tiles of {self.a.depth}"
+            return Refusal(f"splits: {found}, allowed equal parts of whole tiles of {self.a.depth}")
         if self.splits > 1 and self.stores == "tma":
-            return "splits: found results stored by tma, allowed direct: parts of sums are added up later"
+            return Refusal(
+                "splits: found results stored by tma, allowed direct: parts of sums are added up later"
+            )
         if self.stores not in STORES:
-            return f"stores: found {self.stores!r}, allowed {', '.join(STORES)}"
+            return Refusal(f"stores: found {self.stores!r}, allowed {', '.join(STORES)}")
         if self.stores == "tma" and self.b.rows % BOX_COLUMNS:
-            return f"stores: found tma for {self.b.rows} columns of C, allowed multiples of {BOX_COLUMNS}"
+            return Refusal(
+                f"stores: found tma for {self.b.rows} columns of C, allowed multiples of {BOX_COLUMNS}"
+            )
         return None
 
 
@@ -341,17 +350,17 @@ class BlockMatmul:
     k: int
     k_is_last: tuple[bool, bool]  # whether k is the innermost dimension of A, of B
 
-    def plan(self, knobs: Knobs) -> PipelinePlan | str:
+    def plan(self, knobs: Knobs) -> PipelinePlan | Refusal:
         """Returns the sizes of the pipeline for ``knobs``, or a message on why it cannot be built."""
         element, result = (ir.MemRefType(self.matrices[number].type).element_type for number in (0, 2))
         if str(element) not in KINDS or str(result) != ("i32" if str(element) == "i8" else "f32"):
             allowed = f"{', '.join(KINDS)} summed in f32, i8 in i32"
-            return f"matmul: found elements {element} summed in {result}, allowed {allowed}"
+            return Refusal(f"matmul: found elements {element} summed in {result}, allowed {allowed}")
         item_bytes = element_bytes(element)
         for name, matrix in zip("AB", self.matrices, strict=False):
             pitch = ir.MemRefType(matrix.type).get_strides_and_offset()[0][0] * item_bytes
             if pitch % ROW_BYTES:
-                return f"{name}: found rows of {pitch} bytes, allowed multiples of {ROW_BYTES}"
+                return Refusal(f"{name}: found rows of {pitch} bytes, allowed multiples of {ROW_BYTES}")
         tiles = [
             OperandTile(rows, knobs.block_k, item_bytes, is_last, parts)
             for rows, is_last, parts in zip(self.tile, self.k_is_last, knobs.cluster[::-1], strict=True)
@@ -360,7 +369,9 @@ class BlockMatmul:
         left, right = tiles[::-1] if is_swapped else tiles
         if knobs.consumers < 1 or left.rows % knobs.consumers:
             lines = "columns" if is_swapped else "rows"
-            return f"consumers: found {knobs.consumers}, allowed some that divide {left.rows} {lines}"
+            return Refusal(
+                f"consumers: found {knobs.consumers}, allowed some that divide {left.rows} {lines}"
+            )
         if item_bytes == LANE_BYTES and not left.is_k_major:
             left = replace(left, is_read_by_lanes=True)
         kind = KINDS[str(element)]
@@ -379,16 +390,18 @@ class BlockMatmul:
             knobs.products,
         )
         if plan.products == 3 and self.low_of(plan) is None:
-            return f"products: found no argument with {BUFFER} = {low_buffer(plan)!r}"
+            return Refusal(f"products: found no argument with {BUFFER} = {low_buffer(plan)!r}")
         return plan.why_not() or (self._why_not_staged() if plan.stores == "tma" else None) or plan
 
-    def _why_not_staged(self) -> str | None:
+    def _why_not_staged(self) -> Refusal | None:
         result = "sums" if self.epilogue is None else output_type(self.epilogue)
         if str(result) not in STAGED_RESULTS:
-            return f"stores: found tma for {result}, allowed an epilogue to {' or '.join(STAGED_RESULTS)}"
+            return Refusal(
+                f"stores: found tma for {result}, allowed an epilogue to {' or '.join(STAGED_RESULTS)}"
+            )
         pitch = ir.MemRefType(self.matrices[2].type).get_strides_and_offset()[0][0] * STAGED_BYTES
         if pitch % ROW_BYTES:
-            return f"stores: found tma for rows of {pitch} bytes, allowed multiples of {ROW_BYTES}"
+            return Refusal(f"stores: found tma for rows of {pitch} bytes, allowed multiples of {ROW_BYTES}")
         return None
 
     def operands(self, plan: PipelinePlan) -> tuple[Value, Value]:
@@ -416,18 +429,18 @@ class BlockMatmul:
         sync_function_type(self.function)
 
 
-def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
+def read_matmul(function: Op, launch: Op) -> BlockMatmul | Refusal:
     """Returns the matmul and fill, of subviews, of a launch, or a message on why there is none."""
     fills = walk(launch, "linalg.fill")
     products = walk(launch, "linalg.matmul")
     if len(fills) != 1 or len(products) != 1:
-        return (
+        return Refusal(
             f"launch: found {len(products)} linalg.matmul and {len(fills)} linalg.fill, allowed one of each"
         )
     views = list(products[0].operands)
     bases = [source_of(view, ("memref.subview", "memref.cast")) for view in views]
     if any(not isinstance(base.owner, ir.Block) for base in bases):
-        return "matmul: found operands computed before, allowed subviews of arguments"
+        return Refusal("matmul: found operands computed before, allowed subviews of arguments")
     rows, columns = ir.MemRefType(views[2].type).shape
     maps = list(map(str, ir.ArrayAttr(products[0].attributes["indexing_maps"])))
     k_is_last = ["d2)>" in text.replace(" ", "") for text in maps[:2]]

@@ -20,7 +20,7 @@ from tuner.cli.options import SUFFIX, is_model, open_store, print_found
 from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, print_stored
 from tuner.cli.tune_forms import ProgramForm
 from tuner.core.candidate import TargetName
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import Refusal, TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.programs import ALL, BASELINE_SETS, ProgramBaseline, ProgramSource
 from tuner.core.records import Measurement
@@ -255,13 +255,13 @@ def resume(
     backends: "Backends",
     store: "Store",
     result: ResultOptions,
-) -> int | str:
+) -> int | Refusal:
     """Compiles, compares, times and prints the program of a resumed campaign.
 
     Returns the exit code, or why the program cannot be compiled as it was.
     """
     program = resumed_program(tuned, source, backends, store, result.database)
-    if isinstance(program, str):
+    if isinstance(program, Refusal):
         return program
     return print_program(program, result)
 
@@ -272,8 +272,8 @@ def resumed_program(
     backends: "Backends",
     store: "Store",
     database: str | None,
-) -> "TunedProgram | str":
-    """Compiles, compares and times the program of a resumed campaign; a str says why it cannot."""
+) -> "TunedProgram | Refusal":
+    """Compiles, compares and times the program of a resumed campaign; a refusal says why it cannot."""
     began_s = time.monotonic()
     with campaign_progress() as observe:
         tuning = FusionTuning(
@@ -282,7 +282,7 @@ def resumed_program(
         try:
             request, found = _read(tuned, source, tuning)
         except TunerError as error:
-            return error.message
+            return Refusal(error.message, error.hint)
         resumed = tuning.run_and_time(request, found, tuned, began_s)
     return replace(resumed, seconds=tuned.campaign.seconds + resumed.seconds)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from tuner.core.compiled_code import KernelBuffer, buffers_of
 from tuner.core.dtypes import FLOATS, output_names
-from tuner.core.errors import CandidateError, Stage, failing_at
+from tuner.core.errors import CandidateError, Refusal, Stage, failing_at
 from tuner.core.gpu import Chip
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
@@ -64,32 +64,32 @@ class MatmulEpilogue:
     output: Value  # memref
 
 
-def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | str:
+def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | Refusal | None:
     """Returns the epilogue of a fusion's last matmul.
 
-    Returns a text, the reason, where the epilogue needs a kernel of its own; "" where there is no epilogue.
+    Returns a refusal where the epilogue needs a kernel of its own; None where there is no epilogue.
     """
     tensor, output = function.outputs[0]
     sums = last.results[0]
     if tensor == sums and len(list(sums.uses)) == 1:
-        return ""
+        return None
     generics = function.generics
     if len(generics) != 1 or len(function.outputs) != 1 or tensor != generics[0].results[0]:
-        return "the epilogue is several operations"
+        return Refusal("the epilogue is several operations")
     op = generics[0]
     places = [number for number, each in enumerate(op.operands) if each == sums]
     if len(places) != 1 or not is_identity(maps_of(op)[places[0]]) or not all(is_parallel(op)):
-        return "the epilogue reads other sums than those of its element"
+        return Refusal("the epilogue reads other sums than those of its element")
     if not _is_arithmetic(op):
-        return "the epilogue is more than arithmetic"
+        return Refusal("the epilogue is more than arithmetic")
     if str(output.type.element_type) not in FLOATS or not is_plain(output):
-        return f"the result is {output.type}, not rows of {', '.join(FLOATS)}"
+        return Refusal(f"the result is {output.type}, not rows of {', '.join(FLOATS)}")
     others = [(number, each) for number, each in enumerate(inputs_of(op)) if number != places[0]]
     for number, each in others:
         loops = dimensions(maps_of(op)[number])
         is_read = each in function.memory and is_plain(function.memory[each])
         if not is_read or not loops or list(loops) != sorted(loops):
-            return "the epilogue reads what does not lie in rows"
+            return Refusal("the epilogue reads what does not lie in rows")
     memory = tuple((number, function.memory[each]) for number, each in others)
     return MatmulEpilogue(op, places[0], memory, output)
 
@@ -196,7 +196,7 @@ def matmuls_of(function: FusionFunction) -> list[Op]:
     return []
 
 
-def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
+def launch_matmuls(function: FusionFunction, place: KernelPlace) -> Refusal | None:
     """Creates the launches of a fusion of matmuls at the insertion point.
 
     Returns why the epilogue is a separate kernel, or "". Raises CandidateError where no script supports a
@@ -209,17 +209,17 @@ def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
     if isinstance(epilogue, MatmulEpilogue):
         script = place.scripts.script(_with_output(last, epilogue.output))
         reason = _launch_with_epilogue(last, epilogue, function, place, script, len(first))
-        if not reason:
-            return ""
+        if reason is None:
+            return None
     else:
         reason = epilogue
     outputs = [memory for tensor, memory in function.outputs if tensor == last.results[0]]
     if len(outputs) == len(list(last.results[0].uses)) == 1 and is_plain(outputs[0]):
         _launch_plain(last, outputs[0], function, place, len(first))
-        return ""
+        return None
     _launch_to_memory(last, function, place, len(first))
     launch_elements(function)
-    return reason or "the result does not lie in rows of its own"
+    return reason or Refusal("the result does not lie in rows of its own")
 
 
 def _problem(op: Op) -> Problem | None:
@@ -280,13 +280,13 @@ def _launch_with_epilogue(
     place: KernelPlace,
     script: Script,
     number: int,
-) -> str:
-    """Creates the launch of a matmul with its epilogue; returns why the script cannot apply it, else ""."""
+) -> Refusal | None:
+    """Creates the launch of a matmul with its epilogue; returns why the script cannot apply it, else None."""
     problem = _with_output(op, epilogue.output)
     with failing_at(Stage.BIND):
         scratch = scratch_in(script.text, problem)
     if scratch != Scratch():
-        return "the matmul's script sums parts of K or packs its operands"
+        return Refusal("the matmul's script sums parts of K or packs its operands")
     maps = maps_of(epilogue.op)
     operands = tuple(
         EpilogueOperand(f"other{at}", dimensions(maps[at]) or (), str(memory.type.element_type))
@@ -302,4 +302,4 @@ def _launch_with_epilogue(
     kernels = place.scripts.of(own, (a, b, *others, c), script, _suffix(problem, place, number))
     factors = _factors(op, function)
     launch_all(kernels, {"a": factors[0], "b": factors[1], "c": epilogue.output, **arrays})
-    return ""
+    return None

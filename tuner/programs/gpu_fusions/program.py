@@ -86,7 +86,8 @@ def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> 
 def _launch(fusion: Fusion, views: Sequence[Value], place: KernelPlace) -> str:
     named = fusion_function(fusion, views, is_generalized=False)
     if fusion.kind == CONTRACTION and matmuls_of(named):
-        return launch_matmuls(named, place)
+        refusal = launch_matmuls(named, place)
+        return "" if refusal is None else refusal.text
     function = fusion_function(fusion, views, is_generalized=True)
     if has_rows(function):
         launch_rows(function)

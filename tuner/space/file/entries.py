@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.errors import UsageError
+from tuner.core.errors import Refusal, UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
 from tuner.space.expressions import Expression, check_depth
 from tuner.space.search_space import Knob, SearchSpace
@@ -165,7 +165,7 @@ class StrategyEntry:
     let: tuple[DerivedName, ...] = ()  # written out in constraints and preferences already
     projection: tuple[tuple[str, Value], ...] = ()  # knob -> value in place of one that is not allowed
 
-    def why_not(self, problem: Problem, isa: str) -> str | None:
+    def why_not(self, problem: Problem, isa: str) -> Refusal | None:
         """Returns why the strategy does not support a problem and instruction set; None where it does."""
         bounds = (
             ("operation", problem.operation, self.operations),
@@ -176,7 +176,7 @@ class StrategyEntry:
         )
         for what, found, allowed in bounds:
             if found not in allowed:
-                return f"{what}: found {found}, allowed {', '.join(allowed)}"
+                return Refusal(f"{what}: found {found}, allowed {', '.join(allowed)}")
         return None
 
     def space(self, variables: Variables, script_knobs: tuple[Knob, ...] = ()) -> SearchSpace:

@@ -6,6 +6,7 @@ of its contraction, then the module is bufferized, then each second half runs.
 
 from dataclasses import dataclass
 
+from tuner.core.errors import Refusal
 from tuner.core.interfaces import Partition
 from tuner.core.problem import Problem
 from tuner.payload.cpu import ENTRY
@@ -73,18 +74,18 @@ class ScriptHalves:
         return f"{HEAD}{find}{body}{END}\n{within_columns(guard(problem, whole))}}}\n"
 
 
-def halves_of(script: str, problem: Problem) -> ScriptHalves | str:
+def halves_of(script: str, problem: Problem) -> ScriptHalves | Refusal:
     """Returns the halves of a bound script, or why it has none, as a clause.
 
     The halves are those from which the same script, but for comments and blank lines, can be put together.
     """
     if "include @the_matmul_" in script:
-        return "it is for several partitions of C, one for each thread"
+        return Refusal("it is for several partitions of C, one for each thread")
     found = BUFFERIZE if BUFFERIZE in script else WITHOUT_COPIES
     tensors, bufferize, buffers = script.partition(FIND)[2].partition(found)
     halves = ScriptHalves(tensors, buffers.partition(END)[0])
     if not bufferize or _code(halves.script(problem)) != _code(script):
-        return "its steps are not those of a shipped strategy: one matmul, one bufferization"
+        return Refusal("its steps are not those of a shipped strategy: one matmul, one bufferization")
     return halves
 
 

@@ -170,9 +170,9 @@ class CrossCompiler(AbstractCompiler):
         Raises CandidateError(COMPILE) for code with instructions that the other processor lacks.
         """
         theirs = self._compiler.compile(problem, script)
-        refused = refusal(self._processor.machine, instructions_needed(theirs.code.text))
-        if refused:
-            raise CandidateError(Stage.COMPILE, refused)
+        refused = refusal(self._processor.machine, instructions_needed(theirs.host_code))
+        if refused is not None:
+            raise CandidateError(Stage.COMPILE, refused.text)
         start = time.perf_counter()
         code = self.code_of(theirs)
         with tempfile.TemporaryDirectory() as folder:

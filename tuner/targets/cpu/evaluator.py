@@ -131,9 +131,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             line = f"script wants {threads} threads, allowed {self._threads}"
             raise CandidateError(Stage.LOAD, line)
         needs = instructions_needed(code)  # to compile those that are missing would end the process
-        reason = refusal(self._described_machine(), needs) if needs else ""
-        if reason:
-            raise CandidateError(Stage.LOAD, reason)
+        reason = refusal(self._described_machine(), needs) if needs else None
+        if reason is not None:
+            raise CandidateError(Stage.LOAD, reason.text)
         if is_text:
             return LoadedKernel(JittedModule(code, (FUSION_ENTRY,)), partitions, packings_in(code), threads)
         functions = tuple({partition.called for partition in partitions})
