@@ -80,9 +80,9 @@ def _run(options: argparse.Namespace, number: int) -> dict[str, Any]:
     ratio = run.baseline.measurement.median_s / selected.measurement.median_s
     return {
         "number": number,
-        "ratio": None if run.unreliable else ratio,  # as it is printed
-        "unreliable": run.unreliable or None,
-        "ratio_not_told": ratio if run.unreliable else None,
+        "ratio": None if run.reliability.unreliable else ratio,  # as it is printed
+        "unreliable": run.reliability.unreliable or None,
+        "ratio_not_told": ratio if run.reliability.unreliable else None,
         "noise": run.noise,
         "median_s": selected.measurement.median_s,
         "baseline": run.baseline.name,

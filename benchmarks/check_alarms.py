@@ -121,8 +121,12 @@ def _recording(shape: str) -> RecordedScript:
                 text = exported(backends, store, run.best, "script", None).decode()
                 document = exported(backends, store, run.best, "provenance", None).decode()
         provenance = parse_provenance(document, text, shape)
-        print(f"recorded {shape}: {provenance.round} {provenance.unreliable}", file=sys.stderr, flush=True)
-        if not provenance.unreliable:
+        print(
+            f"recorded {shape}: {provenance.round} {provenance.reliability.unreliable}",
+            file=sys.stderr,
+            flush=True,
+        )
+        if not provenance.reliability.unreliable:
             return RecordedScript(provenance, without_header(text))
     raise SystemExit(f"{shape}: {RECORDING_TRIES} runs were unreliable: begin on a quiet machine")
 

@@ -13,7 +13,7 @@ from sqlalchemy import inspect, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session, aliased, selectinload
 
-from tuner.core.errors import Stage, UsageError, Refusal
+from tuner.core.errors import Refusal, Stage, UsageError
 from tuner.core.records import Verdict
 from tuner.core.remote_results import most_flop_per_s, why_impossible, why_no_verdict
 from tuner.core.runs import Pruned

@@ -20,10 +20,11 @@ from tuner.core.machine import Compiler, Conditions, HostConditions, Machine, Ro
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem, problem_of_values
 from tuner.core.records import CompileSeconds, Measurement, OffsetTime, Record, Verdict
-from tuner.core.reliability import Reliability, unknown, unreliable
+from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
 from tuner.core.remote_results import why_no_roofline, why_not_seconds
 from tuner.core.round_quality import Evidence, reliability_alone, reliability_in_round
 from tuner.core.runs import (
+    NO_ROUND,
     NOT_TIMED,
     OF_PROBLEM,
     REPLAYED,
@@ -131,7 +132,18 @@ OF_COMPILER = _same_named(Compiler, "packages")
 OF_VERDICT = _same_named(Verdict, "notes")
 OF_SETTINGS = _same_named(RunSettings, "problem", "target", "strategies", "warm_files", "first", "space_name")
 OF_RUN = _same_named(
-    Run, *("settings", "machine", "compiler", "status", "baseline", "elsewhere", "roofline", "campaign")
+    Run,
+    *(
+        "settings",
+        "machine",
+        "compiler",
+        "status",
+        "baseline",
+        "elsewhere",
+        "roofline",
+        "reliability",
+        "campaign",
+    ),
 )
 OF_MEASUREMENT = _same_named(Measurement, "samples_s", "interval_s", "conditions", "host", "offsets")
 
@@ -225,9 +237,20 @@ def run_of(row: RunRow) -> Run:
         baseline=_baseline_of(row),
         elsewhere=json_value(RemoteMeasurement, row.elsewhere),
         roofline=roofline_of(row.roofline),
+        reliability=_run_reliability(row),
         campaign=campaign,
         **_copied(row, OF_RUN),
     )
+
+
+def _run_reliability(row: RunRow) -> Reliability:
+    if row.unreliable:
+        return unreliable(row.unreliable)
+    if not TargetName.parse(row.target).has_machine:
+        return REPLAYED
+    if row.noise is None:
+        return NO_ROUND
+    return RELIABLE
 
 
 def measurement_columns(measurement: Measurement) -> dict[str, Any]:
@@ -327,7 +350,7 @@ def _reliability(
     if not record.target.has_machine:
         return REPLAYED
     if final is not None:
-        return reliability_in_round(final, Evidence(True, run.noise, run.unreliable))
+        return reliability_in_round((final,), Evidence(True, run.noise, _run_reliability(run)))
     if not isinstance(first, Measurement):
         return NOT_TIMED
     if run.round == 0 and run.noise is None and run.unreliable:  # all its rounds were lost

@@ -13,6 +13,7 @@ from tuner.core.candidate import Candidate, candidate_document
 from tuner.core.machine import HostConditions
 from tuner.core.programs import ProgramResult, ProgramSource
 from tuner.core.records import Measurement, Record
+from tuner.core.reliability import reliable_unless
 from tuner.core.requests import Campaign, CampaignProposal, CampaignSettings
 from tuner.core.round_quality import RoundQuality, StoredRound, TimedRound
 from tuner.core.runs import Baseline, Proposal, StoredTrial
@@ -184,7 +185,11 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
             number=number,
             started=now,
             of_trials=of_trials,
-            **encode(quality),
+            noise=quality.noise,
+            disturbance=quality.disturbance,
+            unreliable=quality.reliability.reason,
+            host=encode(quality.host),
+            is_lost=quality.is_lost,
             baseline_name=None if baseline is None else baseline.name,
             baseline_threads=None if baseline is None else baseline.threads,
         )
@@ -231,7 +236,7 @@ def select_round(run: RunRow) -> None:
 def quality_of(row: TimingRoundRow) -> RoundQuality:
     """Returns how disturbed a stored timing round was: noise floor, disturbance, why it is unreliable."""
     host = json_value(HostConditions, row.host)
-    return RoundQuality(row.noise, row.disturbance, row.unreliable, host, row.is_lost)
+    return RoundQuality(row.noise, row.disturbance, reliable_unless(row.unreliable), host, row.is_lost)
 
 
 def stored_round(row: TimingRoundRow, selected_round: int) -> StoredRound:

@@ -8,7 +8,7 @@ from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure
 from tuner.core.machine import Compiler
 from tuner.core.records import Measurement, Record, Verdict
-from tuner.core.reliability import RELIABLE
+from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import NOT_TIMED, Baseline, Proposal, Run, StoredTrial
 
 CREATED = datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.UTC)
@@ -65,6 +65,11 @@ def top_trial(number: int, final: Measurement, **changes: str) -> StoredTrial:
     return trial(number, final, final, **changes)  # type: ignore[arg-type]
 
 
+def disturbed(of: StoredTrial, reason: str = "load") -> StoredTrial:
+    """Returns a trial whose time was disturbed."""
+    return replace(of, reliability=unreliable(reason))
+
+
 def run(baseline_s: float | None = 2e-3, **changes: object) -> Run:
     """Returns run 3."""
     plain = Run(
@@ -77,6 +82,7 @@ def run(baseline_s: float | None = 2e-3, **changes: object) -> Run:
         created=CREATED,
         seconds=12.5,
         noise=0.01,
+        reliability=RELIABLE,
         load_average=0.5,
         baseline=None
         if baseline_s is None

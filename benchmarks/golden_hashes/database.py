@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.golden_hashes.candidates import BuiltCandidate
 from benchmarks.golden_hashes.machines import COMPILER
 from benchmarks.golden_hashes.tuner_names import (
+    RELIABLE,
     Baseline,
     ChosenStrategy,
     Conditions,
@@ -87,7 +88,7 @@ def _write_run(store: Store, group: tuple[BuiltCandidate, ...]) -> dict[int, int
         stopped = replace(_measurement(group[-1]), is_complete=False)
         _write_trial(store, run, number, group[-1], stopped)
         times = tuple((trials[built.golden.number], _measurement(built, share=0.97)) for built in group)
-        quality = RoundQuality(0.01, 0.02, "", HOST if golden.target.kind == "cpu" else None)
+        quality = RoundQuality(0.01, 0.02, RELIABLE, HOST if golden.target.kind == "cpu" else None)
         store.add_round(run, TimedRound(quality, times, _baseline(golden.threads, times[0][1])))
         store.set_roofline(run, Roofline(2e11, 2e10))
     _write_trial(store, run, number + 1, group[0], FAILURES[run % len(FAILURES)])

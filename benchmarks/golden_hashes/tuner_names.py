@@ -24,6 +24,7 @@ from tuner.core.matmul import Matmul, parse_sizes
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import FusedProblem, MatmulProblem
 from tuner.core.records import Measurement, Record, Verdict
+from tuner.core.reliability import RELIABLE
 from tuner.core.remote_results import (
     TEXT,
     BaselineTime,
@@ -52,6 +53,7 @@ from tuner.targets.registry import real_backends
 
 __all__ = [
     "MANIFEST",
+    "RELIABLE",
     "TEXT",
     "Artifact",
     "Baseline",

@@ -23,6 +23,7 @@ from benchmarks.gpu_visit.micro_plan import micro_kernels
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.gpu_points import require_ptxas
 from tuner.core.candidate import CUDA, TargetName
+from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Refusal, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
@@ -161,7 +162,9 @@ def _by_knobs(point: GpuPoint) -> float | None:
     if row is None or model is None:
         return None
     cycles = float(model.costs(feasible.index[0][row : row + 1], {})[0])
-    return cycles if math.isfinite(cycles) else None
+    if math.isfinite(cycles):
+        return cycles
+    return None
 
 
 def _case(job: CompileJob) -> Made:

@@ -15,7 +15,6 @@ from benchmarks.gpu_visit.operands import DeviceOperands, sized_for
 from tuner.core.compiled_code import KernelCode
 from tuner.core.dtypes import FLOAT8S
 from tuner.core.errors import Refusal, TunerError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement

@@ -15,6 +15,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.matmul import Matmul
 from tuner.core.records import Measurement, MedianInterval, OffsetTime
+from tuner.core.reliability import RELIABLE, Reliability, unreliable
 from tuner.core.round_quality import LEAST_SAMPLES, Evidence
 from tuner.core.runs import StoredTrial
 from tuner.runtime.timing import summarize
@@ -39,19 +40,19 @@ def test_a_kernel_says_where_it_is_slower_unless_times_are_missing_noisy_or_over
         (Matmul(8, 8, 8), (0.7, 1.0, 1.04, 1.0), ""),
         (Matmul(8, 8, 8, align="any"), (1.0, 2.0, 2.0, 2.0), ""),  # its own offset was not timed
     ):
-        found = ratios.sensitivity_text(timed(*medians_ms), problem, 0.01, "")
+        found = ratios.sensitivity_text(timed(*medians_ms), problem, 0.01, RELIABLE)
         assert found.startswith(text)
         assert bool(found) == bool(text)
     for measured in (timed(1.0, 1.3, 1.0, 1.0, half_width=0.2), measurement(MS, 0.01), None):
-        assert ratios.sensitivity_text(measured, ALIGNED, 0.01, "") == ""
-    for medians_ms, noise, distrusted in (
-        ((1.0, 1.3, 1.3, 1.3), None, ""),  # nothing was timed twice
-        ((1.0, 1.3, 1.3, 1.3), 0.01, "the baseline drifted by 34%: load"),
-        ((1.0, 1.3, 1.3, 1.3), 0.31, ""),  # less than two timings of the same code differ by
-        ((0.6, 0.9, 0.9, 0.9), 0.01, ""),  # the same code at the same addresses took 1 ms in the round
-        ((12.0, 14.0, 14.54, 14.0), 0.01, ""),
+        assert ratios.sensitivity_text(measured, ALIGNED, 0.01, RELIABLE) == ""
+    for medians_ms, noise, reliability in (
+        ((1.0, 1.3, 1.3, 1.3), None, RELIABLE),  # nothing was timed twice
+        ((1.0, 1.3, 1.3, 1.3), 0.01, unreliable("the baseline drifted by 34%: load")),
+        ((1.0, 1.3, 1.3, 1.3), 0.31, RELIABLE),  # less than two timings of the same code differ by
+        ((0.6, 0.9, 0.9, 0.9), 0.01, RELIABLE),  # the same code at the same addresses took 1 ms in the round
+        ((12.0, 14.0, 14.54, 14.0), 0.01, RELIABLE),
     ):
-        assert ratios.sensitivity_text(timed(*medians_ms), ALIGNED, noise, distrusted) == ""
+        assert ratios.sensitivity_text(timed(*medians_ms), ALIGNED, noise, reliability) == ""
 
 
 def of_samples(*samples_s: float) -> Measurement:
@@ -89,7 +90,7 @@ def test_quiet_times_have_a_ratio_and_its_interval_and_a_difference_within_the_n
 def test_without_evidence_of_quiet_or_enough_samples_there_is_a_reason_and_no_ratio() -> None:
     drifted = "the reference kernel drifted by 40%"
     for evidence, reason in (
-        (replace(QUIET, unreliable=f"{drifted}: load"), drifted),
+        (replace(QUIET, reliability=unreliable(f"{drifted}: load")), drifted),
         (replace(QUIET, is_interleaved=False), "not timed interleaved in one round"),
         (replace(QUIET, noise=None), "noise floor is not known"),
         (replace(QUIET, noise=1.22), "two timings of the same code differ by a factor of 2.2"),
@@ -113,20 +114,26 @@ def test_pairs_of_slices_have_the_median_of_their_ratios_unless_they_disagree_wi
     drifting = [1e-3 * (1 + place / 10) for place in range(40)]
     found_drifting = instance(NotComparable, ratios.paired_comparison(drifting, drifting[::-1], QUIET))
     assert found_drifting.interval is not None
-    distrusted = replace(QUIET, unreliable="load")
+    distrusted = replace(QUIET, reliability=unreliable("load"))
     assert ratios.paired_comparison([1e-3] * 40, [2e-3] * 40, distrusted) == NotComparable("load")
 
 
 SAMPLES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=20).map(lambda samples: of_samples(*samples))
 
 
-@given(SAMPLES, SAMPLES, st.booleans(), st.none() | st.floats(0.0, 2.0), st.sampled_from(("", "load")))
+@given(
+    SAMPLES,
+    SAMPLES,
+    st.booleans(),
+    st.none() | st.floats(0.0, 2.0),
+    st.sampled_from((RELIABLE, unreliable("load"))),
+)
 def test_a_ratio_is_reported_only_with_all_the_evidence(
-    ours: Measurement, reference: Measurement, is_interleaved: bool, noise: float | None, unreliable: str
+    ours: Measurement, reference: Measurement, is_interleaved: bool, noise: float | None, quality: Reliability
 ) -> None:
-    found = comparison(ours, reference, Evidence(is_interleaved, noise, unreliable))
+    found = comparison(ours, reference, Evidence(is_interleaved, noise, quality))
     if isinstance(found, Comparable):
-        assert (is_interleaved, unreliable) == (True, "")
+        assert (is_interleaved, quality) == (True, RELIABLE)
         assert noise is not None
         assert noise <= 0.05
         assert min(len(ours.samples_s), len(reference.samples_s)) >= LEAST_SAMPLES

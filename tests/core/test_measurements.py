@@ -156,15 +156,15 @@ def quality(
 
 def test_a_quiet_round_can_be_relied_on_a_drifting_or_noisy_one_not() -> None:
     found = quality()
-    assert (found.unreliable, found.host) == ("", QUIET)
+    assert (found.reliability.unreliable, found.host) == ("", QUIET)
     assert found.disturbance == pytest.approx(0.01)
-    assert quality(others_cores=1.1).unreliable == ""  # load that leaves the timed threads alone
+    assert quality(others_cores=1.1).reliability.unreliable == ""  # load that leaves the timed threads alone
     assert found.rank < quality(noise=0.02).rank < quality(waited_share=0.051).rank
     found = quality(baseline=replace(STEADY, samples_s=(1e-3,) * 6 + (2e-3,) * 6))
-    assert found.unreliable.startswith("the baseline drifted by 100% (noise floor 1.0%)")
+    assert found.reliability.unreliable.startswith("the baseline drifted by 100% (noise floor 1.0%)")
     assert found.disturbance == pytest.approx(1.0)
     quiet, noisy, unknown = (
-        round_quality(noise, baseline, None, quietest_reference_s=None, spare_cores=0).unreliable
+        round_quality(noise, baseline, None, quietest_reference_s=None, spare_cores=0).reliability.unreliable
         for noise, baseline in ((0.01, STEADY), (0.2, None), (None, None))
     )
     assert (quiet, noisy) == ("", "two timings of the same code differ by 20%: something else was running")
@@ -187,8 +187,8 @@ def test_a_quiet_round_can_be_relied_on_a_drifting_or_noisy_one_not() -> None:
 )
 def test_what_disturbs_a_round_has_its_reason(changes: dict[str, float], symptom: str, cause: str) -> None:
     found = quality(**changes)  # type: ignore[arg-type]
-    assert symptom in found.unreliable
-    assert cause in found.unreliable
+    assert symptom in found.reliability.unreliable
+    assert cause in found.reliability.unreliable
 
 
 # The fastest of several libraries is the baseline; what the others took, or why they failed, is kept.

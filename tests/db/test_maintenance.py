@@ -141,7 +141,7 @@ def test_rounds_of_both_are_kept_and_the_quietest_counts(store: Store, other: St
         assert [each.quality.noise for each in store.rounds(mine.run)] == [0.02, 0.01, 0.0]
         assert store.trial(mine.id).final == timed(0.3)
         found = store.run(mine.run)
-        assert (found.baseline, found.noise, found.unreliable) == (theirs, 0.01, "")
+        assert (found.baseline, found.noise, found.reliability.unreliable) == (theirs, 0.01, "")
 
 
 def test_an_outcome_that_is_here_is_kept(store: Store, other: Store, other_url: str) -> None:

@@ -134,7 +134,7 @@ def test_each_round_is_kept_and_the_quietest_answers(store: Store) -> None:
     found, given = store.trial(trial), store.run(run)
     assert (found.final, found.best_s) == (timed(0.4), 0.4)
     assert found.reliability == unreliable("found 3 samples, 6 are needed")
-    assert (given.noise, given.baseline, given.unreliable) == (0.02, quiet, "")
+    assert (given.noise, given.baseline, given.reliability.unreliable) == (0.02, quiet, "")
     assert found.record == outcome(timed(0.5))
     time_again(store, run, (trial, timed(0.3)), noise=0.01, baseline=quieter)
     found, given = store.trial(trial), store.run(run)
@@ -147,7 +147,7 @@ def test_an_unreliable_round_counts_without_another_and_one_of_no_run_is_refused
     run = begin(store)
     trial = add(store, run, 0, outcome(timed(0.5)))
     time_again(store, run, (trial, timed(0.4)), unreliable="load")
-    assert store.trial(trial).unreliable == store.run(run).unreliable == "load"
+    assert store.trial(trial).reliability.unreliable == store.run(run).reliability.unreliable == "load"
     assert store.run(run).baseline is None
     for ask in (store.rounds, partial(time_again, store)):
         with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):

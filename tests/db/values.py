@@ -8,6 +8,7 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Compiler, Machine
 from tuner.core.matmul import Matmul
 from tuner.core.records import CompileSeconds, Measurement, PassSeconds, Record, Verdict
+from tuner.core.reliability import reliable_unless
 from tuner.core.round_quality import RoundQuality, TimedRound
 from tuner.core.runs import Baseline, ReuseKey, RunSettings
 from tuner.db.store import Store
@@ -72,7 +73,9 @@ def time_again(
     baseline: Baseline | None = None,
 ) -> None:
     """Stores a timing round whose disturbance equals its noise."""
-    store.add_round(run, TimedRound(RoundQuality(noise, noise or 0.0, unreliable), times, baseline))
+    store.add_round(
+        run, TimedRound(RoundQuality(noise, noise or 0.0, reliable_unless(unreliable)), times, baseline)
+    )
 
 
 def begin(store: Store, settings: RunSettings = SETTINGS, machine: Machine = MACHINE) -> int:

@@ -130,17 +130,17 @@ def test_resuming_a_run_that_has_its_round_changes_no_answer(store: Store, was_k
 def test_a_round_under_load_replaces_no_quiet_one(store: Store, load: tuple[Slowdown, float]) -> None:
     done = tuned(store, parts())
     disturbed = again(store, parts(*load))
-    assert (disturbed.selected, disturbed.run.unreliable) == (done.selected, "")
+    assert (disturbed.selected, disturbed.run.reliability.unreliable) == (done.selected, "")
     assert disturbed.run.baseline == done.run.baseline
-    assert [bool(each.quality.unreliable) for each in disturbed.rounds] == [False, True]
+    assert [bool(each.quality.reliability.unreliable) for each in disturbed.rounds] == [False, True]
     assert [each.is_answering for each in disturbed.rounds] == [True, False]
 
 
 def test_a_quiet_round_replaces_an_answer_under_load_wherever_it_is_asked_for(store: Store) -> None:
     disturbed = tuned(store, parts(loaded_at_times, 1.0))
-    assert "load, other programs kept 1.0 processors busy" in disturbed.run.unreliable
+    assert "load, other programs kept 1.0 processors busy" in disturbed.run.reliability.unreliable
     mended = again(store, parts())
-    assert mended.run.unreliable == ""
+    assert mended.run.reliability.unreliable == ""
     selected = present(mended.selected)
     assert selected.measurement.samples_s != present(disturbed.selected).measurement.samples_s
     assert [each.is_answering for each in mended.rounds] == [False, True]
@@ -161,14 +161,20 @@ def cut_parts() -> Backends:
 
 def test_a_lost_round_is_stored_is_the_reliability_of_its_run_and_is_repeated(store: Store) -> None:
     lost = tuned(store, cut_parts())
-    assert (lost.run.unreliable, lost.run.noise) == (f"the final re-measurement was lost: {CUT}", None)
+    assert (lost.run.reliability.unreliable, lost.run.noise) == (
+        f"the final re-measurement was lost: {CUT}",
+        None,
+    )
     assert not present(lost.run.baseline).is_interleaved
     (stored,) = lost.rounds
     assert (stored.quality.is_lost, stored.is_answering) == (True, False)
-    assert all(trial.unreliable == lost.run.unreliable for trial in store.trials(TrialQuery(run=1)))
+    assert all(
+        trial.reliability.unreliable == lost.run.reliability.unreliable
+        for trial in store.trials(TrialQuery(run=1))
+    )
     store.resume_run(1)
     resumed = resume(1, parts(), store, Interruption())
-    assert resumed.run.unreliable == ""
+    assert resumed.run.reliability.unreliable == ""
     assert present(resumed.selected).best.final is not None
     assert [each.is_answering for each in resumed.rounds] == [False, True]
 
@@ -176,7 +182,11 @@ def test_a_lost_round_is_stored_is_the_reliability_of_its_run_and_is_repeated(st
 def test_a_lost_round_takes_nothing_from_an_earlier_one(store: Store) -> None:
     done = tuned(store, parts())
     lost = again(store, cut_parts())
-    assert (lost.selected, lost.run.unreliable, lost.run.noise) == (done.selected, "", done.run.noise)
+    assert (lost.selected, lost.run.reliability.unreliable, lost.run.noise) == (
+        done.selected,
+        "",
+        done.run.noise,
+    )
     assert [each.quality.is_lost for each in lost.rounds] == [False, True]
     assert [each.is_answering for each in lost.rounds] == [True, False]
 
@@ -194,13 +204,15 @@ def test_timing_again_next_to_busy_loops_replaces_no_quieter_answer(tmp_path: Pa
     with spinning(LOOPS_PER_PROCESSOR * len(os.sched_getaffinity(0))):
         again = api.resume(first.run.id, database, retime=True)
     calm, disturbed = (each.quality for each in again.rounds)
-    assert disturbed.unreliable  # where a virtual machine's processors are taken too, that is the cause named
+    assert (
+        disturbed.reliability.unreliable
+    )  # where a virtual machine's processors are taken too, that is the cause named
     assert present(disturbed.host).others_cores > OTHERS_LIMIT
     keeps_first = calm.rank <= disturbed.rank
-    assert keeps_first or calm.unreliable
+    assert keeps_first or calm.reliability.unreliable
     assert [each.is_answering for each in again.rounds] == [keeps_first, not keeps_first]
     assert (again.selected == first.selected) == keeps_first
-    assert again.run.unreliable == (calm if keeps_first else disturbed).unreliable
+    assert again.run.reliability.unreliable == (calm if keeps_first else disturbed).reliability.unreliable
 
 
 # What a session keeps in mind between trials, and its final re-measurement.

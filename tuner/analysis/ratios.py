@@ -10,7 +10,8 @@ from tuner.analysis.selected_result import slowdown, timed, top_trials_of
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, MedianInterval
-from tuner.core.round_quality import DRIFT_LIMIT, Evidence, objection
+from tuner.core.reliability import Reliability
+from tuner.core.round_quality import DRIFT_LIMIT, Evidence, reliability_in_round
 from tuner.core.runs import Run, StoredTrial
 
 LIMIT = 1.05  # ratio of times at two alignments; a smaller one is not reported
@@ -23,14 +24,14 @@ Interval = tuple[float, float]
 
 
 def sensitivity_text(
-    measurement: Measurement | None, problem: Problem, noise: float | None, distrusted: str
+    measurement: Measurement | None, problem: Problem, noise: float | None, reliability: Reliability
 ) -> str:
     """Returns where a kernel is slower than at the alignment of its problem, and by how much; "" if nowhere.
 
     Slower is more than LIMIT (1.05) times as long, beyond the intervals and the noise. "" also where offsets
-    were not timed, the noise is unknown, or the times are ``distrusted``.
+    were not timed, the noise is unknown, or the times are not reliable.
     """
-    if measurement is None or noise is None or distrusted:
+    if measurement is None or noise is None or not reliability.is_reliable:
         return ""
     by_offset = {offset.offset: offset for offset in measurement.offsets}
     own = by_offset.get(problem.offset_bytes)
@@ -192,12 +193,12 @@ class NotComparable:
 def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) -> Comparable | NotComparable:
     """Returns the ratio ``ours`` / ``reference`` of the median times with its interval, or why there is none.
 
-    There is none for an ``objection``, where half the interval exceeds WIDTH_LIMIT (0.1) of the ratio, and
-    where the interval contains 1 or the difference is within the noise.
+    There is none of times that are not reliable, where half the interval exceeds WIDTH_LIMIT (0.1) of the
+    ratio, and where the interval contains 1 or the difference is within the noise.
     """
-    reason = objection((ours, reference), evidence)
-    if reason:
-        return NotComparable(reason)
+    reliability = reliability_in_round((ours, reference), evidence)
+    if not reliability.is_reliable:
+        return NotComparable(reliability.reason)
     found = slowdown(ours, reference)
     interval = (1 + found.interval[0], 1 + found.interval[1])
     return _ratio_or_reason(1 + found.median, interval, evidence.noise or 0.0)
@@ -219,9 +220,9 @@ def paired_comparison(
     The ratio is the median of the rounds' ratios; its interval is widened to hold the ratio of the medians.
     """
     times = tuple(map(measurement_of, (ours_s, reference_s)))
-    reason = objection(times, evidence)
-    if reason:
-        return NotComparable(reason)
+    reliability = reliability_in_round(times, evidence)
+    if not reliability.is_reliable:
+        return NotComparable(reliability.reason)
     found = paired_ratio(ours_s, reference_s)
     whole = times[0].median_s / times[1].median_s
     interval = (min(found.low, whole), max(found.high, whole))
@@ -262,7 +263,7 @@ def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable
     if run.baseline is None:
         return None
     is_interleaved = trial.final is not None and run.baseline.is_interleaved
-    evidence = Evidence(is_interleaved, run.noise, run.unreliable)
+    evidence = Evidence(is_interleaved, run.noise, run.reliability)
     return comparison(timed(trial), run.baseline.measurement, evidence)
 
 
@@ -271,11 +272,6 @@ def between_trials(run: Run, ours: StoredTrial, reference: StoredTrial) -> Compa
     return comparison(timed(ours), timed(reference), _evidence(run, ours, reference))
 
 
-def distrust(run: Run, trial: StoredTrial) -> str:
-    """Returns why no ratio of this trial's time to any other may be printed; '' if a ratio may be printed."""
-    return objection((timed(trial),), _evidence(run, trial))
-
-
 def _evidence(run: Run, *trials: StoredTrial) -> Evidence:
     is_interleaved = all(trial.final is not None and trial.run == run.id for trial in trials)
-    return Evidence(is_interleaved, run.noise, run.unreliable)
+    return Evidence(is_interleaved, run.noise, run.reliability)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.analysis.importance import TooFew, ablate
-from tuner.analysis.ratios import distrust
 from tuner.cli.commands.catalogue import plan_of
 from tuner.cli.forms import ProblemOptions, RunOptions, read_options
 from tuner.cli.main import screen_columns
@@ -20,7 +19,7 @@ from tuner.cli.options import (
     print_json,
 )
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.runs import TrialQuery
+from tuner.core.runs import NOT_TIMED, TrialQuery
 from tuner.results.database_name import database_text
 from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
 from tuner.results.explanations import (
@@ -134,8 +133,8 @@ def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
     if isinstance(ablation, TooFew) and len(ablation.strategies) < 2:
         raise TunerError(f"run {run_id}: {ablation.reason}")
     best = tuned_run(store, run_id).best
-    distrusted = "" if best is None else distrust(run, best)
-    lines = ablation_lines(run, ablation, distrusted, screen_columns())
+    reliability = NOT_TIMED if best is None else best.reliability
+    lines = ablation_lines(run, ablation, reliability, screen_columns())
     print_found(as_json, ablation_document(run, ablation), *lines)
 
 

@@ -80,6 +80,13 @@ RELIABLE = Reliability(Trust.RELIABLE)
 AS_TEXT = form(str, lambda reliability: reliability.text, Reliability.of_text)  # how JSON stores it
 
 
+def reliable_unless(reason: str) -> Reliability:
+    """Returns RELIABLE for "", else the reliability of a time that was disturbed, for ``reason``."""
+    if reason:
+        return unreliable(reason)
+    return RELIABLE
+
+
 def unreliable(reason: str) -> Reliability:
     """Returns ``Trust.UNRELIABLE`` with ``reason``: what disturbed the machine while the time was taken."""
     return Reliability(Trust.UNRELIABLE, reason)

@@ -165,7 +165,9 @@ def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: floa
     ``limit_flop_per_s``: upper bound of the machine's flop/s, from ``most_flop_per_s``.
     """
     why = why_impossible(baseline.measurement, problem, limit_flop_per_s)
-    return None if why is None else Refusal(f"baseline: {why.text}")
+    if why is None:
+        return None
+    return Refusal(f"baseline: {why.text}")
 
 
 def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> Refusal | None:

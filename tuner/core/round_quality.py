@@ -8,7 +8,7 @@ from operator import itemgetter
 from tuner.core.machine import HostConditions
 from tuner.core.processors import PresentLoad
 from tuner.core.records import Measurement, drift
-from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
+from tuner.core.reliability import RELIABLE, Reliability, reliable_unless, unknown, unreliable
 from tuner.core.runs import Baseline
 
 NOISE_LIMIT = 0.05  # relative: differences that a quiet machine shows between timings of the same code
@@ -22,26 +22,27 @@ LEAST_SAMPLES = 6  # the range of 6 samples contains the median with 1 - 2 (1/2)
 
 @dataclass(frozen=True)
 class RoundQuality:
-    """How reliable the times of a timing round are: its noise, its disturbance, and why they are unreliable.
+    """How reliable the times of a timing round are, by its noise and its disturbance.
 
     A timing round times the top trials of a run and the baseline interleaved, at the end of the run.
     """
 
     noise: float | None  # A/A noise floor: relative differences below it mean nothing; None: not known
     disturbance: float  # relative: the largest of the noise, the drifts and the shares of lost processor time
-    unreliable: str  # why the times cannot be relied on; "" where they can
+    reliability: Reliability
     host: HostConditions | None = None  # CPU
-    is_lost: bool = False  # True: the round gave no times; ``unreliable`` says why
+    is_lost: bool = False  # True: the round gave no times; ``reliability`` says why
 
     @classmethod
     def lost(cls, reason: str) -> "RoundQuality":
         """Returns the quality of a timing round without times, which failed or timed out for ``reason``."""
-        return cls(None, 0.0, f"the final re-measurement was lost: {reason}", is_lost=True)
+        lost = unreliable(f"the final re-measurement was lost: {reason}")
+        return cls(None, 0.0, lost, is_lost=True)
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
         """Returns the sort key (is lost, is unreliable, disturbance): the quietest round sorts first."""
-        return (self.is_lost, bool(self.unreliable), self.disturbance)
+        return (self.is_lost, not self.reliability.is_reliable, self.disturbance)
 
 
 @dataclass(frozen=True)
@@ -83,21 +84,29 @@ def noise_text(noise: float | None) -> str:
 
 @dataclass(frozen=True)
 class Evidence:
-    """How measurements were taken: whether interleaved, with which noise, and why unreliable, if so."""
+    """How measurements were taken: whether interleaved, with which noise, how reliable the round is."""
 
     is_interleaved: bool  # sample by sample, in one round
     noise: float | None  # A/A noise floor of that round, relative; None: not known
-    unreliable: str = ""  # why the round's times cannot be relied on; "" where they can
+    reliability: Reliability = RELIABLE  # of the round; that of single times may be less
 
 
-def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
-    """Returns why no ratio of these measurements may be printed, whatever its value; '' if one may be.
+def reliability_in_round(times: tuple[Measurement, ...], evidence: Evidence) -> Reliability:
+    """Returns how reliable times of a timing round are; a ratio of two may be printed if they are RELIABLE.
 
-    Reasons: unreliable times, an early-stopped measurement, not interleaved, fewer than LEAST_SAMPLES (6)
-    samples, a noise floor that is unknown or above NOISE_LIMIT (5 %). ``times`` has one or more measurements.
+    They are not: in an unreliable round, of an early-stopped measurement, not interleaved, with fewer than
+    LEAST_SAMPLES (6) samples, with a noise floor that is unknown or above NOISE_LIMIT (5 %). Unknown is what
+    has no noise floor. ``times`` has one or more measurements.
     """
-    if evidence.unreliable:
-        return evidence.unreliable
+    if evidence.reliability.unreliable:
+        return evidence.reliability
+    reason = _objection(times, evidence)
+    if reason and evidence.noise is None:
+        return unknown(reason)
+    return reliable_unless(reason)
+
+
+def _objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
     if not all(time.is_complete for time in times):
         return "a measurement was stopped early"
     if not evidence.is_interleaved:
@@ -110,19 +119,6 @@ def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
     if evidence.noise > NOISE_LIMIT:
         return repeat_text(evidence.noise)
     return ""
-
-
-def reliability_in_round(time: Measurement, evidence: Evidence) -> Reliability:
-    """Returns how reliable one time of a timing round is, by the noise and disturbances of the round.
-
-    RELIABLE exactly where ``objection((time,), evidence)`` returns ""; UNKNOWN without a noise floor.
-    """
-    reason = objection((time,), evidence)
-    if reason and not evidence.unreliable and evidence.noise is None:
-        return unknown(reason)
-    if reason:
-        return unreliable(reason)
-    return RELIABLE
 
 
 def reliability_alone(
@@ -142,14 +138,14 @@ def reliability_alone(
     return unknown("timed alone, its noise is not known")
 
 
-def reliability_of_sessions(objections: Sequence[str]) -> Reliability:
-    """Returns RELIABLE if most sessions were quiet; ``objections``: one per session, "" for a quiet one."""
-    disturbed = list(filter(None, objections))
-    if not objections:
+def reliability_of_sessions(sessions: Sequence[Reliability]) -> Reliability:
+    """Returns RELIABLE if most sessions were quiet, that is RELIABLE themselves."""
+    disturbed = [session for session in sessions if not session.is_reliable]
+    if not sessions:
         return unknown("nothing was timed")
-    if 2 * len(disturbed) < len(objections):
+    if 2 * len(disturbed) < len(sessions):
         return RELIABLE
-    return unreliable(f"{len(disturbed)} of {len(objections)} sessions were disturbed: {disturbed[-1]}")
+    return unreliable(f"{len(disturbed)} of {len(sessions)} sessions were disturbed: {disturbed[-1].reason}")
 
 
 def round_quality(
@@ -172,7 +168,7 @@ def round_quality(
     reason = f"{symptom}: {_cause(host)}" if symptom else ""
     if not symptom and noise is None:  # the same code timed once is not evidence of a quiet machine
         reason = NO_NOISE_FLOOR
-    return RoundQuality(noise, disturbance, reason, host)
+    return RoundQuality(noise, disturbance, reliable_unless(reason), host)
 
 
 def _drifts(

@@ -9,7 +9,7 @@ from tuner.core.errors import UsageError
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.records import CompileSeconds, Measurement, Record
-from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
+from tuner.core.reliability import Reliability, unknown
 from tuner.core.serialization import seconds_text
 
 # Origins of an initial configuration.
@@ -131,7 +131,7 @@ class Run:
     idle_s: float | None = None  # part of ``search_s`` in which nothing was loaded, verified or timed
     elsewhere: RemoteMeasurement | None = None  # None: measured on this machine
     roofline: Roofline | None = None  # measured at the end; None: interrupted, or the measurement failed
-    unreliable: str = ""  # why the final times cannot be relied on; "" where they can
+    reliability: Reliability = NO_ROUND  # of the times of the final re-measurement
     uuid: str = ""  # the same in every database that the run is merged into
     campaign: CampaignPlace | None = None  # None: a run of its own
 
@@ -140,17 +140,6 @@ class Run:
         problem = self.settings.problem.key
         target = self.settings.target
         return f"Run({self.id}: {problem}, {target} on {self.machine.name}, {self.status})"
-
-    @property
-    def reliability(self) -> Reliability:
-        """Returns how reliable the times of the run's final re-measurement are."""
-        if self.unreliable:
-            return unreliable(self.unreliable)
-        if not self.settings.target.has_machine:
-            return REPLAYED
-        if self.noise is None:
-            return NO_ROUND
-        return RELIABLE
 
     @property
     def idle_share(self) -> float | None:
@@ -197,11 +186,6 @@ class StoredTrial:
         else:
             time = f"{seconds_text(self.best_s)}, {self.reliability.word}"
         return f"trial {self.id} of run {self.run}, {time}"
-
-    @property
-    def unreliable(self) -> str:
-        """Returns why the final (else the first) time is unreliable; "" if it is reliable or unknown."""
-        return self.reliability.unreliable
 
     @property
     def strategy(self) -> str:

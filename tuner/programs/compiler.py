@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, cast
 
 from tuner.core.candidate import TargetName
+from tuner.core.compiled_code import DeviceProgram, MatmulKernel
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.core.gpu import Chip, chip_of
 from tuner.core.interfaces import Script
@@ -208,9 +209,8 @@ class ProgramCompiler:
             weights = initialized(formed.program, formed.weights)
             code = compile_for_device(formed.program, weights, formed.entry, target, is_checked=is_checked)
         except CandidateError as error:
-            return Refusal(
-                error.reason
-            )  # compiled as a whole, it is refused with the same or a better message
+            # compiled as a whole, it is refused with the same or a better message
+            return Refusal(error.reason)
         except RecursionError:
             return Refusal(TOO_DEEP)
         return CompiledProgram(code, tuple(used))
@@ -259,9 +259,8 @@ class ProgramCompiler:
             image = compile_fusions(text, entry, self.machine, self.schedules, threads)
         except CandidateError as error:
             if error.stage is Stage.BIND:
-                return Refusal(
-                    error.reason
-                )  # compiled as a whole, it is refused with the same or a better message
+                # compiled as a whole, it is refused with the same or a better message
+                return Refusal(error.reason)
             raise
         except RecursionError:
             return Refusal(TOO_DEEP)

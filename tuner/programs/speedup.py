@@ -51,7 +51,7 @@ class TimedPair:
 
     def reliability(self, spare_cores: int) -> Reliability:
         """Returns how reliable the times of calls are; ``spare_cores`` as of ``gain``."""
-        return reliability_in_round(self.bound, self._evidence(spare_cores))
+        return reliability_in_round((self.bound,), self._evidence(spare_cores))
 
     def _evidence(self, spare_cores: int) -> Evidence:
         # on a GPU only the program itself shows a drift

@@ -27,14 +27,14 @@ def evidence_of(
     quality = round_quality(
         noise_of(first, again), reference, first.host, quietest_reference_s=None, spare_cores=spare_cores
     )
-    return Evidence(True, quality.noise, quality.unreliable)
+    return Evidence(True, quality.noise, quality.reliability)
 
 
 def reliability_of(
     first: Measurement, again: Measurement, reference: Measurement | None, spare_cores: int
 ) -> Reliability:
     """Returns how reliable ``first`` is; the arguments are those of ``evidence_of``."""
-    return reliability_in_round(first, evidence_of(first, again, reference, spare_cores))
+    return reliability_in_round((first,), evidence_of(first, again, reference, spare_cores))
 
 
 def host_watch() -> "HostWatch":

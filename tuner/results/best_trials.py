@@ -44,7 +44,7 @@ class RunResult:
     def rank(self) -> tuple[bool, float, datetime.datetime, str]:
         """Returns the sort key (is unreliable, median seconds per call, begin, uuid): the best first."""
         run = self.run
-        return bool(run.unreliable), self.selected.measurement.median_s, run.created, run.uuid
+        return bool(run.reliability.unreliable), self.selected.measurement.median_s, run.created, run.uuid
 
 
 def group_of(trial: StoredTrial) -> BestGroup:
@@ -308,8 +308,9 @@ def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:
     if trial.run == best.run.id:
         return _why_in_its_run(trial, best)
     run = tuned_run(store, trial.run)
-    if run.run.unreliable and not best.run.unreliable:
-        return f"the timing of run {trial.run} is unreliable ({run.run.unreliable})"
+    why = run.run.reliability.unreliable
+    if why and not best.run.reliability.unreliable:
+        return f"the timing of run {trial.run} is unreliable ({why})"
     if run.selected is not None and run.selected.best.id != trial.id:
         return f"in run {trial.run} {_why_in_its_run(trial, RunResult(run.run, run.selected))}"
     return f"trial {best.best.id} is as fast, and its run is earlier"

@@ -14,6 +14,7 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import variables_of
 from tuner.core.problem import Problem
 from tuner.core.records import CompileSeconds, PassSeconds
+from tuner.core.reliability import Reliability
 from tuner.core.round_quality import noise_text
 from tuner.core.runs import Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.serialization import seconds_text
@@ -63,10 +64,10 @@ def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
 
 
 def ablation_lines(
-    run: Run, ablation: Ablation | TooFew, distrusted: str, columns: int | None = None
+    run: Run, ablation: Ablation | TooFew, reliability: Reliability, columns: int | None = None
 ) -> list[str]:
     """Returns a run's ablation as text: two tables of knobs (if trials suffice) and one of strategies."""
-    doubts = [f"reliable  no: {distrusted}"] if distrusted else []
+    doubts = [] if reliability.is_reliable else [f"reliable  {reliability.answer}"]
     strategies = table_lines(STRATEGY_HEADER, [*map(strategy_row, ablation.strategies)], columns, SPARED)
     if isinstance(ablation, TooFew):
         why = ablation.reason.removeprefix("ablation: ")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, distrust, sensitivity_text
+from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, sensitivity_text
 from tuner.analysis.selected_result import timed
 from tuner.analysis.slowdown import lower_quartile
 from tuner.core.candidate import Candidate, RecordedRound
@@ -166,7 +166,6 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
     time = None if trial.best_s is None or trial.early_stopped is not None else timed(trial)
     baseline = run.baseline
     compared = None if time is None else against_baseline(run, trial)
-    distrusted = "" if time is None else distrust(run, trial)
     unverified = ""
     if record.is_compiled_only and isinstance(record.outcome, Verdict):
         unverified = "; ".join(record.outcome.notes) or "nothing was verified"
@@ -187,12 +186,11 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         mlir=run.compiler.mlir,
         date=utc_text(trial.created),
         reliability=trial.reliability,
-        unreliable=trial.unreliable,
         ratio=compared.speed if isinstance(compared, Comparable) else None,
         ratio_interval=None if compared is None else compared.speed_interval,
         round=_recorded_round(run, trial),
         no_ratio=compared.reason if isinstance(compared, NotComparable) else "",
-        sensitive=sensitivity_text(time, record.problem, run.noise, distrusted),
+        sensitive=sensitivity_text(time, record.problem, run.noise, trial.reliability),
         unverified=unverified,
     )
 

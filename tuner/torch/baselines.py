@@ -204,7 +204,7 @@ def compared_baseline(
     """
     theirs, ours, again = map(measurement_of, (theirs_s, ours_s, again_s))
     quality = round_quality(noise_of(ours, again), theirs, None, quietest_reference_s=None, spare_cores=0)
-    evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
+    evidence = Evidence(is_interleaved=True, noise=quality.noise, reliability=quality.reliability)
     compared = paired_comparison(ours_s, theirs_s, evidence)
     speed = None
     reason = ""
@@ -213,7 +213,7 @@ def compared_baseline(
     elif isinstance(compared, NotComparable):
         reason = compared.reason
     return ProgramBaseline(
-        name, median_interval(theirs_s), speed, reason, reliability_in_round(theirs, evidence)
+        name, median_interval(theirs_s), speed, reason, reliability_in_round((theirs,), evidence)
     )
 
 

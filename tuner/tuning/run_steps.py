@@ -360,8 +360,8 @@ class RunSteps:
             spare_cores=self._spare_cores,
         )
         if final_times.baseline is not None:
-            evidence = Evidence(True, quality.noise, quality.unreliable)
-            trust = reliability_in_round(final_times.baseline.measurement, evidence)
+            evidence = Evidence(True, quality.noise, quality.reliability)
+            trust = reliability_in_round((final_times.baseline.measurement,), evidence)
             self._observe(events.BaselineMeasured(final_times.baseline, trust))
         times = tuple((trial.id, measurement) for trial, measurement in final_times.times)
         self._store.add_round(self.run.id, TimedRound(quality, times, baseline))

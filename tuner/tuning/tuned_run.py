@@ -50,7 +50,7 @@ class TunedRun:
         """Returns why the run's latest timing round gave no times; '' if it gave times or there is none."""
         latest = self.rounds[-1].quality if self.rounds else None
         if latest is not None and latest.is_lost:
-            return latest.unreliable
+            return latest.reliability.reason
         return ""
 
     @property

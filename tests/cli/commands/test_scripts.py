@@ -65,7 +65,7 @@ def test_a_slower_script_fails_unless_that_is_allowed(tmp_path: Path) -> None:
 
 
 def test_a_check_that_shows_nothing_exits_with_3_and_says_what_to_type(tuned: Tuner, script: Path) -> None:
-    path = edited(script, '"unreliable": ""', '"unreliable": "load"')
+    path = edited(script, '"reliability": "reliable"', '"reliability": "unreliable: load"')
     done = tuned("check", path)
     assert done.code == 3
     assert done.out.startswith("correct; cannot tell if slower: the recorded time is unreliable: load\n")

@@ -20,7 +20,7 @@ from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, UsageErr
 from tuner.core.machine import Conditions, GpuState, Span
 from tuner.core.processors import PresentLoad
 from tuner.core.records import Measurement, Verdict
-from tuner.core.reliability import unreliable
+from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.requests import Campaign, CampaignSettings
 from tuner.core.runs import Counts, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
@@ -40,10 +40,10 @@ def test_strategies_are_compared_where_the_best_one_has_too_few_trials() -> None
     few = tuple(of(number, "quick", {"tile": number}, measurement(1e-4)) for number in range(40, 44))
     ablation = ablate((*grid(), *few))
     assert isinstance(ablation, TooFew)
-    first, *_, quick, slow = explanations.ablation_lines(run(), ablation, "")
+    first, *_, quick, slow = explanations.ablation_lines(run(), ablation, RELIABLE)
     assert first == "ablation  run 3: found 4 measured trials of quick, it needs 20 or more to compare knobs"
     assert (quick.split()[:2], slow.split()[:2]) == (["quick", "4"], ["s", "32"])
-    assert explanations.ablation_lines(run(), ablation, "load")[3] == "reliable  no: load"
+    assert explanations.ablation_lines(run(), ablation, unreliable("load"))[3] == "reliable  no: load"
     document = explanations.ablation_document(run(), ablation)
     assert (document["knobs"], len(document["strategies"])) == ((), 2)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.conftest import counts
-from tests.trials import measurement, run, top_trial, trial
+from tests.trials import disturbed, measurement, run, top_trial, trial
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Conditions, GpuState, Roofline
@@ -16,6 +16,8 @@ from tuner.core.runs import Counts, DatabaseInfo, LibraryTime, Run, StoredTrial
 from tuner.results.output import json_documents, run_result
 from tuner.results.output.json_documents import csv_cell, history_csv, history_document, trial_document
 from tuner.results.output.run_result import counts_text, failure_lines, tied_lines
+from tuner.results.report.content import BestKnown
+from tuner.results.report.run_section import card_of
 from tuner.tuning.tuned_run import TunedRun
 
 COUNTS = Counts(12, 9, 0, 3, 4)
@@ -37,14 +39,15 @@ def lines(*trials: StoredTrial, baseline_s: float | None = 2e-3, of: Run | None 
 def test_the_answer_is_reported_with_interval_and_noise_or_why_it_is_unreliable() -> None:
     best = top_trial(0, measurement(1e-3, 0.02))
     drifted = "the baseline drifted by 34%: load"
-    quiet, disturbed = (lines(best, of=run(unreliable=why)) for why in ("", drifted))
+    quiet = lines(best)
+    doubted = lines(disturbed(best, drifted), of=run(reliability=unreliable(drifted)))
     assert "time      1 ms (95 % interval 990 us .. 1.01 ms; noise floor 1.0%)" in quiet
     assert "200.0% of FakeBLAS 1.0" in quiet
     assert not [word for word in ("tied", "unreliable", "libraries", "idle") if word in quiet]
-    assert ", unreliable next to FakeBLAS 1.0 (2 ms, " in disturbed
-    assert "% of FakeBLAS" not in disturbed
-    assert f"reliable  no: {drifted}\n" in disturbed
-    assert f"on a quiet machine: tuner tune --resume {run().id} --retime" in disturbed
+    assert ", unreliable next to FakeBLAS 1.0 (2 ms, " in doubted
+    assert "% of FakeBLAS" not in doubted
+    assert f"reliable  no: {drifted}\n" in doubted
+    assert f"on a quiet machine: tuner tune --resume {run().id} --retime" in doubted
     given = lines(best, of=replace(run(), search_s=8.0, idle_s=1.0))
     assert "in 12 s; measuring worker idle 12% of the search" in given
 
@@ -76,8 +79,10 @@ def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
     line, again = tied_lines(noisy, run())
     assert line.startswith("unclear   this round of timing cannot separate it from trial 101 (+60.0%)")
     assert again == f"          on a quiet machine: tuner tune --resume {run().id} --retime"
-    (unreliable,) = tied_lines(noisy, run(unreliable="load"))  # its line on reliability has the command
-    assert unreliable == line.replace(" (+60.0%)", "")
+    doubted = answered(*map(disturbed, trials), noise=0.7)
+    # its line on reliability has the command
+    (without,) = tied_lines(doubted, run(reliability=unreliable("load")))
+    assert without == line.replace(" (+60.0%)", "")
     assert tied_lines(clear, run()) == []
 
 
@@ -91,9 +96,9 @@ def test_the_answer_is_compared_with_the_limits_of_the_machine() -> None:
         (Roofline(2e12, 1e11, "measured by FMA"), "(2000 GFLOP/s and 100.0 GB/s, measured)"),
     ):
         assert text in lines(top_trial(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
-    disturbed = run(baseline_s=None, unreliable="load", roofline=limits)
+    of = run(baseline_s=None, reliability=unreliable("load"), roofline=limits)
     said = "roofline  no share, as the time is unreliable; 1 thread can do 2000 GFLOP/s and 100.0 GB/s"
-    assert said in lines(top_trial(0, measurement(1e-3)), of=disturbed)
+    assert said in lines(disturbed(top_trial(0, measurement(1e-3))), of=of)
 
 
 def test_cold_weights_of_few_rows_have_a_share_of_the_read_bandwidth() -> None:
@@ -202,7 +207,7 @@ def test_a_baseline_names_what_was_chosen_and_every_library_with_its_time_or_its
 
 
 def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
-    document = tuned_document(run(unreliable="load"))
+    document = tuned_document(run(reliability=unreliable("load")), disturbed(MEASURED))
     best, tied = document["best"], document["tied_set"][0]
     assert best["unreliable"] == best["baseline"]["ratio_unknown"] == tied["slowdown_unknown"] == "load"
     assert best["baseline"]["ratio"] is best["baseline"]["ratio_interval"] is tied["slowdown"] is None
@@ -210,6 +215,18 @@ def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
     assert (document["can_separate"], quiet["can_separate"]) == (False, True)
     assert quiet["best"]["unreliable"] is None
     assert history_document(replace(MEASURED, reliability=unreliable("load")))["unreliable"] == "load"
+
+
+def test_every_output_has_the_reliability_that_the_trial_carries() -> None:
+    of = disturbed(MEASURED)
+    assert "reliable  no: load\n" in lines(of)
+    assert run_result.best_text(of, run()).endswith("; unreliable: load")
+    document = tuned_document(best=of)
+    assert (document["best"]["reliability"], document["best"]["unreliable"]) == ("unreliable: load", "load")
+    assert document["can_separate"] is False
+    history = history_document(of)
+    assert (history["reliability"], history["unreliable"]) == ("unreliable: load", "load")
+    assert card_of(BestKnown(answered(of), run())).is_doubted
 
 
 def test_history_reports_what_became_of_a_trial() -> None:

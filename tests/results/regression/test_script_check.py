@@ -11,6 +11,7 @@ from tests.tuning.watched_target import ANCHOR_S, Day, backends
 from tuner.analysis.slowdown import LEAST_SESSIONS, Finding, PairedSlowdown, SlowdownLimits, finding_of
 from tuner.core.candidate import RecordedRound
 from tuner.core.problem import Problem
+from tuner.core.reliability import unreliable
 from tuner.db.store import Store
 from tuner.results.exported_trial import exported
 from tuner.results.regression import script_check
@@ -154,7 +155,7 @@ def test_nothing_is_ruled_out_without_recorded_references_or_by_a_time_that_is_n
     assert (as_fast.finding, as_fast.hint) == (CheckFinding.NOT_SLOWER, "")
     elsewhere = check(script, Day(), machine="yours")
     assert (elsewhere.reason, elsewhere.hint) == ("it was recorded on another machine, yours", "")
-    loaded = check(script, Day(), unreliable="load")
+    loaded = check(script, Day(), reliability=unreliable("load"))
     assert loaded.reason == "the recorded time is unreliable: load"
     assert loaded.hint  # to record it again
     for found in (elsewhere, loaded):

@@ -5,13 +5,14 @@ import pytest
 
 from tests.cli.conftest import require
 from tests.results.report.values import Parsed, best_of, many, page, parsed, report, reported, with_candidate
-from tests.trials import measurement, run, top_trial, trial
+from tests.trials import disturbed, measurement, run, top_trial, trial
 from tests.tuning.fakes import MACHINE
 from tuner.analysis.ratios import Comparable
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
 from tuner.core.records import PassSeconds, Verdict
+from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import Baseline
 from tuner.results.report import content
 from tuner.results.report.content import BestKnown
@@ -56,8 +57,9 @@ def test_a_run_with_remeasurement_failures_and_a_roofline_reports_them() -> None
     failed = tuple(trial(n, Failure(Stage.COMPILE, "x" * n)) for n in range(40, 60))
     of = run(roofline=Roofline(1e9, 1e9), machine=replace(MACHINE, l3_bytes=10**9))
     first, *others = many()
+    timed = replace(first, final=measurement(1e-3), reliability=RELIABLE)
     require_shown(
-        page(report(reported((replace(first, final=measurement(1e-3)), *others, *failed), of))),
+        page(report(reported((timed, *others, *failed), of))),
         "decides=0, idle=0: 100.0% of the best, 2 timed | 8 rarer kinds left out. | 1 GB/s (measured).",
         "Rings: the top trials, timed again, interleaved. Marks below: failed trials. | compile 20 trials",
         f"1 x compile {'x' * 40} trials 140 | 140failed: compileknob_0=40",
@@ -66,7 +68,8 @@ def test_a_run_with_remeasurement_failures_and_a_roofline_reports_them() -> None
 
 
 def test_of_times_that_are_not_trusted_no_share_is_reported() -> None:
-    text = page(report(reported(many(), run(roofline=Roofline(1e9, 1e9), unreliable="load")))).text
+    doubted = run(roofline=Roofline(1e9, 1e9), reliability=unreliable("load"))
+    text = page(report(reported(tuple(map(disturbed, many())), doubted))).text
     require(text, "No share of the roofs: load.", "decides=0, idle=0: 2 timed", without="% of")
 
 
@@ -181,7 +184,9 @@ def test_a_replay_offers_no_export_and_a_target_without_a_clock_no_rank() -> Non
 
 
 def test_an_unreliable_time_is_no_headline_and_its_reason_stands_there_once() -> None:
-    text = drawn(best_of(run(2e-3, unreliable="another program ran"), BEST)).text
+    reason = "another program ran"
+    of = run(2e-3, reliability=unreliable(reason))
+    text = drawn(best_of(of, disturbed(BEST, reason))).text
     assert "no reliable time 1 ms (950 us .. 1.05 ms)" in text
     assert text.count("another program ran") == 1
     assert "GFLOP/s" not in text

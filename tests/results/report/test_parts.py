@@ -15,6 +15,7 @@ from tuner.core.candidate import TargetName, Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
 from tuner.core.records import Measurement, Verdict
+from tuner.core.reliability import unreliable
 from tuner.core.runs import SEED, WARM_START, InitialConfiguration, StoredTrial
 from tuner.results.report import content, knob_plots, run_plots
 from tuner.results.report.content import HEIGHT, TICKS, WHISKER, WIDTH, Bar, powers_of_ten, shown_trials
@@ -29,7 +30,12 @@ def test_reliability_says_what_a_session_is_worth_and_why() -> None:
     for of, kind, word, reason in (
         (run(noise=0.012), "good", "noise 1.2%", f"{differ} 1.2%: smaller differences mean nothing."),
         (run(noise=0.3), "warning", "unreliable", "differ by 30.0%: something else was running"),
-        (run(unreliable="drifted by 34%: load"), "warning", "unreliable", "drifted by 34%: load."),
+        (
+            run(reliability=unreliable("drifted by 34%: load")),
+            "warning",
+            "unreliable",
+            "drifted by 34%: load.",
+        ),
         (run(noise=None), "unknown", "noise not measured", "No code was timed twice"),
         (run(settings=replay), "", "replayed", ""),
     ):

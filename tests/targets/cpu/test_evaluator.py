@@ -240,7 +240,7 @@ def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> Non
     assert host.waited_share > SHARE_LIMIT
     host = replace(host, stolen_share=0.0)  # what the hypervisor takes of a virtual machine comes first
     found = round_quality(noise_of(first, again), None, host, quietest_reference_s=None, spare_cores=64)
-    assert ": load, other programs kept " in found.unreliable
+    assert ": load, other programs kept " in found.reliability.unreliable
 
 
 # Kernels that cheat, through the judge and wherever a timing ends: none gets a time, right ones do.

@@ -184,7 +184,7 @@ def _check_script(
         bound = call_in_child("check", link, LINK_TIMEOUT_S, is_named=False)
     result = checked(backends, provenance, bound, limits, seed)
     lines = wrapped(check_lines(result, provenance.median_s), screen_columns())
-    document = check_document(result, provenance.median_s, provenance.time_reliability)
+    document = check_document(result, provenance.median_s, provenance.reliability)
     print_found(as_json, document, *lines)
     if result.hint:
         print(error_lines("", result.hint), file=sys.stderr)

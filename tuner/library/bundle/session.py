@@ -339,7 +339,7 @@ def _evidence(results: RemoteResults, trial: MeasuredTrial) -> Evidence:
 
 
 def _reliability(results: RemoteResults, trial: MeasuredTrial, time: Measurement) -> Reliability:
-    return reliability_in_round(time, _evidence(results, trial))
+    return reliability_in_round((time,), _evidence(results, trial))
 
 
 def summary_document(path: str, counts: MeasuringCounts, results: RemoteResults, seconds: float) -> Any:

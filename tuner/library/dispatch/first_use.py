@@ -253,7 +253,7 @@ def time_first_use(
         baseline, *times, again = _times((numpy_product, *calls.values(), numpy_product), problem, arrays)
     noise = noise_of(baseline, again)
     quality = round_quality(noise, baseline, None, quietest_reference_s=None, spare_cores=0)
-    evidence = Evidence(is_interleaved=True, noise=noise, unreliable=quality.unreliable)
+    evidence = Evidence(is_interleaved=True, noise=noise, reliability=quality.reliability)
     medians = {candidate: time.median_s for candidate, time in zip(calls, times, strict=True)}
     timed = []
     for bound in candidates:
@@ -265,7 +265,7 @@ def time_first_use(
         baseline_name(),
         baseline.median_s,
         tuple(timed),
-        reliability_in_round(baseline, evidence),
+        reliability_in_round((baseline,), evidence),
         _no_ratio(times, baseline, evidence),
     )
     return first_use, calls

@@ -75,11 +75,7 @@ def buffer_matmuls(block_op: Op, function: Op, sums: Mapping[str, str]) -> list[
     for op in walk(function, MATMUL):
         kinds = [operand.type for operand in op.operands]
         layout = _layout_of(op)
-        if (
-            not all(_is_of_rows(kind) for kind in kinds)
-            or not layout
-            or not _is_static(kinds, layout, columns)
-        ):
+        if not all(map(_is_of_rows, kinds)) or not layout or not _is_static(kinds, layout, columns):
             return Refusal(f"found a matmul of {' x '.join(map(str, kinds))}, {allowed}")
         if is_unsigned(op):
             return Refusal(f"found a matmul of unsigned integers, {allowed}")

@@ -239,7 +239,7 @@ class ConvolutionTile:
     @classmethod
     def of(cls, op: Op, along: str) -> "ConvolutionTile | Refusal":
         """Returns a ``linalg.generic`` as a tile; or what it is, if it is not a tile."""
-        kinds = [each.type for each in op.operands]
+        kinds = [operand.type for operand in op.operands]
         if len(kinds) != 3 or not all(
             isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds
         ):

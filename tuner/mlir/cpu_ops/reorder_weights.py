@@ -72,7 +72,7 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
             names = ", ".join(each.removeprefix("linalg.") for each in LAYOUTS)
             return Refusal(f"found no convolution marked {CONTRACTION}, allowed {names}")
         for op in found:
-            if not all(each.type.has_static_shape for each in op.operands):
+            if not all(operand.type.has_static_shape for operand in op.operands):
                 return Refusal(f"found {op.name} of dynamic sizes, allowed static sizes")
             with ir.InsertionPoint(op), op.location:
                 tiles = bool(attribute(self, "tiles", 0))
@@ -150,11 +150,11 @@ class _Convolution:
         return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]
 
     def _refuses_k_groups(self) -> Refusal | None:
-        kinds = [str(each.type.element_type) for each in self.op.operands]
+        kinds = [str(operand.type.element_type) for operand in self.op.operands]
         if kinds != [PAIRED, PAIRED, natural_output(PAIRED)] or self.form.is_depthwise:
             found = " x ".join([*kinds, self.op.name.removeprefix("linalg.")])
             return Refusal(f"found {found}, allowed bf16 x bf16 x f32 that sums over channels")
-        if any(op_of(each, TO_TENSOR) is None for each in list(self.op.operands)[:2]):
+        if any(op_of(operand, TO_TENSOR) is None for operand in list(self.op.operands)[:2]):
             return Refusal("found bf16 that is computed in the fusion, allowed arguments")
         return None
 

@@ -39,7 +39,7 @@ class UseFp8Op(InPlaceOp, name="use_fp8"):
         kind = text(self, "kind", "")
         if kind not in KINDS:
             return Refusal(f"kind: found {kind!r}, allowed {', '.join(KINDS)}")
-        products = [each for each in walk(function, "nvgpu.mma.sync") if _is_of_bytes(each)]
+        products = list(filter(_is_of_bytes, walk(function, "nvgpu.mma.sync")))
         if not products:
             return Refusal("found no nvgpu.mma.sync of i8 fragments and f32 sums")
         for product in products:

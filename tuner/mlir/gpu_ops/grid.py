@@ -48,7 +48,7 @@ def _why_not(launch: Op, loops: list[Op], slices: int) -> Refusal | None:
         return Refusal(f"found {len(loops)} loops in a launch, allowed 1")
     if constant_of(launch.operands[GRID_Z]) != 1:
         return Refusal("found a launch with more than one block along z, or not constant")
-    bounds = [constant_of(number) for number in list(loops[0].operands)[:3]]
+    bounds = list(map(constant_of, list(loops[0].operands)[:3]))
     lower, upper, step = bounds
     if lower != 0 or upper is None or step is None:
         return Refusal(f"found a loop from {lower} to {upper} by {step}, allowed constants, from 0")

@@ -34,11 +34,11 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
     """
 
     def change(self, function: Op) -> Refusal | None:
-        generic = next((each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None)
+        generic = next(filter(_is_epilogue, walk(function, "linalg.generic")), None)
         if generic is None:
             return Refusal("found no elementwise linalg.generic that consumes another linalg op")
         inputs = list(generic.operands)[1:]
-        if any(_argument_of(each) is None for each in inputs):
+        if any(_argument_of(input_) is None for input_ in inputs):
             return Refusal("an operand is computed before the epilogue; operands must be arguments")
         product = generic.operands[0]
         output = list(generic.operands)[-1]

@@ -150,7 +150,9 @@ class OperandTile:
             is_allowed = not self.is_k_major and self.item_bytes == LANE_BYTES and self.depth == self.line
             found = f"found {self.depth} k of {self.item_bytes}-byte elements read by lanes"
             allowed = f"allowed {LINE_BYTES // LANE_BYTES} of 4-byte ones with k not innermost"
-            return None if is_allowed else Refusal(f"{name}: {found}, {allowed}")
+            if is_allowed:
+                return None
+            return Refusal(f"{name}: {found}, {allowed}")
         if not self.is_k_major and self.item_bytes != 2:  # PTX ISA: imm-trans only for .f16 and .bf16
             return Refusal(
                 f"{name}: found {self.item_bytes}-byte elements with k not innermost, allowed 2-byte ones"

@@ -199,7 +199,7 @@ def matmuls_of(function: FusionFunction) -> list[Op]:
 def launch_matmuls(function: FusionFunction, place: KernelPlace) -> Refusal | None:
     """Creates the launches of a fusion of matmuls at the insertion point.
 
-    Returns why the epilogue is a separate kernel, or "". Raises CandidateError where no script supports a
+    Returns why the epilogue is a separate kernel, or None. Raises CandidateError where no script supports a
     matmul, or a script fails.
     """
     *first, last = matmuls_of(function)

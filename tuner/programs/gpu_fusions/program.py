@@ -87,7 +87,9 @@ def _launch(fusion: Fusion, views: Sequence[Value], place: KernelPlace) -> str:
     named = fusion_function(fusion, views, is_generalized=False)
     if fusion.kind == CONTRACTION and matmuls_of(named):
         refusal = launch_matmuls(named, place)
-        return "" if refusal is None else refusal.text
+        if refusal is None:
+            return ""
+        return refusal.text
     function = fusion_function(fusion, views, is_generalized=True)
     if has_rows(function):
         launch_rows(function)

@@ -12,7 +12,6 @@ from tuner.analysis.ratios import (
     NotComparable,
     against_baseline,
     between_trials,
-    distrust,
     ratio_document,
     sensitivity_text,
 )
@@ -144,7 +143,7 @@ def history_document(trial: StoredTrial) -> Document:
         "median_s": trial.best_s,
         "gflop_per_s": gflop_per_s(record.problem, trial.best_s),
         "reliability": trial.reliability.text,
-        "unreliable": trial.unreliable or None,
+        "unreliable": trial.reliability.unreliable or None,
         "early_stopped_after": trial.early_stopped and len(trial.early_stopped.samples_s),  # samples
         "reused_from": record.reused_from,
         "stale": trial.stale or None,
@@ -205,7 +204,7 @@ def round_document(stored: StoredRound) -> Document:
         "is_answering": stored.is_answering,
         "noise": quality.noise,
         "disturbance": quality.disturbance,
-        "unreliable": quality.unreliable or None,
+        "unreliable": quality.reliability.reason or None,
         "is_lost": quality.is_lost,
         "host": encode(quality.host),
     }
@@ -245,7 +244,7 @@ def listed_run_document(tuned: "TunedRun") -> Document:
     return {
         **tune_document(run, tuned.counts, tuned.selected, tuned.seconds),
         "sampler": run.settings.sampler,
-        "unreliable": run.unreliable or None,
+        "unreliable": run.reliability.unreliable or None,
         "created": utc_text(run.created),
     }
 
@@ -290,7 +289,7 @@ def _selected_documents(selected: SelectedResult | None, run: Run) -> Document:
         return {"best": None, "can_separate": None, "tied": [], "tied_set": []}
     record = selected.best.record
     measurement = selected.measurement
-    doubt = distrust(run, selected.best)
+    reliability = selected.best.reliability
     best = {
         "trial": selected.best.id,
         **candidate_document(record.candidate),
@@ -299,16 +298,16 @@ def _selected_documents(selected: SelectedResult | None, run: Run) -> Document:
         "cold_median_s": measurement.cold_median_s,
         "conditions": conditions_document(measurement.conditions),
         "offsets": encode(measurement.offsets),
-        "sensitive": sensitivity_text(measurement, record.problem, run.noise, doubt) or None,
+        "sensitive": sensitivity_text(measurement, record.problem, run.noise, reliability) or None,
         "gflop_per_s": gflop_per_s(record.problem, timed(selected.best).median_s),
-        "reliability": selected.best.reliability.text,
-        "unreliable": doubt or None,
+        "reliability": reliability.text,
+        "unreliable": reliability.reason or None,
         "baseline": baseline_document(run, selected.best),
         "custom_ops": list(custom_ops(selected.best.script_text)),  # empty: stock mlir-opt runs the script
     }
     return {
         "best": best,
-        "can_separate": selected.can_separate and not doubt,
+        "can_separate": selected.can_separate and reliability.is_reliable,
         "tied": [trial.id for trial in selected.tied],
         "tied_set": [tied_document(tie, selected, run) for tie in selected.ties],
     }

@@ -8,7 +8,6 @@ from tuner.analysis.ratios import (
     NotComparable,
     against_baseline,
     between_trials,
-    distrust,
     sensitivity_text,
 )
 from tuner.analysis.selected_result import SelectedResult, timed
@@ -85,7 +84,7 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
     ]
     lines += libraries_lines(run)
     lines += gpu_lines(measurement)
-    sensitive = sensitivity_text(measurement, record.problem, run.noise, distrust(run, selected.best))
+    sensitive = sensitivity_text(measurement, record.problem, run.noise, selected.best.reliability)
     if sensitive:
         lines.append(f"operands  sensitive to alignment: {sensitive}")
     if run.roofline is not None:
@@ -126,7 +125,7 @@ def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> l
         longer = f" ({compared.longer_percent_text})" if isinstance(compared, Comparable) else ""
         text.append(f"{trial.id}{longer}")
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
-    is_unreliable = bool(distrust(run, selected.best))
+    is_unreliable = not selected.best.reliability.is_reliable
     noun = "trial" if len(others) == 1 else "trials"
     if is_unreliable or not selected.can_separate:
         return [
@@ -174,11 +173,10 @@ def stock_text(found: "BestStock") -> str:
 
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
     """Returns why a run's times are unreliable, and what times again; [] if they are reliable."""
-    reason = distrust(run, best)
-    if not reason:
+    if best.reliability.is_reliable:
         return []
     again = [] if run.status == "interrupted" else [_again_line(run, database_text)]  # resumed instead
-    return [f"reliable  no: {reason}", *again]
+    return [f"reliable  {best.reliability.answer}", *again]
 
 
 def _again_line(run: Run, database_text: str) -> str:
@@ -282,7 +280,7 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     source = source.replace(", measured by", " by")  # the bandwidth is measured as well
     limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
     who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
-    if distrust(run, best):
+    if not best.reliability.is_reliable:
         return f"no share, as the time is unreliable; {who} can do {limits}"
     share = f"{roofline.share(*reached):.1%} of what {who} can do ({limits})"
     if not reads_memory or problem.sizes[0] > FEW_ROWS:
@@ -320,6 +318,6 @@ def baseline_text(run: Run, best: StoredTrial) -> str:
     name = f"{run.baseline.name} ({seconds_text(baseline_s)}, {speed}{threads})"
     if isinstance(compared, Comparable):
         return f", {compared.percent_text} of {name}"
-    if distrust(run, best):  # the line on reliability says why
+    if not best.reliability.is_reliable:  # the line on reliability says why
         return f", unreliable next to {name}"
     return f", no ratio to {name}: {compared.reason}"

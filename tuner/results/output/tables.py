@@ -215,7 +215,7 @@ def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
     lines = []
     for each in rounds if len(rounds) > 1 else ():
         noise = each.quality.noise
-        why = each.quality.unreliable
+        why = each.quality.reliability.reason
         quality = "noise not known" if noise is None else f"noise floor {noise:.1%}"
         if why:  # that of the selected round is in the line on reliability
             quality = "unreliable" if each.is_answering else f"unreliable: {why}"

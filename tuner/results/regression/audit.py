@@ -242,8 +242,8 @@ def _with_outcome(
         quietest_reference_s=None if recorded.host is None else recorded.host.reference_s,
         spare_cores=trial.machine.physical_cores - trial.threads,
     )
-    if is_slower and quality.unreliable:
-        reason = f"other code, cannot tell: {quality.unreliable}"
+    if is_slower and not quality.reliability.is_reliable:
+        reason = f"other code, cannot tell: {quality.reliability.reason}"
         return Audited(trial, AuditStatus.NOT_EVALUATED, reason, run=run)
     status = AuditStatus.SLOWER if is_slower else AuditStatus.TIMED_AGAIN
     reason = f"other code, recorded {seconds_text(recorded.median_s)} in another session"

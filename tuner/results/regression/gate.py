@@ -213,7 +213,7 @@ class GateSession:
     """One timing session of recorded and current code."""
 
     times: InterleavedSession
-    objection: str  # why its times cannot be relied on; "" where they can
+    reliability: Reliability
 
 
 def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> GateEntry:
@@ -311,7 +311,7 @@ def compared(
         len(taken),
         now_s=statistics.median(statistics.median(each.times.now_s) for each in taken),
         then_s=statistics.median(statistics.median(each.times.then_s) for each in taken),
-        reliability=reliability_of_sessions(tuple(each.objection for each in taken)),
+        reliability=reliability_of_sessions(tuple(session.reliability for session in taken)),
     )
 
 
@@ -340,7 +340,7 @@ def timing_sessions(
             quietest_s = min(quietest_s, first.host.reference_s)
         quality = session_quality(first, again, timed.baseline, quietest_s, spare_cores)
         times = InterleavedSession(first.samples_s, again.samples_s, now.samples_s)
-        yield GateSession(times, quality.unreliable)
+        yield GateSession(times, quality.reliability)
 
 
 def session_quality(

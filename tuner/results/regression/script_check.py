@@ -21,7 +21,7 @@ from tuner.core.candidate import Candidate, RecordedRound
 from tuner.core.errors import Failure
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
 from tuner.core.records import Measurement, Verdict
-from tuner.core.reliability import RELIABLE, Reliability, unreliable
+from tuner.core.reliability import RELIABLE, Reliability, reliable_unless, unreliable
 from tuner.core.round_quality import Evidence, reliability_alone
 from tuner.core.runs import NOT_TIMED
 from tuner.results.regression.audit import EvaluationCase, evaluated, runner_of
@@ -81,7 +81,7 @@ class ScriptCheck:
 class _Session:
     kernel: Measurement | None  # None: the kernel failed
     times: RoundTimes | None
-    objection: str  # why the session's times cannot be relied on; "" where they can
+    reliability: Reliability
     wrong: Failure | None = None  # shows that the kernel's code is wrong
 
 
@@ -121,8 +121,8 @@ def checked(
         if not machine.is_named(provenance.machine):
             reason = f"it was recorded on another machine, {provenance.machine}"
             return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason)
-        if provenance.unreliable:
-            reason = f"the recorded time is unreliable: {provenance.unreliable}"
+        if provenance.reliability.unreliable:
+            reason = f"the recorded time is {provenance.reliability.text}"
             hint = _recorded_again(provenance)
             return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason, hint=hint)
         return compared(runner, current, provenance, limits, spare_cores)
@@ -150,8 +150,8 @@ def compared(
     for session in _sessions(runner, current, library, spare_cores):
         if session.wrong is not None:
             return ScriptCheck(CheckFinding.FAILED, _failed_text(session.wrong))
-        (disturbed if session.objection else quiet).append(session)
-        if not session.objection and len(quiet) >= LEAST_SESSIONS:
+        (quiet if session.reliability.is_reliable else disturbed).append(session)
+        if session.reliability.is_reliable and len(quiet) >= LEAST_SESSIONS:
             slowdown = relative_slowdown(recorded, tuple(each.times for each in quiet if each.times))
             conclusion = _conclusion(slowdown, len(quiet), limits)
         if conclusion and conclusion[0].passes:
@@ -180,13 +180,13 @@ def _sessions(
         kernel, again = timed.measured
         if kernel is None or again is None:
             wrong = next((failure for failure in timed.failures if failure.shows_a_defect), None)
-            yield _Session(None, None, BROKEN, wrong)
+            yield _Session(None, None, unreliable(BROKEN), wrong)
             continue
         host = kernel.host
         baseline = None if timed.baseline is None else timed.baseline.measurement
         quietest_s = quietest_s if host is None else min(quietest_s, host.reference_s)
         quality = session_quality(kernel, again, timed.baseline, quietest_s, spare_cores)
-        evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
+        evidence = Evidence(is_interleaved=True, noise=quality.noise, reliability=quality.reliability)
         ratio = comparison(kernel, baseline or again, evidence)
         is_same_library = timed.baseline is not None and timed.baseline.name == library
         times = RoundTimes(
@@ -196,7 +196,7 @@ def _sessions(
         )
         # the ratio is not used: only why there would be none, i.e. whether the session can be relied on
         why = ratio.reason if isinstance(ratio, NotComparable) and not ratio.is_equal else ""
-        yield _Session(kernel, times, why)
+        yield _Session(kernel, times, reliable_unless(why))
 
 
 def _conclusion(
@@ -235,4 +235,4 @@ def _why_undecided(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> 
     if not _is_busy(quiet, disturbed):
         return f"the interval is too wide after {len(quiet)} sessions"
     sessions = len(quiet) + len(disturbed)
-    return f"{len(disturbed)} of {sessions} sessions were disturbed: {disturbed[-1].objection}"
+    return f"{len(disturbed)} of {sessions} sessions were disturbed: {disturbed[-1].reliability.reason}"

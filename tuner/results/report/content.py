@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tuner.analysis.ratios import distrust
 from tuner.analysis.selected_result import SelectedResult
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Value
@@ -38,13 +37,13 @@ def reliability_of(run: Run, best: StoredTrial | None = None) -> ShownReliabilit
     """Returns how reliable a run's times are, for the page; ``best``: its best trial, None without times."""
     if not run.settings.target.has_machine:
         return ShownReliability("unknown", "replayed", "Times of a recording: nothing ran here.")
-    if run.unreliable:
-        return ShownReliability("warning", "unreliable", f"{run.unreliable}.")
+    if run.reliability.unreliable:
+        return ShownReliability("warning", "unreliable", f"{run.reliability.reason}.")
     if run.noise is None:
         return ShownReliability(
             "unknown", "noise not measured", "No code was timed twice to see how far times repeat."
         )
-    reason = "" if best is None else distrust(run, best)
+    reason = "" if best is None else best.reliability.reason
     if reason:
         return ShownReliability("warning", "unreliable", f"{reason}.")
     differ = f"Two timings of the same code differ by {run.noise:.1%}"

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tuner.analysis.importance import Ablation
-from tuner.analysis.ratios import distrust
 from tuner.analysis.selected_result import timed
 from tuner.core.machine import Roofline
 from tuner.core.runs import SEED, SPACE_FILE, Run, StoredTrial
@@ -261,7 +260,7 @@ def roofline_of(run: Run, roof: Roofline, best: StoredTrial) -> RooflinePlot:
         intensity=problem.flop / problem.bytes,
         speeds=tuple(problem.flop / time for time in times),
         share=roof.share(*work, median_s),
-        objection=distrust(run, best),
+        objection=best.reliability.reason,
         is_held=problem.bytes <= run.machine.l3_bytes,
     )
 

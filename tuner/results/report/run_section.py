@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tuner.analysis.importance import Ablation, TooFew, ablate
-from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, distrust
+from tuner.analysis.ratios import Comparable, NotComparable, against_baseline
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage
 from tuner.core.records import Measurement, PassSeconds
@@ -45,14 +45,14 @@ def card_of(best: BestKnown) -> Card:
     run = best.run
     trial = best.selected.best
     compared = against_baseline(run, trial)
-    doubt = distrust(run, trial)
+    is_doubted = not trial.reliability.is_reliable
     return Card(
         best=best,
         trust=reliability_of(run, trial),
         ratio=compared.times_text if isinstance(compared, Comparable) else "",
-        objection="" if doubt or not isinstance(compared, NotComparable) else compared.reason,
-        is_doubted=bool(doubt),
-        speeds=() if doubt else _speed_bars(run, best.selected.measurement),
+        objection="" if is_doubted or not isinstance(compared, NotComparable) else compared.reason,
+        is_doubted=is_doubted,
+        speeds=() if is_doubted else _speed_bars(run, best.selected.measurement),
     )
 
 
@@ -198,7 +198,7 @@ def section_of(reported: ReportedRun, runs: int) -> Section:
         counts=reported.counts,
         selected=selected,
         trust=reliability_of(run, best),
-        is_trusted=best is not None and not distrust(run, best),
+        is_trusted=best is not None and best.reliability.is_reliable,
         convergence=convergence_of(run, trials),
         ablation=ablation,
         heat_map=heat_map,

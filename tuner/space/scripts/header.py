@@ -12,7 +12,7 @@ from tuner.core.candidate import PROBLEM, RecordedRound, Seconds, TargetName, Va
 from tuner.core.errors import UsageError
 from tuner.core.problem import WARM, Problem
 from tuner.core.processors import AVX512, AVX512_BF16, TILE_PRODUCTS, VNNI
-from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability, unreliable
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import (
     decode,
     encode,
@@ -114,7 +114,6 @@ class ScriptProvenance:
     interval_s: tuple[Seconds, Seconds] | None
     baseline: BaselineMedian | None = None
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the time
-    unreliable: str = ""  # why the time cannot be relied on; "" where it can
     ratio: float | None = None  # the baseline's time over this one; None: ``no_ratio`` says why
     ratio_interval: tuple[float, float] | None = None  # 95 %
     round: RecordedRound | None = None  # None: exported by an older tuner, or timed alone
@@ -130,14 +129,6 @@ class ScriptProvenance:
     def __post_init__(self) -> None:
         if (self.median_s is None) != (self.interval_s is None):
             raise ValueError("median_s and interval_s: one of them is missing")
-
-    @property
-    def time_reliability(self) -> Reliability:
-        """Returns how reliable the time is; that of an older script by what its header says."""
-        is_old = self.reliability == NOT_RECORDED and self.unreliable
-        if is_old:
-            return unreliable(self.unreliable)
-        return self.reliability
 
     @property
     def gflop_per_s(self) -> float | None:
@@ -330,7 +321,7 @@ def _baseline_text(provenance: ScriptProvenance) -> str:
     if provenance.ratio is not None and provenance.ratio_interval is not None:
         low, high = provenance.ratio_interval
         ratio = f"ratio {provenance.ratio:.3f} (95 % interval {low:.3f} .. {high:.3f})"
-    elif provenance.unreliable:
+    elif provenance.reliability.unreliable:
         ratio = "no ratio to an unreliable time"
     else:
         ratio = f"no ratio: {provenance.no_ratio or provenance.reliability.reason}"

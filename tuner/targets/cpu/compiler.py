@@ -170,7 +170,7 @@ class CrossCompiler(AbstractCompiler):
         Raises CandidateError(COMPILE) for code with instructions that the other processor lacks.
         """
         theirs = self._compiler.compile(problem, script)
-        refused = refusal(self._processor.machine, instructions_needed(theirs.host_code))
+        refused = refusal(self._processor.machine, instructions_needed(theirs.code.text))
         if refused is not None:
             raise CandidateError(Stage.COMPILE, refused.text)
         start = time.perf_counter()
