@@ -31,7 +31,7 @@ class FileAddress:
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """The address of a results database on a PostgreSQL server: the URL parsed, and the text as given."""
+    """The address of a results database on a PostgreSQL server: its parsed URL, and the text as typed."""
 
     url: URL
     text: str  # as it was given
@@ -44,7 +44,8 @@ class ServerAddress:
 def parse_address(text: str) -> FileAddress | ServerAddress:
     """Parses the address of a results database: a file's path, ``sqlite:///PATH`` or ``postgresql://...``.
 
-    Returns a file's absolute path or a server's URL; opens nothing. Raises UsageError for a malformed one.
+    Returns a file's absolute path or a server's URL; opens nothing. Raises UsageError for a malformed
+    address.
     """
     if not text or "\0" in text:
         raise UsageError(f"database: found {masked(text)!r}, allowed {ALLOWED}")
@@ -85,7 +86,7 @@ def is_missing(text: str) -> bool:
 
 
 def require_path(text: str) -> None:
-    """Raises UsageError for a file's path that looks like a mistyped server URL: ``postgres:/host/name``."""
+    """Raises UsageError if a path looks like a mistyped server URL, such as ``postgres:/host/name``."""
     is_path = text.startswith(("/", "./", "../", "~")) and not text.startswith("//")
     if not is_path and (MISTYPED.match(text) or has_secret(text)):
         raise UsageError(f"database: found a mistyped URL, allowed {ALLOWED}; a file of that name: ./NAME")

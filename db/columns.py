@@ -28,7 +28,10 @@ class PlainText(sa.TypeDecorator[str]):
 
 
 class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
-    """Moments: takes datetimes of any time zone; stores and returns UTC, since SQLite stores no zone."""
+    """A column type of SQLAlchemy for moments: takes datetimes of any time zone, stores and returns UTC.
+
+    SQLite stores no time zone.
+    """
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
@@ -87,11 +90,17 @@ def initial_to_json(point: InitialConfiguration) -> dict[str, Any]:
 
 
 def initial_from_json(stored: dict[str, Any]) -> InitialConfiguration:
-    """Returns the initial configuration that ``initial_to_json`` gave; raises UsageError if it is damaged."""
+    """Returns the initial configuration of a JSON object that ``initial_to_json`` made.
+
+    Raises UsageError for damaged knobs.
+    """
     candidate = candidate_from_json(stored["strategy"], stored["knobs"])
     return InitialConfiguration(candidate, stored["origin"], stored["source"])
 
 
 def json_value(kind: type[Kind], stored: object) -> Kind | None:
-    """Returns the value that ``encode`` wrote as JSON, None for NULL. Raises UsageError for other JSON."""
+    """Returns the value of type ``kind`` of a JSON column, as ``encode`` wrote it; None for NULL.
+
+    Raises UsageError for JSON that does not fit the type.
+    """
     return None if stored is None else decode(kind, stored, f"database: {kind.__name__}")

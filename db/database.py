@@ -1,4 +1,4 @@
-"""An open database: its SQLAlchemy engine, its errors in a line, the revision of its schema, transactions."""
+"""An open database: its SQLAlchemy engine, short transactions, errors as one line, and schema revision."""
 
 import contextlib
 import itertools
@@ -62,9 +62,9 @@ POSTGRES_SENTENCES = (
 
 @contextmanager
 def plain_errors(shown: str, address: str = "") -> Iterator[None]:
-    """Turns database errors in a ``with`` block into UsageErrors of one line; other errors pass unchanged.
+    """Context manager: turns errors of the database into UsageErrors of one line; others pass unchanged.
 
-    ``shown`` is the address in messages; passwords of ``address``, the full URL, are masked in texts.
+    ``shown``: the address in messages; passwords of ``address``, the full URL, are masked in texts.
     """
     try:
         yield
@@ -83,7 +83,10 @@ def plain_errors(shown: str, address: str = "") -> Iterator[None]:
 
 @contextmanager
 def damaged_rows(shown: str) -> Iterator[None]:
-    """Turns what reading a damaged row raises (SQLite keeps no checksums) into a UsageError."""
+    """Context manager: turns the exceptions of reading a damaged row into a UsageError.
+
+    SQLite has no checksums, so a stored value may be anything. ``shown``: the address in messages.
+    """
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError) as error:
@@ -131,14 +134,17 @@ def open_engine(address: FileAddress | ServerAddress) -> Engine:
 
 
 def empty_engine() -> Engine:
-    """Returns an engine of SQLAlchemy on an empty SQLite database in memory; both end together."""
+    """Returns a SQLAlchemy engine for a new, empty SQLite database in memory; they end together."""
     engine = sa.create_engine("sqlite://", creator=lambda: _connect(":memory:"), poolclass=sa.StaticPool)
     event.listen(engine, "begin", _begin)
     return engine
 
 
 def prepare_file(address: FileAddress) -> None:
-    """Creates the folders of a database file's path, not the file. Raises UsageError if it cannot."""
+    """Creates the folders of a database file's path, not the file.
+
+    Raises UsageError if they cannot be created, or if a file could not be written or read there.
+    """
     try:
         address.path.parent.mkdir(parents=True, exist_ok=True)
         exists = address.path.exists()
@@ -166,7 +172,8 @@ def require_file(address: FileAddress) -> None:
 def copy_pages(connection: Connection, file: Path, at_once: int = -1) -> None:
     """Copies a SQLite database to ``file``, ``at_once`` pages per step (-1: all pages in one step).
 
-    Others may write between steps. Rolls back ``connection``'s transaction; replaces ``file``'s content.
+    Other processes may write between steps. Rolls back ``connection``'s transaction; replaces the content of
+    ``file``.
     """
     with contextlib.closing(sqlite3.connect(file)) as copy:
         source = connection.connection.driver_connection
@@ -241,10 +248,10 @@ class FileInPlace:
         self._identity = _identity_of(path)
 
     def require(self) -> None:
-        """Raises UsageError where the database file was deleted or replaced since it was opened.
+        """Raises UsageError if the database file was deleted or replaced since it was opened.
 
-        Before that, copies the old file to ``NAME.rescue-1`` or the next free number. To be called while no
-        connection is in use: the pooled one has the old file open.
+        First copies the old file's content to ``NAME.rescue-1`` or the next free number. Call it while no
+        connection is in use, as the pooled one has the old file open.
         """
         if _identity_of(self._path) == self._identity:
             return
@@ -291,7 +298,10 @@ UPGRADE_LOCK = 0x74756E6572  # PostgreSQL advisory lock: "tuner"
 
 
 def bring_to_head(engine: Engine, shown: str) -> None:
-    """Creates the tables of an empty database, or upgrades the tables of an older one, in one transaction."""
+    """Creates the tables of an empty database, or upgrades those of an older one, in one transaction.
+
+    ``shown``: the address in messages. Raises UsageError for a database of a newer or unknown version.
+    """
     with engine.connect() as connection:
         if _revision_to_upgrade(connection, shown) == REVISIONS[-1]:
             return
@@ -313,14 +323,14 @@ def stored_revision(connection: Connection) -> str | None:
 
 
 def create(connection: Connection) -> None:
-    """Creates the tables of an empty database from the models: faster than running the migrations."""
+    """Creates the tables of an empty database from the models; faster than running the migrations."""
     Base.metadata.create_all(connection)
     VERSION.create(connection, checkfirst=True)
     connection.execute(sa.insert(VERSION), {"version_num": REVISIONS[-1]})
 
 
 def upgrade(connection: Connection) -> None:
-    """Runs the migrations of Alembic that the database lacks, within the caller's transaction."""
+    """Runs the Alembic migrations that the database lacks, within the caller's transaction."""
     from alembic import command
     from alembic.config import Config
 
@@ -399,15 +409,15 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Opens a session of SQLAlchemy for a ``with`` block; its queries see one state of the database."""
+        """Context manager: gives a SQLAlchemy session for queries, which see one state of the database."""
         with damaged_rows(self.shown), self._plain_errors(), Session(self._reader) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Opens a session of SQLAlchemy for a ``with`` block; it is committed at the end of the block.
+        """Context manager: gives a SQLAlchemy session, which is committed at the end of the block.
 
-        Rolls back on an exception. Afterwards UsageError where the SQLite file was deleted or replaced.
+        An exception rolls it back. Raises UsageError at the end if the SQLite file was deleted or replaced.
         """
         with self._plain_errors(), Session(self._writer) as session, session.begin():
             yield session
@@ -415,14 +425,17 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Opens a connection for SQL statements in a ``with`` block; it is committed as by ``writing``."""
+        """Context manager: gives a connection for SQL statements, which is committed at the end of the block.
+
+        An exception rolls it back. Raises UsageError at the end if the SQLite file was deleted or replaced.
+        """
         with self._plain_errors(), self._writer.begin() as connection:
             yield connection
         self._require_file()
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
-        """Opens a connection for SQL queries in a ``with`` block; nothing is committed."""
+        """Context manager: gives a connection for SQL queries; nothing is committed."""
         with self._plain_errors(), self._engine.connect() as connection:
             yield connection
 

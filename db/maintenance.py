@@ -64,8 +64,8 @@ CAMPAIGN_PROGRESS = ("status", "process", "seconds", "search_s", "trials", "budg
 class Merge:
     """A merge of another results database into this one; a repeated merge adds nothing.
 
-    Of two outcomes of a trial the earlier is kept, of two timings the narrower interval, of a run's progress
-    the longer: in whichever direction, so databases merge in any order. Impossible outcomes of the other
+    Of two outcomes of a trial the earlier is kept, of two timings the one with the narrower interval, of two
+    states of a run the longer one. So databases may be merged in any order. Impossible outcomes of the other
     database become failures or are left out.
     """
 
@@ -125,8 +125,8 @@ class Merge:
         _assign(run, their_run, PROGRESS)
         # baselines of rounds come with ``_merge_rounds``
         their_baselines = _possible(their_run.baselines, their_run)
-        theirs = next((each for each in their_baselines if each.round == OUTSIDE_ROUNDS), None)
-        ours = next((each for each in run.baselines if each.round == OUTSIDE_ROUNDS), None)
+        theirs = next((baseline for baseline in their_baselines if baseline.round == OUTSIDE_ROUNDS), None)
+        ours = next((baseline for baseline in run.baselines if baseline.round == OUTSIDE_ROUNDS), None)
         if ours is not None and theirs is None:
             self._ours.delete(ours)
         elif ours is not None and theirs is not None:
@@ -136,13 +136,13 @@ class Merge:
 
     def _merge_rounds(self, run: RunRow, their_run: RunRow) -> dict[int, int]:
         numbers = {OUTSIDE_ROUNDS: OUTSIDE_ROUNDS}  # number of a round in their run -> its number in ours
-        known = {each.started: each.number for each in run.rounds}
-        baselines = {each.round: each for each in _possible(their_run.baselines, their_run)}
+        known = {timing_round.started: timing_round.number for timing_round in run.rounds}
+        baselines = {baseline.round: baseline for baseline in _possible(their_run.baselines, their_run)}
         for theirs in their_run.rounds:
             if theirs.started not in known:
                 copy = _copy(theirs)
                 if theirs.number:  # 0: of an older version of the tuner, in both databases
-                    copy.number = 1 + max((each.number for each in run.rounds), default=0)
+                    copy.number = 1 + max((timing_round.number for timing_round in run.rounds), default=0)
                 run.rounds.append(copy)
                 known[theirs.started] = copy.number
                 if copy.number and theirs.number in baselines:
@@ -197,7 +197,7 @@ class Merge:
         if their_trial.reused_from_id is not None:
             self._reuses.append((trial, their_trial.reused_from_id))
         possible = () if why is not None else _possible(their_trial.measurements, their_run)
-        theirs = {_key(each, rounds): each for each in possible}
+        theirs = {_key(measurement, rounds): measurement for measurement in possible}
         for measurement in tuple(trial.measurements):  # in place of an earlier copy
             source = theirs.pop((measurement.kind, measurement.round), None)
             if source is None:
@@ -206,7 +206,9 @@ class Merge:
             else:
                 _assign(measurement, source, _names(source))
                 measurement.round = rounds[source.round]
-        trial.measurements += [_of_round(each, rounds[each.round]) for each in theirs.values()]
+        trial.measurements += [
+            _of_round(measurement, rounds[measurement.round]) for measurement in theirs.values()
+        ]
 
 
 def _trials(session: Session, run: RunRow) -> Iterator[TrialRow]:
@@ -234,7 +236,7 @@ def _why_impossible_trial(trial: TrialRow, run: RunRow) -> Refusal | None:
         why = why_no_verdict(verdict, problem_of(run.problem))
         if why is not None:
             return why
-    first = next((each for each in trial.measurements if each.kind == FIRST), None)
+    first = next((measurement for measurement in trial.measurements if measurement.kind == FIRST), None)
     return None if first is None else _why_impossible_time(first, run)
 
 
@@ -248,11 +250,11 @@ def _why_impossible_time(row: MeasurementRow, run: RunRow) -> Refusal | None:
 
 
 def _possible(measurements: list[MeasurementRow], run: RunRow) -> tuple[MeasurementRow, ...]:
-    return tuple(each for each in measurements if not _why_impossible_time(each, run))
+    return tuple(measurement for measurement in measurements if not _why_impossible_time(measurement, run))
 
 
 def _take_better_times(trial: TrialRow, theirs: tuple[MeasurementRow, ...], rounds: dict[int, int]) -> None:
-    ours = {(each.kind, each.round): each for each in trial.measurements}
+    ours = {(measurement.kind, measurement.round): measurement for measurement in trial.measurements}
     for measurement in theirs:
         same = ours.get(_key(measurement, rounds))
         if same is None:
@@ -300,9 +302,10 @@ SIDE_FILES = ("", "-wal", "-shm", "-journal")
 
 
 def backup(database: Database, url: str, file: Path) -> None:
-    """Writes a copy of an open results database to a new SQLite file, whole or not at all.
+    """Writes a copy of an open results database to a new SQLite file, completely or not at all.
 
-    A copy of a PostgreSQL server has empty tables of a fleet. Raises UsageError if ``file`` exists or fails.
+    In the copy of a PostgreSQL database the tables of a fleet are empty. Raises UsageError if ``file`` exists
+    or cannot be written.
     """
     require_path(str(file))
     if file.exists():
@@ -347,9 +350,9 @@ def _copy_rows(database: Database, file: Path) -> None:
 def prune(database: Database, before: datetime.datetime | None) -> Pruned:
     """Deletes trials of finished runs that no result needs; returns how many rows were deleted.
 
-    Trials are deleted of runs with status "done" that began before ``before`` (None: all). Re-measured and
-    verified trials, the fastest of each run, and those whose outcome a kept one reuses are kept. Each run is
-    a transaction, the latest first: later runs reuse outcomes of earlier ones.
+    Only of runs with status "done" that began before ``before`` (None: all). Kept are re-measured and
+    verified trials, the fastest of each run, and trials whose outcome a kept one reuses. Each run is a
+    transaction, the latest first, as later runs reuse outcomes of earlier ones.
     """
     with database.connected() as connection:
         done = select(RunRow.id).where(RunRow.status == "done").order_by(RunRow.id.desc())

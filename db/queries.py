@@ -1,4 +1,4 @@
-"""The queries of the database, as SQLAlchemy statements, and the time that ranks a trial in them."""
+"""The queries of the database as SQLAlchemy statements, and the time by which a trial is ranked."""
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
@@ -35,17 +35,25 @@ def is_ranked() -> ColumnElement[bool]:
 
 
 def ranked_s(kind: str, measurement: Measurement | MeasurementRow) -> float | None:
-    """Returns the median seconds by which a measurement ranks; None for an early-stopped first time."""
+    """Returns the median seconds by which a trial with this measurement is ranked.
+
+    ``kind``: FIRST or FINAL. None for an early-stopped first measurement.
+    """
     return measurement.median_s if kind == FINAL or measurement.is_complete else None
 
 
 def rank(trial: TrialRow, measurements: list[MeasurementRow], selected_round: int) -> None:
-    """Sets ``trial.ranked_s``: the seconds by which a trial is ranked, of its final time, else of its first.
+    """Sets ``trial.ranked_s``, the seconds by which a trial is ranked: of its final time, else of its first.
 
-    Final times count of the selected round only; None for stale and early-stopped ones.
+    Only final times of the timing round ``selected_round`` count. None for a stale trial, and for an
+    early-stopped one.
     """
-    counting = (each for each in measurements if each.kind != FINAL or each.round == selected_round)
-    ranks = {each.kind: ranked_s(each.kind, each) for each in counting}
+    counting = (
+        measurement
+        for measurement in measurements
+        if measurement.kind != FINAL or measurement.round == selected_round
+    )
+    ranks = {measurement.kind: ranked_s(measurement.kind, measurement) for measurement in counting}
     final = ranks.pop(FINAL, None)
     best = next(iter(ranks.values()), None) if final is None else final
     trial.ranked_s = None if trial.stale is not None else best
@@ -77,7 +85,10 @@ if TYPE_CHECKING:
 
 @cache  # a select is a value, and to build this one takes milliseconds
 def trial_select() -> "AnySelect":
-    """Returns the SELECT (TrialRow, first, final MeasurementRow of the selected timing round or None)."""
+    """Returns the SELECT of all trials with an outcome: (TrialRow, first measurement, final measurement).
+
+    The final measurement is that of the selected timing round; a measurement is None if there is none.
+    """
     return (
         select(TrialRow, First, Final)
         .where(TrialRow.status.is_not(None))
@@ -125,8 +136,9 @@ def run_select() -> "Select[RunRow]":
 def queried_runs(query: RunQuery) -> "Select[RunRow]":
     """Returns the SELECT of the runs that match a query, the latest first.
 
-    For "running" and "interrupted" also all that are stored as running, without limit: the caller looks for
-    their processes. Raises UsageError for an unknown status, and for a limit below 1.
+    For the statuses "running" and "interrupted" it selects all runs stored as running, without limit: the
+    caller then checks whether their processes live. Raises UsageError for an unknown status, and for a limit
+    below 1.
     """
     if query.status is not None and query.status not in RUN_STATUSES:
         raise unknown_value("status", query.status, RUN_STATUSES)
@@ -147,7 +159,10 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 
 
 def rooflines_like(run_id: int) -> "AnySelect":
-    """Returns the SELECT of a roofline like a run's: a quiet run's, or any if it is not quiet itself."""
+    """Returns the SELECT of rooflines of runs with the machine, target, threads and dtype of a run.
+
+    Only of quiet runs, unless the run itself is not quiet.
+    """
     run = aliased(RunRow)
     problem = aliased(ProblemRow)
     is_quiet, asks_quietly = (and_(row.noise.is_not(None), row.unreliable == "") for row in (RunRow, run))
@@ -175,7 +190,10 @@ def _multiplied_dtype(row: type[ProblemRow]) -> "sa.ColumnElement[str]":
 
 
 def trials_of_query(query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of trials that a query asks for. Raises ValueError for ``query.best``: no SQL."""
+    """Returns the SELECT of the trials of a query, sorted and limited. Raises ValueError for ``query.best``.
+
+    The best trials are chosen in Python (``tuner.results.best_trials``).
+    """
     if query.best:
         raise ValueError("best: found True, allowed in tuner.results.best_trials")
     conditions = (*_run_conditions(query), *_trial_conditions(query))
@@ -190,14 +208,14 @@ def count_of_query(query: TrialQuery) -> "Select[int]":
 
 
 def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of trials by their ids, sorted and limited as a query says."""
+    """Returns the SELECT of the trials with these ids, sorted and limited as the query says."""
     return _in_order(trial_select().where(TrialRow.id.in_(ids)), query)
 
 
 def bounds(query: TrialQuery) -> "AnySelect":
     """Returns the SELECT of (run, BestGroup, is unreliable, least seconds) of each run that has a time.
 
-    Least seconds: of the trials in the run's final round, or of all its trials where none was in one.
+    Least seconds are of the trials in the run's selected timing round; of all its trials if none was in one.
     """
     of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
     is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)
@@ -211,14 +229,14 @@ def bounds(query: TrialQuery) -> "AnySelect":
 
 
 def same_code(script_sha256: str | None, artifact_sha256: str | None) -> "Select[int]":
-    """Returns the SELECT of the id of any one trial with both hashes; a hash of None matches every trial."""
+    """Returns the SELECT of the id of any trial with both hashes; None as a hash matches every trial."""
     return select(TrialRow.id).where(*_of_code(script_sha256, artifact_sha256)).limit(1)
 
 
 def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | None) -> "AnySelect":
-    """Returns the SELECT of the latest reusable trial of equal code and key; a hash of None matches all.
+    """Returns the SELECT of the latest trial with equal code and key whose outcome can be reused.
 
-    Without a script, whose code is then known, sources of the compiler need not be equal.
+    None as a hash matches every trial. If only the code's hash is given, the compiler's sources may differ.
     """
     is_made_alike = (
         EnvironmentRow.tools == key.compiler.tools
@@ -249,7 +267,7 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
 
 
 def would_repeat(trial: type[TrialRow]) -> ColumnElement[bool]:
-    """Returns the SQL condition that a trial failed and would fail again: ``Failure.would_repeat``."""
+    """Returns the SQL condition that a trial failed and would fail again (``Failure.would_repeat``)."""
     stages = [stage.value for stage in REPEATABLE]
     return and_(trial.stage.in_(stages), trial.reason.not_like(f"{TIMED_OUT}%"))
 
@@ -343,5 +361,5 @@ def _limit(limit: int | None) -> int | None:
 
 
 def in_parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Yields consecutive slices of at most 500 items (AT_ONCE), the most that one SQL statement is given."""
+    """Yields consecutive slices of at most AT_ONCE (500) items, as an SQL statement takes no more values."""
     return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))

@@ -24,7 +24,10 @@ WORKED = ("measured", "verified")
 
 
 def refute(connection: Connection, trial_id: int, failure: Failure) -> tuple[int, ...]:
-    """Makes a timed trial, and those of equal code, failed trials without a time; returns the ids of all."""
+    """Makes a timed trial, and the trials with equal code, failed trials without a time.
+
+    Returns all their ids. Trials of other tools or machines become stale instead.
+    """
     of_machine = TIMED_RUN.join(MACHINE, MACHINE.c.id == RUN.c.machine_id)
     of_all = of_machine.join(ENVIRONMENT, ENVIRONMENT.c.id == RUN.c.environment_id)
     columns = (*FACTS, MACHINE.c.name, ENVIRONMENT.c.fingerprint, ENVIRONMENT.c.tools)
@@ -43,7 +46,7 @@ def refute(connection: Connection, trial_id: int, failure: Failure) -> tuple[int
         TRIAL.c.status.in_(WORKED),
     )
     alike = connection.scalars(select(TRIAL.c.id).select_from(of_all).where(is_alike)).all()
-    others = [each for each in alike if each != trial_id]
+    others = [other for other in alike if other != trial_id]
     _fail(connection, [trial_id], failure, failure.reason)
     _fail(connection, others, failure, f"equal code failed as trial {trial_id}: {failure.reason}")
     is_elsewhere = sa.and_(

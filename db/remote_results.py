@@ -38,7 +38,10 @@ COMPILED = f"{CUDA}:"
 
 
 def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
-    """Returns the trials of ``Store.pending``."""
+    """Returns the compiled GPU trials of a query that no GPU has evaluated yet, one of those with equal code.
+
+    First those that the simulator verified, then those only compiled.
+    """
     has_program = exists().where(ArtifactRow.sha256 == TrialRow.artifact_sha256)
     is_verified = and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified")
     is_compiled = and_(
@@ -111,7 +114,10 @@ SETTINGS: Final = (
 
 @final
 class ResultsImport:
-    """An import of a remote session; runs' uuids follow from its own, so a repeated import finds them."""
+    """An import of a remote session's results.
+
+    A repeated import adds nothing: uuids are derived from the session's.
+    """
 
     def __init__(self, session: Session, provenance: MeasuringProvenance) -> None:
         self._session = session

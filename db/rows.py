@@ -1,4 +1,4 @@
-"""Converts values to table rows and back; stores rows that many others refer to once."""
+"""Converts values to table rows and back; rows that many others refer to are stored once."""
 
 import datetime
 import hashlib
@@ -64,7 +64,10 @@ UNIQUE = {
 
 
 def interned(session: Session, row: Shared) -> Shared:
-    """Returns the stored row with the same key in ``UNIQUE`` as ``row``; adds ``row`` where there is none."""
+    """Returns the stored row with the same unique key (``UNIQUE``) as ``row``.
+
+    Adds ``row`` if there is none.
+    """
     name = UNIQUE[type(row)]
     same = select(type(row)).filter_by(**{name: getattr(row, name)})
     stored = session.scalars(same).one_or_none()
@@ -83,7 +86,7 @@ Buffers = tuple[KernelBuffer, ...]
 
 
 def artifact_row(sha256: str, program: KernelCode) -> ArtifactRow:
-    """Returns a new row for the code of a device and its hash, with a row of resources for each kernel."""
+    """Returns a new row for a device's code and its hash, with a row of resources per kernel."""
     return ArtifactRow(
         sha256=sha256,
         chip=program.chip,
@@ -99,7 +102,7 @@ def artifact_row(sha256: str, program: KernelCode) -> ArtifactRow:
 
 
 def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str | None, KernelCode]:
-    """Returns {hash: code} for those of ``hashes`` whose code is stored."""
+    """Returns hash -> code for those of ``hashes`` whose code is stored."""
     programs: dict[str | None, KernelCode] = {}
     for some in in_parts(hashes):
         chosen = select(ArtifactRow).where(ArtifactRow.sha256.in_(some))
@@ -110,7 +113,7 @@ def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str 
                 binary=row.binary,
                 launches=decode(Launches, row.launches, "database: launches"),
                 buffers=decode(Buffers, row.buffers, "database: buffers"),
-                resources=tuple(resources_of(each) for each in row.resources),
+                resources=tuple(resources_of(kernel) for kernel in row.resources),
             )
     return programs
 
@@ -181,7 +184,7 @@ def machine_row(machine: Machine) -> MachineRow:
 
 
 def machine_of(row: MachineRow) -> Machine:
-    """Returns the machine that a row of the table ``machine`` holds."""
+    """Returns the machine that is stored in a row of the table ``machine``."""
     return Machine(**_copied(row, OF_MACHINE))
 
 
@@ -196,16 +199,16 @@ def environment_row(compiler: Compiler) -> EnvironmentRow:
 
 
 def compiler_of(row: EnvironmentRow) -> Compiler:
-    """Returns the compiler that a row of the table ``environment`` holds."""
+    """Returns the compiler that is stored in a row of the table ``environment``."""
     packages = tuple((name, version) for name, version in row.packages)
     return Compiler(packages=packages, **_copied(row, OF_COMPILER))
 
 
 def settings_columns(settings: RunSettings) -> dict[str, Any]:
-    """Returns {column: value} of the table ``run`` for a run's settings, without the problem."""
+    """Returns column -> value of the table ``run`` for a run's settings, without the problem."""
     return _copied(settings, OF_SETTINGS) | {
         "target": settings.target.text,
-        "strategies": [each.text for each in settings.strategies],
+        "strategies": [strategy.text for strategy in settings.strategies],
         "warm_files": list(settings.warm_files) or None,
         "first": None if settings.first is None else [initial_to_json(point) for point in settings.first],
     }
@@ -254,7 +257,10 @@ def _run_reliability(row: RunRow) -> Reliability:
 
 
 def measurement_columns(measurement: Measurement) -> dict[str, Any]:
-    """Returns {column: value} of the table ``measurement``, without those of its owner, kind and round."""
+    """Returns column -> value of the table ``measurement``, without those of owner, kind and round.
+
+    Raises ValueError for times that are not finite.
+    """
     low_s, high_s = measurement.interval_s
     cold_s = () if measurement.cold_median_s is None else (measurement.cold_median_s,)
     if not all(map(math.isfinite, (*measurement.samples_s, measurement.median_s, low_s, high_s, *cold_s))):
@@ -270,7 +276,7 @@ def measurement_columns(measurement: Measurement) -> dict[str, Any]:
 
 
 def measurement_of(row: MeasurementRow) -> Measurement:
-    """Returns the measurement that a row of the table ``measurement`` holds, also with impossible times."""
+    """Returns the measurement that is stored in a row; impossible times are not checked."""
     return Measurement(
         samples_s=tuple(row.samples_s),
         interval_s=(row.low_s, row.high_s),
@@ -282,7 +288,10 @@ def measurement_of(row: MeasurementRow) -> Measurement:
 
 
 def time_of(row: MeasurementRow) -> Measurement | Failure:
-    """Returns the measurement that a row holds; a Failure at stage MEASURE for impossible (older) times."""
+    """Returns the measurement that is stored in a row.
+
+    A Failure at stage MEASURE if its times are impossible.
+    """
     measurement = measurement_of(row)
     refusal = why_not_seconds(measurement)
     if refusal is not None:
@@ -291,7 +300,7 @@ def time_of(row: MeasurementRow) -> Measurement | Failure:
 
 
 def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, Any]:
-    """Returns {column: value} of the table ``trial`` for an outcome; ``finished`` is when it was complete."""
+    """Returns column -> value of the table ``trial`` for an outcome; ``finished``: when it was complete."""
     verdict = record.correct_verdict
     failure = record.outcome if isinstance(record.outcome, Failure) else None
     return {
@@ -314,7 +323,10 @@ def trial_of(
     final: MeasurementRow | None,
     quietest_reference_s: float | None = None,
 ) -> StoredTrial:
-    """Returns a trial with an outcome from its row and its first and final measurement, if any."""
+    """Returns a trial with an outcome from its row and its first and final measurement, if any.
+
+    ``quietest_reference_s``: least time of the run's reference kernel, which shows how quiet the machine was.
+    """
     final_time = None if final is None else time_of(final)
     counted = final_time if isinstance(final_time, Measurement) else None
     record = _record_of(row, first)
@@ -338,7 +350,7 @@ def trial_of(
 
 
 def script_sha256(text: str) -> str:
-    """Returns the hash under which a script is stored."""
+    """Returns the SHA-256 (hex) of a script's text, under which it is stored."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -388,12 +400,12 @@ def _record_of(row: TrialRow, first: MeasurementRow | None) -> Record:
         stage_s=tuple((stage, seconds) for stage, seconds in row.stage_s),
         reused_from=row.reused_from_id,
         verdict=None if isinstance(outcome, Verdict) else verdict,
-        resources=tuple(resources_of(each) for each in row.resources),
+        resources=tuple(resources_of(kernel) for kernel in row.resources),
     )
 
 
 def _baseline_of(row: RunRow) -> Baseline | None:
-    time = next((each for each in row.baselines if each.round == row.round), None)
+    time = next((baseline for baseline in row.baselines if baseline.round == row.round), None)
     if time is None or row.baseline_name is None or row.baseline_threads is None:
         return None
     measurement = time_of(time)
@@ -404,13 +416,13 @@ def _baseline_of(row: RunRow) -> Baseline | None:
 
 
 def roofline_of(stored: object) -> Roofline | None:
-    """Returns a stored roofline; None where there is none, or one that no machine can have."""
+    """Returns a stored roofline; None if there is none, or if its numbers are impossible."""
     roofline = json_value(Roofline, stored)
     return None if roofline is None or why_no_roofline(roofline, math.inf) else roofline
 
 
 def _content_sha256(value: Machine | Compiler) -> str:
     # Fields added later have a default, and count only with another value: hashes of older rows stay valid
-    defaults = {each.name: repr(each.default) for each in fields(value)}
+    defaults = {attribute.name: repr(attribute.default) for attribute in fields(value)}
     content = {name: field for name, field in asdict(value).items() if repr(field) != defaults[name]}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

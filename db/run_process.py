@@ -1,4 +1,4 @@
-"""The process of a run: stored when it starts to work on the run, looked for when the status is read.
+"""The process that works on a run: stored when it starts, looked for when the run's status is read.
 
 A killed process cannot store that its run is interrupted. A reader does not store it either: only a reader on
 the process's machine knows whether the process lives.
@@ -28,7 +28,7 @@ MOST_PROCESSES = 2**22  # pid_max of 64 bits, proc_sys_kernel(5)
 
 @dataclass(frozen=True)
 class RunProcess:
-    """A process of a Linux machine; no process of another machine, container or boot is equal to it."""
+    """Identifies a process of a Linux machine, across machines, containers and boots."""
 
     host: str  # a hash: neither the machine's id nor its name leaves it with a database
     boot_id: str
@@ -38,7 +38,7 @@ class RunProcess:
 
 
 def this_process() -> RunProcess | None:
-    """Returns the calling process; None where the system has no /proc as of Linux."""
+    """Returns the calling process; None if the system has no /proc as Linux has."""
     try:
         boot_id = BOOT_ID.read_text().strip()
         namespace = str(PID_NAMESPACE.readlink())
@@ -49,9 +49,10 @@ def this_process() -> RunProcess | None:
 
 
 def present_status(stored: str, process: object) -> str:
-    """Returns the status of a run or campaign: the stored one, or "interrupted" where its process is gone.
+    """Returns the status of a run or campaign: the stored one, or "interrupted" if its process has ended.
 
-    Only a process of this machine (pid namespace, last boot) can be gone; None: not known.
+    ``process``: JSON of a RunProcess, None: not known. Only a process of this machine, pid namespace and boot
+    can be found to have ended.
     """
     if stored != RUNNING or process is None:
         return stored

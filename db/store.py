@@ -1,4 +1,4 @@
-"""The results database of the tuner: values in, values out, one short transaction per call."""
+"""The results database of the tuner: takes and returns values; one short transaction per call."""
 
 import datetime
 import uuid
@@ -83,7 +83,10 @@ class Store:
 
     @classmethod
     def open_or_empty(cls, url: str) -> Self:
-        """Opens the results database at a path or URL; for a missing file returns an empty one in memory."""
+        """Opens the results database at a path or URL.
+
+        If its file is missing, returns an empty one in memory.
+        """
         return cls(Database.empty(url), url) if is_missing(url) else cls.open_existing(url)
 
     def close(self) -> None:
@@ -105,7 +108,10 @@ class Store:
         tuner_version: str,
         load_average: float | None,
     ) -> int:
-        """Stores a new run with status "running"; returns its id. ``load_average``: at its start."""
+        """Stores a new run with status "running"; returns its id.
+
+        ``load_average``: of the machine at the run's start; None: not known.
+        """
         with self._database.writing() as session:
             run = _begun_run(session, settings, machine, compiler, tuner_version, load_average)
             session.flush()
@@ -120,7 +126,10 @@ class Store:
         tuner_version: str,
         load_average: float | None,
     ) -> int:
-        """Stores a new campaign and its runs, with status "running"; returns the id of the campaign."""
+        """Stores a new campaign and its runs, with status "running"; returns the id of the campaign.
+
+        ``load_average``: of the machine at its start; None: not known.
+        """
         with self._database.writing() as session:
             campaign = writes.campaign_row(settings, _now())
             session.add(campaign)
@@ -181,14 +190,14 @@ class Store:
             campaign.budget_s = budget_s
 
     def resume_run(self, run_id: int) -> None:
-        """Sets the status of a run to "running", in this process."""
+        """Sets the status of a run to "running", with this process as the one that works on it."""
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.status = RUNNING
             run.process = encode(this_process())
 
     def set_compiler(self, run_id: int, compiler: Compiler) -> None:
-        """Says that ``compiler`` makes the code of all trials of a run, under which they are found again."""
+        """Stores that ``compiler`` makes the code of all trials of a run, so that others may reuse them."""
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.environment = interned(session, rows.environment_row(compiler))
@@ -201,9 +210,10 @@ class Store:
             run.budget_s = budget_s
 
     def finish_run(self, run_id: int, status: str, seconds: float) -> None:
-        """Stores the status with which a session of a run ended; adds ``seconds`` to the run's seconds.
+        """Stores the status with which a session of a run ended, and adds ``seconds`` to the run's seconds.
 
-        ``seconds``: those not yet stored. Raises ValueError unless "done", "running" or "interrupted".
+        ``seconds``: those not stored yet. Raises ValueError unless the status is "done", "running" or
+        "interrupted".
         """
         _require_status(status)
         with self._database.writing() as session:
@@ -219,7 +229,7 @@ class Store:
             run.idle_s = (run.idle_s or 0.0) + idle_s
 
     def set_baseline(self, run_id: int, baseline: Baseline) -> None:
-        """Stores the baseline library's time for a run without timing rounds, in place of an earlier one."""
+        """Stores the baseline's time for a run without timing rounds; replaces an earlier time."""
         with self._database.writing() as session:
             writes.put_baseline(session, _known(session, RunRow, run_id), baseline)
 
@@ -229,9 +239,10 @@ class Store:
             _known(session, RunRow, run_id).roofline = encode(roofline)
 
     def known_roofline(self, run_id: int) -> Roofline | None:
-        """Returns a roofline that was measured with a run's machine, target, threads and multiplied dtype.
+        """Returns a stored roofline for a run's machine, target, threads and multiplied dtype.
 
-        Takes the latest quiet run's; if there is none and this run is not quiet either, the latest run's.
+        None if there is none. That of the latest quiet run; if there is none and this run is not quiet
+        either, that of the latest run.
         """
         with self._database.reading() as session:
             return rows.roofline_of(session.scalar(queries.rooflines_like(run_id)))
@@ -247,9 +258,9 @@ class Store:
     ) -> int:
         """Stores a candidate that a run proposes, before it is evaluated; returns the id of the new trial.
 
-        ``row``: the candidate's index in the feasible set; ``run_seconds``: of the run so far (None: not
-        stored); ``in_campaign``: number in the campaign, unprojected configuration. Raises UsageError for a
-        ``number`` that the run has: another process works on the run.
+        ``row``: the candidate's index in the feasible set. ``run_seconds``: of the run so far (None: not
+        stored). ``in_campaign``: (number in the campaign, configuration before projection). Raises UsageError
+        if the run has a trial ``number`` already: another process works on the run.
         """
         with self._database.transaction() as connection:
             latest = writes.latest_moment(connection, run_id) if _is_id(run_id) else None
@@ -273,7 +284,7 @@ class Store:
     ) -> None:
         """Stores the outcome of a proposed trial, with its script and its compiled GPU program.
 
-        ``run_seconds``: of the run so far (None: as stored). Raises UsageError where the outcome is stored
+        ``run_seconds``: of the run so far (None: not changed). Raises UsageError if an outcome is stored
         already, ValueError for a record of another candidate or script.
         """
         is_bound = bool(record.script_sha256 or script_text)
@@ -303,9 +314,9 @@ class Store:
                 writes.set_seconds(connection, run_id, run_seconds)
 
     def refute(self, trial_id: int, failure: Failure) -> tuple[int, ...]:
-        """Makes a timed trial that was found wrong, and trials of equal code, failed ones without a time.
+        """Makes a timed trial that was found wrong, and trials of equal code, failed trials without a time.
 
-        Returns the ids of all that now have failed, of this run and of others.
+        Returns the ids of all trials that failed by this, of this run and of others.
         """
         with self._database.transaction() as connection:
             if not _is_id(trial_id) or writes.proposal(connection, trial_id) is None:
@@ -326,7 +337,7 @@ class Store:
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
             run = session.scalars(queries.run_select().where(RunRow.id == run_id)).one()
-            return tuple(writes.stored_round(each, run.round) for each in run.rounds)
+            return tuple(writes.stored_round(timing_round, run.round) for timing_round in run.rounds)
 
     def run(self, run_id: int) -> Run:
         with self._database.reading() as session:
@@ -334,11 +345,17 @@ class Store:
             return rows.run_of(session.scalars(queries.run_select().where(RunRow.id == run_id)).one())
 
     def runs(self, limit: int | None = None) -> tuple[Run, ...]:
-        """Returns the ``limit`` latest runs (None: all), latest first. Raises UsageError below 1."""
+        """Returns the ``limit`` latest runs (None: all), the latest first.
+
+        Raises UsageError for a limit below 1.
+        """
         return self.matching_runs(RunQuery(limit=limit))
 
     def matching_runs(self, query: RunQuery) -> tuple[Run, ...]:
-        """Returns the runs of a query, the latest first. Raises UsageError for a bad status or limit."""
+        """Returns the runs that match a query, the latest first.
+
+        Raises UsageError for an unknown status and for a limit below 1.
+        """
         with self._database.reading() as session:
             runs = map(rows.run_of, session.scalars(queries.queried_runs(query)))
             return tuple(islice((run for run in runs if query.status in (None, run.status)), query.limit))
@@ -349,7 +366,10 @@ class Store:
             return tuple((key, runs) for key, runs in session.execute(queries.unknown_problems()))
 
     def trial(self, trial_id: int) -> StoredTrial:
-        """Returns the trial with an id. Raises UsageError where the outcome is missing."""
+        """Returns the trial with an id.
+
+        Raises UsageError for an unknown id, and if the trial has no outcome.
+        """
         with self._database.reading() as session:
             row = _known(session, TrialRow, trial_id)
             if row.status is None:
@@ -358,7 +378,7 @@ class Store:
             return _trials(session, queries.trial_select().where(TrialRow.id == trial_id))[0]
 
     def code(self, trial_id: int) -> KernelCode | None:
-        """Returns the stored code of a trial, which a device runs; None for a trial without one."""
+        """Returns the stored code of a trial for a device; None for a trial on a CPU, or without code."""
         with self._database.reading() as session:
             sha256 = _known(session, TrialRow, trial_id).artifact_sha256
             return stored_programs(session, [sha256]).get(sha256)
@@ -372,9 +392,9 @@ class Store:
             return _trials(session, queries.trials_of_query(query))
 
     def each_trial(self, query: TrialQuery) -> Iterator[StoredTrial]:
-        """Yields the trials of ``trials(query)`` one after the other; some hundred are in memory at once.
+        """Yields the trials of a query, sorted and limited; only some hundred are in memory at once.
 
-        The database is read until the last one: the caller writes nothing in between.
+        The database is read until the last one is taken: do not write to it meanwhile.
         """
         with self._database.reading() as session:
             yield from _each_trial(session, queries.trials_of_query(query))
@@ -401,9 +421,9 @@ class Store:
             return _trials(session, queries.named(ids, query))
 
     def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
-        """Returns, for each run, the least time in seconds by which a trial of the query is ranked.
+        """Returns, for each run, a lower bound of the seconds of its result: its least ranked time.
 
-        If trials of the run were re-measured, only these count; stale and early-stopped ones never do.
+        If trials of the run were re-measured, only these count; stale and early-stopped ones never do. Raises
         UsageError for an unknown status.
         """
         with self._database.reading() as session:
@@ -421,10 +441,11 @@ class Store:
     def recall(
         self, key: ReuseKey, script_sha256: str | None = None, artifact_sha256: str | None = None
     ) -> StoredTrial | None:
-        """Returns the latest trial of the same code and key whose outcome can be reused; None if none.
+        """Returns the latest trial of the same code and key whose outcome can be reused.
 
-        Reusable are complete plausible measurements, verifications, and REPEATABLE failures; none that is
-        stale or was reused itself. None without any hash.
+        None if there is none. A hash that is None is not compared; None is returned without any hash.
+        Reusable are complete plausible measurements, verifications, and REPEATABLE failures, unless stale or
+        reused themselves.
         """
         if not script_sha256 and not artifact_sha256:
             return None
@@ -437,8 +458,8 @@ class Store:
     def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
         """Returns the compiled trials of a query that no GPU of their chip has timed or found wrong.
 
-        Trials that the simulator verified come first, then those that were compiled for CUDA without a GPU;
-        of trials of equal code one is returned.
+        First the trials that the simulator verified, then those compiled for CUDA without a GPU; one for each
+        distinct code.
         """
         with self._database.reading() as session:
             return pending_trials(session, query)
@@ -446,7 +467,7 @@ class Store:
     def import_results(self, results: RemoteResults) -> Imported:
         """Stores the results of a measurement on another machine, as runs of target cuda.
 
-        A repeated import adds nothing. Raises UsageError, storing nothing, for an unknown trial.
+        A repeated import adds nothing. Raises UsageError, and stores nothing, for an unknown trial.
         """
         with self._database.writing() as session:
             return ResultsImport(session, results.provenance).do(results)
@@ -463,7 +484,10 @@ class Store:
             )
 
     def mark_stale(self, trial_id: int, reason: str) -> None:
-        """Marks a trial and the trials that reuse its time as stale, for ``reason``: they lose their rank."""
+        """Marks a trial, and the trials that reuse its time, as stale: they are not ranked any more.
+
+        ``reason``: why the time no longer holds.
+        """
         with self._database.writing() as session:
             _known(session, TrialRow, trial_id)
             its = sa.or_(TrialRow.id == trial_id, TrialRow.reused_from_id == trial_id)
@@ -478,11 +502,17 @@ class Store:
         return prune(self._database, before)
 
     def backup(self, file: Path) -> None:
-        """Writes a copy of the database to a new SQLite file, as ``tuner.db.maintenance.backup`` says."""
+        """Writes a copy of the database to a new SQLite file, completely or not at all.
+
+        Raises UsageError if the file exists or cannot be written.
+        """
         backup(self._database, self._url, file)
 
     def merge(self, other_url: str) -> tuple[int, int]:
-        """Adds the runs and trials of another database; returns (runs added, trials added)."""
+        """Adds the runs and trials of another database; returns (runs added, trials added).
+
+        Raises UsageError if the other database cannot be opened.
+        """
         other = Database.open_existing(other_url)
         try:
             with other.reading() as theirs, self._database.writing() as ours:

@@ -1,4 +1,4 @@
-"""What a run writes: proposals and outcomes of trials, later times of its timing rounds, its campaign."""
+"""Writes of a run: proposals and outcomes of trials, times of its timing rounds, its campaign."""
 
 import datetime
 import uuid
@@ -57,7 +57,7 @@ def campaign_row(settings: CampaignSettings, now: datetime.datetime) -> Campaign
 def stored_campaign(session: Session, row: CampaignRow) -> Campaign:
     """Returns the campaign of a row, with its runs in the order of the problems."""
     runs = session.scalars(run_select().where(RunRow.campaign_id == row.id).order_by(RunRow.member_number))
-    columns = tuple(candidate_from_json(each["strategy"], each["knobs"]) for each in row.columns)
+    columns = tuple(candidate_from_json(column["strategy"], column["knobs"]) for column in row.columns)
     floors_s = tuple(row.floors_s or ())
     program = json_value(ProgramSource, row.program)
     settings = CampaignSettings(row.source, row.trials, row.budget_s, row.seed, columns, floors_s, program)
@@ -71,7 +71,10 @@ def stored_campaign(session: Session, row: CampaignRow) -> Campaign:
 def campaign_proposals(
     session: Session, campaign_id: int, trials: dict[int, StoredTrial]
 ) -> tuple[CampaignProposal, ...]:
-    """Builds what ``Store.campaign_proposals`` returns; ``trials``: those with an outcome, by trial id."""
+    """Returns all candidates that a campaign has proposed, by number, with their outcomes.
+
+    ``trials``: trial id -> trial, those with an outcome.
+    """
     columns = (
         *(TrialRow.id, TrialRow.run_id, TrialRow.number, TrialRow.row, TrialRow.strategy, TrialRow.knobs),
         *(TrialRow.campaign_number, TrialRow.unprojected),
@@ -79,11 +82,11 @@ def campaign_proposals(
     of_campaign = (RunRow.campaign_id == campaign_id, TrialRow.campaign_number.is_not(None))
     proposals = []
     chosen = select(*columns).join(TrialRow.run).where(*of_campaign).order_by(TrialRow.campaign_number)
-    for each in session.execute(chosen):
-        column = candidate_from_json(each.strategy, each.unprojected or each.knobs)
-        candidate = candidate_from_json(each.strategy, each.knobs)
-        proposal = Proposal(each.id, each.number, each.row, candidate, trials.get(each.id))
-        proposals.append(CampaignProposal(each.campaign_number, each.run_id, column, proposal))
+    for trial in session.execute(chosen):
+        column = candidate_from_json(trial.strategy, trial.unprojected or trial.knobs)
+        candidate = candidate_from_json(trial.strategy, trial.knobs)
+        proposal = Proposal(trial.id, trial.number, trial.row, candidate, trials.get(trial.id))
+        proposals.append(CampaignProposal(trial.campaign_number, trial.run_id, column, proposal))
     return tuple(proposals)
 
 
@@ -131,7 +134,10 @@ def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | No
 def add_proposal(
     connection: Connection, run_id: int, number: int, row: int, candidate: Candidate, now: datetime.datetime
 ) -> int:
-    """Stores a new trial without an outcome; returns its id. Raises IntegrityError if ``number`` exists."""
+    """Stores a new trial without an outcome; returns its id.
+
+    Raises IntegrityError if the run has a trial ``number`` already.
+    """
     columns = {
         "run_id": run_id,
         "number": number,
@@ -174,10 +180,12 @@ def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
 
 
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
-    """Stores a timing round of a run, selects the round whose times count, and ranks its trials anew."""
-    number = 1 + max((each.number for each in run.rounds), default=0)
+    """Stores a timing round of a run, selects the round whose times count, and ranks its trials again."""
+    number = 1 + max((timing_round.number for timing_round in run.rounds), default=0)
     trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
-    of_trials = max(trials, *(each.of_trials for each in run.rounds), 0)  # trials may have been pruned since
+    of_trials = max(
+        trials, *(timing_round.of_trials for timing_round in run.rounds), 0
+    )  # trials may have been pruned since
     quality = timed.quality
     baseline = timed.baseline
     run.rounds.append(
@@ -207,10 +215,11 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
 
 
 def select_round(run: RunRow) -> None:
-    """Selects the timing round of a run whose times count: the least disturbed; of equal ones the earliest.
+    """Selects the timing round whose times count: the least disturbed; among equals the earliest.
 
-    Sets the run's noise floor, why it is unreliable, and its baseline. Rounds with times come first, of these
-    the rounds after the last extension, then reliable ones. If none gave times, round 0: first times count.
+    Sets the run's noise floor, why it is unreliable, and its baseline. Rounds with times are preferred, among
+    these the rounds after the last extension, then reliable ones. Without any times it selects round 0: first
+    times count.
     """
     if not run.rounds:
         return
@@ -240,12 +249,15 @@ def quality_of(row: TimingRoundRow) -> RoundQuality:
 
 
 def stored_round(row: TimingRoundRow, selected_round: int) -> StoredRound:
-    """Returns a timing round from its row; ``selected_round``: whose times count."""
+    """Returns a timing round from its row; ``selected_round``: number of the round whose times count."""
     return StoredRound(row.number, row.started, quality_of(row), row.number == selected_round, row.of_trials)
 
 
 def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:
-    """Stores a final time of another machine in place of an earlier one; ranks the trial if not stale."""
+    """Stores a final time from another machine in place of an earlier one.
+
+    Ranks the trial unless it is stale.
+    """
     _put_final(session, trial_id, measurement, 0)
     trial = session.get_one(TrialRow, trial_id)
     if trial.stale is None:

@@ -31,7 +31,10 @@ ENOUGH = 0.9  # share of the best rule's failures: a simpler rule that explains 
 
 
 def log_chance_of_one_kind(drawn: int, kind: int, every: int) -> float:
-    """Returns log(C(kind, drawn) / C(every, drawn)), of the chance that all drawn are of one kind."""
+    """Returns the log of the chance that ``drawn`` of ``every`` points are all among ``kind`` certain ones.
+
+    That is log(C(kind, drawn) / C(every, drawn)).
+    """
     return (
         _log_factorial(kind)
         - _log_factorial(kind - drawn)
@@ -46,7 +49,7 @@ def _log_factorial(number: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """A comparison of knobs or sizes that may explain failures: where it is true, points may fail."""
+    """A comparison of knobs or sizes that may explain failures, with its truth at each observed point."""
 
     allowed: str  # the negation, as the text of a constraint
     truth: Truth
@@ -64,7 +67,10 @@ class _Term:
 
 
 class PointColumns:
-    """Numpy columns of search-space points, by name; names with one value at every point are left out."""
+    """Observed points of the search space as numpy columns, by name of the knob or variable.
+
+    Names with the same value at every point are left out.
+    """
 
     def __init__(self, points: tuple[dict[str, Value], ...], knobs: tuple[str, ...]) -> None:
         if points:
@@ -184,23 +190,21 @@ class _Mined:
 def mine(
     observations: tuple[Observation, ...], knobs: tuple[str, ...], min_support: int = MIN_SUPPORT
 ) -> tuple[Suggestion, ...]:
-    """Returns constraints of one strategy that would have excluded failed trials and no success.
+    """Returns constraints on one strategy's knobs that would have excluded failed trials, and no success.
 
-    Each constraint explains ``min_support`` failures or more that no earlier constraint for failures of the
-    same kind explains, and has a p-value of at most CHANCE_LIMIT (0.01). It excludes no success. Constraints
-    that exclude most failures come first.
+    A constraint excludes ``min_support`` or more failures of one kind that no earlier constraint excludes,
+    and has a p-value of at most CHANCE_LIMIT (0.01). Constraints that exclude the most failures come first.
     """
     points = _common(observations)
     columns = PointColumns(points, knobs)
     worked = np.array([observation.failure is None for observation in observations], bool)
     kinds = _kinds(observations, min_support)
-    suggestions = [
-        _suggestion(each, observations, points, stage, failed)
-        for stage, failed in kinds
-        for each in _mined(columns, failed, worked, min_support, log(len(kinds) * MOST_CONDITIONS))
-    ]
+    suggestions: list[Suggestion] = []
+    for stage, failed in kinds:
+        rules = _mined(columns, failed, worked, min_support, log(len(kinds) * MOST_CONDITIONS))
+        suggestions += [_suggestion(rule, observations, points, stage, failed) for rule in rules]
     unique = {suggestion.constraint: suggestion for suggestion in reversed(suggestions)}.values()
-    return tuple(sorted(unique, key=lambda each: (-each.trials, each.constraint)))
+    return tuple(sorted(unique, key=lambda suggestion: (-suggestion.trials, suggestion.constraint)))
 
 
 def _mined(
@@ -209,8 +213,8 @@ def _mined(
     # by number of conditions: the rules that match no success, best first, as long as failures are left
     left = failed.copy()
     tried = list(_distinct(conditions(columns, failed), failed, worked, min_support))
-    rules = [_Rule((each,), each.truth) for each in tried if each.is_alone]
-    partners = [each for each in tried if each.is_partner]
+    rules = [_Rule((condition,), condition.truth) for condition in tried if condition.is_alone]
+    partners = [condition for condition in tried if condition.is_partner]
     for length in range(1, MOST_CONDITIONS + 1):
         if length > 1:
             rules = _longer(rules, partners, left, worked, min_support)
@@ -230,13 +234,13 @@ def _distinct(
     # of conditions that are equal on all trials, the simplest
     known: dict[bytes, Condition] = {}
     evaluated = failed | worked
-    for each in every:
-        if _count(each.truth & failed) < min_support:
+    for rule in every:
+        if _count(rule.truth & failed) < min_support:
             continue
-        key = np.packbits(each.truth[evaluated]).tobytes()
+        key = np.packbits(rule.truth[evaluated]).tobytes()
         best = known.get(key)
-        if best is None or _simplicity(each) < _simplicity(best):
-            known[key] = each
+        if best is None or _simplicity(rule) < _simplicity(best):
+            known[key] = rule
     yield from known.values()
 
 
@@ -260,7 +264,7 @@ def _longer(
     score = np.where(is_new, hits / (1 + misses), 0)
     chosen = (*_largest(np.where(misses == 0, score, 0)), *_largest(np.where(misses > 0, score, 0)))
     joined = ((rules[first], others[second]) for first, second in chosen)
-    return [_Rule((*one.conditions, *other.conditions), one.truth & other.truth) for one, other in joined]
+    return [_Rule((*rule.conditions, *other.conditions), rule.truth & other.truth) for rule, other in joined]
 
 
 def _sharpest(rules: list[_Rule], left: Truth, worked: Truth) -> list[_Rule]:
@@ -321,15 +325,17 @@ def _suggestion(
 ) -> Suggestion:
     text = mined.rule.constraint
     rejects = ~_holds(text, points)  # parsed as a search would parse it
-    assert not any(no and each.failure is None for no, each in zip(rejects, observations, strict=True)), text
+    assert not any(
+        no and observation.failure is None for no, observation in zip(rejects, observations, strict=True)
+    ), text
     saved: Counter[str] = Counter()
-    for no, each in zip(rejects, observations, strict=True):
+    for no, observation in zip(rejects, observations, strict=True):
         if no:
-            saved[each.problem] += each.trials
+            saved[observation.problem] += observation.trials
     reasons = [
-        each.failure.reason
-        for no, is_meant, each in zip(rejects, failed, observations, strict=True)
-        if no and is_meant and each.failure is not None
+        observation.failure.reason
+        for no, is_meant, observation in zip(rejects, failed, observations, strict=True)
+        if no and is_meant and observation.failure is not None
     ]
     return Suggestion(
         constraint=text,

@@ -1,4 +1,4 @@
-"""The importance of a run's knobs: among its fastest trials (PED-ANOVA), and by ablation of each."""
+"""The importance of a run's knobs: by PED-ANOVA of its trials, and by ablation of each knob."""
 
 import math
 from collections import Counter
@@ -27,21 +27,23 @@ HELD_MIN = 3  # trials with the value held, for a figure
 
 
 def importances(points: Sequence[dict[str, Value]], times_s: Sequence[float]) -> dict[str, float]:
-    """Returns knob -> PED-ANOVA importance: its share of the divergence of the fastest points from all.
+    """Returns knob -> its PED-ANOVA importance: how much its values among the fastest points differ from all.
 
-    ``points`` are dicts knob -> value with equal knobs, ``times_s`` their times in seconds. Shares sum to 1,
-    or are all 0 where nothing differs; {} without points. Points of equal times keep their order.
+    ``points``: knob -> value of each point; ``times_s``: their times. Importances are shares that sum to 1,
+    or all 0 if nothing differs; {} without points. Points of equal times keep their order.
     """
     if not points:
         return {}
     order = sorted(range(len(points)), key=lambda index: times_s[index])
     top = order[: max(TOP_MIN, math.ceil(TOP_SHARE * len(order)))]
-    raw = {
-        name: _divergence([points[index][name] for index in top], [point[name] for point in points])
-        for name in points[0]
-    }
+    raw = {}
+    for name in points[0]:
+        fastest = [points[index][name] for index in top]
+        raw[name] = _divergence(fastest, [point[name] for point in points])
     total = sum(raw.values())
-    return {name: value / total if total > 0 else 0.0 for name, value in raw.items()}
+    if total <= 0:
+        return dict.fromkeys(raw, 0.0)
+    return {name: value / total for name, value in raw.items()}
 
 
 def _divergence(top: list[Value], every: list[Value]) -> float:
@@ -68,7 +70,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class KnobAblation:
-    """The ablation of one knob: how much slower the best trial is with the knob held, or not at its best."""
+    """The ablation of one knob: how much slower the best trial is with it held, or without its best value."""
 
     knob: str
     best: Value  # of the best trial
@@ -131,9 +133,10 @@ class _Timed:
 
 
 def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
-    """Returns the ablation of one run's trials by their times during the search.
+    """Returns the ablation of one run's trials, by their times during the search.
 
-    TooFew under MEASURED_MIN (20) measured trials of the best strategy. Stale trials do not count.
+    TooFew if fewer than MEASURED_MIN (20) trials of the best strategy were measured. Stale trials do not
+    count.
     """
     timed = sorted(
         (
@@ -141,20 +144,20 @@ def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
             for trial in trials
             if isinstance(trial.record.outcome, Measurement) and not trial.stale
         ),
-        key=lambda each: each.time.median_s,
+        key=lambda trial: trial.time.median_s,
     )
     if not timed:
         return TooFew("", 0)
     best = timed[0]
-    own = [each for each in timed if each.strategy == best.strategy]
+    own = [trial for trial in timed if trial.strategy == best.strategy]
     if len(own) < MEASURED_MIN:
         return TooFew(best.strategy, len(own), _strategies(trials, timed))
     return Ablation(best.strategy, len(own), _knobs(own), _strategies(trials, timed))
 
 
 def _knobs(own: list[_Timed]) -> tuple[KnobAblation, ...]:
-    importance = importances([each.knobs for each in own], [each.time.median_s for each in own])
-    names = [name for name in own[0].knobs if len({each.knobs[name] for each in own}) > 1]
+    importance = importances([trial.knobs for trial in own], [trial.time.median_s for trial in own])
+    names = [name for name in own[0].knobs if len({trial.knobs[name] for trial in own}) > 1]
 
     def rank(knob: KnobAblation) -> tuple[float, float]:
         gains = [gain.slower for gain in (knob.gain, knob.without_best) if gain is not None]
@@ -164,26 +167,26 @@ def _knobs(own: list[_Timed]) -> tuple[KnobAblation, ...]:
 
 
 def _knob(name: str, own: list[_Timed], importance: float) -> KnobAblation:
-    held = min(own, key=lambda each: each.number).knobs[name]
+    held = min(own, key=lambda trial: trial.number).knobs[name]
     best = own[0].knobs[name]
     return KnobAblation(
         knob=name,
         best=best,
         held=held,
-        gain=_gain(own, [index for index, each in enumerate(own) if each.knobs[name] == held]),
-        without_best=_gain(own, [index for index, each in enumerate(own) if each.knobs[name] != best], 1),
+        gain=_gain(own, [index for index, trial in enumerate(own) if trial.knobs[name] == held]),
+        without_best=_gain(own, [index for index, trial in enumerate(own) if trial.knobs[name] != best], 1),
         importance=importance,
     )
 
 
 def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[StrategyAblation, ...]:
     records = [trial.record for trial in trials]
-    every = (*(each.record for each in timed), *records)
+    every = (*(trial.record for trial in timed), *records)
     names = dict.fromkeys(record.candidate.strategy for record in every)
     ablations = []
     for name in names:
         statuses = [record.status for record in records if record.candidate.strategy == name]
-        chosen = [index for index, each in enumerate(timed) if each.strategy == name]
+        chosen = [index for index, trial in enumerate(timed) if trial.strategy == name]
         best_s = timed[chosen[0]].time.median_s if chosen else None
         failed = statuses.count("failed")
         ablations.append(StrategyAblation(name, len(statuses), failed, best_s, _gain(timed, chosen)))
@@ -197,7 +200,7 @@ def _gain(every: list[_Timed], chosen: list[int], never: int = 0) -> Gain | None
     some = every[chosen[0]].time
     best = every[0].time
     # strictly faster: trials of equal code share one time
-    faster = max(0, sum(each.time.median_s < some.median_s for each in every) - never)
+    faster = max(0, sum(trial.time.median_s < some.median_s for trial in every) - never)
     drawn = len(chosen)
     count = len(every) - never
     # that no faster trial is among ``drawn`` trials, taken at random

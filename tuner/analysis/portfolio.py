@@ -1,4 +1,7 @@
-"""Few configurations for many problems: which to choose (portfolios), and which serves a problem."""
+"""Portfolios: a few configurations for many problems, and which of them serves a problem.
+
+Rows of a time matrix are problems, columns are configurations.
+"""
 
 import itertools
 import math
@@ -43,7 +46,7 @@ ONE_SIDE_OCTAVES = 2.0
 
 @dataclass(frozen=True)
 class Portfolio:
-    """Chosen columns of a matrix of times, and the one of them that serves each problem."""
+    """Chosen columns of a time matrix, and which of them serves each problem."""
 
     columns: tuple[int, ...]  # of the matrix, the one that serves most problems first
     serving: tuple[int | None, ...]  # per problem one of ``columns``; None: none of them applies
@@ -56,11 +59,12 @@ def choose_portfolio(
     allowed: Iterable[int] | None = None,
     universal: Iterable[int] | None = None,
 ) -> Portfolio:
-    """Returns the ``size`` columns that serve the problems of a matrix best, on the mean of log efficiency.
+    """Returns the ``size`` columns with the best mean log efficiency over the problems of a matrix.
 
-    Missing times come from the corrected cost model; ties go to the better worst problem. One of the chosen
-    columns can do every problem, if any can. ``allowed``: columns to choose among; ``universal``: columns
-    that can do any problem (None: by the matrix). Raises UsageError for a size below 1 or above their number.
+    Missing times are predicted by the corrected cost model; among equals the better worst problem decides.
+    One of the chosen columns applies to every problem, if any does. ``allowed``: columns to choose from;
+    ``universal``: columns that apply to any problem (None: by the matrix). Raises UsageError for a size below
+    1 or above the number of usable columns.
     """
     applies = matrix.is_applicable()
     choices = np.array(usable_columns(matrix, allowed), np.int64)
@@ -78,14 +82,14 @@ def choose_portfolio(
 
 
 def usable_columns(matrix: TimeMatrix, allowed: Iterable[int] | None = None) -> tuple[int, ...]:
-    """Returns the columns of ``allowed`` that apply to a problem of the matrix; None: of all columns."""
+    """Returns the columns of ``allowed`` (None: of all) that apply to at least one problem of the matrix."""
     usable = np.flatnonzero(matrix.is_applicable().any(axis=0))
     wanted = None if allowed is None else {*allowed}
     return tuple(int(column) for column in usable if wanted is None or column in wanted)
 
 
 def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes | None = None) -> Portfolio:
-    """Returns the portfolio of given columns, with the one of them that serves each problem."""
+    """Returns the portfolio of the given columns: which of them serves each problem."""
     completed = completed_times(matrix) if completed is None else completed
     logs = np.where(matrix.is_applicable(), completed.logs, np.inf)[:, list(columns)]
     uses = np.bincount(logs.argmin(axis=1), minlength=len(columns))
@@ -128,7 +132,7 @@ class _Search:
         if math.comb(self._logs.shape[1], size) <= SUBSETS_LIMIT:
             subsets = itertools.combinations(range(self._logs.shape[1]), size)
             fitting = filter(self._fits, subsets)
-            return max(fitting, key=lambda each: self._score(self._logs[:, each].max(axis=1), each))
+            return max(fitting, key=lambda columns: self._score(self._logs[:, columns].max(axis=1), columns))
         chosen: tuple[int, ...] = ()
         while len(chosen) < size:  # greedy
             chosen = self._extended(chosen, must_fit=len(chosen) == size - 1)[1]
@@ -166,7 +170,7 @@ class _Search:
 
 @dataclass(frozen=True)
 class ProblemLoss:
-    """What one problem loses with the configuration that serves it."""
+    """The efficiency of one problem with the configuration that serves it."""
 
     problem: Problem
     column: int | None  # of the matrix; None: no configuration with a time serves the problem
@@ -175,7 +179,7 @@ class ProblemLoss:
 
 @dataclass(frozen=True)
 class Regret:
-    """The loss of each problem. Problems without a known efficiency count in no figure."""
+    """The losses of all problems. Problems without a known efficiency are left out of the figures."""
 
     losses: tuple[ProblemLoss, ...]
     counts: tuple[int, ...]  # how often each problem occurs
@@ -203,7 +207,10 @@ class Regret:
 
     @property
     def total(self) -> float | None:
-        """Returns the share of speed for all problems together, each as often as it occurs; None: unknown."""
+        """Returns the efficiency of all problems together, each weighted by how often it occurs.
+
+        None if no efficiency is known.
+        """
         seconds = [
             (best_s * count, best_s * count / loss.efficiency)
             for loss, count, best_s in zip(self.losses, self.counts, self.best_s, strict=True)
@@ -215,14 +222,14 @@ class Regret:
 
 
 def geometric_mean(values: tuple[float, ...]) -> float | None:
-    """Returns the geometric mean of positive numbers; None of no number."""
+    """Returns the geometric mean of positive numbers; None for an empty tuple."""
     if values:
         return math.exp(math.fsum(map(math.log, values)) / len(values))
     return None
 
 
 def regret_in_sample(matrix: TimeMatrix, portfolio: Portfolio) -> Regret:
-    """Returns what each problem loses with the column that serves it, where that has a time."""
+    """Returns the efficiency of each problem with the column that serves it; unknown if it has no time."""
     pairs = enumerate(portfolio.serving)
     return _regret(matrix, tuple(_loss(matrix, row, column) for row, column in pairs))
 
@@ -233,9 +240,10 @@ def regret_held_out(
     allowed: tuple[int, ...] | None = None,
     universal: tuple[int, ...] | None = None,
 ) -> Regret:
-    """Returns what each problem loses with a portfolio of ``size`` columns chosen without the problem.
+    """Returns the efficiency of each problem with a portfolio that was chosen without that problem.
 
-    A column without a time on the problem is left out, so that the loss is an upper bound.
+    Columns without a time on the problem are left out, so that the efficiency is a lower bound. ``size``:
+    number of columns.
     """
     losses = []
     for row in range(len(matrix.problems)):
@@ -247,13 +255,16 @@ def regret_held_out(
 
 
 def fastest(matrix: TimeMatrix, row: int, columns: tuple[int, ...]) -> int | None:
-    """Returns the one of some columns with the least time on the problem ``row``; None without any time."""
+    """Returns the column of ``columns`` with the least time on the problem ``row``.
+
+    None if none has a time.
+    """
     timed = {column: time for column in columns if (time := matrix.times_s[row][column]) is not None}
     return min(timed, key=lambda column: timed[column], default=None)
 
 
 def without(matrix: TimeMatrix, *rows: int) -> TimeMatrix:
-    """Returns the matrix without some of its problems."""
+    """Returns the matrix without the problems ``rows``."""
     kept = [row for row in range(len(matrix.problems)) if row not in rows]
     return replace(
         matrix,
@@ -274,7 +285,7 @@ def _loss(matrix: TimeMatrix, row: int, column: int | None) -> ProblemLoss:
 
 
 def _regret(matrix: TimeMatrix, losses: tuple[ProblemLoss, ...]) -> Regret:
-    best_s = tuple(None if np.isnan(each) else float(each) for each in matrix.best_s())
+    best_s = tuple(None if np.isnan(time_s) else float(time_s) for time_s in matrix.best_s())
     return Regret(losses, matrix.counts, best_s)
 
 
@@ -288,7 +299,7 @@ TUNED, SAME_WEIGHTS, MODEL = SOURCES = ("tuned", "same n and k", "cost model")
 
 @dataclass(frozen=True)
 class NewProblem:
-    """A problem to choose a configuration for, and what is known of each column (configuration) untimed."""
+    """A problem without measured times: per configuration, whether it applies and its cost-model estimate."""
 
     problem: Problem
     applies: tuple[bool, ...]  # per column of the matrix
@@ -297,7 +308,7 @@ class NewProblem:
 
 @dataclass(frozen=True)
 class RankedColumns:
-    """Columns of a matrix for a problem, the one to use first, and where the order comes from."""
+    """Columns of a matrix for a problem, the best first, and how they were ranked."""
 
     columns: tuple[int, ...]  # (): none applies
     source: str  # one of SOURCES
@@ -306,7 +317,11 @@ class RankedColumns:
 def ranked_columns(
     matrix: TimeMatrix, new_problem: NewProblem, columns: Iterable[int] | None = None
 ) -> RankedColumns:
-    """Returns the columns that apply to a problem, best first; of a tuned problem its timed columns."""
+    """Returns the columns that apply to a problem, the best first.
+
+    For a problem of the matrix its timed columns by time; for another one by the times of problems with the
+    same weights, else by the corrected cost model. ``columns``: to choose from, None: all.
+    """
     candidate_columns = range(len(matrix.columns)) if columns is None else columns
     usable = [column for column in candidate_columns if new_problem.applies[column]]
     if new_problem.problem in matrix.problems:
@@ -323,11 +338,14 @@ def ranked_columns(
 
 
 def by_model(matrix: TimeMatrix, new_problem: NewProblem, columns: Iterable[int]) -> tuple[int, ...]:
-    """Returns columns ordered by model cost, corrected by the residuals of similar problems; best first."""
+    """Returns ``columns`` by their cost-model estimate, the least first.
+
+    The estimate is corrected by the residuals of similar problems of the matrix.
+    """
     kind, *kinds = (
-        replace(each, sizes=(1, 1, 1), batch=1) for each in (new_problem.problem, *matrix.problems)
+        replace(problem, sizes=(1, 1, 1), batch=1) for problem in (new_problem.problem, *matrix.problems)
     )
-    like = [each == kind for each in kinds]
+    like = [other == kind for other in kinds]
     octaves = octaves_of((*matrix.problems, new_problem.problem))
     known = KnownTimes(matrix.model_costs()[like], matrix.times()[like], octaves[:-1][like])
     expected = corrected_scores(known, np.array(new_problem.costs, np.float64), octaves[-1], WIDTH, SHRINKAGE)
@@ -343,12 +361,12 @@ def _of_same_weights(matrix: TimeMatrix, problem: Problem, usable: list[int]) ->
         for row, other in enumerate(matrix.problems)
         if is_timed[row].any() and replace(other, sizes=(m, *other.sizes[1:])) == problem
     }
-    below = max((each for each in row_of if each < m), default=None)
-    above = min((each for each in row_of if each > m), default=None)
-    nearest = [each for each in (below, above) if each is not None]
+    below = max((size for size in row_of if size < m), default=None)
+    above = min((size for size in row_of if size > m), default=None)
+    nearest = [size for size in (below, above) if size is not None]
     if len(nearest) == 1 and abs(math.log2(nearest[0] / m)) > ONE_SIDE_OCTAVES:
         return ()
-    return tuple(row_of[each] for each in nearest)
+    return tuple(row_of[size] for size in nearest)
 
 
 def _ordered(matrix: TimeMatrix, columns: list[int], logs: Numbers) -> tuple[int, ...]:
@@ -363,7 +381,7 @@ def _ordered(matrix: TimeMatrix, columns: list[int], logs: Numbers) -> tuple[int
 
 
 def fastest_counts(matrix: TimeMatrix) -> tuple[int, ...]:
-    """Returns per column on how many problems it has the least measured time."""
+    """Returns, per column, on how many problems it has the least measured time."""
     times = np.where(matrix.is_timed(), matrix.times(), np.inf)
     rows = np.isfinite(times).any(axis=1)
     counts = np.bincount(times[rows].argmin(axis=1), minlength=len(matrix.columns))
@@ -372,7 +390,7 @@ def fastest_counts(matrix: TimeMatrix) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class HeldOutChoice:
-    """The configuration that is chosen for a problem from the times of all other problems."""
+    """The configuration chosen for a problem by the times of all other problems, and its efficiency."""
 
     problem: Problem
     column: int  # of the matrix
@@ -381,7 +399,10 @@ class HeldOutChoice:
 
 
 def held_out_choices(matrix: TimeMatrix) -> tuple[HeldOutChoice, ...]:
-    """Returns the choice for each problem, held out once; problems that no column applies to are left out."""
+    """Returns the choice for each problem without its own times.
+
+    Problems to which no column applies are left out.
+    """
     efficiency = matrix.efficiency()
     choices = []
     for row, problem in enumerate(matrix.problems):

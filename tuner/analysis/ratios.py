@@ -1,4 +1,7 @@
-"""Ratios of measured times: their intervals, and whether they may be printed; many machines; alignments."""
+"""Ratios of measured times: with intervals, and the reasons why a ratio may not be printed.
+
+Also the candidate that is best on several machines, and the sensitivity of a kernel to alignment.
+"""
 
 import math
 import statistics
@@ -8,6 +11,7 @@ from typing import Any
 
 from tuner.analysis.selected_result import slowdown, timed, top_trials_of
 from tuner.analysis.slowdown import PairedSlowdown
+from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, MedianInterval
 from tuner.core.reliability import Reliability
@@ -26,10 +30,10 @@ Interval = tuple[float, float]
 def sensitivity_text(
     measurement: Measurement | None, problem: Problem, noise: float | None, reliability: Reliability
 ) -> str:
-    """Returns where a kernel is slower than at the alignment of its problem, and by how much; "" if nowhere.
+    """Returns a text that says at which alignment a kernel is slower than at its problem's, and by how much.
 
-    Slower is more than LIMIT (1.05) times as long, beyond the intervals and the noise. "" also where offsets
-    were not timed, the noise is unknown, or the times are not reliable.
+    "" if at none: slower is more than LIMIT (1.05) times as long, beyond the intervals and the noise. "" also
+    if offsets were not timed, the noise is unknown, or the times are not reliable.
     """
     if measurement is None or noise is None or not reliability.is_reliable:
         return ""
@@ -37,7 +41,7 @@ def sensitivity_text(
     own = by_offset.get(problem.offset_bytes)
     if own is None:
         return ""
-    slowest = max(by_offset.values(), key=lambda each: each.median_s)
+    slowest = max(by_offset.values(), key=lambda offset: offset.median_s)
     pair_s = (own.median_s, measurement.median_s)  # of the same code at the same alignment
     limit = max(LIMIT, (1 + noise) * max(pair_s) / min(pair_s))
     if slowest.median_s <= limit * own.median_s or slowest.interval_s[0] <= own.interval_s[1]:
@@ -61,27 +65,31 @@ class Compromise:
 
 
 def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise | None:
-    """Returns the candidate whose largest slowdown over the machines is least.
+    """Returns the candidate whose largest slowdown over the machines is the least.
 
-    None where no candidate has a time on each machine. Stale and early-stopped trials are left out.
+    ``machines``: the trials of each machine. None if no candidate has a time on each of them. Stale and
+    early-stopped trials are left out.
     """
-    by_candidate = [
-        {
-            trial.record.candidate: trial
-            for trial in trials
-            if trial.best_s is not None and not trial.stale and trial.early_stopped is None
-        }
-        for trials in machines
-    ]
+    by_candidate: list[dict[Candidate, StoredTrial]] = []
+    for trials in machines:
+        timed_trials = {}
+        for trial in trials:
+            if trial.best_s is not None and not trial.stale and trial.early_stopped is None:
+                timed_trials[trial.record.candidate] = trial
+        by_candidate.append(timed_trials)
     if not all(by_candidate):
         return None
     fastest = tuple(
         min(top_trials_of(trials), key=lambda trial: timed(trial).median_s) for trials in machines
     )
-    shared = [candidate for candidate in by_candidate[0] if all(candidate in each for each in by_candidate)]
+    shared = [
+        candidate
+        for candidate in by_candidate[0]
+        if all(candidate in timed_trials for timed_trials in by_candidate)
+    ]
     choices = []
     for candidate in shared:
-        trials = tuple(each[candidate] for each in by_candidate)
+        trials = tuple(timed_trials[candidate] for timed_trials in by_candidate)
         pairs = zip(trials, fastest, strict=True)
         slowdowns = tuple(max(0.0, timed(ours).median_s / timed(best).median_s - 1) for ours, best in pairs)
         choices.append(Compromise(trials, slowdowns, fastest))
@@ -89,7 +97,7 @@ def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise
 
 
 def median_interval(values: Sequence[float]) -> MedianInterval:
-    """Returns the median of the values with the interval of the sign test, from order statistics.
+    """Returns the median of the values with its 95 % interval by the sign test, from order statistics.
 
     The interval assumes independent values; for neighbouring rounds on a busy machine it is too narrow.
     """
@@ -100,13 +108,19 @@ def median_interval(values: Sequence[float]) -> MedianInterval:
 
 
 def measurement_of(values: Sequence[float]) -> Measurement:
-    """Returns seconds of calls, one per round, as a measurement with the interval of ``median_interval``."""
+    """Returns a measurement of ``values``, seconds per call of one call per round.
+
+    Its interval is that of ``median_interval``.
+    """
     found = median_interval(values)
     return Measurement(tuple(values), 1, found.median, (found.low, found.high))
 
 
 def paired_ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterval:
-    """Returns the median of ``theirs / ours`` per round, with its interval: above 1, ``ours`` are shorter."""
+    """Returns the median, over rounds, of ``theirs / ours`` with its 95 % interval.
+
+    Above 1: ``ours`` is faster.
+    """
     return median_interval([slow / fast for slow, fast in zip(theirs, ours, strict=True)])
 
 
@@ -191,10 +205,10 @@ class NotComparable:
 
 
 def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) -> Comparable | NotComparable:
-    """Returns the ratio ``ours`` / ``reference`` of the median times with its interval, or why there is none.
+    """Returns the ratio ``ours`` / ``reference`` of the median times with its interval.
 
-    There is none of times that are not reliable, where half the interval exceeds WIDTH_LIMIT (0.1) of the
-    ratio, and where the interval contains 1 or the difference is within the noise.
+    NotComparable with the reason if the times are not reliable, if half the interval exceeds WIDTH_LIMIT
+    (0.1) of the ratio, or if the times cannot be distinguished.
     """
     reliability = reliability_in_round((ours, reference), evidence)
     if not reliability.is_reliable:
@@ -205,7 +219,10 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
 
 
 def session_comparison(found: PairedSlowdown, objection: str = "") -> Comparable | NotComparable:
-    """Returns the ratio of several sessions' times with its 99 % interval, or why there is none."""
+    """Returns the ratio of several sessions' times with its 99 % interval.
+
+    NotComparable with the reason for an ``objection``, or if the ratio cannot be distinguished from 1.
+    """
     interval = (1 + found.interval[0], 1 + found.interval[1])
     if objection:
         return NotComparable(objection, interval)
@@ -215,9 +232,10 @@ def session_comparison(found: PairedSlowdown, objection: str = "") -> Comparable
 def paired_comparison(
     ours_s: Sequence[float], reference_s: Sequence[float], evidence: Evidence
 ) -> Comparable | NotComparable:
-    """Returns the ratio of ``ours_s[n]`` and ``reference_s[n]``, of one round each, or why there is none.
+    """Returns the ratio of times taken in pairs, ``ours_s[n]`` and ``reference_s[n]`` in round n.
 
-    The ratio is the median of the rounds' ratios; its interval is widened to hold the ratio of the medians.
+    The ratio is the median of the rounds' ratios; its interval is widened to contain the ratio of the
+    medians. NotComparable with the reason if there is no such ratio.
     """
     times = tuple(map(measurement_of, (ours_s, reference_s)))
     reliability = reliability_in_round(times, evidence)
@@ -259,7 +277,10 @@ def _ratio_or_reason(
 
 
 def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable | None:
-    """Returns the ratio to the run's baseline, or why there is none; None for a run without a baseline."""
+    """Returns the ratio of a trial's time to that of its run's baseline; NotComparable with the reason.
+
+    None for a run without a baseline.
+    """
     if run.baseline is None:
         return None
     is_interleaved = trial.final is not None and run.baseline.is_interleaved
@@ -268,7 +289,10 @@ def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable
 
 
 def between_trials(run: Run, ours: StoredTrial, reference: StoredTrial) -> Comparable | NotComparable:
-    """Returns the ratio ``ours`` / ``reference`` of two trials' times, or why no ratio may be printed."""
+    """Returns the ratio ``ours`` / ``reference`` of two trials' times; NotComparable with the reason.
+
+    ``run``: the run in which they were timed together, if they were.
+    """
     return comparison(timed(ours), timed(reference), _evidence(run, ours, reference))
 
 

@@ -1,7 +1,11 @@
-"""One budget for many problems: the pool of configurations, which problem is next, what is tried on it."""
+"""The scheduler of a campaign: which problem gets the next trial, and which configuration is tried on it.
+
+A campaign tunes many problems under one budget, with a common pool of configurations.
+"""
 
 import math
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -46,26 +50,29 @@ class ColumnPool:
     def __post_init__(self) -> None:
         tables = {"candidates": self.candidates, "costs": self.costs, "is_demoted": self.is_demoted}
         require_sizes(len(self.problems), len(self.columns), self.counts, **tables)
-        if any(cost <= 0 or math.isnan(cost) for row in self.costs for cost in row):
+        if any(cost <= 0 or math.isnan(cost) for cost in chain.from_iterable(self.costs)):
             raise ValueError("costs: found a cost that is not positive")
 
     def equal_columns(self, problem: int, candidate: Candidate) -> list[int]:
-        """Returns the columns whose projection onto ``problem``, an index, is ``candidate``."""
-        return [column for column, each in enumerate(self.candidates[problem]) if each == candidate]
+        """Returns the columns whose projection onto the problem with index ``problem`` is ``candidate``."""
+        return [
+            column for column, projection in enumerate(self.candidates[problem]) if projection == candidate
+        ]
 
 
 @dataclass(frozen=True)
 class NextTrial:
-    """The problem of the next trial, and the configuration of the pool to try on it."""
+    """The next trial of a campaign: the problem, and the configuration of the pool to try on it."""
 
     problem: int  # index of the problem
     column: int | None  # of the pool; None: the run's sampler proposes
 
 
 class Scheduler:
-    """Decides trial after trial; what it suggests depends on the pool, the seed and the calls before.
+    """Chooses the problem and the configuration of each trial of a campaign.
 
-    A campaign calls ``suggest``, ``take`` with what was tried, later ``tell`` with its time.
+    The campaign calls ``suggest``, then ``take`` with what is tried, later ``tell`` with its time. A
+    suggestion depends on the pool, the seed and the earlier calls alone.
     """
 
     def __init__(self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = ()) -> None:
@@ -80,7 +87,7 @@ class Scheduler:
         self._costs = np.array(pool.costs, np.float64).reshape(size)
         self._octaves = octaves_of(pool.problems)
         self._times_s = np.full(size, np.nan)
-        applies = [[each is not None for each in row] for row in pool.candidates]
+        applies = [[projection is not None for projection in row] for row in pool.candidates]
         self._is_open = np.array(applies, np.bool_).reshape(size)
         self._is_demoted = np.array(pool.is_demoted, np.bool_).reshape(size)
         self._is_exhausted = [False] * len(pool.problems)  # the sampler has nothing more to propose
@@ -88,7 +95,10 @@ class Scheduler:
         self._least_s: list[list[float]] = [[] for _ in pool.problems]  # least time after each outcome
 
     def suggest(self, number: int) -> NextTrial | None:
-        """Returns what trial ``number`` of the campaign should be; None where nothing is left to try."""
+        """Returns the problem and configuration of trial ``number`` of the campaign.
+
+        None if nothing is left to try.
+        """
         problem = self._next_problem(np.random.default_rng((self._seed, number)))
         if problem is None:
             return None
@@ -100,7 +110,7 @@ class Scheduler:
         self._is_open[problem, self._pool.equal_columns(problem, candidate)] = False
 
     def tell(self, problem: int, candidate: Candidate, time_s: float | None) -> None:
-        """Takes the time of a proposed candidate in seconds per call; None for a failed or untimed one."""
+        """Stores the seconds per call of a proposed candidate; None for a failed or untimed one."""
         least_s = self._least_s[problem]
         best_s = least_s[-1] if least_s else np.inf
         least_s.append(best_s if time_s is None else min(best_s, time_s))
@@ -112,7 +122,10 @@ class Scheduler:
 
     @property
     def has_nothing_left(self) -> bool:
-        """True if further trials could save at most the share REST of the time of all, by a roofline."""
+        """True if further trials could save at most the share REST of the time of all problems.
+
+        By the rooflines of the problems; False if these are not known.
+        """
         least_s = np.array([times[-1] if times else np.inf for times in self._least_s])
         is_open = np.array([not self._is_quiet(problem) for problem in range(len(least_s))])
         if not self._has_floors or not np.isfinite(least_s[is_open]).all():

@@ -1,4 +1,4 @@
-"""Trials -> the selected result of a run: the best trial, and the trials tied with the fastest."""
+"""Selects the result of a run from its trials: the best trial, and the trials tied with the fastest."""
 
 from dataclasses import dataclass
 
@@ -45,7 +45,10 @@ class SelectedResult:
 
     @property
     def can_separate(self) -> bool:
-        """Whether the noise floor is low enough, NOISE_LIMIT (5 %), for a tie to mean equally fast."""
+        """Returns whether the noise floor is at most NOISE_LIMIT (5 %).
+
+        Only then does a tie mean that trials are about equally fast.
+        """
         return self.floor <= NOISE_LIMIT
 
     @property
@@ -55,7 +58,10 @@ class SelectedResult:
 
 
 def timed(trial: StoredTrial) -> Measurement:
-    """Returns a trial's final re-measurement, else the search's. Raises ValueError for an untimed trial."""
+    """Returns a trial's final re-measurement, else its time of the search.
+
+    Raises ValueError if it has no time.
+    """
     if trial.final is not None:
         return trial.final
     if isinstance(trial.record.outcome, Measurement):
@@ -66,10 +72,10 @@ def timed(trial: StoredTrial) -> Measurement:
 def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> SelectedResult | None:
     """Returns the best of the measured trials and the trials tied with the fastest; None without times.
 
-    Re-measured trials alone count, where there are any: times of other minutes are not comparable. Tied are
-    those that the bootstrap does not show slower by more than ``noise`` (None: half the fastest's interval).
-    The best is the simplest tied trial within the noise and SIMPLICITY_LIMIT (5 %), by ``complexity``: fewest
-    of tuner's ops, then the shortest script, then fewest knobs switched on; of equal ones the fastest.
+    If any trial was re-measured, only such trials count: times taken minutes apart are not comparable. Tied
+    are trials that the bootstrap does not show slower by more than ``noise`` (None: half the fastest's
+    interval). The best is the simplest of the tied trials within the noise and SIMPLICITY_LIMIT (5 %), by
+    ``complexity``; among equals the fastest.
     """
     by_time = sorted(top_trials_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
     if not by_time:
@@ -85,7 +91,7 @@ def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> Selec
 
 
 def slowdown(measurement: Measurement, reference: Measurement) -> Slowdown:
-    """Returns how much longer ``measurement`` is than ``reference``."""
+    """Returns how much longer ``measurement`` is than ``reference``, with a 95 % bootstrap interval."""
     import numpy as np
 
     rng = np.random.default_rng(SEED)
@@ -101,14 +107,17 @@ def slowdown(measurement: Measurement, reference: Measurement) -> Slowdown:
 
 
 def top_trials_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
-    """Returns the re-measured trials, else all measured ones; neither stale nor early-stopped trials."""
+    """Returns the re-measured trials; if there are none, all measured ones.
+
+    No stale or early-stopped trials.
+    """
     trials = tuple(trial for trial in trials if not trial.stale and trial.early_stopped is None)
     final_times = tuple(trial for trial in trials if trial.final is not None)
     return final_times or tuple(trial for trial in trials if trial.best_s is not None)
 
 
 def half_width(measurement: Measurement) -> float:
-    """Returns half the width of the confidence interval of a measurement's median, relative to the median."""
+    """Returns half the width of the 95 % interval of a measurement's median, relative to the median."""
     low_s, high_s = measurement.interval_s
     return (high_s - low_s) / 2 / measurement.median_s
 
@@ -125,5 +134,5 @@ def script_lines(text: str) -> int:
 
 
 def knobs_on(candidate: Candidate) -> int:
-    """Returns how many knobs of a candidate are switched on: have a value other than 0, 1 and 'none'."""
+    """Returns how many knobs of a candidate are switched on: have another value than 0, 1 and 'none'."""
     return sum(1 for _, value in candidate.choices if value not in OFF)

@@ -1,4 +1,8 @@
-"""Slowdowns with confidence intervals: of interleaved sessions, of recorded kernels."""
+"""Slowdowns with confidence intervals, of current code against earlier code.
+
+``PairedSlowdown`` is of codes timed interleaved in sessions; ``RelativeSlowdown`` is of a recorded time, by
+references timed then and now.
+"""
 
 import enum
 from dataclasses import dataclass, replace
@@ -21,7 +25,7 @@ RECORDED_TIME = "the recorded time"  # of another hour: drift does not cancel
 
 
 class Finding(enum.Enum):
-    """Whether current code is slower than earlier code; UNCLEAR: more sessions are needed."""
+    """The conclusion whether current code is slower than earlier code."""
 
     SLOWER = "slower"  # beyond the noise
     NOT_SLOWER = "not slower"  # a slowdown that matters is ruled out
@@ -53,9 +57,9 @@ class PairedSlowdown:
 
 @dataclass(frozen=True)
 class SlowdownLimits:
-    """Relative slowdowns that decide, by the whole interval of what was measured.
+    """Limits of the relative slowdown, with which the 99 % interval of a measured one is compared.
 
-    Above ``tolerated``, and above the noise: slower. Below ``excluded``: not slower, however noisy. See
+    An interval above ``tolerated``, and above the noise, is a slowdown; one below ``excluded`` is none. See
     ``finding_of``.
     """
 
@@ -66,7 +70,7 @@ class SlowdownLimits:
     def up_to(cls, max_slowdown: float = ACCEPTED) -> "SlowdownLimits":
         """Returns the limits for the largest slowdown that a user accepts (0.05 for 5 %).
 
-        ``tolerated``: 3 points less (RESOLVED), at least 2 % (LAYOUT); ``excluded``: the middle of
+        ``tolerated``: 3 points less (RESOLVED), at least 2 % (LAYOUT). ``excluded``: the middle of
         ``tolerated`` and ``max_slowdown``, at most ``max_slowdown``.
         """
         tolerated = max(LAYOUT, max_slowdown - RESOLVED)
@@ -74,10 +78,10 @@ class SlowdownLimits:
 
 
 def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:
-    """Returns how much longer the current code takes, with a percentile-bootstrap interval (Efron, 1979).
+    """Returns how much longer the current code takes, with a 99 % bootstrap interval (Efron, 1979).
 
-    Hierarchical bootstrap: sessions, then their rounds, so that a disturbance of a round cancels. Lower
-    quartiles are compared: other work on the machine only adds time.
+    Resamples sessions, then their rounds, so that a disturbance of a round cancels. Compares lower quartiles,
+    as other work on the machine only adds time.
     """
     import numpy as np
 
@@ -137,7 +141,7 @@ class RoundTimes:
 
 @dataclass(frozen=True)
 class RelativeSlowdown:
-    """How much longer code takes than recorded, relative to each reference that was timed then and now."""
+    """How much longer code takes than recorded, relative to each reference that was timed both times."""
 
     by_reference: tuple[tuple[str, PairedSlowdown], ...]
     whole: PairedSlowdown  # relative to the geometric mean of the references
@@ -157,12 +161,15 @@ class RelativeSlowdown:
 
 
 def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...]) -> RelativeSlowdown:
-    """Returns how much longer a recorded kernel takes in today's sessions, relative to the references."""
+    """Returns how much longer a recorded kernel takes in today's sessions, relative to the references.
+
+    References are the baseline library and the panel product, if they were timed then and now.
+    """
     counts = [len(session.kernel_s) for session in sessions]
     libraries_s = [session.library_s or () for session in sessions]
     products_s = [
-        () if each.panel_product_s is None else (each.panel_product_s,) * count
-        for each, count in zip(sessions, counts, strict=True)
+        () if session.panel_product_s is None else (session.panel_product_s,) * count
+        for session, count in zip(sessions, counts, strict=True)
     ]
     references = [
         (name, then_s, now_s)
@@ -176,7 +183,7 @@ def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...])
         references = [(RECORDED_TIME, 1.0, [(1.0,) * count for count in counts])]
     # the kernel's times of today, had they drifted as the reference's
     expected = [
-        (name, [tuple(recorded.kernel_s * seconds / then_s for seconds in each) for each in now_s])
+        (name, [tuple(recorded.kernel_s * seconds / then_s for seconds in samples_s) for samples_s in now_s])
         for name, then_s, now_s in references
     ]
     (_, by_first), (_, by_last) = expected[0], expected[-1]  # the same one twice, where there is one

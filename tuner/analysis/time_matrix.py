@@ -1,8 +1,9 @@
-"""Times of one set of configurations on many problems, and predictions for those not measured."""
+"""Time matrices: times of configurations (columns) on problems (rows), and predictions of missing times."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class KnownTimes:
-    """What was measured so far: times of configurations on problems, with the costs of the cost model."""
+    """Measured times of configurations on problems, and the costs by the cost model, as arrays."""
 
     costs: Numbers  # [problem, column], of the cost model; inf where there is none
     times_s: Numbers  # [problem, column]; nan: no time
@@ -35,10 +36,11 @@ def corrected_scores(
     width: float = WIDTH,
     shrinkage: float = SHRINKAGE,
 ) -> Numbers:
-    """Returns a score for each configuration on one problem: the lower, the faster it is expected to be.
+    """Returns a score for each configuration on one problem; the lower, the faster it should be.
 
-    log(cost) plus the column's mean residual on ``known``: log(time / cost), less the problem's mean.
-    Weights are exp(-d * d / width) at d octaves; ``shrinkage`` pulls the mean to 0. ``octaves``: [3].
+    log(cost) plus the column's mean residual in ``known``. A residual is log(time / cost), less the problem's
+    mean. Problems are weighted by exp(-d * d / width) at a distance of d octaves; ``shrinkage`` pulls the
+    mean to 0. ``octaves``: [3], log2 of (m, n, k) of the problem.
     """
     centred = residuals(known)
     is_known = np.isfinite(centred)
@@ -71,14 +73,17 @@ def log_ratios(known: KnownTimes) -> Numbers:
 
 
 def row_means(table: Numbers) -> Numbers:
-    """Returns the mean of the numbers of each row; 0 for a row of nan alone."""
+    """Returns the mean of each row, nan left out; 0 for a row that has only nan."""
     is_known = np.isfinite(table)
     means: Numbers = np.where(is_known, table, 0.0).sum(axis=1) / np.maximum(is_known.sum(axis=1), 1)
     return means
 
 
 def filled_costs(costs: Numbers) -> Numbers:
-    """Returns the costs with the least cost of the problem (the last axis) where the model knows none."""
+    """Returns the costs with inf replaced by the least cost of the problem (the last axis).
+
+    1 if all are inf.
+    """
     least = np.where(np.isfinite(costs), costs, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
     least = np.where(np.isfinite(least), least, 1.0)
     filled: Numbers = np.where(np.isfinite(costs), costs, least)
@@ -88,7 +93,10 @@ def filled_costs(costs: Numbers) -> Numbers:
 def require_sizes(
     rows: int, columns: int, counts: tuple[int, ...], **tables: Sequence[Sequence[object]]
 ) -> None:
-    """Raises ValueError unless each row, a problem, has a count of at least 1, and all tables this size."""
+    """Raises ValueError unless there is a count of at least 1 for each of ``rows`` problems.
+
+    Also unless all ``tables`` have ``rows`` rows of ``columns`` entries.
+    """
     if len(counts) != rows or any(count < 1 for count in counts):
         raise ValueError(f"counts: found {counts}, allowed one of at least 1 for each problem")
     for name, table in tables.items():
@@ -98,7 +106,7 @@ def require_sizes(
 
 @dataclass(frozen=True)
 class TimeMatrix:
-    """Median times of unprojected configurations (columns) on problems (rows), where they were measured."""
+    """Median times of configurations before projection (columns) on problems (rows), where measured."""
 
     problems: tuple[Problem, ...]
     counts: tuple[int, ...]  # how often each problem occurs in what is tuned, at least 1
@@ -112,29 +120,28 @@ class TimeMatrix:
             raise ValueError("found a problem or a column twice")
         tables = {"times_s": self.times_s, "applies": self.applies, "costs": self.costs}
         require_sizes(len(self.problems), len(self.columns), self.counts, **tables)
-        times = [time for row in self.times_s for time in row if time is not None]
-        if not all(math.isfinite(time) and time > 0 for time in times):
+        times = chain.from_iterable(self.times_s)
+        if not all(time is None or (math.isfinite(time) and time > 0) for time in times):
             raise ValueError("times_s: found a time that is not a positive number of seconds")
-        if not all(cost > 0 for row in self.costs for cost in row):
+        if not all(cost > 0 for cost in chain.from_iterable(self.costs)):
             raise ValueError("costs: found a cost that is not positive")
         if bool((self.is_timed() & ~self.is_applicable()).any()):
             raise ValueError("times_s: found a time of a configuration that does not apply")
 
     def times(self) -> Numbers:
         """Returns the median times in seconds [problem, column]; nan where there is none."""
-        filled = [[np.nan if time is None else time for time in row] for row in self.times_s]
-        return np.array(filled, np.float64).reshape(self._shape)
+        return np.array(self.times_s, np.float64).reshape(self._shape)  # numpy makes None nan
 
     def is_timed(self) -> Flags:
         is_timed: Flags = np.isfinite(self.times())
         return is_timed
 
     def is_applicable(self) -> Flags:
-        """Returns ``applies`` as an array."""
+        """Returns ``applies`` as a boolean array [problem, column]."""
         return np.array(self.applies, np.bool_).reshape(self._shape)
 
     def model_costs(self) -> Numbers:
-        """Returns what the cost model expects [problem, column]; inf where it says nothing."""
+        """Returns the costs by the cost model [problem, column]; inf where the model gives none."""
         return np.array(self.costs, np.float64).reshape(self._shape)
 
     def best_s(self) -> Numbers:
@@ -156,14 +163,14 @@ class TimeMatrix:
 
 @dataclass(frozen=True, eq=False)
 class CompletedTimes:
-    """Logarithms of times: measured where there is a measurement, else predicted by the corrected model."""
+    """Logarithms of all times of a matrix: measured, else predicted by the corrected cost model."""
 
     logs: Numbers  # [problem, column], of seconds
     is_predicted: Flags  # [problem, column]; True: no measurement
 
 
 def completed_times(matrix: TimeMatrix) -> CompletedTimes:
-    """Returns the log times of a matrix, with missing ones predicted."""
+    """Returns the log times of a matrix; missing ones are predicted by the corrected cost model."""
     known = known_times(matrix)
     is_timed = matrix.is_timed()
     levels = row_means(log_ratios(known))
@@ -178,5 +185,5 @@ def completed_times(matrix: TimeMatrix) -> CompletedTimes:
 
 
 def known_times(matrix: TimeMatrix) -> KnownTimes:
-    """Returns the matrix as the corrected model takes it."""
+    """Returns a matrix as arrays for ``corrected_scores``."""
     return KnownTimes(matrix.model_costs(), matrix.times(), octaves_of(matrix.problems))

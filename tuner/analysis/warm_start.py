@@ -52,7 +52,10 @@ def nearest_first(
 
 
 def distance(task: TuningTask, other: TuningTask) -> float | None:
-    """Returns how different two tasks are, in octaves; None for other operations, or a CPU and a GPU."""
+    """Returns how different two tasks are, in octaves of size.
+
+    None for other operations, or a CPU and a GPU.
+    """
     ours = task.problem.scheduled_as
     theirs = other.problem.scheduled_as
     if ours.operation != theirs.operation or bool(task.machine.chip) != bool(other.machine.chip):
@@ -73,7 +76,7 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
 
 
 def machine_distance(machine: Machine, other: Machine) -> float:
-    """Returns 0 octaves for equal names, SAME_KIND for the same ISA and chip, else OTHER_KIND."""
+    """Returns 0.0 octaves for equal names, SAME_KIND for equal ISA and chip, else OTHER_KIND."""
     if machine.name == other.name:
         return 0.0
     is_same_kind = (machine.isa, machine.chip) == (other.isa, other.chip)
@@ -83,19 +86,20 @@ def machine_distance(machine: Machine, other: Machine) -> float:
 
 
 def is_same_space(task: TuningTask, other: TuningTask) -> bool:
-    """Returns whether both tune one problem, with as many threads: on one machine or on two."""
+    """Returns whether two tasks have the same problem and number of threads, on any machines."""
     return (task.problem, task.threads) == (other.problem, other.threads)
 
 
 def is_elsewhere(task: TuningTask, other: TuningTask) -> bool:
-    """Returns whether both tune one problem, with as many threads, on two machines."""
+    """Returns whether two tasks have the same problem and number of threads, but different machines."""
     return is_same_space(task, other) and task.machine.name != other.machine.name
 
 
 def spread(points: tuple[Point, ...]) -> tuple[Point, ...]:
-    """Returns the first of ``points``, (candidate, who measured it), and up to 3 that differ most from it.
+    """Returns the first of ``points`` and up to 3 more that differ most from those chosen before.
 
-    Each next one has the most knobs with other values than in all before; of equal ones the first counts.
+    A point is (candidate, its source). The next one has the most knobs with other values than every chosen
+    one; among equals the first.
     """
     chosen: list[Point] = list(points[:1])
     left = list(points[1:])
@@ -126,10 +130,13 @@ class Known:
 
 
 def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[InitialConfiguration, ...]:
-    """Returns up to POINTS (8) warm-start points: of the TASKS (4) nearest tasks the best, then the next."""
-    nearest = nearest_first(task, known, lambda each: each.task)[:TASKS]
+    """Returns up to POINTS (8) configurations to begin with, from the TASKS (4) nearest tasks.
+
+    First the best one of each task, then the second of each, and so on.
+    """
+    nearest = nearest_first(task, known, lambda earlier: earlier.task)[:TASKS]
     chosen: dict[Candidate, InitialConfiguration] = {}
-    for of_one_rank in zip_longest(*(each.initial_configurations(task) for each in nearest)):
+    for of_one_rank in zip_longest(*(earlier.initial_configurations(task) for earlier in nearest)):
         for point in of_one_rank:
             if point is not None and len(chosen) < POINTS:
                 chosen.setdefault(point.candidate, point)

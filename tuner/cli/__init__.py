@@ -1,4 +1,7 @@
-"""The command line: the table of the base's commands, each imported when it runs; extensions have others."""
+"""The command line: the table of the base's commands, each imported when it runs.
+
+Extensions add commands by entry points.
+"""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Shell completion of options and arguments, and ``tuner completion``, which prints a shell's script."""
+"""Shell completion of options and arguments; ``tuner completion`` prints the script for a shell."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
@@ -60,7 +60,10 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
 
 @final
 class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no older click
-    """A click parameter type with shell completion by ``offers``; accepts what the wrapped type accepts."""
+    """A click parameter type with shell completion by a function ``offers``.
+
+    It accepts the values that the wrapped type accepts.
+    """
 
     def __init__(self, within: "click.ParamType[Any]", offers: Offers) -> None:
         self.name = within.name
@@ -73,7 +76,10 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Returns the offered words, or without any, where a path is accepted, an item for file names."""
+        """Returns the offered words that begin with ``incomplete``.
+
+        If there are none and the parameter accepts a path, an item that lets the shell complete file names.
+        """
         items: list[CompletionItem] = []
         with contextlib.suppress(Exception):  # such as a locked database or a file of another kind
             for given, help_ in self._offers(ctx, incomplete):
@@ -150,7 +156,8 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     # --cpu of a command: the processor of another machine, with its product's name as help; not a key of the
     # literal, since tests/test_target_kinds.py takes that for a question about the kind of a target
     **dict.fromkeys(
-        ("cpu",), lambda _context, _start: ((name, each.product) for name, each in PROCESSORS.items())
+        ("cpu",),
+        lambda _context, _start: ((name, processor.product) for name, processor in PROCESSORS.items()),
     ),
     "target": _targets,
     **dict.fromkeys(("strategy", "strategies"), _strategies),

@@ -1,4 +1,7 @@
-"""Options of a command as frozen values: of a problem, a run, a fleet; a form of them refuses all others."""
+"""Forms of a command line: its options as frozen values; a form refuses the options of other forms.
+
+For example, ``tuner tune --resume`` is another form than ``tuner tune matmul``.
+"""
 
 import re
 from abc import ABC, abstractmethod
@@ -35,13 +38,16 @@ class TypedOption:
 
 @dataclass(frozen=True)
 class CommandForm(ABC):
-    """One way to call a command; its fields, and those of values in it, are the options that belong to it."""
+    """One form of a command's line; its fields, and the fields of dataclasses in them, are its options."""
 
     typed: tuple[TypedOption, ...]  # all options of the command line, in the order of the help
 
     @classmethod
     def of(cls, context: click.Context) -> Self:
-        """Reads the options of a command line. Raises UsageError for one that does not belong to the form."""
+        """Reads the options of a command line.
+
+        Raises UsageError for an option that does not belong to the form.
+        """
         typed = typed_parameters(context)
         own = option_names(cls)
         others = tuple(option for option in typed if option.name not in own)
@@ -52,7 +58,10 @@ class CommandForm(ABC):
     @classmethod
     @abstractmethod
     def refusal(cls, others: tuple[TypedOption, ...]) -> UsageError:
-        """Returns the error for options that do not belong to the form, one or more."""
+        """Returns the error for options that were typed but do not belong to the form.
+
+        There is at least one.
+        """
 
     def flag(self, name: str) -> str:
         """Returns the flag that was typed for a parameter, such as "--no-warm-start"; "" without one."""
@@ -60,7 +69,7 @@ class CommandForm(ABC):
 
 
 def typed_parameters(context: click.Context) -> tuple[TypedOption, ...]:
-    """Returns what the user gave on the command line, in the order of the command's parameters."""
+    """Returns the options and arguments that the user typed, in the order of the command's parameters."""
     typed = []
     for parameter in context.command.params:
         name = parameter.name or ""
@@ -72,7 +81,7 @@ def typed_parameters(context: click.Context) -> tuple[TypedOption, ...]:
 
 
 def option_names(form: type) -> frozenset[str]:
-    """Returns the names of the parameters that a dataclass, or one in a field of it, has a field for."""
+    """Returns the names of a dataclass's fields, with those of the dataclasses in its fields."""
     names: set[str] = set()
     for field in fields(form):
         if isinstance(field.type, type) and is_dataclass(field.type):
@@ -83,10 +92,10 @@ def option_names(form: type) -> frozenset[str]:
 
 
 def read_options(form: type[T], context: click.Context, **values: Any) -> T:
-    """Returns a dataclass whose fields are a command's parameters, or dataclasses of some of them.
+    """Returns a dataclass filled with the parameters of a command line.
 
-    A parameter that the command does not have gets the default of its field. ``values``: fields that are
-    no parameters.
+    Its fields are named as the parameters, or are dataclasses of some of them. A parameter that the command
+    does not have gets the default of its field. ``values``: further fields, which are not parameters.
     """
     for field in fields(form):  # type: ignore[arg-type]  # a dataclass
         if isinstance(field.type, type) and is_dataclass(field.type):
@@ -118,7 +127,10 @@ class ProblemOptions:
 
     @property
     def problem(self) -> Problem:
-        """Returns the problem that is described. Raises UsageError for an invalid one."""
+        """Returns the problem that the options describe.
+
+        Raises UsageError for a value that is not allowed. ``operation`` and ``shape`` must be given.
+        """
         assert self.operation is not None
         assert self.shape is not None
         name = dtype_name(self.dtype)
@@ -150,7 +162,11 @@ class ProblemOptions:
         return CONSTANT
 
     def required_problem(self, context: click.Context, sizes: str) -> Problem:
-        """Returns the problem; UsageError where operation or shape is missing. ``sizes``: of an example."""
+        """Returns the problem that the options describe.
+
+        Raises UsageError if operation or shape is missing; ``sizes``: the shape in its example, such as
+        "512x512x512". Also for a value that is not allowed.
+        """
         if self.operation is not None and self.shape is not None:
             return self.problem
         example = f"{context.command_path} {example_of(self.operation, sizes)}"
@@ -182,7 +198,7 @@ def _not_a_program(context: click.Context, file: str) -> UsageError:
 @final
 @dataclass(frozen=True)
 class WarmOptions:
-    """What a run begins with of what is known."""
+    """The options of a warm start: which earlier results a run begins with."""
 
     warm_start: bool = True
     warm_files: tuple[Path, ...] = ()
@@ -194,7 +210,7 @@ COLD_START = WarmOptions(warm_start=False)
 @final
 @dataclass(frozen=True)
 class RunOptions:
-    """Where and how a problem is searched: the options of a run, without the problem."""
+    """The options of a run, without those of its problem: target, strategies, search, limits."""
 
     target: str = AUTO
     chip: str = ""
@@ -217,11 +233,17 @@ class RunOptions:
 
     @property
     def target_text(self) -> str:
-        """Returns the target, with that of --cpu NAME: cpu:NAME."""
+        """Returns the target: --target, or with --cpu NAME "cpu:NAME".
+
+        Raises UsageError if they contradict.
+        """
         return named_target(self.target, self.cpu)
 
     def request(self, problem: Problem, warm: WarmOptions = WarmOptions()) -> RunRequest:
-        """Returns the request of a new run. Raises UsageError for values that are not allowed."""
+        """Returns the request of a new run for a problem.
+
+        Raises UsageError for a budget that is not a time.
+        """
         same = {name: getattr(self, name) for name in option_names(RunOptions) - {"target", "cpu", "budget"}}
         budget_s = None if self.budget is None else parse_seconds(self.budget)
         return RunRequest(
@@ -235,7 +257,10 @@ class RunOptions:
 
 
 def named_target(target: str, cpu: str) -> str:
-    """Returns the target of --target and --cpu. Raises UsageError where they name different ones."""
+    """Returns the target of the options --target and --cpu: "cpu:NAME" with --cpu.
+
+    Raises UsageError if they name different targets.
+    """
     if not cpu:
         return target
     named = TargetName(CPU, cpu)
@@ -249,7 +274,7 @@ def named_target(target: str, cpu: str) -> str:
 @final
 @dataclass(frozen=True)
 class FleetOptions:
-    """The options of a fleet, which --fleet asks for. Raises UsageError for others without it."""
+    """The options of a fleet. Raises UsageError for any of them without --fleet."""
 
     has_fleet: bool = False
     on: str | None = None  # classes of machines: "h200,a100"
@@ -274,9 +299,9 @@ class FleetOptions:
         return tuple(dict.fromkeys(filter(None, named)))
 
     def request(self, database: str | None) -> FleetRequest | None:
-        """Returns what is asked of a fleet, None without --fleet.
+        """Returns the request to a fleet; None without --fleet.
 
-        Raises UsageError for a database that is not on a server, and where a package is missing.
+        Raises UsageError for a database that is not on a server, and if a package is missing.
         """
         if not self.has_fleet:
             return None

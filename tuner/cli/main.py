@@ -100,7 +100,7 @@ def _broken(command: str, columns: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A command in the table of commands: imported when it is run, not for the list of all commands."""
+    """A command in the table of commands; it is imported when it is run, not to list all commands."""
 
     name: str
     entry_point: str  # "module:function"
@@ -111,7 +111,10 @@ Sections = tuple[tuple[str, tuple[Entry, ...]], ...]  # title of a section of th
 
 
 def sections_of(*tables: CommandTable) -> Sections:
-    """Returns the sections of tables of commands: the first table's, then those that the others add."""
+    """Returns the sections of the help, title -> commands, from several tables of commands.
+
+    The sections of the first table come first, then those that the other tables add.
+    """
     entries: dict[str, list[Entry]] = {}
     for table in tables:
         for title, commands in table.items():
@@ -132,7 +135,7 @@ def _place(entry: Entry) -> int:
 
 @final
 class PrintableStream:
-    """A text stream that writes control characters as visible escapes; otherwise like the wrapped stream."""
+    """A text stream that writes control characters as visible escapes, and all else to the wrapped stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -145,7 +148,10 @@ class PrintableStream:
 
 
 class Commands(click.Group):
-    """A click group that reports an error in one line and a hint in a second; a traceback only on --debug."""
+    """A click group that reports an error in one line and a hint in a second one.
+
+    A traceback is printed only with --debug.
+    """
 
     context_class = HelpContext
     program = "tuner"  # what a usage begins with
@@ -162,7 +168,10 @@ class Commands(click.Group):
         super().add_command(command, name)
 
     def set_table(self, table: CommandTable, *, has_extensions: bool) -> None:
-        """Sets the commands by entry point: each is imported when it is run or completed."""
+        """Sets the commands of the group by entry point; each is imported when it is run or completed.
+
+        ``has_extensions``: extensions add commands, too.
+        """
         self.table = table
         self.has_extensions = has_extensions
 
@@ -179,10 +188,10 @@ class Commands(click.Group):
         return sorted({*self.commands, *(entry.name for entry in self._entries())})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Returns a command by its name, imported now if it was not; None for an unknown name."""
+        """Returns the command with a name, imported if necessary; None for an unknown name."""
         entry = None
         if cmd_name not in self.commands:
-            entry = next((each for each in self._entries() if each.name == cmd_name), None)
+            entry = next((entry for entry in self._entries() if entry.name == cmd_name), None)
         if entry is not None:
             module, _, function = entry.entry_point.partition(":")
             self.add_command(getattr(importlib.import_module(module), function), cmd_name)
@@ -191,9 +200,10 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Returns the command that ``args`` begin with, and the other arguments.
+        """Returns (name, command, other arguments) for the command with which ``args`` begin.
 
-        Raises UsageError for an unknown name, and for an option that another follows in place of its value.
+        Raises UsageError for an unknown name, and if an option stands where the value of another one is
+        missing.
         """
         if not ctx.resilient_parsing and not args[0].startswith("-") and not self.get_command(ctx, args[0]):
             hint = SYNONYMS.get(args[0]) or unknown_value("command", args[0], self.list_commands(ctx)).hint
@@ -204,20 +214,23 @@ class Commands(click.Group):
         return name, command, rest
 
     def all_commands(self) -> dict[str, click.Command]:
-        """Returns all commands by name, in the order of the help; imports those that were not imported."""
+        """Returns name -> command of all commands, in the order of the help; imports them."""
         context = click.Context(self)
         listed = (entry.name for _title, section in self.sections for entry in section)
         names = dict.fromkeys((*listed, *self.commands))
         return {name: command for name in names if (command := self.get_command(context, name))}
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the group's commands to the help by section, with complete summaries; imports none."""
+        """Writes the group's commands to the help, by section, with their whole summaries.
+
+        Imports no command.
+        """
         entries = {entry.name for entry in self._entries()}
         # of a command that is not in the table: the first paragraph of its help, for the formatter to wrap
-        summaries = {name: (each.help or "").split("\n\n")[0] for name, each in self.commands.items()}
+        summaries = {name: (command.help or "").split("\n\n")[0] for name, command in self.commands.items()}
         others = [(name, " ".join(text.split())) for name, text in summaries.items() if name not in entries]
         titled = [
-            (title, [(each.name, each.summary) for each in section]) for title, section in self.sections
+            (title, [(entry.name, entry.summary) for entry in section]) for title, section in self.sections
         ]
         for title, lines in (*titled, ("Commands", others)):
             if lines:
@@ -285,7 +298,7 @@ def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
     if not isinstance(error, click.NoSuchOption):
         return error
     shapes = (given for given in arguments if re.fullmatch(r"-[0-9]+(x-?[0-9]+)+", given.lower()))
-    shape = next((each for each in shapes if each.startswith(error.option_name)), None)
+    shape = next((shape for shape in shapes if shape.startswith(error.option_name)), None)
     line = f"shape: found {shape!r}, allowed sizes of 1 or more, such as 8x8x8"
     if shape is None:
         return error
@@ -319,7 +332,7 @@ def _option_hint(group: Commands, error: click.NoSuchOption, arguments: Sequence
     if similar:
         return f"did you mean {similar[0]}?"
     try:
-        having = [words for words, each in _commands(group) if name in _flags(each)]
+        having = [words for words, command in _commands(group) if name in _flags(command)]
     except TunerError:  # the commands of an extension cannot be listed, which is not what was asked
         return ""
     typed = [words for words in having if words.removeprefix("tuner ") in arguments]  # the option before it

@@ -1,4 +1,4 @@
-"""What ``tuner tune`` does of an operation that an extension adds, and of a program."""
+"""The ports by which ``tuner tune`` tunes the operations of extensions, and whole programs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,23 +21,29 @@ PROGRAM: Final = "program"  # name of the entry point for files of MLIR and mode
 
 
 class TunedOperation(Protocol):
-    """An object that a distribution adds to the group ``tuner.operations``, with the operation's name."""
+    """A port: the object that an extension adds to the entry points ``tuner.operations``, by operation."""
 
     def tune(self, form: "OperationForm", backends: "Backends") -> int:
-        """Tunes what ``tuner tune NAME SHAPE`` asks for, prints the result, returns the exit code.
+        """Tunes the problem of ``tuner tune NAME SHAPE``, prints the result, returns the exit code.
 
-        Raises UsageError.
+        Raises UsageError for options that the operation does not have, or a problem that cannot be tuned.
         """
 
 
 class ProgramOperation(Protocol):
-    """The object that tunes whole programs: the entry point PROGRAM."""
+    """A port: the object of the entry point PROGRAM of ``tuner.operations``, which tunes whole programs."""
 
     def tune(self, form: "ProgramForm", backends: "Backends") -> int:
-        """Tunes a program, prints the result, returns the exit code. Raises UsageError."""
+        """Tunes the program of ``tuner tune FILE``, prints the result, returns the exit code.
+
+        Raises UsageError for a file that cannot be read, or options that do not apply.
+        """
 
     def contractions(self, file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-        """Returns the contractions of a file, and a line for each that was left out. Raises UsageError."""
+        """Returns the contractions of a file's program, and a line for each one that is left out.
+
+        Raises UsageError for a file that cannot be read.
+        """
 
     def resume(
         self,
@@ -54,18 +60,24 @@ class ProgramOperation(Protocol):
 
 
 def added_operations() -> Mapping[str, object]:
-    """Returns the operations that extensions add to those of ``tuner.core``, by name; imports none."""
+    """Returns name -> extension of the operations that extensions add to those of ``tuner.core``.
+
+    Imports none.
+    """
     added = extensions(GROUP, OPERATIONS)
     return {name: extension for name, extension in added.items() if name != PROGRAM}
 
 
 def operation_of(name: str) -> TunedOperation:
-    """Imports and returns an operation that an extension adds, by name. Raises UsageError if none does."""
+    """Imports and returns the operation ``name`` of an extension. Raises UsageError if there is none."""
     operation: TunedOperation = load(GROUP, name, OPERATIONS)
     return operation
 
 
 def programs() -> ProgramOperation:
-    """Imports and returns what tunes whole programs."""
+    """Imports and returns the extension that tunes whole programs.
+
+    Raises UsageError if it is not installed.
+    """
     operation: ProgramOperation = load(GROUP, PROGRAM, OPERATIONS)
     return operation

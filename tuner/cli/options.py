@@ -1,4 +1,4 @@
-"""Options that several commands share, those of a fleet among them, and the parsing of their values."""
+"""Options that several commands share, such as --db and those of a fleet, and the parsing of their values."""
 
 import functools
 import json
@@ -73,7 +73,7 @@ LAYOUT = shown_choices(LAYOUTS)
 
 
 def combined(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Returns a decorator that adds click options and arguments to a command, in the order of its help."""
+    """Returns a decorator that adds several click options to a command; the help lists them in this order."""
 
     def add(function: F) -> F:
         for option in reversed(options):
@@ -97,29 +97,39 @@ fleet_options = combined(
 
 
 class RemoteRunners(Protocol):
-    """Lets other machines do a run's work: the entry point ``fleet`` of the group ``tuner.runners``."""
+    """A port: lets other machines do a run's work; the entry point ``fleet`` of ``tuner.runners``."""
 
     def require_server(self, url: str) -> None:
-        """Raises UsageError where a package is missing, and for a database that is not on a server."""
+        """Raises UsageError if the database ``url`` is not on a server, or if a package for it is missing."""
 
     def pending_limit(self, devices: int) -> int:
-        """Returns how many proposals of a run may be without an outcome, for a number of devices."""
+        """Returns how many trials of a run may be pending at once if it measures on ``devices`` devices."""
 
     def fleet_backends(self, backends: Backends, fleet: FleetRequest) -> Backends:
-        """Returns the parts of a run whose work the other machines do."""
+        """Returns backends for a run: other machines of the fleet compile and measure its candidates."""
 
     def target_on(self, fleet: FleetRequest, given: str, kind: str) -> TargetName:
-        """Returns the target of the machines that ``given`` names. Raises UsageError for none or several."""
+        """Returns the target of the machines of class ``given`` in a fleet.
+
+        ``kind``: the kind of target asked for, such as "cuda", or "auto". Raises UsageError if no machine, or
+        several classes, match.
+        """
 
 
 def remote_runners() -> RemoteRunners:
-    """Imports and returns the runners of a fleet."""
+    """Imports and returns the extension by which a fleet does a run's work.
+
+    Raises UsageError if it is not installed.
+    """
     runners: RemoteRunners = load("runners", "fleet")
     return runners
 
 
 def seed_option(help_: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Returns a click decorator that adds --seed N with the help text ``help_``; N < 0 is a UsageError."""
+    """Returns a click decorator that adds the option --seed N; ``help_``: its help text.
+
+    The option raises UsageError for N < 0.
+    """
 
     def required(_context: click.Context, _parameter: click.Parameter, seed: int) -> int:
         if seed < 0:
@@ -130,7 +140,7 @@ def seed_option(help_: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def database_option(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --db URL to a click command; a URL that was given is also added to commands in hints of errors."""
+    """Decorator: adds --db URL to a click command, and the same --db to commands in hints of its errors."""
 
     @functools.wraps(function)
     def command(*arguments: P.args, **options: P.kwargs) -> R:
@@ -230,21 +240,25 @@ def backends_of(context: click.Context) -> "Backends":
 
 
 def open_store(database: str | None) -> "Store":
-    """Opens a results database for writing; None: the default one. Creates its file if missing."""
+    """Opens a results database for writing; a missing file is created. None: the default database."""
     from tuner.results.database import open_or_create  # not at start-up
 
     return open_or_create(database)
 
 
 def open_known_store(database: str | None) -> "Store":
-    """Opens a results database for queries; the default one (None) counts as empty if it is missing."""
+    """Opens a results database for queries.
+
+    None: the default database, which is empty if its file is missing. Raises UsageError if a named file is
+    missing.
+    """
     from tuner.results.database import open_known  # not at start-up
 
     return open_known(database)
 
 
 def open_existing_store(database: str | None) -> "Store":
-    """Opens a results database that has to exist; None: the default one."""
+    """Opens a results database. None: the default one. Raises UsageError if its file is missing."""
     from tuner.results.database import open_existing  # not at start-up
 
     return open_existing(database)
@@ -281,7 +295,7 @@ def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
         if isinstance(option, click.Option) and not is_left_out and is_typed(context, name):
             value = context.params[name]
             values = value if option.multiple else [value]
-            typed += [[option.opts[0], *([] if option.is_flag else [str(each)])] for each in values]
+            typed += [[option.opts[0], *([] if option.is_flag else [str(value)])] for value in values]
     return "".join(f" {shlex.join(options)}" for options in typed)
 
 
@@ -293,7 +307,10 @@ def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
 
 
 def parse_candidate(text: str) -> "Candidate":
-    """Returns the candidate of a text ``strategy(knob=value, ...)``; whole numbers become integers."""
+    """Returns the candidate of a text ``strategy(knob=value, ...)``; whole numbers become integers.
+
+    Raises UsageError for text of another form.
+    """
     match = re.fullmatch(r"\s*([\w.-]+)\s*\((.*)\)\s*", text)
     pairs = [pair.partition("=") for pair in match[2].split(",") if pair.strip()] if match else []
     if match is None or any(not equals or not name.strip() for name, equals, _ in pairs):
@@ -304,7 +321,10 @@ def parse_candidate(text: str) -> "Candidate":
 
 
 def parse_number(word: str, noun: str = "trial") -> int:
-    """Parses the ID of a trial, a run or a campaign (``noun``). Raises UsageError for other text."""
+    """Parses the ID of a trial, a run or a campaign; ``noun``: which of these, for the message.
+
+    Raises UsageError for text that is not a number.
+    """
     if not word.isascii() or not word.isdigit() or len(word) > 18:
         line = f"ID: found {word!r}, allowed the number of a {noun}, such as 42"
         raise UsageError(line, ASKING.get(noun, ""))
@@ -312,7 +332,10 @@ def parse_number(word: str, noun: str = "trial") -> int:
 
 
 def parse_share(text: str, name: str = "max-slowdown") -> float:
-    """Returns the fraction that ``5%`` or ``0.05`` stands for; ``name``: the option, in the UsageError."""
+    """Returns the fraction that ``5%`` or ``0.05`` stands for.
+
+    Raises UsageError, beginning with the option's ``name``, for other text.
+    """
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(%?)", text)
     if match is None:
         raise UsageError(f"{name}: found {text!r}, allowed a percentage such as 5%")
@@ -333,7 +356,10 @@ def print_json(document: Any) -> None:
 
 
 def print_json_list(documents: Iterable[Any]) -> None:
-    """Prints one JSON list on stdout, as ``print_json`` does, one document after the other."""
+    """Prints one JSON list on stdout, each document when it is taken from ``documents``.
+
+    Raises ValueError for NaN and infinity.
+    """
     before = "[\n"
     for document in documents:
         print(before + textwrap.indent(json.dumps(document, indent=2, allow_nan=False), "  "), end="")
@@ -347,18 +373,18 @@ def is_model(name: str) -> bool:
 
 
 def is_payload(operation: object) -> bool:
-    """True if the argument OPERATION is meant as a file: .mlir, a PyTorch model, or anything with a slash."""
+    """Returns whether the argument OPERATION is a file: .mlir, a PyTorch model, or any text with a slash."""
     if not isinstance(operation, str):
         return False
     return operation.endswith(SUFFIX) or "/" in operation or is_model(operation)
 
 
 class CampaignNumber(int):
-    """The id of a campaign, as ``--resume campaign:3`` names it."""
+    """The id of a campaign, typed as ``campaign:3``; an int, as the ids of runs are."""
 
 
 class RunOrCampaign(click.ParamType[int]):
-    """The number of a run, or ``campaign:N``."""
+    """A click type: the number of a run, or ``campaign:N``, which becomes a CampaignNumber."""
 
     name = "run"
 

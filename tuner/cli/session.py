@@ -37,7 +37,11 @@ def run_session(
     retime: bool = False,
     limit: "RunLimit | None" = None,
 ) -> "TunedRun":
-    """Starts a run, or resumes the stored run ``resumed`` (``retime``, ``limit``); returns it at its end."""
+    """Starts a run by ``settings``, or resumes the stored run ``resumed``; shows progress.
+
+    Returns it at its end. ``retime``, ``limit``: as for ``tuner.tuning.run.resume``. The first Ctrl-C ends
+    the search.
+    """
     from tuner.results.output.progress import progress  # not at start-up
     from tuner.tuning.run import begin, resume  # not at start-up
 
@@ -57,7 +61,7 @@ def settings_given(context: click.Context, names: Collection[str]) -> list[str]:
 
 
 class Tuned(Protocol):
-    """A tuned run, campaign or program."""
+    """A port: a tuned run, campaign or program, for its exit code."""
 
     @property
     def is_interrupted(self) -> bool:
@@ -65,11 +69,11 @@ class Tuned(Protocol):
 
     @property
     def has_worked(self) -> bool:
-        """True if a candidate worked."""
+        """True if at least one candidate was correct."""
 
 
 def exit_code(tuned: Tuned) -> int:
-    """Returns the exit code of a command for what was tuned."""
+    """Returns a command's exit code: INTERRUPTED, DONE if a candidate worked, else FAILED."""
     if tuned.is_interrupted:
         return INTERRUPTED
     if tuned.has_worked:
@@ -78,7 +82,7 @@ def exit_code(tuned: Tuned) -> int:
 
 
 def print_stored(database: str | None) -> None:
-    """Prints on stderr where all trials are stored."""
+    """Prints on stderr in which database all trials are stored."""
     print(f"all trials are stored in {printable(shown_database(database))}", file=sys.stderr)
 
 
@@ -89,9 +93,9 @@ def print_interrupted(command: str) -> None:
 
 @contextlib.contextmanager
 def ended_by_signals(interruption: Interruption) -> Iterator[None]:
-    """Context manager: the first SIGINT or SIGTERM interrupts the run, the second kills the process.
+    """Context manager: the first SIGINT or SIGTERM asks ``interruption``, the second kills the process.
 
-    Sets ``interruption``, restores the handlers; no effect outside the main thread.
+    Restores the handlers at the end. Has no effect outside of the main thread.
     """
     if threading.current_thread() is not threading.main_thread():  # only there Python sets handlers
         yield

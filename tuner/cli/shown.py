@@ -1,4 +1,4 @@
-"""What ``tuner show``, ``diff`` and ``explain`` print of stored trials, runs and campaigns."""
+"""The output of ``tuner show``, ``diff`` and ``explain`` on stored trials, runs and campaigns."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -51,9 +51,10 @@ def show_difference(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Prints how two trials differ: ``tuner diff``. Each is an ID ("42"), or "run:3" for that run's best.
+    """Prints how two trials differ (``tuner diff``).
 
-    ``shown``: stages whose diffs are printed, also "first", the first that differs; () means ("first",).
+    ``first``, ``second``: a trial's ID ("42"), or "run:3" for the best trial of a run. ``shown``: stages
+    whose diffs are printed; "first" is the first stage that differs, () means ("first",).
     """
     backends = backends_of(context)
     with open_known_store(database) as store:
@@ -77,7 +78,7 @@ def _trial(store: "Store", text: str) -> "StoredTrial":
 
 
 def show_campaign(campaign: int, database: str | None, as_json: bool) -> None:
-    """Prints a campaign, and the program whose fusions it tuned."""
+    """Prints a stored campaign and, if it tuned the fusions of a program, the program."""
     with open_known_store(database) as store:
         tuned = tuned_campaign(store, campaign)
     result = tuned.campaign.result
@@ -95,7 +96,10 @@ def show_stored(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Prints a trial, a run or a campaign: ``tuner show``."""
+    """Prints a stored trial, run or campaign (``tuner show``).
+
+    Raises UsageError for options that do not fit.
+    """
     if trial_or_run is not None and trial_or_run.startswith(CAMPAIGN_PREFIX):
         if run is not None or ablation or passes:
             raise UsageError(f"{trial_or_run} cannot be combined with --run, --ablation or --passes")
@@ -156,7 +160,7 @@ def show_explanation(
     as_json: bool,
     **_options: Any,
 ) -> None:
-    """Prints why a trial failed, or what rejects a configuration: ``tuner explain``."""
+    """Prints why a trial failed, or which constraint rejects a configuration (``tuner explain``)."""
     if len(arguments) == 1:
         with open_known_store(database) as store:
             trial = store.trial(parse_number(arguments[0]))

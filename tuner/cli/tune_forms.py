@@ -1,4 +1,4 @@
-"""The forms of ``tuner tune``: an operation, a program, a file of problems, and what is resumed."""
+"""The forms of ``tuner tune``: an operation, a program, a file of problems, a resumed run or campaign."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,10 @@ from tuner.core.errors import UsageError
 def form_of(
     context: click.Context,
 ) -> "OperationForm | ProgramForm | ShapesForm | ResumedRun | ResumedCampaign":
-    """Returns the form that a command line has. Raises UsageError for an option of another one."""
+    """Returns the form of a command line of ``tuner tune``.
+
+    Raises UsageError for an option of another form.
+    """
     params = context.params
     if params["shapes"] is not None:
         return ShapesForm.of(context)
@@ -38,7 +41,7 @@ def form_of(
 @final
 @dataclass(frozen=True)
 class OperationForm(CommandForm):
-    """``tuner tune matmul 512x512x512``; a script of the user is a value of --strategy."""
+    """``tuner tune matmul 512x512x512``, with or without --strategy, which also takes a user's script."""
 
     problem: ProblemOptions
     run: RunOptions
@@ -85,14 +88,14 @@ class ProgramForm(CommandForm):
 
     @staticmethod
     def of_types(typed: str) -> UsageError:
-        """Returns the error for an option or argument that says what the file says already."""
+        """Returns the error for an option that gives a type or size, which the program's file determines."""
         return UsageError(f"tune: {typed} cannot be combined with a program: its types come from the file")
 
 
 @final
 @dataclass(frozen=True)
 class ShapesForm(CommandForm):
-    """``tuner tune --shapes FILE``: a campaign, whose problems are each other's warm start."""
+    """``tuner tune --shapes FILE``: a campaign, many problems under one budget."""
 
     shapes: Path
     run: RunOptions
@@ -159,7 +162,7 @@ class ResumedCampaign(CommandForm):
 
 
 def resumed_refusal(others: tuple[TypedOption, ...]) -> UsageError:
-    """Returns the error for options next to --resume: flags, else the operation."""
+    """Returns the error for options that cannot be combined with --resume."""
     flags = [option.text for option in others if option.text.startswith("--")]
     typed = ", ".join(flags) or others[0].text
     return UsageError(f"--resume cannot be combined with {typed}: the run has its stored settings")

@@ -1,4 +1,4 @@
-"""What ``tuner tune`` does of each form: searches, on one class of machine or several; resumes; campaigns."""
+"""The work of ``tuner tune``, form by form: search on one or several machine classes, resume, campaigns."""
 
 import shlex
 import sys
@@ -79,7 +79,10 @@ EXAMPLE_SIZES = "512x512x512"
 
 
 def tune_form(context: click.Context) -> int:
-    """Does what a command line of ``tuner tune`` asks for; returns the exit code. Raises UsageError."""
+    """Does the work of a ``tuner tune`` command line; returns the exit code.
+
+    Raises UsageError for options that do not fit and for a problem that cannot be tuned here.
+    """
     backends = backends_of(context)
     match form_of(context):
         case OperationForm() as form:
@@ -93,7 +96,7 @@ def tune_form(context: click.Context) -> int:
 
 
 def added_or_tuned(form: OperationForm, backends: "Backends") -> int:
-    """Tunes the operation of a form, one of an extension by its own object; returns the exit code."""
+    """Tunes the operation of a form, by its extension if it is one of an extension; returns the exit code."""
     name = form.problem.operation
     if name is not None and name not in OPERATIONS and name in added_operations():
         return operation_of(name).tune(form, backends)
@@ -241,7 +244,7 @@ def _print(
         print_interrupted(resume_with)
     elif not tuned.has_worked:
         failed = store.trials(TrialQuery(run=tuned.run.id, status="failed"))
-        failures = [each.record.outcome for each in failed if isinstance(each.record.outcome, Failure)]
+        failures = [trial.record.outcome for trial in failed if isinstance(trial.record.outcome, Failure)]
         reasons = Counter(f"{failure.stage.value}: {failure.reason}" for failure in failures)
         lines = failure_lines(tuned, reasons.most_common(REASONS_SHOWN), arguments)
         print("\n".join(lines), file=sys.stderr)
@@ -251,7 +254,7 @@ def _print(
 
 
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
-    """Returns ``fleet`` with a machine class: its own, else the one of the run ``resumed``, if any."""
+    """Returns ``fleet`` with a machine class: its own, else that of the resumed run or campaign, if any."""
     if resumed is None or fleet.machine:
         return fleet
     with open_known_store(database) as store:
@@ -287,22 +290,22 @@ def _transfer_runs(
 
 
 def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
-    """Returns lines on the candidate with the least worst-case slowdown over the machines of --on."""
+    """Returns lines on the candidate whose largest slowdown over the machines of --on is the least."""
     compromise, compared = _compromise(all_tuned, store)
     if compromise is None:
         return ["compromise: no candidate has a time on each machine"]
     first = compromise.trials[0].record.candidate
-    worst = max((each.longer for each in compared if isinstance(each, Comparable)), default=0.0)
-    is_known = all(isinstance(each, Comparable) or each.is_equal for each in compared)
+    worst = max((ratio.longer for ratio in compared if isinstance(ratio, Comparable)), default=0.0)
+    is_known = all(isinstance(ratio, Comparable) or ratio.is_equal for ratio in compared)
     slower = f"at most {worst:.1%} slower than" if worst > 0 else "not distinguishable from"
     most = f", {slower} the best" if is_known else ""
     lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
-    for tuned, trial, one in zip(all_tuned, compromise.trials, compared, strict=True):
+    for tuned, trial, ratio in zip(all_tuned, compromise.trials, compared, strict=True):
         time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
-        if isinstance(one, Comparable):
-            phrase = one.longer_text
+        if isinstance(ratio, Comparable):
+            phrase = ratio.longer_text
         else:
-            phrase = f"no ratio to the best: {one.reason}"
+            phrase = f"no ratio to the best: {ratio.reason}"
         lines.append(f"          {time}: {phrase}, trial {trial.id}")
     return lines
 
@@ -310,7 +313,7 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
 def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
     """Returns the JSON document of ``tuner tune --on A,B --json``: the runs and the compromise."""
     compromise, compared = _compromise(all_tuned, store)
-    runs = [tune_document(each.run, each.counts, each.selected, each.seconds) for each in all_tuned]
+    runs = [tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds) for tuned in all_tuned]
     if compromise is None:
         return {"runs": runs, "compromise": None}
     return {
@@ -319,10 +322,10 @@ def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[
             **candidate_document(compromise.trials[0].record.candidate),
             "trials": [trial.id for trial in compromise.trials],
             "slowdowns": [
-                max(0.0, each.longer) if isinstance(each, Comparable) else None for each in compared
+                max(0.0, ratio.longer) if isinstance(ratio, Comparable) else None for ratio in compared
             ],
             "slowdowns_unknown": [
-                each.reason if isinstance(each, NotComparable) else None for each in compared
+                ratio.reason if isinstance(ratio, NotComparable) else None for ratio in compared
             ],
         },
     }
@@ -331,7 +334,7 @@ def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[
 def _compromise(
     all_tuned: "tuple[TunedRun, ...]", store: "Store"
 ) -> "tuple[Compromise | None, list[Comparable | NotComparable]]":
-    compromise = best_compromise(tuple(store.trials(TrialQuery(run=each.run.id)) for each in all_tuned))
+    compromise = best_compromise(tuple(store.trials(TrialQuery(run=tuned.run.id)) for tuned in all_tuned))
     if compromise is None:
         return None, []
     trios = zip(all_tuned, compromise.trials, compromise.fastest, strict=True)

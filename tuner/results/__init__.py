@@ -1,4 +1,4 @@
-"""What past runs say: the best trial, past runs, differences, regressions, reports."""
+"""Queries of the results database: best trials, past runs, differences, regression checks, reports."""
 
 # What other packages may import; the rest is inside.
 __all__ = [

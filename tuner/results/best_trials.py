@@ -1,9 +1,13 @@
-"""The best trial of a problem and target over all runs; the best one that stock ``mlir-opt`` can run."""
+"""The best trial of a problem and target over all stored runs, on this or on another machine.
+
+Also the best trial whose script stock ``mlir-opt`` can run, because it calls no transform op of tuner.
+"""
 
 import contextlib
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tuner.analysis.ratios import Comparable, NotComparable, between_trials
@@ -54,12 +58,12 @@ def group_of(trial: StoredTrial) -> BestGroup:
 
 
 def any_group(_group: BestGroup) -> bool:
-    """Returns True for every group: the default of parameter ``is_asked`` of ``best_results``."""
+    """Returns True: all groups of comparable times; the default for ``is_asked`` of ``best_results``."""
     return True
 
 
 def any_trial(_trial: StoredTrial) -> bool:
-    """Returns True for every trial: the default of parameter ``is_selectable`` of ``best_results``."""
+    """Returns True: every trial may be a result; the default for ``is_selectable`` of ``best_results``."""
     return True
 
 
@@ -87,7 +91,7 @@ def _best(
 ) -> RunResult | None:
     best: RunResult | None = None
     of_run = replace(query, best=False, status=query.status or MEASURED, limit=None, sort="number")
-    for bound in sorted(bounds, key=lambda each: (each.is_unreliable, each.least_s)):
+    for bound in sorted(bounds, key=attrgetter("is_unreliable", "least_s")):
         if best is not None and (bound.is_unreliable, bound.least_s) > best.rank[:2]:
             break  # ``least_s`` is a lower bound: neither this run nor a later one can be better
         trials = store.trials(replace(of_run, run=bound.run))
@@ -115,11 +119,11 @@ def best_result(
     results = best_results(store, TrialQuery(task), is_measured_there)
     if not results:
         raise _nothing_known(store, problem, task)
-    return min(results.values(), key=lambda each: each.rank).selected
+    return min(results.values(), key=attrgetter("rank")).selected
 
 
 class NotTunedError(UsageError):
-    """No time is stored for a problem on the machine and the target that were asked for."""
+    """No time is stored for the requested problem on the requested machine and target."""
 
 
 def best_here(
@@ -170,7 +174,11 @@ def best_known(
 
 
 def best_trials_here(store: "Store", backends: Backends, query: TrialQuery) -> tuple[StoredTrial, ...]:
-    """Returns the best trial of each problem, target and number of threads on this class of machine."""
+    """Returns the best trial per problem, target and thread count, of machines with this machine's name.
+
+    In the order of creation. Trials of targets without a backend here are left out. ``query.limit``, ``sort``
+    and ``best`` are ignored.
+    """
 
     def is_of_here(group: BestGroup) -> bool:
         target = TargetName.parse(group.target)
@@ -218,7 +226,7 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> NotTune
     }
     for name, tasks in variants.items():
         wanted = getattr(task, name)
-        others = [getattr(each, name) for each in tasks if each != task and _timed_groups(store, each)]
+        others = [getattr(wider, name) for wider in tasks if wider != task and _timed_groups(store, wider)]
         if others:
             return NotTunedError(
                 f"{what}: nothing measured with {name}={wanted}, only with {name}={' and '.join(others)}",
@@ -251,7 +259,10 @@ def _timed_groups(store: "Store", task: TaskQuery) -> list[BestGroup]:
 
 @dataclass(frozen=True)
 class BestStock:
-    """The best trial whose script has no transform op of tuner, compared with a given trial."""
+    """The best trial that stock ``mlir-opt`` can run, compared with the best trial of all.
+
+    The script of such a trial has no transform op of tuner.
+    """
 
     trial: StoredTrial
     winner: StoredTrial  # the given trial; equal to ``trial`` where stock ``mlir-opt`` runs its script
@@ -261,8 +272,8 @@ class BestStock:
 def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
     """Returns the best trial whose script stock ``mlir-opt`` can run; this may be ``winner``.
 
-    Of trials with ``winner``'s problem, target, threads and machine. Raises UsageError if ``winner`` was not
-    timed, or every timed script calls ops of tuner.
+    Searches the trials with the same problem, target, threads and machine as ``winner``. Raises UsageError if
+    ``winner`` was not timed, or every timed script calls ops of tuner.
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed")
@@ -271,10 +282,10 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
         record = winner.record
         group = group_of(winner)
         query = TrialQuery.measured(record.problem, record.target, winner.machine, winner.threads)
-        results = best_results(store, query, group.__eq__, lambda each: not custom_ops(each.script_text))
+        results = best_results(store, query, group.__eq__, lambda stored: not custom_ops(stored.script_text))
         if group not in results:
             trials = store.trials(query)
-            ops = ", ".join(sorted({op for each in trials for op in custom_ops(each.script_text)}))
+            ops = ", ".join(sorted({op for stored in trials for op in custom_ops(stored.script_text)}))
             raise UsageError(
                 f"--stock: {record.problem.key}: all {len(trials)} timed scripts call ops of tuner ({ops})",
                 "more trials, or another --strategy, may time one without",
@@ -284,9 +295,10 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
 
 
 def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
-    """Returns the best trials of other cache states, but none whose script is that of ``best``.
+    """Returns the best trial of each other cache state (``Problem.cache``), if its script is another one.
 
-    One per state, of equal target, machine and threads; () for an untimed trial and a replay.
+    Problem, target, machine and threads are otherwise those of ``best``. () for an untimed trial and a
+    replay.
     """
     if best.best_s is None or not is_measured_there(group_of(best)):
         return ()
@@ -300,7 +312,10 @@ def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
 
 
 def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:
-    """Returns a clause: why ``trial``, with the least stored time of its group, is not the group's best."""
+    """Returns a clause that says why ``trial``, the fastest of its group, is not the group's best trial.
+
+    A group shares problem, target, threads and machine; ``best``: the result of the group.
+    """
     if trial.stale:
         return f"its time no longer holds ({trial.stale})"
     if trial.early_stopped is not None:
@@ -325,7 +340,10 @@ def _why_in_its_run(trial: StoredTrial, best: RunResult) -> str:
 def why_first_is_not_best(
     store: "Store", trials: tuple[StoredTrial, ...], best_of_runs: tuple[RunResult, ...]
 ) -> str:
-    """Returns why the first of ``trials``, sorted by time, is not the best of its group; "" where it is."""
+    """Returns why the first of ``trials``, sorted by time, is not the best of its group; "" where it is.
+
+    ``best_of_runs``: the results of the trials' groups (problem, target, threads and machine).
+    """
     if not trials or trials[0].best_s is None:
         return ""
     first = trials[0]

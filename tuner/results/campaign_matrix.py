@@ -19,7 +19,7 @@ TIMED, FAILED, NOT_TRIED, INAPPLICABLE = STATES = ("timed", "failed", "not tried
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """A configuration on one problem: its projection, the nearest allowed configuration, with its trial."""
+    """One configuration on one problem: its projection (the nearest allowed configuration), and its trial."""
 
     state: str  # one of STATES
     candidate: Candidate | None  # the projection; None: inapplicable
@@ -39,7 +39,10 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class CampaignMatrix:
-    """The table (problems x configurations) of a campaign: its pool, then what samplers proposed."""
+    """The table (problems x configurations) of a campaign.
+
+    The columns are first the configurations to try on every problem, then those that samplers proposed.
+    """
 
     campaign: int  # id
     problems: tuple[Problem, ...]

@@ -18,7 +18,8 @@ def open_or_create(named: str | Path | None) -> Store:
 def open_known(named: str | Path | None) -> Store:
     """Opens the results database ``named`` for queries; never creates a file.
 
-    The default database is empty if its file is missing; raises UsageError for a missing named file.
+    If none is named and the default file is missing, returns an empty database. Raises UsageError for a
+    missing file that ``named`` or the environment variable names.
     """
     if is_named(named):
         return open_existing(named)
@@ -26,9 +27,10 @@ def open_known(named: str | Path | None) -> Store:
 
 
 def open_or_empty(named: str | Path | None) -> Store:
-    """Opens the results database ``named`` for what works without results as well; never creates a file.
+    """Opens the results database ``named`` for functions that also work without results; creates no file.
 
-    A missing file is an empty database, unless ``named``: what the environment names may come later.
+    A missing file gives an empty database; if ``named`` itself is missing, raises UsageError. A file that the
+    environment variable names may be created later.
     """
     if named is not None:
         return open_existing(named)
@@ -44,9 +46,10 @@ def open_existing(named: str | Path | None) -> Store:
 
 
 def known_url(named: str | Path | None) -> str:
-    """Returns the path or URL of a results database that exists; "" where there is none yet.
+    """Returns the path or URL of the results database; "" if its file does not exist yet.
 
-    Raises UsageError where ``named`` does not exist. What the environment names may come later.
+    Raises UsageError if ``named`` itself does not exist; a file that the environment variable names may be
+    created later.
     """
     url = which_database(named)
     if not is_missing(url):

@@ -17,7 +17,7 @@ COMMAND = re.compile(r"(?:^|: )tuner [a-z]")  # as a hint is one, or ends with o
 def which_database(named: str | Path | None) -> str:
     """Returns the path or URL of the results database: ``named``, else the environment variable ``TUNER_DB``.
 
-    Else tuner.db in the user's data directory. Raises UsageError for a name that is not text or a path.
+    Without both: tuner.db in the user's data directory. Raises UsageError if ``named`` is not text or a path.
     """
     if not isinstance(named, str | Path | None):
         raise UsageError(f"database: found {named!r}, allowed a file's path or a URL")
@@ -25,7 +25,10 @@ def which_database(named: str | Path | None) -> str:
 
 
 def shown_database(named: str | Path | None) -> str:
-    """Returns the results database to print: ~ for the home folder, *** for a password."""
+    """Returns the path or URL of the results database for messages, with ~ for the home folder.
+
+    Passwords are replaced by ***.
+    """
     where = which_database(named)
     home = f"{Path.home()}{os.sep}"
     if where.startswith(home):
@@ -34,7 +37,7 @@ def shown_database(named: str | Path | None) -> str:
 
 
 def is_named(named: str | Path | None) -> bool:
-    """Returns whether a database was named, by ``named`` or in the environment; else it is the user's own."""
+    """Returns whether ``named`` or the environment names a database; False: the default file is used."""
     return named is not None or bool(os.environ.get(VARIABLE))
 
 
@@ -65,7 +68,7 @@ def naming_database(named: str | Path | None) -> Iterator[None]:
 
 
 def default_file() -> Path:
-    """Returns the path of the user's own database, where none is named."""
+    """Returns the path of the default results database: tuner.db in the user's data directory."""
     import platformdirs
 
     return platformdirs.user_data_path("tuner") / "tuner.db"

@@ -23,7 +23,7 @@ FIRST = "first"  # the first stage that differs
 
 @dataclass(frozen=True)
 class Difference:
-    """One property of one trial that differs between two runs, with both values as text."""
+    """A property of a trial that differs between two runs, with the value in each run as text."""
 
     number: int  # of the trial
     what: str
@@ -37,9 +37,9 @@ class Difference:
 
 
 def differences(first: tuple[StoredTrial, ...], second: tuple[StoredTrial, ...]) -> tuple[Difference, ...]:
-    """Returns the differences between two runs' trials, matched by number: at most one per trial.
+    """Returns the differences between the trials of two runs, matched by number: at most one per trial.
 
-    The first unequal property of each trial; a trial that only one run has differs, too.
+    It is the first unequal property; a trial that only one run has is a difference, too.
     """
     all_ours = _run_facts(first)
     all_theirs = _run_facts(second)
@@ -47,7 +47,7 @@ def differences(first: tuple[StoredTrial, ...], second: tuple[StoredTrial, ...])
     for number in sorted({*all_ours, *all_theirs}):
         ours = all_ours.get(number, {})
         theirs = all_theirs.get(number, {})
-        name = next((each for each in {**ours, **theirs} if ours.get(each) != theirs.get(each)), None)
+        name = next((fact for fact in {**ours, **theirs} if ours.get(fact) != theirs.get(fact)), None)
         if name is not None:
             unequal.append(Difference(number, name, str(ours.get(name)), str(theirs.get(name))))
     return tuple(unequal)
@@ -109,8 +109,8 @@ def trial_difference(
 ) -> TrialDifference:
     """Returns how ``second``, a trial of ``run``, differs from ``first``, a trial of any run.
 
-    Stages are (stage, text after it), see ``trial_stages``; those of both trials are compared. No ratio of
-    times of different problems.
+    Stages are pairs (stage, text after it) of ``trial_stages``; texts of equal stages are compared. Times of
+    different problems are not compared.
     """
     ours = dict(first_stages)
     theirs = dict(second_stages)
@@ -145,19 +145,19 @@ def _unequal_instructions(
             second = dict(mix(theirs[stage]))
             counts = ((name, first.get(name, 0), second.get(name, 0)) for name in {**first, **second})
             unequal = [count for count in counts if count[1] != count[2]]
-            return tuple(sorted(unequal, key=lambda each: (-abs(each[2] - each[1]), each[0])))
+            return tuple(sorted(unequal, key=lambda counted: (-abs(counted[2] - counted[1]), counted[0])))
     return ()
 
 
 def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: int | None = None) -> list[str]:
-    """Returns a comparison of two trials as lines, with diffs of the stages that ``shown`` names.
+    """Returns a comparison of two trials as lines, with the diffs of the stages named in ``shown``.
 
     "first" in ``shown`` means the first stage that differs; ``columns``: width to fit tables to, None: any.
     """
     names = (f"trial {found.first.id}", f"trial {found.second.id}")
     facts = zip(_trial_facts(found.first), _trial_facts(found.second), strict=True)
     rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs]
-    knobs = [[NONE if each is None else f"{each}" for each in knob] for knob in found.knobs]
+    knobs = [[NONE if value is None else f"{value}" for value in knob] for knob in found.knobs]
     rows += [(name, ours, theirs) for name, ours, theirs in knobs]
     lines = table_lines(("", *names), rows, columns)
     lines += [] if found.knobs else ["knobs     the same"]

@@ -1,4 +1,8 @@
-"""Explanations: the ablation of a run, why a trial failed and where, compile time, mined constraints."""
+"""Explanations of results: the ablation of a run, why and where a trial failed, compile time, constraints.
+
+An ablation says how much each knob of the best configuration contributes; constraints are mined from
+failures.
+"""
 
 import contextlib
 import datetime
@@ -66,7 +70,10 @@ def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
 def ablation_lines(
     run: Run, ablation: Ablation | TooFew, reliability: Reliability, columns: int | None = None
 ) -> list[str]:
-    """Returns a run's ablation as text: two tables of knobs (if trials suffice) and one of strategies."""
+    """Returns a run's ablation as text: two tables of knobs (if there are enough trials), one of strategies.
+
+    ``reliability``: of the run's times, printed unless they are reliable.
+    """
     doubts = [] if reliability.is_reliable else [f"reliable  {reliability.answer}"]
     strategies = table_lines(STRATEGY_HEADER, [*map(strategy_row, ablation.strategies)], columns, SPARED)
     if isinstance(ablation, TooFew):
@@ -93,20 +100,20 @@ def ablation_lines(
     ]
 
 
-def held_row(each: KnobAblation) -> tuple[str, ...]:
-    """Returns a knob's table cells for the trials with the knob at the value where the search began."""
-    return (each.knob, str(each.held), *gain_texts(each.gain), f"{each.importance:.0%}")
+def held_row(knob: KnobAblation) -> tuple[str, ...]:
+    """Returns a knob's table cells for trials that keep the knob at the value where the search began."""
+    return (knob.knob, str(knob.held), *gain_texts(knob.gain), f"{knob.importance:.0%}")
 
 
-def without_row(each: KnobAblation) -> tuple[str, ...]:
-    """Returns the table cells of one knob for the trials that have another value than the knob's best one."""
-    return (each.knob, str(each.best), *gain_texts(each.without_best))
+def without_row(knob: KnobAblation) -> tuple[str, ...]:
+    """Returns a knob's table cells for trials that have another value than the best trial's."""
+    return (knob.knob, str(knob.best), *gain_texts(knob.without_best))
 
 
-def strategy_row(each: StrategyAblation) -> tuple[str, ...]:
+def strategy_row(ablation: StrategyAblation) -> tuple[str, ...]:
     """Returns the table cells of a strategy: name, trials, failed trials, best time, then ``gain_texts``."""
-    best = "-" if each.best_s is None else seconds_text(each.best_s)
-    return (each.strategy, str(each.trials), str(each.failed), best, *gain_texts(each.gain))
+    best = "-" if ablation.best_s is None else seconds_text(ablation.best_s)
+    return (ablation.strategy, str(ablation.trials), str(ablation.failed), best, *gain_texts(ablation.gain))
 
 
 def gain_texts(gain: Gain | None) -> tuple[str, str, str, str]:
@@ -118,7 +125,10 @@ def gain_texts(gain: Gain | None) -> tuple[str, str, str, str]:
 
 
 def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_text: str = "") -> list[str]:
-    """Returns why a trial failed, with the lines of the ops ``failed``; or one line that it did not fail."""
+    """Returns lines that say why a trial failed and at which ops; for a trial that did not fail, one line.
+
+    ``failed``: the result of ``failed_ops``.
+    """
     record = trial.record
     if not isinstance(record.outcome, Failure):
         if trial.best_s is None:
@@ -135,9 +145,9 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_tex
         f"strategy  {record.candidate.strategy}",
         *wrapped([knobs_line(record.candidate.choices)]),
     ]
-    for each in failed:
-        at = each.place
-        quoted = each.line_text
+    for failed_op in failed:
+        at = failed_op.place
+        quoted = failed_op.line_text
         lines.append(f"{at.text:<9} line {at.line}, column {at.column}: {at.op}")
         if quoted:
             shown = quoted if len(quoted) <= LINE_COLUMNS else f"{quoted[: LINE_COLUMNS - 3]}..."
@@ -147,15 +157,15 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_tex
 
 def explain_document(trial: StoredTrial, failed: "Sequence[FailedOp]") -> Document:
     """Returns the JSON document of ``tuner explain ID --json``; ``failed``: the ops at which it failed."""
-    places = [{**asdict(each.place), "line_text": each.line_text} for each in failed]
+    places = [{**asdict(failed_op.place), "line_text": failed_op.line_text} for failed_op in failed]
     return {**history_document(trial), "failed_ops": places}
 
 
 def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
     """Returns how many seconds each compiler pass takes to compile a trial's script, the slowest pass first.
 
-    Takes stored times of the installed compiler on this machine, else compiles again and stores them. Raises
-    UsageError for a failed trial, one without a script, or a rejected script.
+    Uses stored times of the installed compiler on this machine, else compiles again and stores the times.
+    Raises UsageError for a failed trial, for one without a script, and for a rejected script.
     """
     record = trial.record
     if not trial.script or record.status == "failed":
@@ -189,7 +199,8 @@ class FailedOp:
 def failed_ops(backends: Backends, trial: StoredTrial) -> tuple[FailedOp, ...]:
     """Returns the transform op that failed and the payload op that it failed on, as the failure names them.
 
-    Where it names only the payload op, the script is applied again to find the transform op.
+    If the failure names only the payload op, the script is applied again to find the transform op. () for a
+    trial that did not fail, has no script, or whose failure names no op.
     """
     record = trial.record
     if not isinstance(record.outcome, Failure) or not trial.script:
@@ -220,18 +231,21 @@ def suggestions(
 ) -> tuple[Suggestion, ...]:
     """Returns constraints for the strategy of ``space`` that exclude failed trials of a problem on a target.
 
-    Mined from the operation's trials since ``since``, of all problems, machines and targets, as a constraint
-    applies to all: each excludes ``min_support`` failures or more, and no success. Replays are left out.
+    Each excludes ``min_support`` failures or more, and no success, among all stored trials of the operation
+    since ``since``: a constraint applies to all problems, machines and targets. Replays are left out.
     """
     query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
     mined = mine(observations(store.trials(query)), space.names, min_support)
-    return tuple(each for each in mined if problem_and_target(problem, target) in dict(each.problems))
+    return tuple(
+        suggestion for suggestion in mined if problem_and_target(problem, target) in dict(suggestion.problems)
+    )
 
 
 def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
     """Returns one observation per candidate, problem, target, machine and number of threads.
 
-    A success if any trial worked; else the last failure. Replays, which are copies, are left out.
+    It is a success if any of its trials worked, else the last failure. Replays, which are copies, are left
+    out.
     """
     points: dict[object, list[StoredTrial]] = {}
     for trial in trials:
@@ -249,7 +263,7 @@ def problem_and_target(problem: Problem, target: TargetName) -> str:
 
 def _observation(tried: list[StoredTrial]) -> Observation:
     records = [trial.record for trial in tried]
-    failures = [each.outcome if isinstance(each.outcome, Failure) else None for each in records]
+    failures = [record.outcome if isinstance(record.outcome, Failure) else None for record in records]
     record = records[-1]
     trial = tried[-1]
     variables = variables_of(record.problem, trial.machine, trial.threads)

@@ -61,22 +61,22 @@ def exported(
     *,
     constants: bool = False,
 ) -> bytes:
-    """Returns a trial's script, its provenance, payload, GPU code or record as the contents of a file.
+    """Returns the content of an exported file: a trial's script, provenance, payload, GPU code or record.
 
     Args:
-        backends: The parts that generate and transform payloads.
-        store: The results database.
-        trial: The trial to export.
+        backends: the parts that generate and transform payloads.
+        store: the results database.
+        trial: the trial to export.
         form: "script" (with a header of its times), "provenance" (what the header says, as JSON), "source"
             (the payload before the script), "payload" (the payload after the script), "ptx", "cubin", or "t4"
             (JSON of autotuning results).
-        output: The file that the caller will write, None to print; this function writes no file. The script's
+        output: the file that the caller will write, None to print; this function writes no file. The script's
             header names the file, and "t4" is compressed for a name that ends with ".gz".
         constants: whether a script has plain constants in place of knobs.
 
     Raises UsageError for a trial without a script, for "script" and "provenance" of a failed trial, for "ptx"
-    or "cubin" where none is stored, and for a replay in any form. Raises TunerError where the payload cannot
-    be transformed.
+    or "cubin" where none is stored, and for a replay in any form but "t4". Raises TunerError where the
+    payload cannot be transformed.
     """
     require_bound(trial)
     if not trial.script and form not in DATA_FORMS:
@@ -109,7 +109,7 @@ def exported(
 def exported_files(
     backends: Backends, store: "Store", trial: StoredTrial, script_file: Path, *, constants: bool = False
 ) -> dict[Path, bytes]:
-    """Returns the files of an exported script: its payload, its provenance and, last, the script."""
+    """Returns path -> content for an exported script: its payload, its provenance and, last, the script."""
     return {
         source_file(script_file): source_of(backends, trial).encode(),
         provenance_file(script_file): exported(backends, store, trial, "provenance", script_file),
@@ -144,7 +144,7 @@ def _with_knob_options(run: Run, trial: StoredTrial) -> str:
     script = trial.script_text
     record = trial.record
     settings = run.settings
-    chosen = [each for each in settings.strategies if each.name == record.candidate.strategy]
+    chosen = [strategy for strategy in settings.strategies if strategy.name == record.candidate.strategy]
     if not KNOB_LINE.search(script) or not chosen or chosen[0].path is not None:
         return script
     variables = variables_of(record.problem, trial.machine, trial.threads)
@@ -223,7 +223,8 @@ def _gpu_code(store: "Store", trial: int, form: str) -> bytes:
 def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
     """Yields (stage, text) of a trial: script, payload, IR after each lowering stage, code, assembly.
 
-    Compiled again; GPU code as stored. Ends at the first failing stage; nothing without a script.
+    The trial is compiled again; GPU code is read from the database. Ends before the first stage that fails;
+    yields nothing for a trial without a script.
     """
     if not trial.script:  # a replay, or binding failed
         return
@@ -263,10 +264,11 @@ def with_constants(script: str) -> str:
 
 
 def with_knob_options(script: str, candidate: Candidate, binder: Binder, space: SearchSpace) -> str:
-    """Returns a candidate's bound script in which each knob lists the values that change nothing else.
+    """Returns a candidate's bound script in which each knob also lists its other allowed values.
 
-    ``binder`` and ``space`` are those of the candidate's strategy. A value that breaks a constraint or a
-    preference of the space is not listed. A script that the binder does not write today is returned as it is.
+    ``binder`` and ``space`` are those of the candidate's strategy. A value is listed if only the knob's line
+    changes with it and no constraint or preference of the space forbids it. A script that the binder does not
+    write today is returned as it is.
     """
     if _bound(candidate, candidate, binder, space) != script:
         return script

@@ -117,17 +117,19 @@ def _row(trial: StoredTrial) -> dict[str, Any]:
 
 
 def trial_query(**conditions: Any) -> TrialQuery:
-    """Returns the query of trials with these conditions: ``trial_query(dtype="f32", since="2026-01-31")``.
+    """Returns the query for trials with these conditions: ``trial_query(dtype="f32", since="2026-01-31")``.
 
-    Names are fields of TrialQuery and TaskQuery, or ``op``; raises UsageError for others and bad values.
+    Names are ``op`` and the fields of TrialQuery and TaskQuery. Raises UsageError for other names and for
+    values of a wrong type or form.
     """
     return TrialQuery(**_conditions("history", TrialQuery, conditions))
 
 
 def run_query(**conditions: Any) -> RunQuery:
-    """Returns the query of runs with these conditions: ``run_query(op="matmul", status="done", limit=5)``.
+    """Returns the query for runs with these conditions: ``run_query(op="matmul", status="done", limit=5)``.
 
-    Names are fields of RunQuery and TaskQuery, or ``op``; raises UsageError for others and bad values.
+    Names are ``op`` and the fields of RunQuery and TaskQuery. Raises UsageError for other names and for
+    values of a wrong type or form.
     """
     return RunQuery(**_conditions("runs", RunQuery, conditions))
 
@@ -136,7 +138,11 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
     if "op" in conditions:  # as on the command line
         conditions["operation"] = conditions.pop("op")
     of_task = tuple(field.name for field in fields(TaskQuery))
-    types = {each.name: each.type for each in (*fields(TaskQuery), *fields(query)) if each.name != "task"}
+    types = {
+        condition.name: condition.type
+        for condition in (*fields(TaskQuery), *fields(query))
+        if condition.name != "task"
+    }
     types |= {name: asked for name, asked in ASKED_TYPES.items() if name in types}
     for name, given in conditions.items():
         if name not in types:
@@ -155,9 +161,9 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
 
 
 def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the conditions on a problem, as ``Problem`` writes them; leaves out all other conditions.
+    """Returns those of the conditions that are on the problem, with values as ``Problem`` writes them.
 
-    Conditions that are None are left out, too. Raises UsageError for a value that no problem has.
+    Leaves out other conditions and those that are None. Raises UsageError for a value that no problem has.
     """
     options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
     for name in {"dtype", "output"} & options.keys():
@@ -179,8 +185,8 @@ def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
 def past_trials(store: "Store", query: TrialQuery) -> Trials:
     """Returns the stored trials with outcomes that match a query, sorted and limited as the query says.
 
-    Of trials sorted by creation a limit leaves the latest, the earliest of these first. ``query.best``: the
-    best per problem, target, threads, machine. Raises UsageError for a bad run or status.
+    If sorted by creation, a limit keeps the latest trials. ``query.best``: only the best trial per problem,
+    target, threads and machine. Raises UsageError for an unknown run or status.
     """
     if query.run is not None:
         store.run(query.run)  # raises for a run that does not exist
@@ -188,16 +194,16 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
     stored = replace(query, sort=f"-{query.sort}") if is_latest else query
     if query.best:
         best = best_results(store, query)
-        trials = store.named_trials([each.best.id for each in best.values()], stored)
+        trials = store.named_trials([result.best.id for result in best.values()], stored)
     else:
         trials = store.trials(stored)
     return Trials(reversed(trials) if is_latest else trials)
 
 
 def each_past_trial(store: "Store", query: TrialQuery) -> Iterable[StoredTrial]:
-    """Returns what ``past_trials`` returns; without a limit and ``query.best`` not all are in memory at once.
+    """Returns the trials that ``past_trials`` returns, read from the store while the caller iterates.
 
-    The trials are read from the store while the caller iterates. Raises as ``past_trials``.
+    With a limit or ``query.best`` all are read at once. Raises UsageError for an unknown run or status.
     """
     if query.best or query.limit is not None:
         return past_trials(store, query)
@@ -207,9 +213,10 @@ def each_past_trial(store: "Store", query: TrialQuery) -> Iterable[StoredTrial]:
 
 
 def page_of_trials(store: "Store", query: TrialQuery, most: int) -> tuple[Trials, int]:
-    """Returns at most ``most`` trials of a query, and how many match it; reads no others.
+    """Returns (trials, count): at most ``most`` trials of a query, and how many match the query in all.
 
-    In the order of time these are the latest, so that a table ends with what is new; else the first.
+    Sorted by creation, these are the latest trials, so that a table ends with the newest; else the first
+    ones.
     """
     is_by_time = query.sort == TrialQuery.sort
     if query.best:  # one trial of each problem, target, machine and number of threads
@@ -222,9 +229,9 @@ def page_of_trials(store: "Store", query: TrialQuery, most: int) -> tuple[Trials
 
 
 def best_results_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
-    """Returns the best run's result of each problem, target, threads and machine that ``trials`` has.
+    """Returns the best result for each combination of problem, target, threads and machine among ``trials``.
 
-    The best is searched in all trials that match ``query``, without its limit: it may not be in ``trials``.
+    All trials that match ``query`` without its limit are searched: the best may not be in ``trials``.
     """
     groups = set(map(group_of, trials))
     return tuple(best_results(store, replace(query, best=False), groups.__contains__).values())

@@ -1,6 +1,6 @@
-"""The portfolio of a stored campaign: its times, the chosen configurations, and what is not measured.
+"""The portfolio of a stored campaign: a few configurations that together serve all its problems well.
 
-Configurations are columns of the time matrix, problems are its rows.
+In matrices of times, configurations are columns and problems are rows.
 """
 
 import datetime
@@ -58,7 +58,7 @@ class MeasuredCampaign:
 def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCampaign:
     """Returns the campaign's times: per problem and configuration the least median, as disturbances add time.
 
-    A configuration that failed on a problem counts as not applicable to it.
+    ``found``: the campaign's matrix. A configuration that failed on a problem counts as not applicable to it.
     """
     rounds_s = tuple(
         tuple(() if cell.trial is None or cell.time_s is None else _medians(cell.trial) for cell in row)
@@ -91,7 +91,7 @@ def _medians(trial: StoredTrial) -> RoundsOfCell:
 
 @dataclass(frozen=True)
 class CampaignPortfolio:
-    """Columns chosen for the problems of a campaign, with the times that they were chosen by."""
+    """Configurations chosen for the problems of a campaign, with the times that they were chosen by."""
 
     campaign: int
     names: tuple[str, ...]  # of the problems, "" where they have none
@@ -134,7 +134,11 @@ class CampaignPortfolio:
 def campaign_portfolio(
     campaign_id: int, size: int, backends: Backends, store: "Store", *, is_stock: bool = False
 ) -> CampaignPortfolio:
-    """Returns ``size`` configurations of a campaign, stock ones if ``is_stock``; raises UsageError."""
+    """Returns the ``size`` configurations that serve a campaign's problems best, by its stored times.
+
+    ``is_stock``: only configurations whose scripts stock ``mlir-opt`` runs. Raises UsageError for an unknown
+    campaign, one without a time, and for a size that cannot be chosen.
+    """
     found = campaign_matrix(campaign_id, backends, store)
     campaign = store.campaign(campaign_id)
     measured = measured_campaign(found, campaign)
@@ -157,7 +161,12 @@ def measured_portfolio(
     is_stock: bool = False,
     report_missing: Callable[[int], None] = lambda _count: None,
 ) -> CampaignPortfolio:
-    """Returns a portfolio after its missing times were measured and stored; raises as ``measure_cells``."""
+    """Returns a campaign's portfolio after its missing times were measured and stored.
+
+    ``is_stock``: only configurations whose scripts stock ``mlir-opt`` runs. ``report_missing`` gets the
+    number of missing times first. Raises UsageError without any time, TunerError where nothing can be
+    measured here, KeyboardInterrupt after an interruption.
+    """
     found = campaign_portfolio(campaign_id, size, backends, store, is_stock=is_stock)
     if not found.missing:
         return found
@@ -169,7 +178,7 @@ def measured_portfolio(
 
 
 def with_current_times(known: CampaignPortfolio, backends: Backends, store: "Store") -> CampaignPortfolio:
-    """Returns ``known`` with the same configurations, and times read again from the database."""
+    """Returns a portfolio of the same configurations, with times read again from the database."""
     found = campaign_matrix(known.campaign, backends, store)
     campaign = store.campaign(known.campaign)
     measured = measured_campaign(found, campaign)
@@ -223,7 +232,7 @@ def _stock(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> 
 
 
 def rule_of(found: CampaignPortfolio) -> DispatchRule:
-    """Returns the rule of a campaign's portfolio: its configurations, with their times and its regret."""
+    """Returns the dispatch rule of a campaign's portfolio: its configurations, their times and its regret."""
     regret = StatedRegret.of(found.regret(), found.regret(held_out=True))
     return rule_of_today(found.measured, found.portfolio, regret)
 
@@ -231,7 +240,7 @@ def rule_of(found: CampaignPortfolio) -> DispatchRule:
 def rule_of_today(
     measured: MeasuredCampaign, portfolio: Portfolio, regret: StatedRegret | None
 ) -> DispatchRule:
-    """Returns a portfolio's rule, made now by this tuner with the search space that it ships."""
+    """Returns a portfolio's dispatch rule, with this version of tuner, today's date and the shipped space."""
     space = ProblemSpaces.shipped(measured.machine, measured.threads)
     sha256 = space.sha256(measured.matrix.columns[column].strategy for column in portfolio.columns)
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -245,7 +254,11 @@ def distilled(
     space_sha256: str,
     made: tuple[str, str],
 ) -> DispatchRule:
-    """Returns a portfolio's rule, with measured times only. ``made``: tuner's version, UTC date in ISO."""
+    """Returns a portfolio's dispatch rule, with measured times only.
+
+    ``made``: (version of tuner, UTC date in ISO 8601); ``space_sha256``: of the search spaces of its
+    strategies.
+    """
     columns = portfolio.columns
     table = residuals(known_times(campaign.matrix))
     problems = [
@@ -254,7 +267,9 @@ def distilled(
             count=campaign.matrix.counts[row],
             serves=None if portfolio.serving[row] is None else columns.index(portfolio.serving[row]),
             rounds_s=tuple(campaign.rounds_s[row][column] for column in columns),
-            residuals=tuple(float(each) if np.isfinite(each) else None for each in table[row, list(columns)]),
+            residuals=tuple(
+                float(residual) if np.isfinite(residual) else None for residual in table[row, list(columns)]
+            ),
             baseline_s=campaign.baselines_s[row],
             best_s=min((min(rounds) for rounds in campaign.rounds_s[row] if rounds), default=None),
             reliability=campaign.reliability[row],

@@ -1,4 +1,4 @@
-"""What a script makes of its problem, as text after each stage down to the assembly."""
+"""The texts of a script's compilation: payload before and after the script, IR, code, assembly."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ AssemblyOf = Callable[[str, KernelCode | None], str]
 
 @dataclass(frozen=True)
 class ScriptStages:
-    """The texts of the stages that were reached, in their order, and why the next one was not."""
+    """The texts after the stages that were reached, in their order, and why the next one failed."""
 
     texts: dict[str, str]  # by the stage's name
     failure: str  # "" if all were reached
@@ -35,11 +35,12 @@ class ScriptStages:
 def script_stages(
     backends: Backends, target: TargetName, problem: Problem, script: Script, last: str = ASSEMBLY
 ) -> ScriptStages:
-    """Returns the texts after each stage up to ``last``, of ``SCRIPT_STAGES``; compiles in child processes.
+    """Returns the texts after each stage up to ``last``, one of ``SCRIPT_STAGES``.
 
-    Source: the payload that the script is given; payload: after the script; on a CPU then loops; on a GPU
-    kernels (outlined) and nvvm (the LLVM dialect for GPUs); code: LLVM dialect, or PTX; assembly: the machine
-    code, where a disassembler is installed. A stage that fails is the ``failure`` of what is returned.
+    Compiles in child processes. Source: the payload before the script. Payload: after the script. On a CPU
+    then loops; on a GPU kernels (outlined) and nvvm (the LLVM dialect for GPUs). Code: LLVM dialect, or PTX.
+    Assembly: machine code, if a disassembler is installed. A stage that fails ends the texts; ``failure``
+    says why.
     """
     kind = backends.target(target)
     texts = {SOURCE: kind.source(problem, script.text), SCRIPT: script.text}
@@ -71,11 +72,16 @@ def _lowered_stages(
         disassembled = assembly_of(found.texts[CODE], None)
     except CandidateError as error:
         return ScriptStages(found.texts, error.reason)
-    return ScriptStages(found.texts | ({ASSEMBLY: disassembled} if disassembled else {}), "")
+    if disassembled:
+        return ScriptStages(found.texts | {ASSEMBLY: disassembled}, "")
+    return found
 
 
 def lowered_stages(code_of: CodeOf, target: TargetName, problem: Problem, script: Script) -> ScriptStages:
-    """Compiles a script in this process; returns the IR after each stage of the lowering, and the code."""
+    """Compiles a script in this process; returns the IR after each stage of the lowering, and the code.
+
+    If a stage fails, ``failure`` of the result says why.
+    """
     from tuner.mlir.passes import kept_stages  # loads MLIR
 
     with kept_stages() as kept:

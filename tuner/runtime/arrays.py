@@ -1,4 +1,4 @@
-"""Arrays at addresses: memref descriptors, views of other packages' arrays, handles of CUDA streams."""
+"""Arrays at addresses: memref descriptors, views of other packages' arrays (DLPack), CUDA stream handles."""
 
 import contextlib
 import ctypes
@@ -74,14 +74,18 @@ class _Versioned(ctypes.Structure):
 def dlpack_device(name: str, found: Any) -> int:
     """Returns the DLDeviceType (1 CPU, 2 CUDA, ...) of an array with DLPack.
 
-    Raises UsageError, which begins with ``name``, where the array does not say it.
+    ``name``: of the argument. Raises UsageError, beginning with it, if the array does not report its device.
     """
     with _reported(name, found):
         return int(found.__dlpack_device__()[0])
 
 
 def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
-    """Views ``found.__dlpack__(**options)``, integers as signed; UsageError: export refused, other types."""
+    """Returns a view of the memory that ``found.__dlpack__(**options)`` exports; unsigned integers as signed.
+
+    ``name``: of the argument. Raises UsageError, beginning with it, if the export fails or the element type
+    is not supported.
+    """
     with _reported(name, found):
         try:
             capsule = found.__dlpack__(max_version=VERSION, **options)
@@ -125,7 +129,7 @@ def _tensor(capsule: Any) -> tuple[_Tensor, bool]:
 
 @dataclass(frozen=True)
 class MemRef:
-    """MLIR's descriptor of a ranked memref, of 8-byte words; offset and strides are in elements."""
+    """MLIR's descriptor of a ranked memref: a row of 8-byte words. Offset and strides are in elements."""
 
     allocated: int
     aligned: int
@@ -175,7 +179,7 @@ def word_count(rank: int) -> int:
 
 
 def array_of(view: MemRef, dtype: "np.dtype[np.generic]") -> npt.NDArray[Any]:
-    """Returns a numpy array that shares a descriptor's memory, which has to outlive the array."""
+    """Returns a numpy array that shares the memory of a memref; the memory has to outlive the array."""
     size_bytes = view.extent_bytes(dtype.itemsize)
     if size_bytes == 0:
         return np.empty(view.sizes, dtype)
@@ -205,7 +209,7 @@ class DeviceArray:
 
     @property
     def memory(self) -> range:
-        """Returns the byte addresses of the array, if it has no gaps; else the range is too short."""
+        """Returns the range of byte addresses of the array; right only for an array without gaps."""
         return range(self.address, self.address + math.prod(self.shape) * self.dtype.itemsize)
 
     @property
@@ -223,7 +227,11 @@ class DeviceArray:
 
 
 def device_array(name: str, found: Any, stream: int) -> DeviceArray:
-    """Returns a view of CUDA memory; raises UsageError for numpy, masked or misaligned (16 bytes) arrays."""
+    """Returns a view of an array in CUDA memory, exported by DLPack or ``__cuda_array_interface__``.
+
+    ``name``: of the argument; ``stream``: on which it will be read. Raises UsageError, beginning with the
+    name, for arrays of numpy, masked arrays and addresses that are not multiples of 16.
+    """
     if isinstance(found, DeviceArray):
         return _require_aligned(name, found)
     if getattr(found, "__dlpack__", None) is not None and not isinstance(found, np.ndarray):
@@ -278,13 +286,16 @@ def _require_aligned(name: str, array: DeviceArray) -> DeviceArray:
     return array
 
 
-def overlap(one: range, other: range) -> bool:
+def overlap(first: range, other: range) -> bool:
     """Returns whether two ranges of byte addresses have an address in common."""
-    return max(one.start, other.start) < min(one.stop, other.stop)
+    return max(first.start, other.start) < min(first.stop, other.stop)
 
 
 def stream_handle(stream: Any) -> int:
-    """Returns the CUstream handle of an integer, a ``__cuda_stream__``, a PyTorch or CuPy stream."""
+    """Returns the CUstream handle of a stream: an integer, or an object of PyTorch, CuPy or CUDA Python.
+
+    Raises UsageError for an object without ``__cuda_stream__``, ``cuda_stream`` or ``ptr``.
+    """
     if isinstance(stream, int):
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)

@@ -1,8 +1,9 @@
-"""What compiling has made, kept in files by all that it depends on: no file is used after anything changed.
+"""A cache of compiled code in files; a file is used only if nothing that it depends on has changed.
 
-A file's name is a hash of its key: the sources of tuner, the versions of the compilers and what the caller
-names. A file that is cut off, damaged, of another key or of another user counts as missing. Files are written
-whole, then renamed, so that processes share the folder; those that were not read for longest go first.
+A file's name is a hash of its key: the sources of tuner, the versions of the compilers and the parts that the
+caller names. A file that is incomplete, damaged, of another key or of another user counts as missing. Files
+are written whole, then renamed, so that processes share the folder. The files that were not read for longest
+are deleted first.
 """
 
 import contextlib
@@ -36,18 +37,21 @@ def _compilers() -> str:
 @final
 @dataclass(frozen=True)
 class CompiledFiles:
-    """A folder of compiled files: that of ``compiled_files``, in the directory that XDG_CACHE_HOME names."""
+    """A folder of compiled files, at most ``limit_bytes`` in all; ``compiled_files`` returns the user's."""
 
     folder: Path
     limit_bytes: int = LIMIT_BYTES
 
     @staticmethod
     def key(*parts: object) -> str:
-        """Returns the key of what depends on ``parts``, whose ``repr`` says all about them, and on tuner."""
+        """Returns the key of a value that depends on ``parts``, on tuner's sources and on the compilers.
+
+        The ``repr`` of a part must describe it completely.
+        """
         return hashlib.sha256(repr((_compilers(), parts)).encode()).hexdigest()
 
     def read(self, key: str) -> Any:
-        """Returns what was written for a key; None where nothing was, or where the file is not as written."""
+        """Returns the value that was written for a key; None if there is no file, or it is damaged."""
         path = self.folder / key
         try:
             with path.open("rb") as file:
@@ -64,11 +68,11 @@ class CompiledFiles:
             return None
 
     def has(self, key: str) -> bool:
-        """Returns whether there is a file for a key, whole or not."""
+        """Returns whether there is a file for a key; the file may be damaged."""
         return (self.folder / key).exists()
 
     def write(self, key: str, value: object) -> None:
-        """Keeps a value, not None, for a key; does nothing where the folder cannot be written."""
+        """Stores a value (pickled, not None) for a key; does nothing if the folder cannot be written."""
         body = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
         content = MARK + hashlib.sha256(key.encode() + body).digest() + body
         with contextlib.suppress(OSError):
@@ -77,7 +81,10 @@ class CompiledFiles:
                 self.prune()
 
     def kept(self, key: str, make: Callable[[], Value]) -> Value:
-        """Returns what was written for a key, else what ``make`` returns, which is written."""
+        """Returns the stored value of a key.
+
+        If there is none, calls ``make``, stores its result and returns it.
+        """
         found: Value | None = self.read(key)
         if found is not None:
             return found
@@ -86,20 +93,20 @@ class CompiledFiles:
         return made
 
     def prune(self) -> None:
-        """Deletes the files that were not read for longest, where all together exceed the limit."""
+        """Deletes files if all together exceed the limit, first those that were not read for longest."""
         kept_bytes = 0
         with os.scandir(self.folder) as entries:
             found = [(entry.path, entry.stat()) for entry in entries if entry.is_file(follow_symlinks=False)]
         if sum(status.st_size for _, status in found) <= self.limit_bytes:
             return
-        for path, status in sorted(found, key=lambda each: -each[1].st_mtime):
+        for path, status in sorted(found, key=lambda entry: -entry[1].st_mtime):
             kept_bytes += status.st_size
             if kept_bytes > KEPT_SHARE * self.limit_bytes:
                 Path(path).unlink(missing_ok=True)
 
 
 def compiled_files() -> CompiledFiles:
-    """Returns the folder of this user's compiled files."""
+    """Returns the folder of this user's compiled files, in the user's cache directory (XDG_CACHE_HOME)."""
     import platformdirs
 
     return CompiledFiles(platformdirs.user_cache_path("tuner") / "compiled")

@@ -1,15 +1,15 @@
-"""What distributions add to tuner: targets, samplers, commands, formats, operations, found by entry points.
+"""Entry points that distributions add to tuner: targets, samplers, commands, formats, operations.
 
-The base of tuner imports none of its extensions (``tests/test_layers.py``): it looks for their names here, in
-the same way as for those of other distributions, and imports one when it is used.
+The base of tuner imports none of its extensions (``tests/test_layers.py``). It looks for their names here, in
+the same way as for those of other distributions, and imports an extension when it is used.
 
 ```toml
 [project.entry-points."tuner.samplers"]
 near_best = "my_samplers:NearBest"
 ```
 
-``importlib.metadata`` finds the same entry points. It takes 15 ms to import, more than the start of the
-command line can spare, so that the files are read here; where they are not on ``sys.path``, it is asked.
+``importlib.metadata`` finds the same entry points, but takes 15 ms to import, more than the start of the
+command line can spare. So the files are read here; if they are not on ``sys.path``, it is asked.
 """
 
 import importlib
@@ -49,7 +49,10 @@ class Extension:
     entry_point: str  # "module:object", or "module"
 
     def load(self) -> Any:
-        """Imports the module and returns the object. Raises TunerError where there is none."""
+        """Imports the module and returns the object.
+
+        Raises TunerError if the import fails or the object is missing.
+        """
         module, _, attribute = self.entry_point.partition(":")
         try:
             loaded = importlib.import_module(module)
@@ -77,10 +80,10 @@ class Extension:
 
 
 def extensions(group: str, built_in: Collection[str] = ()) -> Mapping[str, Extension]:
-    """Returns what distributions add to a group of GROUPS, by name, tuner's first; imports none.
+    """Returns name -> extension for a group of GROUPS ("samplers", ...), tuner's first; imports none.
 
-    ``built_in``: names that the base has. Raises UsageError where two distributions add one name, where a
-    distribution adds a name of ``built_in``, and where the entry points of tuner are not found.
+    ``built_in``: names that tuner's base defines itself. Raises UsageError if two distributions add the same
+    name, if one adds a name of ``built_in``, and if tuner's own entry points are not found.
     """
     found: dict[str, Extension] = {}
     for extension in entry_points().get(f"{PREFIX}{group}", ()):
@@ -95,7 +98,11 @@ def extensions(group: str, built_in: Collection[str] = ()) -> Mapping[str, Exten
 
 
 def load(group: str, name: str, built_in: Collection[str] = ()) -> Any:
-    """Imports and returns what a distribution adds to a group, by name. Raises UsageError if none does."""
+    """Imports and returns the object of the extension ``name`` of a group of GROUPS ("samplers", ...).
+
+    ``built_in``: names that tuner's base defines itself, which are listed in the error. Raises UsageError for
+    an unknown name, and if two distributions add the same name; TunerError if the import fails.
+    """
     added = extensions(group, built_in)
     if name not in added:
         raise unknown_value(group.removesuffix("s"), name, (*built_in, *added))
@@ -104,17 +111,19 @@ def load(group: str, name: str, built_in: Collection[str] = ()) -> Any:
 
 @cache
 def entry_points() -> Mapping[str, tuple[Extension, ...]]:
-    """Returns the entry points of all groups of tuner, by group; those of tuner's own distribution first.
+    """Returns group -> its extensions, for all groups of tuner; those of tuner's own distribution first.
 
-    Raises UsageError where the entry points of tuner are not found.
+    Raises UsageError if tuner's own entry points are not found.
     """
     texts = _texts()
     by_group = _parsed(texts) if DISTRIBUTION in texts else _by_importlib()
-    if not any(each.distribution == DISTRIBUTION for added in by_group.values() for each in added):
+    if not any(extension.distribution == DISTRIBUTION for added in by_group.values() for extension in added):
         line = f"{DISTRIBUTION} is not installed: {FOLDER} is on the path, and its entry points are not"
         raise UsageError(line, f"pip install -e {FOLDER}")
     return {
-        group: tuple(sorted(added, key=lambda each: (each.distribution != DISTRIBUTION, each.name)))
+        group: tuple(
+            sorted(added, key=lambda extension: (extension.distribution != DISTRIBUTION, extension.name))
+        )
         for group, added in by_group.items()
     }
 

@@ -1,7 +1,8 @@
-"""What belongs to one process: locks that are free after a fork, work between forks, loaded code.
+"""State that belongs to one process: locks that are free after a fork, calls that forks wait for.
 
-os.fork() copies one thread. What other threads hold at that moment would be held for ever in the new process.
-Other libraries have locks that cannot be made free: their code is called between forks, and so are imports.
+os.fork() copies one thread: a lock that another thread holds would stay locked in the new process. Locks of
+other libraries cannot be freed: their code, and imports, run under a lock for which os.fork() waits. Loaded
+machine code cannot be pickled to another process.
 """
 
 import _frozen_importlib
@@ -32,13 +33,16 @@ def reentrant_lock() -> Any:
 
 
 def free_in_forks(lock: Any) -> Any:
-    """Returns a lock of ``threading``, which is free in a forked process from now on."""
+    """Registers a lock of ``threading``, so that it is free in forked processes, and returns it."""
     LOCKS.add(lock)
     return lock
 
 
 def between_forks() -> Any:
-    """Returns a lock to hold around calls of ``np.matmul``, SQLite or LLVM: os.fork() waits for the lock."""
+    """Returns a lock to hold around calls of ``np.matmul``, SQLite or LLVM, and imports.
+
+    os.fork() waits for the lock.
+    """
     lock = _of_thread.lock
     if _held_by_fork and not lock._is_owned():  # noqa: SLF001 - as threading.Condition asks
         with _entering:
@@ -81,8 +85,8 @@ def _is_importing() -> bool:
 
 def _end_fork() -> None:
     """Is called in both processes: the thread that has forked is the owner in the new one, too."""
-    for each in _held_by_fork.pop():
-        each.release()
+    for lock in _held_by_fork.pop():
+        lock.release()
     _entering.release()
 
 
@@ -98,7 +102,7 @@ os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_chil
 
 
 class LoadedCode:
-    """Base class of callables with loaded machine code: to pickle or copy one raises TypeError."""
+    """Base class of callables with loaded machine code; pickling or copying one raises TypeError."""
 
     load_again: ClassVar[str]  # expression that loads the code in another process
 

@@ -83,13 +83,13 @@ class QuantizedTensor:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """Returns what ``pack`` takes: integers, scales and, where there are some, zero points."""
+        """Returns the arguments of ``pack``: integers, scales and, if there are any, zero points."""
         points = () if self.zero_points is None else (self.zero_points,)
         return (self.integers, self.scales, *points)
 
     @property
     def group_size(self) -> int:
-        """Returns the number of elements of k with one scale."""
+        """Returns the number of consecutive elements of k that share a scale."""
         return int(self.integers.shape[1] // self.scales.shape[1])
 
     def problem(
@@ -118,7 +118,9 @@ class QuantizedTensor:
             'quantized_matmul 1x64x128 f32*i4-g32-f16-a8group nt none'
         """
         n, k = self.integers.shape
-        scale_dtype = next(each for each in SCALE_DTYPES if DTYPES[each] == self.scales.dtype)
+        scale_dtype = next(
+            name_of_dtype for name_of_dtype in SCALE_DTYPES if DTYPES[name_of_dtype] == self.scales.dtype
+        )
         return Matmul(
             m,
             n,
@@ -209,7 +211,7 @@ def _require_name(name: str, names: Collection[str], file: Path) -> None:
 def _read_gguf(file: Path, name: str) -> QuantizedTensor:
     gguf = _package("gguf", file)
     try:
-        tensors = {each.name: each for each in gguf.GGUFReader(file).tensors}
+        tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(file).tensors}
     except (ValueError, IndexError, OSError) as error:
         raise UsageError(f"{file}: cannot be read as GGUF: {error}") from error
     _require_name(name, tensors, file)
@@ -248,7 +250,7 @@ def _read_safetensors(file: Path, name: str) -> QuantizedTensor:
             }
     except (safetensors.SafetensorError, OSError) as error:
         raise UsageError(f"{file}: cannot be read as safetensors: {error}") from error
-    missing = [each for each in ("qzeros", "scales") if each not in found]
+    missing = [part for part in ("qzeros", "scales") if part not in found]
     if missing:
         raise UsageError(f"{file}: {layer}: {' and '.join(missing)} missing, as GPTQ and AWQ have")
     try:
@@ -272,10 +274,10 @@ def _settings(file: Path) -> Mapping[str, Any]:
 
 def _of_words(layer: str, found: Mapping[str, Array], settings: Mapping[str, Any]) -> QuantizedTensor:
     """Returns a layer of GPTQ or AWQ; raises UsageError for another one."""
-    words, zeros, scales = (found[each] for each in ("qweight", "qzeros", "scales"))
+    words, zeros, scales = (found[part] for part in ("qweight", "qzeros", "scales"))
     if words.dtype != np.int32 or zeros.dtype != np.int32 or words.ndim != 2 or scales.ndim != 2:
         raise UsageError("found tensors of other types than GPTQ and AWQ have, allowed matrices of i32")
-    if scales.dtype not in [DTYPES[each] for each in SCALE_DTYPES]:
+    if scales.dtype not in [DTYPES[scale_dtype] for scale_dtype in SCALE_DTYPES]:
         raise UsageError(f"scales: found {scales.dtype}, allowed {', '.join(SCALE_DTYPES)}")
     groups, n = scales.shape
     bits = WORD_BITS * zeros.shape[1] // n
@@ -327,7 +329,9 @@ def _awq(words: Array, zeros: Array, settings: Mapping[str, Any]) -> tuple[Array
     version = str(settings.get("version", "")).lower()
     if version not in AWQ_VERSIONS:
         raise UsageError(f"version: found {version!r}, allowed gemm")
-    weights, points = (_fields(each, 4)[..., AWQ_POSITIONS].reshape(len(each), -1) for each in (words, zeros))
+    weights, points = (
+        _fields(packed, 4)[..., AWQ_POSITIONS].reshape(len(packed), -1) for packed in (words, zeros)
+    )
     return weights.T, points.T
 
 

@@ -43,7 +43,11 @@ def interleaved_times(
     clock: Clock = time.perf_counter,
     before_slice: Callable[[Call], object] | None = None,
 ) -> dict[str, tuple[float, ...]]:
-    """Returns by name the seconds per call in each of 7 or more rounds, whose first name rotates."""
+    """Returns name -> seconds per call in each round.
+
+    Calls are timed interleaved, for about ``seconds`` in all. There are 7 or more rounds, and each begins
+    with another name. ``before_slice`` is called, untimed, with a call before its slice of a round.
+    """
     prepared = before_slice or _nothing
     counts = {}  # of calls that take about ``SLICE_S``, by the faster of two after a first one
     for name, call in calls.items():
@@ -64,7 +68,10 @@ def interleaved_times(
 
 
 def before_slice_of(threads: int) -> Callable[[Call], object]:
-    """Returns what to call before each slice: for several threads a rest and waking calls, else nothing."""
+    """Returns the function to call before each timed slice: for one thread it does nothing.
+
+    For several threads it rests, then wakes them by untimed calls.
+    """
     if threads == 1:
         return _nothing
     return _awake_after_a_rest
@@ -90,14 +97,21 @@ def _slice(call: Call, count: int, clock: Clock) -> float:
 def measure(
     repeat: Repeat, effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
 ) -> Measurement:
-    """Times ``repeat(n)``, which runs an action n times, by this process's clock: see ``measure_by``."""
+    """Times ``repeat(n)``, which runs an action n times, until ``effort`` is spent.
+
+    Returns median and 95 % interval of the seconds per call. Stops early (``is_complete`` False) if the first
+    samples all lie above ``effort.stop_above_s``.
+    """
     return measure_by(stopwatch_of(repeat, clock), effort, rng)
 
 
 def measure_together(
     repeats: tuple[Repeat, ...], effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
 ) -> tuple[Measurement, ...]:
-    """Times functions that run an action n times, interleaved: see ``measure_together_by``."""
+    """Times several ``repeat(n)`` functions, which run an action n times, interleaved in random order.
+
+    Returns their measurements in the order of ``repeats``.
+    """
     return measure_together_by(tuple(stopwatch_of(repeat, clock) for repeat in repeats), effort, rng)
 
 
@@ -109,7 +123,10 @@ def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
 def after_each(
     evict: Callable[[], None], prepare: Callable[[], Callable[[], object]], clock: Clock = time.perf_counter
 ) -> Stopwatch:
-    """Returns a stopwatch of single calls of what ``prepare()`` returns, each after untimed ``evict()``."""
+    """Returns a stopwatch of single calls with cold caches: ``evict()`` runs untimed before each call.
+
+    ``prepare()``, also untimed, returns the function to call.
+    """
 
     def taken(inner: int) -> float:
         spent = 0.0
@@ -125,7 +142,10 @@ def after_each(
 
 
 def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
-    """Returns ``take`` led by ``calls`` untimed calls, as others evict caches; not if a call takes 20 ms."""
+    """Returns a stopwatch that makes ``calls`` untimed calls before those of ``take``, to warm the caches.
+
+    The untimed calls are left out where a call takes 20 ms or more.
+    """
     last_s: list[float] = []
 
     def taken(inner: int) -> float:
@@ -138,9 +158,10 @@ def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
 
 
 def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Measurement:
-    """Times ``take(n)``, in seconds per call, until ``effort`` is spent; returns median and 95 % interval.
+    """Times by ``take(n)``, which returns seconds per call of n calls, until ``effort`` is spent.
 
-    Stops early, ``is_complete`` False, where the first samples all lie above ``effort.stop_above_s``.
+    Returns median and 95 % interval. Stops early (``is_complete`` False) if the first samples all lie above
+    ``effort.stop_above_s``.
     """
     inner, calibrating_s = _calibrated(take, effort)
     samples: list[float] = []
@@ -163,7 +184,8 @@ def measure_together_by(
 ) -> tuple[Measurement, ...]:
     """Times actions interleaved, one sample each per round, in random order, so that drift affects all alike.
 
-    Long calls get FEW_SAMPLES, or what fits into LIMIT_S. ``after_round`` is untimed.
+    Returns their measurements in order. Long calls get FEW_SAMPLES, or as many as fit into LIMIT_S.
+    ``after_round`` is called, untimed, after each round.
     """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
@@ -183,7 +205,7 @@ def measure_together_by(
 
 
 def calibrate(take: Stopwatch, effort: Effort) -> int:
-    """Warms up ``take``; returns how many calls a sample of SAMPLE_S (1 ms), or of all the budget, needs."""
+    """Warms up ``take``; returns how many calls make a sample of SAMPLE_S (1 ms), or use up the budget."""
     return _calibrated(take, effort)[0]
 
 
@@ -207,7 +229,10 @@ def sample(repeat: Repeat, inner: int, clock: Clock = time.perf_counter) -> floa
 def summarize(
     samples: list[float], inner: int, rng: np.random.Generator, is_complete: bool = True
 ) -> Measurement:
-    """Returns samples (s per call, of ``inner`` calls): median, 95 % bootstrap interval (Efron 1979)."""
+    """Returns a Measurement of samples: their median and its 95 % bootstrap interval (Efron 1979).
+
+    ``samples``: seconds per call; ``inner``: calls per sample.
+    """
     taken = np.array(samples)
     medians = np.median(rng.choice(taken, size=(RESAMPLES, len(taken))), axis=1)
     low, high = np.percentile(medians, (2.5, 97.5))

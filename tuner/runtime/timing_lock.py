@@ -1,4 +1,7 @@
-"""The lock of timing: one tuner of a user at a time on each core and each GPU; who waits, and until when."""
+"""The timing lock: only one tuner of a user at a time measures on each core and on each GPU.
+
+Says also how a run waits for the lock, and until when.
+"""
 
 import contextlib
 import fcntl
@@ -34,22 +37,22 @@ BUS_SEPARATOR = ":"  # of a GPU's bus address, "0000:01:00.0"; a device without 
 
 
 def holder_text(problem: Problem) -> str:
-    """Returns text with this process's id and its problem, for tuners that wait for the timing lock."""
+    """Returns a text with this process's id and problem, which tuners that wait for the lock print."""
     return f"process {os.getpid()}, {problem.key}"
 
 
 def log_waiting(who: str) -> None:
-    """Reports on stderr, unless logging is set up otherwise, whom a command without progress waits for."""
+    """Logs a warning (by default on stderr) that this command waits for the tuner ``who``."""
     log.warning("waiting for %s: it times on the same device", who)
 
 
 def ignore_holder(_who: str) -> None:
-    """Reports nothing: for waits that are short."""
+    """Does nothing: the report for waits that are short."""
 
 
 @final
 class LockWait:
-    """How a run waits for the timing lock: whom it reports, until when it waits, how long it has waited."""
+    """How a run waits for the timing lock: the report, until when it waits, how long it has waited."""
 
     def __init__(
         self,
@@ -77,13 +80,13 @@ class LockWait:
         self.ends_s = self._clock() + seconds
 
     def report(self, holder: str) -> None:
-        """Reports a holder unless it was reported before."""
+        """Reports the process that holds the lock, unless it was reported before or its text is ""."""
         if holder and holder not in self._reported:
             self._reported.add(holder)
             self._report(_with_state(holder))
 
     def give_up(self, holder: str) -> None:
-        """Reports, once, that timing goes on next to a holder."""
+        """Reports, once, that timing goes on although ``holder`` still holds the lock."""
         if not self._has_ended:
             self._has_ended = True
             self._report_end(holder)
@@ -106,7 +109,7 @@ def _with_state(holder: str) -> str:
 
 
 def lock_folders() -> Iterator[Path]:
-    """Yields the folders for the lock's file, in the order in which they are tried; makes missing ones."""
+    """Yields the folders in which the lock's file may be, in order of preference; makes missing ones."""
     chosen = os.environ.get(FOLDER_VARIABLE)
     if chosen:
         yield Path(chosen)
@@ -127,9 +130,10 @@ def lock_folders() -> Iterator[Path]:
 
 
 def opened_lock_file(device: str, folder: Path | None = None) -> int | None:
-    """Returns a descriptor of a device's lock file, which only this user can open; None: no folder takes it.
+    """Returns the descriptor of a device's lock file, which only this user can open.
 
-    Does not follow symbolic links, and passes over a folder that another user owns or can write to.
+    None if no folder can have the file. Does not follow symbolic links, and skips a folder that another user
+    owns or can write to.
     """
     name = f"{device.replace(':', '-').replace('/', '-')}.lock"
     for place in lock_folders() if folder is None else (folder,):
@@ -163,7 +167,7 @@ def _set_lock(descriptor: int, kind: int, byte: int, count: int = 1) -> None:
 
 @functools.cache
 def cores_of_mask(processors: frozenset[int]) -> tuple[int, ...]:
-    """Returns the cores of an affinity mask: ``cores_of``, looked up in /sys once."""
+    """Returns the cores of an affinity mask, a set of processors; cached, as /sys is slow."""
     return cores_of(processors)
 
 
@@ -189,7 +193,11 @@ class TimingLock:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Holds the lock while the body runs; once waiting is over, or without a file, runs it without."""
+        """Context manager: holds the lock while its body runs.
+
+        The body runs without the lock if waiting has ended before the lock was free, or if there is no lock
+        file.
+        """
         descriptor = opened_lock_file(self._device, self._folder)
         if descriptor is None:
             yield

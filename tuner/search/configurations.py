@@ -1,4 +1,4 @@
-"""Configurations during a search: as small integers, their outcomes, and those scored for one proposal."""
+"""Configurations during a search: their state, their integer codes, and those scored for a proposal."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -51,14 +51,17 @@ class Pool:
         return None
 
     def propose(self, row: int) -> None:
-        """Marks ``row`` as proposed (pending). Raises ValueError for an unknown or proposed one."""
+        """Marks ``row`` as proposed (pending). Raises ValueError if it is unknown or was proposed before."""
         self.require_unseen(row)
         self.unseen[row] = False
         self.order.append(row)
         self.proposed.add(row)
 
     def tell(self, row: int, value: float | None) -> None:
-        """Stores the seconds of a pending row, None for a failure. Raises ValueError for another row."""
+        """Stores the seconds of a pending row, None for a failure.
+
+        Raises ValueError if the row is not pending.
+        """
         if row not in self.proposed or row in self.outcomes:
             raise ValueError(f"row {row} is not pending")
         self.outcomes[row] = value
@@ -71,9 +74,9 @@ class Pool:
     def draw(
         self, rng: np.random.Generator, count: int, start: int = 0, stop: int | None = None
     ) -> npt.NDArray[np.int64]:
-        """Returns up to ``count`` random indices, from ``start`` to ``stop - 1``, of unseen configurations.
+        """Returns up to ``count`` random rows from ``start`` to ``stop - 1`` that are not proposed yet.
 
-        At least one, unless none is left; repeats may occur. ``stop`` None: the end of the set.
+        At least one, unless none is left; a row may occur twice. ``stop`` None: the end of the set.
         """
         stop = len(self.unseen) if stop is None else stop
         drawn = rng.integers(start, stop, size=2 * count)
@@ -86,7 +89,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a RowTable with more than one value: a strategy, a knob, or a knob's alignments.
+    """A column of a RowTable with more than one value: a strategy, a knob, or alignments of its values.
 
     Arrays by code have one more entry, the last, for a missing knob, whose code is -1: ``take(mode="wrap")``
     finds it.
@@ -99,11 +102,17 @@ class Column:
 
     @property
     def places(self) -> Floats:
-        """Returns the position of each value in 0 .. 1, by rank, and last that of a missing knob."""
+        """Returns the position of each code between 0 and 1, by rank.
+
+        The last entry is that of a missing knob.
+        """
         return np.append(np.arange(self.levels) / (self.levels - 1), MISSING).astype(np.float32)
 
     def differences(self, code: int) -> Floats:
-        """Returns the distance, 0 to 1, of each value, and last of a missing knob, from that of ``code``."""
+        """Returns the distance, 0 to 1, of each code from ``code``.
+
+        The last entry is that of a missing knob.
+        """
         if self.is_ordinal:
             places = self.places
             ranks_apart: Floats = np.abs(places - places[code])
@@ -116,10 +125,10 @@ class Column:
         return apart
 
     def squares(self, code: int) -> Floats:
-        """Returns the squared distance of each value of the column from the value with code ``code``.
+        """Returns the squared distance of each code from ``code``; the last entry is that of a missing knob.
 
-        Last: a missing knob. Texts are one-hot vectors scaled by 1/2, so that the sum over columns is a
-        squared Euclidean distance, for which Gaussian kernels are positive definite.
+        Texts are one-hot vectors scaled by 1/2, so that the sum over columns is a squared Euclidean distance,
+        for which Gaussian kernels are positive definite.
         """
         apart = self.differences(code)
         if self.is_ordinal:
@@ -157,7 +166,7 @@ class RowTable:
         return RowTable(codes, (*self.columns, *further))
 
     def differences(self, codes: Codes) -> Floats:
-        """Returns each configuration's distance from ``codes``, one per column, summed over columns."""
+        """Returns the distance of each configuration from ``codes`` (one per column), summed over columns."""
         far = np.zeros(len(self.codes), np.float32)
         for number, column in enumerate(self.columns):
             far += column.differences(int(codes[number])).take(self.codes[:, number], mode="wrap")
@@ -200,12 +209,15 @@ class Scope:
 
 
 def whole(table: RowTable) -> Scope:
-    """Returns all configurations of the feasible set, in its order, as the scope of a proposal."""
+    """Returns the scope of all configurations of the feasible set, in its order."""
     return Scope(np.arange(len(table.codes)), table, is_whole=True)
 
 
 def sampled(table: RowTable, pool: Pool, rng: np.random.Generator, near: list[int]) -> Scope:
-    """Returns a scope of random configurations and ``near``, at least one of them unproposed if any is."""
+    """Returns the scope of random configurations and the rows ``near``.
+
+    At least one is not proposed yet, unless all are proposed.
+    """
     drawn = rng.integers(len(table.codes), size=SAMPLE_ROWS)
     rows = np.unique(np.concatenate([drawn, np.array(near, np.int64)]))
     if not pool.unseen[rows].any():

@@ -44,21 +44,24 @@ class Widths:
 
     @classmethod
     def of(cls, parameters: Array) -> "Widths":
-        """Returns the parameters from logarithms: columns' weights, then the noise, which gets JITTER."""
+        """Returns the parameters from their logarithms: the weights of the columns, then the noise.
+
+        JITTER is added to the noise.
+        """
         return cls(np.exp(parameters[:-1]), math.exp(parameters[-1]) + JITTER)
 
 
 def correlation(distance: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Returns the Matern 5/2 correlation (GPML, equation 4.17) of half the squared distances."""
+    """Returns the Matern 5/2 correlation (GPML, equation 4.17); ``distance``: half the squared distances."""
     r = np.sqrt(10 * distance)  # sqrt(5) times the distance; of a dtype that follows ``distance``
     result: npt.NDArray[np.floating] = (1 + r + r * r / 3) * np.exp(-r)
     return result
 
 
 def fit(squares: Array, values: Array) -> Widths:
-    """Fits weights and noise to observations, by maximum marginal likelihood with priors, in a few steps.
+    """Fits weights and noise to observations by maximum marginal likelihood with priors, in a few steps.
 
-    ``squares``: (columns, observations, observations); ``values``: standardized.
+    ``squares``: squared differences (columns, observations, observations); ``values``: standardized.
     """
     columns = len(squares)
     prior = np.array([*[WIDTH_MEAN] * columns, NOISE_MEAN])
@@ -138,7 +141,10 @@ class GaussianProcess:
     def posterior(
         self, rows: list[int], seen: RowTable, values: npt.NDArray[np.float64]
     ) -> tuple[Floats, Floats]:
-        """Returns (mean, standard deviation) per configuration of the scope, given ``values`` of ``rows``."""
+        """Returns (mean, standard deviation) per configuration of the scope, given the observations.
+
+        ``rows``: observed rows; ``seen``: their codes; ``values``: their standardized log times.
+        """
         while self._taken[-1].rows != rows[: len(self._taken[-1].rows)]:
             self._taken.pop()
         if len(rows) > len(self._spread):
@@ -192,7 +198,7 @@ def _groups(table: RowTable) -> tuple[_Group, ...]:
     """Groups columns while their combinations are few: fewer look-ups for each row."""
     groups: list[_Group] = []
     size = 0
-    for number, column in sorted(enumerate(table.columns), key=lambda one: one[1].levels):
+    for number, column in sorted(enumerate(table.columns), key=lambda numbered: numbered[1].levels):
         codes = np.where(table.codes[:, number] < 0, column.levels, table.codes[:, number]).astype(np.intp)
         size *= column.levels + 1
         if groups and size <= GROUP_LIMIT:
@@ -222,7 +228,10 @@ def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
 
 
 def rows_to_model(pool: Pool, count: int, limit: int) -> list[int]:
-    """Returns the rows to fit: the first ``count`` proposed; above ``limit`` their fastest and latest."""
+    """Returns the rows to which a model is fitted: the first ``count`` proposed.
+
+    If these are more than ``limit``: the fastest of them and the latest of them, half each.
+    """
     rows = pool.order[:count]
     if count <= limit:
         return rows

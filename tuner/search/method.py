@@ -1,4 +1,4 @@
-"""Search methods: their task (feasible set, state, seed), and how the Optuna study of a run calls them."""
+"""Search methods: the task that they work on (feasible set, state, seed), and their Optuna study."""
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,12 +43,15 @@ DRAWN = 16  # rows of which the farthest is taken
 
 
 def parameters(candidate: Candidate) -> dict[str, Value]:
-    """Returns a candidate as Optuna parameters by name: "strategy", then its knobs."""
+    """Returns a candidate as Optuna parameters: name -> value, first "strategy", then its knobs."""
     return {STRATEGY: candidate.strategy, **dict(candidate.choices)}
 
 
 def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
-    """Returns each parameter's distribution: a range for a knob of exact integers, else a list of values."""
+    """Returns name -> Optuna distribution of each parameter, over a feasible set.
+
+    An int range for a knob whose values are exactly a range of integers, else a list of values.
+    """
     pairs: list[tuple[str, Value]] = []
     for space, index in zip(feasible.spaces, feasible.index, strict=True):
         pairs.append((STRATEGY, space.strategy))
@@ -59,7 +62,10 @@ def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
 
 
 def distributions_of_candidates(candidates: Iterable[Candidate]) -> Distributions:
-    """Returns each parameter's distribution over candidates: a range of integers, else a list of values."""
+    """Returns name -> Optuna distribution of each parameter, over candidates.
+
+    An int range for a knob whose values are exactly a range of integers, else a list of values.
+    """
     return _distributions(pair for candidate in candidates for pair in parameters(candidate).items())
 
 
@@ -79,32 +85,32 @@ def _distributions(pairs: Iterable[tuple[str, Value]]) -> Distributions:
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The configurations that differ from one in a single knob, computed at first use and kept."""
+    """The configurations that differ from a given one in a single knob, computed at first use and kept."""
 
     feasible: FeasibleSet
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def of(self, row: int) -> tuple[int, ...]:
-        """Returns the neighbours of ``row``, in ascending order and of the same strategy."""
+        """Returns the rows that differ from ``row`` in a single knob, in ascending order."""
         if row in self._known:
             return self._known[row]
         candidate = self.feasible.candidate(row)
         values = dict(candidate.choices)
-        space = next(one for one in self.feasible.spaces if one.strategy == candidate.strategy)
-        moves = (
-            Candidate.of(space.strategy, {**values, knob.name: choice})
-            for knob in space.knobs
-            for choice in knob.choices
-            if choice != values[knob.name]
-        )
-        rows = map(self.feasible.row_of, moves)
-        self._known[row] = tuple(sorted(near for near in rows if near is not None))
+        space = next(own for own in self.feasible.spaces if own.strategy == candidate.strategy)
+        neighbours = []
+        for knob in space.knobs:
+            for choice in knob.choices:
+                moved = Candidate.of(space.strategy, {**values, knob.name: choice})
+                near = self.feasible.row_of(moved)
+                if near is not None and near != row:
+                    neighbours.append(near)
+        self._known[row] = tuple(sorted(neighbours))
         return self._known[row]
 
 
 @dataclass(frozen=True, eq=False)
 class SearchTask:
-    """What search methods work on: a feasible set, the state of its search, and the random seed."""
+    """The task of a search method: a feasible set, the state of its search, and the random seed."""
 
     feasible: FeasibleSet
     pool: Pool
@@ -132,8 +138,8 @@ class SearchTask:
     def scope(self, rng: np.random.Generator) -> Scope:
         """Returns the configurations to score for one proposal: all, or a random sample of a large set.
 
-        Above SCORED_LIMIT (32768): random ones and neighbours of the 4 fastest; if all of these are proposed,
-        the first unproposed ones instead.
+        Above SCORED_LIMIT (32768) configurations: random ones and the neighbours of the 4 fastest. If all of
+        these are proposed already, the first ones that are not.
         """
         if self.feasible.rows <= SCORED_LIMIT:
             return self._whole
@@ -141,7 +147,10 @@ class SearchTask:
         return sampled(self.table, self.pool, rng, near)
 
     def best_unseen(self, scope: Scope, score: Floats, rng: np.random.Generator) -> int:
-        """Returns the unproposed configuration of ``scope`` with the highest score; ties at random."""
+        """Returns the row of ``scope`` with the highest score that is not proposed yet.
+
+        Among equals a random one.
+        """
         unseen = self.pool.unseen[scope.rows]
         top = score[unseen].max()
         best: Rows = scope.rows[unseen & (score >= top)]
@@ -149,12 +158,18 @@ class SearchTask:
 
 
 def is_starting(task: SearchTask) -> bool:
-    """Returns whether there are fewer than 6 proposals, or than 3 times the number of strategies."""
+    """Returns whether too few configurations were proposed to fit a model.
+
+    Fewer than 6, or than 3 times the number of strategies.
+    """
     return len(task.pool.order) < max(START_ROWS, START_ROWS_OF_STRATEGY * len(task.feasible.index))
 
 
 def start_row(task: SearchTask, rng: np.random.Generator) -> int:
-    """Returns a row to propose before a model is fitted, of the strategy with the fewest proposals."""
+    """Returns a row to propose before a model is fitted, of the strategy with the fewest proposals.
+
+    It is far from the rows proposed before.
+    """
     ends = np.cumsum(list(map(len, task.feasible.index))).tolist()
     starts = [0, *ends[:-1]]
     seen = [
@@ -192,10 +207,16 @@ class AbstractMethod(BaseSampler):
 
     @abc.abstractmethod
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of an unproposed configuration (one is left); random choices are by ``rng``."""
+        """Returns the index of a configuration that is not proposed yet; there is one.
+
+        ``rng``: the only randomness.
+        """
 
     def propose(self, number: int) -> Distributions:
-        """Chooses and marks trial ``number``; returns its parameters' distributions by name."""
+        """Chooses the configuration of trial ``number`` and marks it.
+
+        Returns its parameters' distributions by name.
+        """
         row = self.task.pool.next_waiting()
         if row is None:
             # one thread: sums of floats keep their order, and the measured kernel keeps its cores
@@ -253,7 +274,10 @@ class _Search:
 
 @final
 class DemotedLast(AbstractMethod):
-    """Searches what meets all preferences first, then the rest, by two methods of the same kind."""
+    """A search that first tries configurations that meet all preferences, then the others.
+
+    Two methods of the same kind search the two parts.
+    """
 
     def __init__(self, task: SearchTask, made: Callable[[SearchTask], AbstractMethod]) -> None:
         AbstractMethod.__init__(self, task)
@@ -283,7 +307,10 @@ class DemotedLast(AbstractMethod):
 
 
 class StudySampler(AbstractSampler):
-    """A run's sampler: a method with an Optuna study in memory; a resumed run replays its records."""
+    """The sampler of a run: a search method with an Optuna study in memory.
+
+    A resumed run fills the study with the stored trials first.
+    """
 
     def __init__(self, method: AbstractMethod) -> None:
         self.study = quiet_study(method)  # its trials have the strategy and its knobs as parameters
@@ -318,7 +345,7 @@ class StudySampler(AbstractSampler):
 def quiet_study(
     sampler: BaseSampler | None, storage: BaseStorage | None = None, name: str | None = None
 ) -> optuna.Study:
-    """Returns a new study that minimizes, in memory unless ``storage``, without Optuna's log line."""
+    """Returns a new Optuna study that minimizes, in memory unless ``storage`` is given; logs nothing."""
     with quietly():
         return optuna.create_study(sampler=sampler, storage=storage, study_name=name)
 
@@ -335,7 +362,10 @@ def quietly() -> Iterator[None]:
 
 
 def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseStorage:
-    """Returns a storage with a study per run, whose values are seconds; a trial without a time is FAIL."""
+    """Returns an Optuna storage with a study per run, whose values are seconds.
+
+    Failed trials have state FAIL.
+    """
     storage = InMemoryStorage()
     for run, trials in runs:
         study = quiet_study(

@@ -1,4 +1,4 @@
-"""Optuna's samplers over the feasible rows: a suggestion is replaced by the nearest row not proposed yet."""
+"""Optuna's samplers on a feasible set: a suggestion is replaced by the nearest row not proposed yet."""
 
 import importlib.util
 import warnings
@@ -41,12 +41,12 @@ class OptunaRows(AbstractMethod):
                 raise UsageError(
                     f"sampler optuna:{name}: the package {package} is missing", f"pip install {package}"
                 )
-        self._codes: dict[str, BaseDistribution] = {
-            str(number): IntDistribution(0, column.levels - 1)
-            if column.is_ordinal or self._kind.takes_numbers_only
-            else CategoricalDistribution(tuple(range(column.levels)))
-            for number, column in enumerate(task.table.columns)
-        }
+        self._codes: dict[str, BaseDistribution] = {}
+        for number, column in enumerate(task.table.columns):
+            if column.is_ordinal or self._kind.takes_numbers_only:
+                self._codes[str(number)] = IntDistribution(0, column.levels - 1)
+            else:
+                self._codes[str(number)] = CategoricalDistribution(tuple(range(column.levels)))
 
     def choose(self, rng: np.random.Generator) -> int:
         seed = int(rng.integers(1 << 31))
@@ -63,7 +63,10 @@ class OptunaRows(AbstractMethod):
         return self.task.best_unseen(scope, -scope.table.differences(suggested), rng)
 
     def history(self) -> History:
-        """Returns outcomes as Optuna trials, in order; a failed one is slowest, and violates a constraint."""
+        """Returns the outcomes so far as Optuna trials, in the order of proposals.
+
+        A failed trial gets the slowest time, and violates a constraint.
+        """
         pool = self.task.pool
         slowest = max((value for value in pool.outcomes.values() if value is not None), default=1.0)
         given = [(row, pool.outcomes[row]) for row in pool.order if row in pool.outcomes]
@@ -106,9 +109,10 @@ def _cmaes(seed: int, history: History) -> BaseSampler:
 
 @dataclass(frozen=True)
 class OptunaKind:
-    """How one of Optuna's samplers is constructed, and which packages it needs beyond Optuna's.
+    """How one of Optuna's samplers is made, and which packages it needs in addition to Optuna's own.
 
-    ``takes_numbers_only``: texts are integer codes too. ``is_sequence``: its n-th point is proposal n.
+    ``takes_numbers_only``: texts are passed as integer codes, too. ``is_sequence``: its n-th point is
+    proposal n.
     """
 
     make: Callable[[int, History], BaseSampler]  # (seed, trials with an outcome)

@@ -1,4 +1,7 @@
-"""What times of the same configurations on other machines say of a search, as a text that a run stores."""
+"""Times of the same configurations on other machines, as prior knowledge of a search.
+
+They are stored with a run as a text of one digit per configuration.
+"""
 
 import string
 from collections.abc import Iterable
@@ -19,10 +22,11 @@ Array = npt.NDArray[np.float64]
 
 
 def encoded(machines: Iterable[Array]) -> str:
-    """Returns a digit per configuration: where it lies between the fastest and the median of other machines.
+    """Returns a digit per configuration: 0 is the fastest, the last digit the median or slower.
 
-    On each machine by the logarithm of the time, then the mean of the machines that timed it. ``machines``:
-    an array each, (configurations,): seconds, NaN for no time, but not for all. "" for no machine.
+    The level is computed from the logarithm of the time on each machine, and averaged over the machines that
+    timed the configuration. ``machines``: per machine an array (configurations,) of seconds, NaN for no time,
+    not all NaN. "" for no machine.
     """
     levels = list(map(_levels, machines))
     if not levels:
@@ -38,11 +42,14 @@ def encoded(machines: Iterable[Array]) -> str:
 
 
 def decoded(text: str, rows: int) -> Array:
-    """Returns for each configuration 0 (fast) to 1 (slow), NaN: unknown. UsageError for another length."""
+    """Returns per configuration 0 (fast) to 1 (slow), NaN if unknown; the inverse of ``encoded``.
+
+    Raises UsageError if ``text`` has another length than ``rows``, or other characters.
+    """
     values = {digit: place / (len(DIGITS) - 1) for place, digit in enumerate(DIGITS)} | {UNKNOWN: np.nan}
     if len(text) != rows or not set(text) <= set(values):
         raise UsageError(f"prior: found {len(text)} characters, allowed {rows} of base64; it is damaged")
-    return np.array([values[each] for each in text])
+    return np.array([values[digit] for digit in text])
 
 
 def _levels(times_s: Array) -> Array:

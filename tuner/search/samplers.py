@@ -1,4 +1,4 @@
-"""Search methods over a feasible set: one entry of SAMPLERS each, or an entry point of an extension."""
+"""The table of samplers by name: SAMPLERS, Optuna's, and those of extensions (entry points)."""
 
 import importlib
 from typing import TYPE_CHECKING
@@ -27,10 +27,9 @@ def make_sampler(
 ) -> "StudySampler":
     """Returns the sampler ``name``, which proposes the configurations of a feasible set.
 
-    The configurations with the indices ``first`` come first; of the others, those that break a preference
-    come last. ``prior``: what ``prior.encoded`` made of times on other machines, which "tpe" and "ensemble"
-    use. Raises UsageError for an unknown name, for a sampler whose packages are missing, for a negative seed
-    and for a prior of other configurations.
+    The rows ``first`` are proposed first; configurations that break a preference last. ``prior``: result of
+    ``prior.encoded``, which "tpe" and "ensemble" use. Raises UsageError for an unknown name, for missing
+    packages, for a negative seed, and for a prior of other configurations.
     """
     require_sampler(name)
     if seed < 0:
@@ -56,7 +55,7 @@ def make_sampler(
 
 
 def require_sampler(name: str) -> None:
-    """Raises UsageError unless ``name`` is a sampler that ``make_sampler`` knows: "tpe", "optuna:gp", ..."""
+    """Raises UsageError unless ``name`` is the name of a sampler: "tpe", "optuna:gp", or an extension's."""
     if name in SAMPLERS or (name.startswith(OPTUNA) and name.removeprefix(OPTUNA) in OPTUNA_NAMES):
         return
     known = sampler_names()
@@ -65,8 +64,12 @@ def require_sampler(name: str) -> None:
 
 
 def sampler_names() -> tuple[str, ...]:
-    """Returns the names of all samplers: the base's, those of extensions, Optuna's; imports none of them."""
-    return (*SAMPLERS, *extensions("samplers", SAMPLERS), *(f"{OPTUNA}{each}" for each in OPTUNA_NAMES))
+    """Returns the names of all samplers: the base's, those of extensions, Optuna's. Imports none of them."""
+    return (
+        *SAMPLERS,
+        *extensions("samplers", SAMPLERS),
+        *(f"{OPTUNA}{optuna_name}" for optuna_name in OPTUNA_NAMES),
+    )
 
 
 def _class_of(name: str) -> "type[AbstractMethod]":

@@ -48,7 +48,7 @@ class Evolution(AbstractMethod):
 
 
 class Exhaustive(AbstractMethod):
-    """Exhaustive search: chooses the configuration with the smallest index that was not proposed."""
+    """Exhaustive search: chooses the configuration with the smallest index that is not proposed yet."""
 
     def choose(self, rng: np.random.Generator) -> int:
         return int(np.argmax(self.task.pool.unseen))
@@ -78,7 +78,10 @@ ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
 
 
 class Ensemble(AbstractMethod):
-    """Search by four methods: every second proposal tries one, round-robin; the others use the best."""
+    """A search by four methods (ARMS): every second proposal tries one of them in turn.
+
+    The other proposals use the method with the most credit.
+    """
 
     def __init__(self, task: SearchTask) -> None:
         AbstractMethod.__init__(self, task)
@@ -92,24 +95,27 @@ class Ensemble(AbstractMethod):
 
 
 def probed(turn: int) -> int | None:
-    """Returns which method proposal ``turn`` (0, 1, ...) probes and is credited to, by its index in ARMS."""
+    """Returns the index in ARMS of the method that proposal ``turn`` (0, 1, ...) probes and is credited to.
+
+    None for a proposal that uses the best method.
+    """
     if turn % PROBE_EVERY:
         return None
     return (turn // PROBE_EVERY) % len(ARMS)
 
 
 def best(pool: Pool) -> int:
-    """Returns the search method with the most credit, by its index in ARMS; of equal credits the first."""
+    """Returns the index in ARMS of the search method with the most credit; among equals the first."""
     earned = [credit(pool, arm) for arm in range(len(ARMS))]
     return earned.index(max(earned))
 
 
 def credit(pool: Pool, arm: int) -> float:
-    """Returns how good the latest probes of a search method were, 0 to 1; ``arm`` is its index in ARMS.
+    """Returns how good the latest probes of a search method were, 0 to 1; ``arm``: its index in ARMS.
 
-    Probes are the proposals at its turns (``probed``), also starting rows, that have an outcome. Mean over
-    the latest 5 (REMEMBERED) of the share of all outcomes, failures too, that are as slow or slower; a failed
-    probe counts 0. 1 without a probe.
+    Probes are the proposals of the method in its turns that have an outcome, starting rows included. A probe
+    counts the share of all outcomes (failures too) that are not faster, a failed probe 0. The result is the
+    mean over the latest 5 (REMEMBERED) probes; 1 without a probe.
     """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]

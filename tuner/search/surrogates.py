@@ -1,4 +1,4 @@
-"""Search methods that fit a model to outcomes: Gaussian process, kernel densities, random trees."""
+"""Search methods that fit a model to the outcomes: Gaussian process, kernel densities, random trees."""
 
 import math
 from collections.abc import Callable
@@ -65,7 +65,10 @@ class Forest:
     variance: Floats  # (trees, leaves): large where a leaf has few observations
 
     def predict(self, table: RowTable) -> tuple[Floats, Floats]:
-        """Returns (mean, deviation) per configuration; deviation: by the trees' spread, leaves' variance."""
+        """Returns (mean, standard deviation) per configuration.
+
+        The deviation is that of the trees' predictions and the variance within their leaves.
+        """
         total = np.zeros(len(table.codes), np.float32)
         squares = np.zeros_like(total)
         within = np.zeros_like(total)
@@ -85,7 +88,10 @@ class Forest:
 
 
 def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
-    """Returns a forest fitted to ``values`` per configuration; all trees grow together, level by level."""
+    """Returns a forest of random trees, fitted to the ``values`` of the configurations in ``table``.
+
+    All trees grow together, level by level.
+    """
     depth = DEPTH if table.columns else 0
     trees = np.arange(TREES)
     leaf = np.zeros((TREES, len(values)), np.intp)
@@ -136,7 +142,8 @@ def _sums(leaf: Integers, values: Array, leaves: int) -> tuple[Array, Array]:
 class KernelDensityTable:
     """Kernel densities around observed configurations, at every configuration of a table.
 
-    A product over columns, rounded to integers: sums are equal in any order, so a resumed search is exact.
+    The density is a product over the columns, rounded to an integer, so that sums are equal in any order and
+    a resumed search is exact.
     """
 
     def __init__(self, table: RowTable) -> None:
@@ -168,14 +175,17 @@ def _table(column: Column) -> npt.NDArray[np.float64]:
 
 
 class Densities:
-    """Kernel densities of the fastest configurations, and of all others, pending and failed ones too."""
+    """The kernel density of the fastest configurations, and that of all other proposed ones.
+
+    Pending and failed configurations count as others.
+    """
 
     def __init__(self, task: SearchTask) -> None:
         self._task = task
         self._whole: _Pair | None = None
 
     def log_gain(self, scope: Scope) -> Floats:
-        """Returns for each configuration of a scope a score that grows with its expected improvement.
+        """Returns, for each configuration of a scope, a score that grows with its expected improvement.
 
         -log(s + (1 - s) / r): s is the share of the fastest rows, r the ratio of the two densities.
         """
@@ -223,7 +233,10 @@ class _Density:
 
 
 def log_expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """Returns the log of the expected improvement below ``best``, per normal mean and deviation."""
+    """Returns the log of the expected improvement below ``best``, for normal distributions.
+
+    ``mean``, ``deviation``: of each configuration.
+    """
     z = (np.float32(best) - mean) / deviation
     density = np.exp(-0.5 * z * z) * np.float32(1 / np.sqrt(2 * np.pi))
     gain: Floats = np.log(np.maximum(deviation * (z * _cumulative(z) + density), TINY)).astype(np.float32)
@@ -243,9 +256,9 @@ def _cumulative(z: Floats) -> Floats:
 
 
 def prior_mean(task: SearchTask) -> Array | None:
-    """Returns the standardized slowness of each row on other machines, by trees where it is unknown, or None.
+    """Returns how slow each row is on other machines, standardized; predicted by trees where it is unknown.
 
-    None: nothing is known, or no row differs from another.
+    None if nothing is known, or if all rows are equal.
     """
     if task.prior is None or np.isnan(task.prior).all():
         return None
@@ -262,7 +275,10 @@ def prior_mean(task: SearchTask) -> Array | None:
 
 
 def line(prior: Array, values: Array) -> tuple[float, float]:
-    """Returns (slope, offset) of values over a prior: ridge regression toward PRIOR_SLOPE, never below 0."""
+    """Returns (slope, offset) of a line that predicts ``values`` from ``prior``.
+
+    Ridge regression toward PRIOR_SLOPE; the slope is at least 0.
+    """
     centered = prior - prior.mean()
     slope = (SLOPE_STRENGTH * PRIOR_SLOPE + float(centered @ values)) / (
         SLOPE_STRENGTH + float(centered @ centered)
@@ -272,10 +288,10 @@ def line(prior: Array, values: Array) -> tuple[float, float]:
 
 
 class Surrogate:
-    """A Gaussian process of the outcomes of a search, whose length scales are fitted anew from time to time.
+    """A Gaussian process of the outcomes of a search, whose length scales are fitted again from time to time.
 
-    A fit uses the first proposals, and is repeated when the outcome of one of these arrives later. What other
-    machines say is the mean that the process begins from: it models what they leave unexplained.
+    A fit uses the first proposals, and is repeated when the outcome of one of these arrives later. If other
+    machines' times are known, they give the mean, and the process models the rest.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -334,9 +350,9 @@ def _fit_rows(count: int) -> int:
 
 
 class Tpe(AbstractMethod):
-    """Search method "tpe": maximizes the product of the expected improvements of two models of the outcomes.
+    """Search method "tpe": maximizes the product of the expected improvements by two models of the outcomes.
 
-    The models are a Parzen estimator and a Gaussian process.
+    The models are a Parzen estimator (TPE) and a Gaussian process.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -353,7 +369,10 @@ class Tpe(AbstractMethod):
 
 
 class Trees(AbstractMethod):
-    """Maximizes the expected improvement under random trees; pending and failed rows count as slow."""
+    """Search method "trees": maximizes the expected improvement by random trees.
+
+    Pending and failed configurations count as slow.
+    """
 
     def choose(self, rng: np.random.Generator) -> int:
         task = self.task

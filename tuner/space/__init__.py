@@ -1,4 +1,4 @@
-"""Knobs, constraints, and the feasible set of configurations."""
+"""Search spaces: knobs, constraints, and the feasible set of configurations."""
 
 # What other packages may import; the rest is inside.
 __all__ = [

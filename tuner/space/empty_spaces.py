@@ -1,4 +1,4 @@
-"""Why a strategy has no configuration: the constraint that rejects the last, or the hardware."""
+"""Why a strategy has no feasible configuration: the constraint that rejects the last, or the hardware."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,7 +30,10 @@ LIMITS: Mapping[str, tuple[int, str]] = {  # variable -> the largest value there
 
 @dataclass(frozen=True)
 class EmptySpace:
-    """A strategy without a configuration, the constraint that rejects the last, and the hardware's part."""
+    """A strategy without a feasible configuration, with the first constraint after which none is left.
+
+    ``hardware``: the property of the machine without which the constraints could be met.
+    """
 
     space: SearchSpace
     constraint: Expression
@@ -38,7 +41,7 @@ class EmptySpace:
 
     @classmethod
     def of(cls, space: SearchSpace) -> "EmptySpace":
-        """Returns why ``space`` has no configuration. Raises ValueError where it has one."""
+        """Returns why ``space`` has no feasible configuration. Raises ValueError if it has one."""
         for count, constraint in enumerate(space.constraints, start=1):
             checked = space.constraints[:count]
             if not enumeration.is_possible(space, checked):
@@ -47,20 +50,23 @@ class EmptySpace:
 
     @property
     def processor(self) -> str:
-        """Returns "GPU" or "processor", by what the strategy's constraints may ask for."""
+        """Returns "GPU" if the strategy's variables are those of a GPU, else "processor"."""
         if "compute_capability" in dict(self.space.variables):
             return "GPU"
         return "processor"
 
     def note(self, machine: str = "") -> str:
-        """Returns why the strategy is not tried; ``machine``: its name in the line, "": this processor."""
+        """Returns a line that says why the strategy is not tried.
+
+        ``machine``: its name in the line; "": "this processor" or "this GPU".
+        """
         if self.hardware:
             return f"{machine or f'this {self.processor}'} {self.hardware}: {self.space.strategy} not tried"
         return self._line
 
     @property
     def error(self) -> str:
-        """Returns the message where no strategy is left: the constraint's place, and why."""
+        """Returns the error message if no strategy is left: the constraint's place in the file, and why."""
         if self.hardware:
             return f"{self.constraint.where}: {self.space.strategy}: the {self.processor} {self.hardware}"
         return f"{self.constraint.where}: {self._line}"

@@ -47,11 +47,10 @@ class RowKeys:
                 self._words.append((start, stop - 1))
                 start = stop - 1
         self._words.append((start, len(self.sizes)))
-        self._digits = {
-            knob: (word, math.prod(self.sizes[knob + 1 : stop]))
-            for word, (start, stop) in enumerate(self._words)
-            for knob in range(start, stop)
-        }
+        self._digits: dict[int, tuple[int, int]] = {}  # knob -> (word, stride)
+        for word, (first, stop) in enumerate(self._words):
+            for knob in range(first, stop):
+                self._digits[knob] = (word, math.prod(self.sizes[knob + 1 : stop]))
 
     @property
     def dtype(self) -> type[np.unsignedinteger]:
@@ -67,7 +66,10 @@ class RowKeys:
         return np.zeros((len(self._words), 1), np.uint64)
 
     def chosen(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> Keys:
-        """Adds to the keys, in place, the choices of a knob that was open: an index per key. Returns them."""
+        """Adds the choice of one more knob to the keys, in place, and returns them.
+
+        ``picks``: index of the choice per key; the knob must not have been added before.
+        """
         word, stride = self._digits[knob]
         keys[word] += picks.astype(np.uint64) * np.uint64(stride)
         return keys
@@ -80,7 +82,7 @@ class RowKeys:
         return keys
 
     def decode(self, keys: Keys) -> Indices:
-        """Returns configurations of keys: choice indices (configurations, knobs), column-major."""
+        """Returns the configurations of keys: choice indices (configurations, knobs), column-major."""
         columns = np.empty((len(self.sizes), keys.shape[1]), self.dtype)
         for start in range(0, keys.shape[1], DECODED_ROWS):
             part = slice(start, start + DECODED_ROWS)
@@ -103,7 +105,7 @@ def sort_keys(keys: Keys) -> Keys:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A block of partial configurations: in each the same knobs have a choice and the others are open."""
+    """A block of partial configurations: all have a choice for the same knobs; the other knobs are open."""
 
     keys: Keys
     picks: dict[int, npt.NDArray[np.unsignedinteger]]  # chosen knobs that later constraints name
@@ -137,9 +139,9 @@ class Walk:
     def steps(self) -> tuple[_Step, ...]:
         """Returns the steps in order, one per knob; each constraint is applied as early as possible."""
         ordered = _ordered(self._space, self._constraints)
-        rules = [
-            [Rule.of(self._space, constraint) for constraint in constraints] for _, constraints in ordered
-        ]
+        rules = []
+        for _, constraints in ordered:
+            rules.append([Rule.of(self._space, constraint) for constraint in constraints])
         steps: list[_Step] = []
         later: frozenset[int] = frozenset()
         for (knob, _), ready in zip(reversed(ordered), reversed(rules), strict=True):
@@ -153,7 +155,7 @@ class Walk:
         constant = (
             constraint for constraint in self._constraints if not constraint.names & set(self._space.names)
         )
-        is_allowed = all(evaluated(self._space, each, {}, 1).all() for each in constant)
+        is_allowed = all(evaluated(self._space, constraint, {}, 1).all() for constraint in constant)
         if is_allowed:
             return Block(self.keys.root(), {})
         return None
@@ -182,14 +184,17 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class Visited:
-    """Keys of complete configurations, perhaps none, or the number of partial ones visited in one step."""
+    """Keys of complete configurations, perhaps none, or the number of partial ones that one step visited."""
 
     keys: Keys
     visits: int
 
 
 def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[Visited]:
-    """Yields the configurations that satisfy the constraints, in parts, in no particular order."""
+    """Yields the configurations that satisfy the constraints, in parts, in no particular order.
+
+    A part may be empty and report only how many partial configurations were visited.
+    """
     walk = Walk(space, constraints)
     root = walk.root()
     stack = [] if root is None else [(0, root)]
@@ -204,7 +209,10 @@ def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[
 
 
 def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool:
-    """Returns whether any configuration is allowed. Raises UsageError after VISITS_LIMIT visits."""
+    """Returns whether any configuration satisfies the constraints.
+
+    Raises UsageError after VISITS_LIMIT visited partial configurations.
+    """
     visits = 0
     for part in walked(space, constraints):
         if part.keys.shape[1]:
@@ -216,7 +224,7 @@ def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool
 
 
 def too_long(space: SearchSpace) -> str:
-    """Returns the error message of a search that found nothing allowed in VISITS_LIMIT (2 billion) visits."""
+    """Returns the error message for a space in which VISITS_LIMIT visits found no allowed configuration."""
     return (
         f"strategy {space.strategy}: no combination of {space.cartesian} was found to be allowed "
         f"after {VISITS_LIMIT} partial ones: add constraints over few knobs or values"
@@ -248,7 +256,10 @@ def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArr
 
 
 def first_broken_preference(space: SearchSpace, index: Indices) -> npt.NDArray[np.intp]:
-    """Returns per configuration the index of the first preference it breaks; len(preferences): none."""
+    """Returns per configuration the index of the first preference that it breaks.
+
+    ``index``: choice indices (configurations, knobs). len(preferences) for a configuration that breaks none.
+    """
     rules = [Rule.of(space, preference) for preference in space.preferences]
     starts = range(0, max(1, len(index)), BLOCK_ROWS)
     return np.concatenate([_first_broken(rules, index[start : start + BLOCK_ROWS]) for start in starts])
@@ -293,7 +304,7 @@ def _ordered(
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Allowed configurations of one strategy, all or a sample, sorted with the last knob varying fastest."""
+    """Allowed configurations of one strategy, all or a sample, sorted; the last knob varies fastest."""
 
     index: Indices
     total: int  # number of allowed configurations; estimated where ``index`` is a sample
@@ -308,11 +319,11 @@ class _Sample:
 
 
 def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None = None) -> Rows:
-    """Returns every allowed configuration of a space, or a sample where there are more than ``limit``.
+    """Returns every allowed configuration of a space, or a sample if there are more than ``limit``.
 
-    A sample is also taken where enumeration would take too long. It has SAMPLE_ROWS (2**20) configurations
-    at most, as many again that meet all preferences, and ``always``: choice indices (configurations, knobs).
-    Raises UsageError where sampling finds none; an enumeration that finds none returns no rows.
+    A sample is also taken if enumeration would take too long. It has at most SAMPLE_ROWS (2**20)
+    configurations, as many again that meet all preferences, and ``always``: choice indices (configurations,
+    knobs). Raises UsageError if sampling finds none; an enumeration that finds none returns no rows.
     """
     walk = Walk(space, space.constraints)
     pilot = _sampled(walk, PILOT_ROWS)
@@ -361,13 +372,13 @@ def _sampled(walk: Walk, limit: int) -> _Sample:
         share *= parents.rows / max(1, block.rows)
         visits += parents.rows * step.choices / share
         blocks = [walk.grown(depth, part) for part in walk.parts(depth, parents)]
-        blocks = [each for each in blocks if each.rows]
+        blocks = [block for block in blocks if block.rows]
         if not blocks:
             return _Sample(block.keys[:, :0], share, visits)
-        grown = Block(
-            np.concatenate([each.keys for each in blocks], axis=1),
-            {knob: np.concatenate([each.picks[knob] for each in blocks]) for knob in blocks[0].picks},
-        )
+        picks = {}
+        for knob in blocks[0].picks:
+            picks[knob] = np.concatenate([block.picks[knob] for block in blocks])
+        grown = Block(np.concatenate([block.keys for block in blocks], axis=1), picks)
         block = _smallest_hashes(grown, limit, 2 * depth + 1)
         share *= block.rows / grown.rows
     return _Sample(block.keys, share, visits)

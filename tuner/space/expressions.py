@@ -1,4 +1,7 @@
-"""Expressions of the search-space file: checked against a whitelist, evaluated by walking the syntax tree."""
+"""Expressions of the search-space file, such as constraints: a whitelisted part of Python's syntax.
+
+``parse`` checks a text; ``Expression.evaluate`` walks the syntax tree, for numbers or numpy columns.
+"""
 
 import ast
 import warnings
@@ -118,8 +121,8 @@ class Expression:
     def evaluate(self, values: "Mapping[str, Operand]") -> "Operand":
         """Returns the value of the expression; ``values`` gives each name a value or a numpy column.
 
-        False, 0 or "" where a division by zero decides: a constraint does not hold there. Raises UsageError
-        for unknown names, misused texts and too large numbers.
+        False, 0 or "" where the value is undefined because of a division by zero: a constraint does not hold
+        there. Raises UsageError for unknown names, misused texts and too large numbers.
         """
         self.require(values)
         try:
@@ -131,9 +134,10 @@ class Expression:
             ) from None
 
     def undefined(self, values: "Mapping[str, Operand]") -> "Mask":
-        """Returns a mask of the points where the value is undefined, because of a division by zero.
+        """Returns a mask: True where the value is undefined, because of a division by zero.
 
-        ``values``: as for ``evaluate``, but unchecked: KeyError or TypeError for a missing or misused name.
+        ``values``: name -> value or numpy column. Raises KeyError for a missing name, TypeError for misused
+        text.
         """
         return evaluate(self.tree, values).undefined
 
@@ -149,7 +153,7 @@ class Expression:
 def parse(text: str, where: str) -> Expression:
     """Parses the text of an expression. ``where``, its file and key path, begins error messages.
 
-    Raises UsageError for other syntax, and above 1000 characters or 40 levels.
+    Raises UsageError for syntax that is not allowed, and above 1000 characters or 40 levels.
     """
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{where}: found an expression of {len(text)} characters, allowed {LENGTH_LIMIT}")

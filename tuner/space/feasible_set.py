@@ -1,4 +1,7 @@
-"""The feasible set: configurations that meet all constraints; the nearest one, also of another problem."""
+"""The feasible set: the configurations that meet all constraints, each with an index (row).
+
+Also finds the configuration that is nearest to a candidate, for example of another problem (projection).
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -54,8 +57,8 @@ class FeasibleSet:
     def of(cls, spaces: tuple[SearchSpace, ...], always: tuple[Candidate, ...] = ()) -> "FeasibleSet":
         """Returns the feasible set of the search spaces: all configurations that satisfy the constraints.
 
-        Of a space that is too large a fixed sample, and the allowed candidates of ``always``. Raises
-        UsageError for an empty set, naming the constraint, for no spaces, and where sampling finds none.
+        For a space that is too large: a fixed sample, and the allowed candidates of ``always``. Raises
+        UsageError for an empty set, naming the constraint, for no spaces, and if sampling finds none.
         """
         sets: list[Rows] = []
         for space in spaces:
@@ -87,9 +90,9 @@ class FeasibleSet:
         return any(rows.is_sample for rows in self.sets)
 
     def empty(self, machine: str = "") -> tuple[str, ...]:
-        """Returns a line per strategy without a configuration: the constraint, or what the hardware lacks.
+        """Returns a line per strategy without a configuration: its constraint, or what the hardware lacks.
 
-        ``machine``: its name in the lines, such as "znver4"; "": this processor, this GPU.
+        ``machine``: its name in the lines, such as "znver4"; "": "this processor" or "this GPU".
         """
         pairs = zip(self.spaces, self.sets, strict=True)
         return tuple(EmptySpace.of(space).note(machine) for space, rows in pairs if not len(rows.index))
@@ -130,13 +133,13 @@ class FeasibleSet:
 
     @cached_property
     def is_preferred(self) -> npt.NDArray[np.bool_]:
-        """Returns per configuration whether it meets all preferences; others are tried last."""
+        """Returns, per configuration, whether it meets all preferences; those that do not are tried last."""
         pairs = zip(self.spaces, self._broken, strict=True)
         return np.concatenate([broken == len(space.preferences) for space, broken in pairs])
 
     @property
     def first_preferred(self) -> Candidate:
-        """Returns the first configuration that meets all preferences; where none does, the first one."""
+        """Returns the first configuration that meets all preferences; if none does, the first of the set."""
         return self.candidate(int(self.is_preferred.argmax()))
 
     @cached_property
@@ -148,14 +151,20 @@ class FeasibleSet:
         if is_in.all():
             return self
         index = [rows.index[is_in[part]] for rows, part in zip(self.sets, self._parts(), strict=True)]
-        return FeasibleSet(self.spaces, tuple(Rows(each, len(each), self.is_sample) for each in index))
+        return FeasibleSet(self.spaces, tuple(Rows(rows, len(rows), self.is_sample) for rows in index))
 
     def violated(self, candidate: Candidate) -> Expression | None:
-        """Returns the first constraint that a candidate violates, or None. A bad knob raises UsageError."""
+        """Returns the first constraint that a candidate violates; None if it violates none.
+
+        Raises UsageError for an unknown strategy, a missing knob, or a value that is not a choice.
+        """
         return self._space_of(candidate).violated(candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference that a candidate breaks, or None. A bad knob raises UsageError."""
+        """Returns the first preference that a candidate breaks; None if it breaks none.
+
+        Raises UsageError for an unknown strategy, a missing knob, or a value that is not a choice.
+        """
         return self._space_of(candidate).demoted_by(candidate)
 
     def _space_of(self, candidate: Candidate) -> SearchSpace:
@@ -165,12 +174,18 @@ class FeasibleSet:
         return self._space_named(candidate)
 
     def missing(self, candidate: Candidate) -> tuple[str, ...]:
-        """Returns the knobs that a candidate lacks; raises UsageError for unknown strategy, knob or value."""
+        """Returns the knobs of the strategy for which a partial candidate has no value.
+
+        Raises UsageError for an unknown strategy, knob or value.
+        """
         given = dict(candidate.choices)
         return tuple(name for name in self._space_named(candidate).names if name not in given)
 
     def having(self, candidate: Candidate) -> int:
-        """Returns how many configurations have a partial candidate's values; UsageError as ``missing``."""
+        """Returns how many configurations have the values of a partial candidate.
+
+        Raises UsageError for an unknown strategy, knob or value.
+        """
         wanted = self._space_named(candidate)
         index = self.index[self.spaces.index(wanted)]
         is_so = np.ones(len(index), bool)
@@ -180,9 +195,9 @@ class FeasibleSet:
         return int(np.count_nonzero(is_so))
 
     def _space_named(self, candidate: Candidate) -> SearchSpace:
-        space = next((each for each in self.spaces if each.strategy == candidate.strategy), None)
+        space = next((space for space in self.spaces if space.strategy == candidate.strategy), None)
         if space is None:
-            raise unknown_strategy("strategy", candidate.strategy, [each.strategy for each in self.spaces])
+            raise unknown_strategy("strategy", candidate.strategy, [known.strategy for known in self.spaces])
         knobs = {knob.name: knob for knob in space.knobs}
         for name, value in candidate.choices:
             if name not in knobs:
@@ -193,7 +208,10 @@ class FeasibleSet:
         return space
 
     def rejected(self) -> dict[str, int]:
-        """Returns per constraint (text) how many combinations it rejects first; see ``is_estimate``."""
+        """Returns text of a constraint -> number of combinations that it is the first to reject.
+
+        The numbers are estimates if ``is_estimate``.
+        """
         counts: dict[str, int] = {}
         for space, rows in zip(self.spaces, self.sets, strict=True):
             if space.cartesian <= EXACT_LIMIT:
@@ -208,7 +226,7 @@ class FeasibleSet:
         return counts
 
     def demoted(self) -> dict[str, int]:
-        """Returns by a preference's text the number of configurations that break it as their first one."""
+        """Returns text of a preference -> number of configurations that break it before any other one."""
         counts: dict[str, int] = {}
         for space, broken in zip(self.spaces, self._broken, strict=True):
             for number, preference in enumerate(space.preferences):
@@ -219,8 +237,9 @@ class FeasibleSet:
     def matrix(self) -> Matrix:
         """Returns the set as integer codes: the strategy's index, the rank of each knob's value."""
         values_of: dict[str, set[Value]] = {}
-        for knob in (knob for space in self.spaces for knob in space.knobs):
-            values_of.setdefault(knob.name, set()).update(knob.choices)
+        for space in self.spaces:
+            for knob in space.knobs:
+                values_of.setdefault(knob.name, set()).update(knob.choices)
         # over all strategies: integers in ascending order, then texts
         levels = {name: sorted(values_of[name], key=lambda v: (isinstance(v, str), v)) for name in values_of}
         is_ordinal = (False, *(all(isinstance(v, int) for v in values) for values in levels.values()))
@@ -256,17 +275,24 @@ def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int |
 
 
 def _indices(space: SearchSpace, candidates: tuple[Candidate, ...]) -> Indices:
-    own = [each for each in candidates if space.contains(each) and space.violated(each) is None]
-    rows = [[knob.choices.index(dict(each.choices)[knob.name]) for knob in space.knobs] for each in own]
+    own = [
+        candidate
+        for candidate in candidates
+        if space.contains(candidate) and space.violated(candidate) is None
+    ]
+    rows = []
+    for candidate in own:
+        values = dict(candidate.choices)
+        rows.append([knob.choices.index(values[knob.name]) for knob in space.knobs])
     return np.array(rows, RowKeys(space).dtype).reshape(len(own), len(space.knobs))
 
 
 def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
     """Returns the row of a candidate in a feasible set, else that of the configuration nearest to it.
 
-    The distance is the sum of ``steps_from`` over the knobs; of equally near configurations the first counts.
-    Those that break a preference are nearest only where no configuration of the strategy meets all. None
-    where the candidate's strategy has no configuration.
+    The distance is the sum of ``steps_from`` over the knobs; among equally near configurations the first
+    counts. A configuration that breaks a preference is returned only if no configuration of the strategy
+    meets all. None if the candidate's strategy has no configuration.
     """
     row = feasible.row_of(candidate)
     if row is not None:
@@ -309,27 +335,27 @@ def _scale(numbers: npt.NDArray[np.float64] | np.float64) -> npt.NDArray[np.floa
 
 
 def projected(candidate: Candidate, space: SearchSpace) -> Candidate | None:
-    """Returns the allowed configuration of ``space`` that ``candidate`` becomes, or None if there is none.
+    """Returns the allowed configuration of ``space`` that is nearest to ``candidate``; None if there is none.
 
-    For many candidates, one ``Projection`` is faster.
+    See ``Projection.of``; for many candidates, one ``Projection`` is faster.
     """
     return Projection(space).of(candidate)
 
 
 class Projection:
-    """Projects configurations of a strategy into the search space of one problem."""
+    """Projects configurations of a strategy into one problem's search space: to the nearest allowed ones."""
 
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
         self._checks = _checks(space)
 
     def of(self, candidate: Candidate) -> Candidate | None:
-        """Returns the configuration that ``candidate`` becomes in the search space.
+        """Returns the allowed configuration of the search space to which ``candidate`` is projected.
 
-        Knob after knob, in the space's order, gets the first value that the constraints allow: of the
-        candidate's value, the space's ``projection`` value, the next smaller and the next larger ones; where
-        none is allowed, the knob before gets its next value. An allowed configuration is its own projection.
-        None for another strategy, and where 4000 (VISITS_LIMIT) tried values give no configuration.
+        Each knob, in the space's order, gets the first value that the constraints allow: the candidate's own,
+        the space's ``projection`` value, the next smaller and the next larger values. If none is allowed, the
+        knob before gets its next value. An allowed configuration is its own projection. None for another
+        strategy, and if 4000 (VISITS_LIMIT) tried values give no configuration.
         """
         if candidate.strategy != self._space.strategy or self._checks is None:
             return None

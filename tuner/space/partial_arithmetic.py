@@ -58,9 +58,10 @@ class Partial:
 
 
 def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
-    """Returns ``left sign right`` for an operator such as "+" or "//", elementwise.
+    """Returns ``left sign right``, elementwise, for an operator ``sign`` such as "+" or "//".
 
-    Undefined for a zero divisor. Raises TypeError for text, OverflowError above 1024 bits or a float's range.
+    Undefined where the divisor is zero. Raises TypeError for text, OverflowError for a number above 1024 bits
+    or beyond a float's range.
     """
     a = _number(left.value, sign)
     b = _number(right.value, sign)
@@ -100,9 +101,10 @@ def largest(parts: list[Partial]) -> Partial:
 
 
 def compare(sign: str, left: Partial, right: Partial) -> Partial:
-    """Returns the truth of ``left sign right``: any comparison of numbers, == and != of texts.
+    """Returns the truth of ``left sign right``: any comparison of numbers, or == and != of texts.
 
-    Undefined where one side is. Raises TypeError for other operators on texts, and for a text and a number.
+    Undefined where one side is undefined. Raises TypeError for other comparisons of texts, and for a text and
+    a number.
     """
     texts = _is_text(left.value) + _is_text(right.value)
     if texts == 1:
@@ -115,12 +117,18 @@ def compare(sign: str, left: Partial, right: Partial) -> Partial:
 
 
 def all_of(parts: list[Partial]) -> Partial:
-    """Returns the logical and: False where any is, else undefined where any is. Raises TypeError for text."""
+    """Returns the logical and: False where any part is False, else undefined where any part is undefined.
+
+    Raises TypeError for text.
+    """
     return negate(any_of(list(map(negate, parts))))
 
 
 def any_of(parts: list[Partial]) -> Partial:
-    """Returns the logical or: True where any is, else undefined where any is. Raises TypeError for text."""
+    """Returns the logical or: True where any part is True, else undefined where any part is undefined.
+
+    Raises TypeError for text.
+    """
     defined = (np.logical_and(_truth(part.value), np.logical_not(part.undefined)) for part in parts)
     true = _plain(reduce(np.logical_or, map(_mask, defined)))
     undefined = reduce(_either, (part.undefined for part in parts))
@@ -135,7 +143,8 @@ def negate(part: Partial) -> Partial:
 def choose(test: Partial, then: Partial, other: Partial) -> Partial:
     """Returns ``then`` where ``test`` is true, else ``other``, elementwise.
 
-    Undefined where ``test`` or the choice is. Raises TypeError where only one is text, or ``test`` is.
+    Undefined where ``test`` or the chosen value is undefined. Raises TypeError if only one of the values is
+    text, or ``test`` is.
     """
     if _is_text(then.value) != _is_text(other.value):
         raise TypeError("a choice between text and a number")

@@ -1,4 +1,4 @@
-"""The knobs of a strategy, its constraints with their truth tables, and its preferences."""
+"""The search space of a strategy for one problem: knobs, constraints with truth tables, preferences."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -68,17 +68,26 @@ class SearchSpace:
         return math.prod(len(knob.choices) for knob in self.knobs)
 
     def contains(self, candidate: Candidate) -> bool:
-        """Returns whether a candidate is of this strategy and has one of the choices of every knob."""
+        """Returns whether a candidate is of this strategy and has, for every knob, one of its choices.
+
+        Constraints are not checked.
+        """
         values = dict(candidate.choices)
         is_complete = candidate.strategy == self.strategy and values.keys() == set(self.names)
         return is_complete and all(values[knob.name] in knob.choices for knob in self.knobs)
 
     def violated(self, candidate: Candidate) -> Expression | None:
-        """Returns the first constraint that a candidate violates. Raises UsageError if it lacks a knob."""
+        """Returns the first constraint that a candidate violates; None if it meets all.
+
+        Raises UsageError if the candidate lacks a knob.
+        """
         return self._first_false(self.constraints, candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference that a candidate breaks. Raises UsageError if it lacks a knob."""
+        """Returns the first preference that a candidate breaks; None if it meets all.
+
+        Raises UsageError if the candidate lacks a knob.
+        """
         return self._first_false(self.preferences, candidate)
 
     def _first_false(self, expressions: tuple[Expression, ...], candidate: Candidate) -> Expression | None:
@@ -94,11 +103,17 @@ class ConstraintTable:
     truth: Truth  # one axis per knob
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns whether the constraint holds, per configuration of ``picks``, which has every knob."""
+        """Returns, per configuration, whether the constraint holds.
+
+        ``picks``: knob -> array of choice indices; must have every knob of the table.
+        """
         return self.truth.ravel().take(self._flat(picks, self.knobs, self.truth.shape))
 
     def holds_for_each(self, picks: Picks, last: int) -> Truth:
-        """Returns, per configuration and choice of the knob ``last``, whether the constraint holds."""
+        """Returns, per configuration and choice of the knob ``last``, whether the constraint holds.
+
+        ``picks``: knob -> array of choice indices, without ``last``.
+        """
         axis = self.knobs.index(last)
         others = self.knobs[:axis] + self.knobs[axis + 1 :]
         moved = np.moveaxis(self.truth, axis, -1)
@@ -106,7 +121,7 @@ class ConstraintTable:
         return np.ascontiguousarray(moved).reshape(-1, moved.shape[-1]).take(flat, axis=0)
 
     def joined(self, other: "ConstraintTable") -> "ConstraintTable":
-        """Returns a table over the knobs of both tables, True where both constraints hold."""
+        """Returns a table over the knobs of both tables that is True where both constraints hold."""
         knobs = tuple(sorted({*self.knobs, *other.knobs}))
         return ConstraintTable(knobs, _spread(self, knobs) & _spread(other, knobs))
 
@@ -138,7 +153,8 @@ class Rule:
     def of(cls, space: SearchSpace, constraint: Expression) -> "Rule":
         """Returns the rule of a constraint, with its truth table unless that is too large.
 
-        Above TABLE_LIMIT (131072) entries, or where one cannot be evaluated, ``holds`` evaluates each time.
+        Without a table, ``holds`` evaluates the constraint each time: above TABLE_LIMIT (131072)
+        combinations, or if one cannot be evaluated.
         """
         knobs = tuple(number for number, name in enumerate(space.names) if name in constraint.names)
         shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
@@ -153,14 +169,21 @@ class Rule:
         return cls(space, constraint, knobs, ConstraintTable(knobs, truth.reshape(shape)))
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns per configuration whether the constraint holds. Raises UsageError for bad values."""
+        """Returns, per configuration, whether the constraint holds.
+
+        ``picks``: knob -> array of choice indices. Raises UsageError for values that the constraint cannot
+        take.
+        """
         if self.table is not None:
             return self.table.holds(picks)
         return evaluated(self.space, self.constraint, picks, _rows(picks))
 
 
 def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: int) -> Truth:
-    """Returns for each of ``rows`` configurations whether the constraint holds."""
+    """Returns, for each of ``rows`` configurations, whether the constraint holds; without a truth table.
+
+    ``picks``: knob -> array of choice indices. Raises UsageError for values that the constraint cannot take.
+    """
     columns = {
         space.knobs[knob].name: np.array(space.knobs[knob].choices)[column]
         for knob, column in picks.items()
@@ -171,10 +194,10 @@ def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: in
 
 
 def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...]:
-    """Joins tables, for fewer look-ups, as long as one has at most TABLE_LIMIT (131072) entries."""
+    """Joins tables to fewer ones, for fewer look-ups, each with at most TABLE_LIMIT (131072) entries."""
     joined: list[ConstraintTable] = []
     for table in tables:
-        match = next((n for n, one in enumerate(joined) if one.size_with(table) <= TABLE_LIMIT), None)
+        match = next((n for n, known in enumerate(joined) if known.size_with(table) <= TABLE_LIMIT), None)
         if match is None:
             joined.append(table)
         else:

@@ -1,10 +1,15 @@
-"""Begins or resumes a campaign, many problems under one budget, and measures missing cells of its matrix."""
+"""Campaigns: many problems tuned under one budget. Begins or resumes one, and measures missing times.
+
+The result is a matrix of times, problems x configurations; a cell is missing if its configuration was not
+tried on the problem.
+"""
 
 import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate
@@ -60,9 +65,10 @@ def begin_campaign(
 ) -> TunedCampaign:
     """Tunes many problems under one budget: stores a new campaign, works until its end, returns it.
 
-    ``members``: each problem once, of one target, seed and workers; ``columns`` are chosen here.
-    ``began_s``: when the command began, by the monotonic clock; a budget counts from there. Raises
-    UsageError, before anything is stored, for what cannot be tuned on this machine.
+    ``members``: each problem once; all have the same target, seed and workers. The configurations to try on
+    every problem (``CampaignSettings.columns``) are chosen here. ``began_s``: when the command began, by the
+    monotonic clock; the budget counts from there. Raises UsageError, before anything is stored, if a problem
+    cannot be tuned on this machine.
     """
     if not members:
         raise UsageError("no problem to tune")
@@ -70,18 +76,19 @@ def begin_campaign(
         replace(member, settings=replace(member.settings, first=(), trials=None, budget_s=None))
         for member in members
     )
-    common = max((member.settings for member in members), key=lambda each: each.threads)
+    common = max((member.settings for member in members), key=attrgetter("threads"))
     source = backends.target_of_run(common)
     if source.needs_local_resources:
         require_workers(common.workers, backends.machine())
-        for each in members:
-            require_memory(each.settings.problem, backends.machine())
+        for member in members:
+            require_memory(member.settings.problem, backends.machine())
     machine = machine_of_run(common, source, backends)
     plans = _plans(members, source, machine)
     floors_s = _floors_s(members, source, machine, interruption, LockWait(limit_s=settings.budget_s))
-    columns = [
-        plan.feasible.candidate(row) for plan in plans for row in (*plan.first, *plan.seeds({}))
-    ]  # what the search-space file and the cost model would try first on any of the problems
+    columns: list[Candidate] = []  # what the search-space file and the cost model would try first
+    for plan_of_problem in plans:
+        rows = (*plan_of_problem.first, *plan_of_problem.seeds({}))
+        columns += map(plan_of_problem.feasible.candidate, rows)
     if floors_s:
         columns += map(_untuned, plans)
     columns += _shipped_columns(members, machine)
@@ -107,12 +114,13 @@ def resume_campaign(
     """Resumes a stored campaign with its settings; returns it with its selected results.
 
     ``limit`` replaces the campaign's limits; without it a finished campaign is returned as it is. Raises
-    UsageError for an exceeded limit, a run extended on its own, another machine, compiler or strategy.
+    UsageError if ``limit`` is exceeded already, if one of its runs was extended alone, or if machine,
+    compiler or a strategy is another one.
     """
     campaign = store.campaign(campaign_id)
     if campaign.status == "done" and limit is None:
         return tuned_campaign(store, campaign_id)
-    common = max((run.settings for run in campaign.runs), key=lambda each: each.threads)
+    common = max((run.settings for run in campaign.runs), key=attrgetter("threads"))
     require_runs_here(common.target, backends, "tuner tune --shapes FILE")
     source = backends.target_of_run(common)
     machine = machine_of_run(common, source, backends)
@@ -133,7 +141,7 @@ def resume_campaign(
         def report_compiling(event: events.Event, place: int = place) -> None:
             observe(events.RunEvent(place, event, len(stored), campaign.seconds))
 
-        of_run = tuple(each.proposal for each in stored if each.run == run.id)
+        of_run = tuple(proposal.proposal for proposal in stored if proposal.run == run.id)
         require_same_tools(run, machine, compiler)
         require_same_rows(run, of_one.feasible, of_run)
         bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
@@ -152,7 +160,7 @@ def resume_campaign(
 
 def _shipped_columns(members: tuple[CampaignMember, ...], machine: Machine) -> Iterator[Candidate]:
     """Yields the configurations of the shipped results for the members' types; none on a GPU."""
-    chosen = {one.name for member in members for one in member.settings.strategies}
+    chosen = {strategy.name for member in members for strategy in member.settings.strategies}
     kinds = dict.fromkeys(
         (member.settings.problem.multiplied_dtype, member.settings.threads) for member in members
     )
@@ -215,9 +223,9 @@ def _floors_s(
         return ()  # times of other problems are far from their roofline, all alike
     rooflines: dict[tuple[str, int], Roofline] = {}  # by dtype and number of threads
     floors_s = []
-    for each in members:
-        problem = each.settings.problem
-        threads = each.settings.threads
+    for member in members:
+        problem = member.settings.problem
+        threads = member.settings.threads
         try:
             if (problem.multiplied_dtype, threads) not in rooflines:
                 with interruption.waiting():
@@ -237,21 +245,21 @@ def _campaign_plan(
 ) -> CampaignPlan:
     feasible = tuple(plan.feasible for plan in plans)
     problems = tuple(
-        PoolProblem(member.settings.problem, member.count, each.spaces)
-        for member, each in zip(members, feasible, strict=True)
+        PoolProblem(member.settings.problem, member.count, own.spaces)
+        for member, own in zip(members, feasible, strict=True)
     )
     pool = projected_pool(problems, columns, machine, members[0].settings.threads)
     # a feasible set may be a sample of too many: a projection that is not in it is not tried
     kept = tuple(
         tuple(
-            candidate if candidate is not None and each.row_of(candidate) is not None else None
+            candidate if candidate is not None and own.row_of(candidate) is not None else None
             for candidate in row
         )
-        for row, each in zip(pool.candidates, feasible, strict=True)
+        for row, own in zip(pool.candidates, feasible, strict=True)
     )
     samplers = tuple(
-        LateSampler(partial(make_sampler, member.settings.sampler, each, member.settings.seed))
-        for member, each in zip(members, feasible, strict=True)
+        LateSampler(partial(make_sampler, member.settings.sampler, own, member.settings.seed))
+        for member, own in zip(members, feasible, strict=True)
     )
     numbers = {column: number for number, column in enumerate(columns)}
     firsts = tuple(numbers.get(_untuned(plan)) for plan in plans)
@@ -267,11 +275,11 @@ def _untuned(plan: Plan) -> Candidate:
 
 
 def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...], store: "Store") -> None:
-    if [each.number for each in stored] != [*range(len(stored))]:
+    if [proposal.number for proposal in stored] != [*range(len(stored))]:
         raise UsageError(f"campaign {campaign.id}: some of its trials were pruned; start a new campaign")
     for run in campaign.runs:
         proposed = store.counts(run.id).proposed
-        if proposed != sum(each.run == run.id for each in stored):
+        if proposed != sum(proposal.run == run.id for proposal in stored):
             raise UsageError(
                 f"campaign {campaign.id}: run {run.id} was extended on its own; start a new campaign"
             )
@@ -279,7 +287,7 @@ def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...]
 
 @dataclass(frozen=True)
 class MissingCell:
-    """A configuration to be measured on one problem of a campaign."""
+    """A configuration that is still to be measured on one problem of a campaign."""
 
     place: int  # of the problem in the campaign
     column: Candidate  # before its projection onto the problem
@@ -293,9 +301,10 @@ def measure_cells(
     store: "Store",
     interruption: events.Interruption,
 ) -> int:
-    """Measures and stores cells of a finished campaign, re-times the best; returns how many cells.
+    """Measures and stores missing cells of a finished campaign; returns how many were measured.
 
-    Raises UsageError for a campaign that is not finished, or of another machine or compiler.
+    Afterwards the best trials of the affected problems are timed again. Raises UsageError for a campaign that
+    is not finished, or is of another machine or compiler.
     """
     campaign = store.campaign(campaign_id)
     if campaign.status != "done":
@@ -362,10 +371,11 @@ def _measure(
 def campaign_settings(
     problems: tuple[NamedProblem, ...], request_of: RequestOf, backends: Backends, source: str = ""
 ) -> tuple[CampaignSettings, tuple[CampaignMember, ...]]:
-    """Returns the settings of a campaign of ``problems``, and its members, each problem once with its count.
+    """Returns the settings of a campaign of ``problems``, and its members: each problem once, with its count.
 
-    The limits of a request are those of the whole campaign. ``source``: where the problems are from. Raises
-    UsageError for no problem, and, by name, for one that the target cannot do.
+    ``request_of`` returns the request for one problem; its limits are those of the whole campaign.
+    ``source``: name of the file with the problems. Raises UsageError for no problem, and, naming it, for a
+    problem that the target cannot do.
     """
     distinct = distinct_problems(problems)
     if not distinct:
@@ -375,8 +385,8 @@ def campaign_settings(
     if trials is None and request.budget_s is None:
         trials = TRIALS_EACH * len(distinct)
     members = []
-    for each in distinct:
-        with _errors_name(each.problem):
-            member = run_settings(request_of(each.problem), backends)
-        members.append(CampaignMember(member, each.name, each.count))
+    for named in distinct:
+        with _errors_name(named.problem):
+            member = run_settings(request_of(named.problem), backends)
+        members.append(CampaignMember(member, named.name, named.count))
     return CampaignSettings(source, trials, request.budget_s, request.seed, ()), tuple(members)

@@ -32,7 +32,7 @@ TOP_TRIALS_OF_CAMPAIGN = 4  # of each problem: it has some eight trials, a run o
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """What a campaign may try: the pool, and each problem's feasible set and sampler."""
+    """What a campaign may try: common configurations, and a feasible set and a sampler for each problem."""
 
     pool: ColumnPool
     feasible: tuple[FeasibleSet, ...]
@@ -82,7 +82,7 @@ class CampaignSession:
         self._steps = tuple(
             RunSteps(
                 run,
-                tuple(each.proposal for each in stored if each.run == run.id),
+                tuple(proposal.proposal for proposal in stored if proposal.run == run.id),
                 source,
                 store,
                 interruption,
@@ -91,7 +91,7 @@ class CampaignSession:
             for place, run in enumerate(campaign.runs)
         )
         by_dtype = {step.run.settings.problem.multiplied_dtype: step for step in self._steps}
-        self._reserved_s += sum(each.roofline_s for each in by_dtype.values())
+        self._reserved_s += sum(steps.roofline_s for steps in by_dtype.values())
         self._scheduler = Scheduler(plan.pool, campaign.settings.seed, campaign.settings.floors_s)
         self._taken = [0] * len(campaign.runs)  # trials of each run
         self._least_s: list[float | None] = [None] * len(campaign.runs)
@@ -101,7 +101,10 @@ class CampaignSession:
         self._search_ended_s: float | None = None  # by the monotonic clock
 
     def run(self) -> TunedCampaign:
-        """Works to the end; an interruption is a status. Raises UsageError if another process runs it."""
+        """Works until the campaign's end and returns it; an interruption ends it with status "interrupted".
+
+        Raises UsageError if another process works on the campaign.
+        """
         runners = self._runners()
         status = "interrupted"
         self._end_waiting(self._reserved_s)
@@ -290,7 +293,7 @@ class CampaignSession:
 
 
 class LateSampler(AbstractSampler):
-    """A sampler of one problem of a campaign; keeps the outcomes until it has to propose something."""
+    """A sampler for one problem of a campaign; passes outcomes on only when it has to propose something."""
 
     def __init__(self, make: Callable[[], AbstractSampler]) -> None:
         self._make = make

@@ -54,7 +54,10 @@ SHIPPED_POINTS = 4  # of shipped results, tried first
 
 
 class EarlierRuns:
-    """Finds candidates and compiled kernels' resources in runs of similar tasks, listed at first use."""
+    """Finds candidates and compiled kernels' resources in stored runs of similar tasks.
+
+    The database is queried at first use.
+    """
 
     def __init__(self, store: "Store") -> None:
         self._store = store
@@ -65,13 +68,16 @@ class EarlierRuns:
         return self._store.runs()
 
     def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
-        """Returns similar tasks with best candidates, ``warm_files`` first; a bad file raises UsageError."""
+        """Returns similar tasks with their best candidates: of ``warm_files`` first, then of stored runs.
+
+        Raises UsageError for a file that cannot be read.
+        """
         task = TuningTask(settings.problem, machine, settings.threads)
         files = tuple(_of_file(self._read(file), task, settings) for file in settings.warm_files)
         return files + (self._nearest(settings, task) if settings.warm_start else ())
 
     def prior(self, settings: RunSettings, machine: Machine, feasible: FeasibleSet) -> str:
-        """Returns what other machines say of this problem's configurations, as ``RunSettings.prior``."""
+        """Returns other machines' times of this problem's configurations, for ``RunSettings.prior``."""
         task = TuningTask(settings.problem, machine, settings.threads)
         tables = []
         for space in map(self._read, settings.warm_files):
@@ -93,7 +99,10 @@ class EarlierRuns:
         return self._files[file]
 
     def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
-        """Returns ptxas's report per candidate, of the 8 latest runs with equal chip, dtype and layout."""
+        """Returns ptxas's report per candidate, from the 8 latest runs with equal chip, dtype and layout.
+
+        {} for a processor.
+        """
         known: dict[Candidate, Resources] = {}
         problem = settings.problem
         like = [
@@ -108,9 +117,9 @@ class EarlierRuns:
                     # the kernel that multiplies: other kernels need less shared memory
                     main = max(
                         trial.record.resources,
-                        key=lambda each: (
-                            each.static_shared_bytes + each.dynamic_shared_bytes,
-                            each.registers,
+                        key=lambda trial: (
+                            trial.static_shared_bytes + trial.dynamic_shared_bytes,
+                            trial.registers,
                         ),
                     )
                     known.setdefault(trial.record.candidate, main)
@@ -159,7 +168,7 @@ class EarlierRuns:
 
 
 def task_of(run: Run) -> TuningTask:
-    """Returns what a run tunes for, to compare it with other runs: problem, machine, number of threads."""
+    """Returns the task of a run, to compare it with other runs: problem, machine, number of threads."""
     return TuningTask(run.settings.problem, run.machine, run.settings.threads)
 
 
@@ -173,8 +182,10 @@ def _task_of_file(space: RecordedSpace, task: TuningTask) -> TuningTask:
 def _of_file(space: RecordedSpace, task: TuningTask, settings: RunSettings) -> Known:
     theirs = _task_of_file(space, task)
     strategies = _strategies(settings)
-    if space.problem is None and not any(each.strategy in strategies for each in space.feasible.spaces):
-        found = ", ".join(each.strategy for each in space.feasible.spaces)
+    if space.problem is None and not any(
+        searched.strategy in strategies for searched in space.feasible.spaces
+    ):
+        found = ", ".join(searched.strategy for searched in space.feasible.spaces)
         raise UsageError(
             f"{space.name}: has no problem that this tuner knows, and none of the run's strategies: "
             f"found {found}, allowed {', '.join(strategies)}"
@@ -213,7 +224,11 @@ def _strategies(settings: RunSettings) -> tuple[str, ...]:
 def planned(
     settings: RunSettings, machine: Machine, source: Target, store: "Store"
 ) -> tuple[RunSettings, Plan]:
-    """Returns settings with initial configurations, and the plan. Raises UsageError if none is feasible."""
+    """Returns the settings with initial configurations, and the plan: feasible set and order.
+
+    Settings that have initial configurations already are returned as they are. Raises UsageError if no
+    configuration is feasible.
+    """
     if settings.first is not None:
         return settings, source.plan(settings, machine)
     task = TuningTask(settings.problem, machine, settings.threads)
@@ -244,11 +259,14 @@ def _shipped_points(settings: RunSettings, machine: Machine) -> tuple[InitialCon
 
     picks = shipped_picks(ProblemSpaces.shipped(machine, settings.threads), settings.problem)
     chosen = () if picks is None else picks.candidates[:SHIPPED_POINTS]
-    return tuple(InitialConfiguration(each, SHIPPED) for each in chosen)
+    return tuple(InitialConfiguration(candidate, SHIPPED) for candidate in chosen)
 
 
 def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
-    """Returns the rows in the plan's feasible set of the initial configurations: stored, else of the plan."""
+    """Returns the rows of the initial configurations in the plan's feasible set: those of ``settings.first``.
+
+    Without ``settings.first`` those of the plan. Configurations that are not in the set are left out.
+    """
     if settings.first is None:
         return plan.first
     rows = (plan.feasible.row_of(point.candidate) for point in settings.first)
@@ -258,7 +276,7 @@ def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
 def interleaved(
     known: tuple[InitialConfiguration, ...], others: tuple[InitialConfiguration, ...]
 ) -> tuple[InitialConfiguration, ...]:
-    """Alternates ``known`` and ``others``; of equal candidates only the first is kept, one of ``known``."""
+    """Alternates ``known`` and ``others``, ``known`` first; of equal candidates only the first is kept."""
     known = _distinct(known)
     others = _distinct((*known, *others))[len(known) :]
     return tuple(point for turn in zip_longest(known, others) for point in turn if point is not None)
@@ -272,15 +290,16 @@ def _distinct(points: tuple[InitialConfiguration, ...]) -> tuple[InitialConfigur
 
 
 class OutcomesByCode:
-    """Finds records of trials by the hash of their script or their compiled code; the latest added wins."""
+    """Finds records of trials by the hash of their script or of their code; the record added last wins."""
 
     def __init__(self) -> None:
         self._records: dict[str, Record] = {}
 
     def add(self, trial: int, record: Record, *, is_compiled_alike: bool = True) -> None:
-        """Makes ``record`` the outcome of its code's hash, and of its script's where it is compiled alike.
+        """Stores ``record`` by the hash of its code and, if ``is_compiled_alike``, by that of its script.
 
-        A later reuse refers to ``trial``, or, if ``record`` is reused itself, to the trial that it came from.
+        ``is_compiled_alike``: today's compiler is the one that compiled the trial. Reuse refers to ``trial``
+        or, if ``record`` is reused itself, to the trial that it came from.
         """
         # without the program, which the store has
         source = replace(record, reused_from=record.reused_from or trial, kernel_code=None)
@@ -289,14 +308,17 @@ class OutcomesByCode:
             self._records[record.script_sha256] = source
 
     def find(self, sha256: str) -> Record | None:
-        """Returns the record by the SHA-256 of its script or code; None where the hash is unknown or ""."""
+        """Returns the record with this SHA-256 of its script or code; None if the hash is unknown or ""."""
         if sha256:
             return self._records.get(sha256)
         return None
 
 
 class KnownOutcomes:
-    """Outcomes of equal scripts or code: of the database and this run; a fresh run has only its own."""
+    """Outcomes that a trial with equal script or code reuses: of the database and of this run.
+
+    A fresh run (``--fresh``) reuses only its own.
+    """
 
     def __init__(self, store: "Store", run: Run) -> None:
         settings = run.settings
@@ -319,9 +341,9 @@ class KnownOutcomes:
             self._own.add(trial, record)
 
     def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
-        """Returns the known outcome with this script hash or, if it is "", this code hash; None if unknown.
+        """Returns the known outcome with this script hash or, if it is "", with this code hash.
 
-        Its ``reused_from`` is the trial that ran.
+        None if unknown. ``reused_from`` of the result is the trial that ran.
         """
         either = script_sha256 or artifact_sha256
         early_stopped_at = self._early_stopped.find(either)
@@ -351,12 +373,12 @@ def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
 
 
 def is_early_stopped(record: Record) -> bool:
-    """Returns True for an early-stopped timing, which is not a result but shows that the code is too slow."""
+    """Returns True for an early-stopped timing, which only shows that the code is too slow."""
     return isinstance(record.outcome, Measurement) and not record.outcome.is_complete
 
 
 def is_reusable(record: Record) -> bool:
-    """Returns whether equal code may reuse an outcome: it was verified, timed, or would fail again."""
+    """Returns whether equal code may reuse this outcome: verified, timed, or sure to fail again."""
     if isinstance(record.outcome, Verdict):
         return record.outcome.elements > 0
     if isinstance(record.outcome, Failure):

@@ -31,7 +31,7 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class MachineBusy:
-    """Event: before the first timing, other programs or the hypervisor take processors from the threads."""
+    """Event: before the first timing, other programs or the hypervisor occupy processors."""
 
     run: int
     load: PresentLoad
@@ -40,7 +40,10 @@ class MachineBusy:
 
 @dataclass(frozen=True)
 class CompilesAgain:
-    """Event: tuner's sources or scripts changed since a run, whose trials are compiled again to compare."""
+    """Event: a resumed run compiles its trials again, as tuner's sources or scripts have changed since.
+
+    The run continues if the code is the same.
+    """
 
     run: int
     trials: int  # with code of their own
@@ -114,7 +117,7 @@ class SpaceExhausted:
 
 @dataclass(frozen=True)
 class FailedAlike:
-    """Event: the search ends because all trials of the run's one script failed with the same reason."""
+    """Event: the search ends because all trials of the run's only script failed for the same reason."""
 
     trials: int
     failure: Failure
@@ -136,7 +139,7 @@ class NoiseMeasured:
 
 @dataclass(frozen=True)
 class TrialRefuted:
-    """Event: a timed trial was found wrong in the final re-measurement, and is a failed trial now."""
+    """Event: the final re-measurement found the code of a timed trial wrong; it counts as failed now."""
 
     trial: int  # id
     failure: Failure
@@ -176,7 +179,11 @@ def ignore(event: Event) -> None:
 
 
 class Interruption:
-    """A request to end a run: KeyboardInterrupt while it waits for a candidate, else by ``is_asked``."""
+    """A request to end a run, made from a signal handler.
+
+    While the run waits for a candidate the request raises KeyboardInterrupt; otherwise the run reads
+    ``is_asked``.
+    """
 
     def __init__(self) -> None:
         self._is_asked = False
@@ -188,7 +195,7 @@ class Interruption:
         return self._is_asked
 
     def ask(self) -> None:
-        """Requests that the run end, from a signal handler. Raises KeyboardInterrupt if the run waits."""
+        """Requests that the run end; for a signal handler. Raises KeyboardInterrupt if the run waits."""
         self._is_asked = True
         if self._is_waiting:
             self._is_waiting = False
@@ -196,7 +203,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Lets ``ask``, also an earlier one, raise KeyboardInterrupt within the ``with`` block."""
+        """Context manager: in its body ``ask`` raises KeyboardInterrupt, at once if it was called before."""
         self._is_waiting = True
         try:
             if self._is_asked:  # checked after marking: a signal in between raises by itself
@@ -208,7 +215,7 @@ class Interruption:
 
 @dataclass(frozen=True)
 class CampaignStarted:
-    """Event: a campaign is stored or resumed, its pool is known, and its trials begin."""
+    """Event: a campaign is stored or resumed, its common configurations are known, and its trials begin."""
 
     campaign: Campaign
     proposed_before: int  # trials that earlier sessions of the campaign proposed

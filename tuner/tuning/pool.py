@@ -1,4 +1,7 @@
-"""The pool of a campaign: configurations projected onto each of its problems, with model costs."""
+"""The pool of a campaign: configurations to try on every problem, with their costs by the cost model.
+
+A configuration is projected onto a problem: replaced by the nearest one that the problem's constraints allow.
+"""
 
 from dataclasses import dataclass
 
@@ -16,7 +19,7 @@ from tuner.space.search_space import SearchSpace
 
 @dataclass(frozen=True)
 class PoolProblem:
-    """A problem of a campaign, how often it occurs, and the search spaces of strategies that can do it."""
+    """A problem of a campaign, how often it occurs, and the search spaces of the strategies for it."""
 
     problem: Problem
     count: int
@@ -33,15 +36,15 @@ class _Projected:
 def projected_pool(
     problems: tuple[PoolProblem, ...], columns: tuple[Candidate, ...], machine: Machine, threads: int
 ) -> ColumnPool:
-    """Returns the pool of unprojected configurations ``columns`` for the problems of a campaign."""
-    projected = [_projected(each, columns, machine, threads) for each in problems]
+    """Returns the pool of a campaign: the configurations ``columns``, projected onto each of its problems."""
+    projected = [_projected(problem, columns, machine, threads) for problem in problems]
     return ColumnPool(
-        tuple(each.problem for each in problems),
-        tuple(each.count for each in problems),
+        tuple(problem.problem for problem in problems),
+        tuple(problem.count for problem in problems),
         columns,
-        tuple(each.candidates for each in projected),
-        tuple(each.costs for each in projected),
-        tuple(each.is_demoted for each in projected),
+        tuple(columns_of.candidates for columns_of in projected),
+        tuple(columns_of.costs for columns_of in projected),
+        tuple(columns_of.is_demoted for columns_of in projected),
     )
 
 

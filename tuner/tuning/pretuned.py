@@ -1,4 +1,4 @@
-"""Results that come with tuner: rule files by class of processor, and what they choose without a search.
+"""Shipped results: dispatch rules per class of processor, which choose a configuration without a search.
 
 A file, ``tuner/pretuned/zen5_f32_1.yaml``, is a dispatch rule of one class of processor, one type and one
 number of threads: some configurations, and their times on two dozen problems. ``benchmarks.pretune`` writes
@@ -28,7 +28,7 @@ THREADS = (1, 2)  # that files are for; more threads take the last one's
 
 @dataclass(frozen=True)
 class ProcessorClass:
-    """Processors whose kernels are fast for the same reasons: of one microarchitecture."""
+    """A class of processors with one microarchitecture, on which the same kernels are fast."""
 
     name: str  # in names of files
     isa: str
@@ -47,17 +47,20 @@ CLASSES = (
 
 
 def class_of(machine: Machine) -> str:
-    """Returns the name of a processor's class: "zen5"; of others the instruction set: "avx512", "avx2"."""
-    for each in CLASSES:
-        is_alike = (each.isa, each.has_tiles) == (machine.isa, machine.has_amx_bf16)
-        if is_alike and re.match(each.pattern, machine.name):
-            return each.name
+    """Returns the name of a processor's class, "zen5".
+
+    Without a class its instruction set, "avx512" or "avx2".
+    """
+    for processors in CLASSES:
+        is_alike = (processors.isa, processors.has_tiles) == (machine.isa, machine.has_amx_bf16)
+        if is_alike and re.match(processors.pattern, machine.name):
+            return processors.name
     return machine.isa
 
 
 @dataclass(frozen=True)
 class ShippedRule:
-    """A rule file that comes with tuner, as it serves one machine."""
+    """A shipped rule file that serves a machine, of the machine's class of processor or of a similar one."""
 
     rule: DispatchRule
     processors: str  # the class of the machine that it was measured on: "zen5"
@@ -65,10 +68,10 @@ class ShippedRule:
 
 
 def shipped_rule(machine: Machine, dtype: str, threads: int) -> ShippedRule | None:
-    """Returns the file of a machine's class, else of the nearest class of its instruction set, if any.
+    """Returns the rule of a machine's class of processor, else of the nearest class of its instruction set.
 
-    None where the machine multiplies the type by AMX and only classes without AMX have a file: what is the
-    fastest for them is some five times slower than AMX.
+    None without such a file. None also if the machine multiplies the type by AMX and only classes without AMX
+    have a file: their best kernels are some five times slower than AMX.
     """
     own = class_of(machine)
     measured = min(threads, THREADS[-1])
@@ -83,13 +86,20 @@ def _classes_like(machine: Machine, dtype: str) -> list[str]:
     """Returns the classes whose file may serve a machine, its own first, the other kind of AMX last."""
     own = class_of(machine)
     needs_tiles = peak_set(dtype, machine) in TILE_DOTS
-    alike = [each for each in CLASSES if each.isa == machine.isa and each.has_tiles >= needs_tiles]
-    alike.sort(key=lambda each: (each.name != own, each.has_tiles != machine.has_amx_bf16))
-    return [each.name for each in alike]
+    alike = [
+        processors
+        for processors in CLASSES
+        if processors.isa == machine.isa and processors.has_tiles >= needs_tiles
+    ]
+    alike.sort(key=lambda processors: (processors.name != own, processors.has_tiles != machine.has_amx_bf16))
+    return [processors.name for processors in alike]
 
 
 def rule_of_class(name: str, dtype: str, threads: int) -> DispatchRule | None:
-    """Returns the rule in the file of a class of processors; None where there is no such file."""
+    """Returns the shipped rule of a class of processors, a dtype and a number of threads.
+
+    None without a file.
+    """
     return _rule(FOLDER / f"{name}_{dtype}_{threads}{SUFFIX}")
 
 
@@ -101,7 +111,7 @@ def _rule(file: Path) -> DispatchRule | None:
 
 
 def shipped_roofline(machine: Machine, dtype: str, threads: int) -> Roofline | None:
-    """Returns the roofline that is shipped for machines of this very name; None where there is none."""
+    """Returns the shipped roofline of machines with exactly this name and threads; None if there is none."""
     shipped = shipped_rule(machine, dtype, threads)
     if shipped is None or not machine.is_named(shipped.rule.machine) or shipped.rule.threads != threads:
         return None
@@ -111,20 +121,23 @@ def shipped_roofline(machine: Machine, dtype: str, threads: int) -> Roofline | N
 
 @dataclass(frozen=True)
 class ShippedPicks:
-    """What a shipped file chooses for a problem, the one to try first in front."""
+    """The configurations that a shipped rule chooses for a problem, the first to try first."""
 
     candidates: tuple[Candidate, ...]  # as they are on the problem, each once
     shipped: ShippedRule
 
     @property
     def origin(self) -> str:
-        """Returns in a few words where the choice comes from: "shipped results of zen5 (24 shapes)"."""
+        """Returns a text that says where the choice comes from: "shipped results of zen5 (24 shapes)"."""
         rule = self.shipped.rule
         return f"shipped results of {self.shipped.processors} ({len(rule.problems)} shapes)"
 
 
 def shipped_picks(space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
-    """Returns what the file for the machine of ``space`` chooses; None: no file, or nothing in it applies."""
+    """Returns the configurations that the rule for the machine of ``space`` chooses for a problem.
+
+    None if there is no rule, none of its configurations applies, or the problem is not a plain matmul.
+    """
     shipped = shipped_rule(space.machine, problem.dtype, space.threads)
     if shipped is None or not isinstance(problem, MatmulProblem):
         return None
@@ -132,27 +145,27 @@ def shipped_picks(space: ProblemSpaces, problem: Problem) -> ShippedPicks | None
 
 
 def picks_of(shipped: ShippedRule, space: ProblemSpaces, problem: Problem) -> ShippedPicks | None:
-    """Returns what one file chooses on the machine of ``space``; None: nothing in it applies."""
+    """Returns the configurations that one rule chooses for a problem; None if none of them applies."""
     try:
         projected = space.projected(problem, shipped.rule.columns)
     except UsageError:
         return None  # no strategy is for the problem
     found = ranked_columns(shipped.rule.matrix(), projected.new_problem)
     order = (projected.candidates[column] for column in found.columns)
-    candidates = tuple(dict.fromkeys(each for each in order if each is not None))
+    candidates = tuple(dict.fromkeys(candidate for candidate in order if candidate is not None))
     if candidates:
         return ShippedPicks(candidates, shipped)
     return None
 
 
 def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:
-    """Returns the speed of what the rule chooses for each of its problems without that one's times, sorted.
+    """Returns, sorted, the speed of the rule's choice for each of its problems, if that one had no times.
 
-    Relative to the fastest of a search on the problem, 0 to 1; problems without either time are left out.
+    Speeds are relative to the fastest known configuration, 0 to 1. Problems without either time are left out.
     """
     matrix = rule.matrix()
     speeds = []
-    rows = {each.problem: row for row, each in enumerate(rule.problems)}
+    rows = {tuned.problem: row for row, tuned in enumerate(rule.problems)}
     for choice in held_out_choices(matrix):
         row = rows[choice.problem]
         time_s = matrix.times_s[row][choice.column]
@@ -163,7 +176,7 @@ def held_out_speeds(rule: DispatchRule) -> tuple[float, ...]:
 
 
 def shipped_text(machine: Machine) -> str:
-    """Returns in one sentence which shipped results a processor uses, for ``tuner targets``."""
+    """Returns a sentence that says which shipped results a processor uses, for ``tuner targets``."""
     own = class_of(machine)
     files = []
     peak = ""
@@ -188,7 +201,10 @@ def shipped_text(machine: Machine) -> str:
 
 
 def speed_text(rule: DispatchRule) -> str:
-    """Returns the range of ``held_out_speeds``: "0.91 .. 1.00 of the fastest known, on 9 shapes held out"."""
+    """Returns the range of a rule's held-out speeds: "0.91 ..
+
+    1.00 of the fastest known, on 9 shapes held out".
+    """
     speeds = held_out_speeds(rule)
     if not speeds:
         return "an unknown part of the fastest known"

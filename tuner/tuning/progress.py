@@ -30,8 +30,8 @@ class Progress:
     """The state of one session's search: ids and counts of its trials, and the best record so far."""
 
     def __init__(self, stored: tuple[Proposal, ...]) -> None:
-        self._known = {each.number: each.trial is not None for each in stored}
-        self.trial_ids = {each.number: each.id for each in stored}  # by trial number
+        self._known = {proposal.number: proposal.trial is not None for proposal in stored}
+        self.trial_ids = {proposal.number: proposal.id for proposal in stored}  # by trial number
         self.counts = Counts(proposed=len(stored))
         self.best: Record | None = None
         self.first_outcome: object = None  # of the first trial that ended
@@ -41,7 +41,7 @@ class Progress:
 
     @property
     def best_s(self) -> float | None:
-        """Returns the seconds per call of the best record; None: none has a time."""
+        """Returns the seconds per call of the best record; None if no record has a time."""
         if self.best is None:
             return None
         return self.best.median_s
@@ -52,7 +52,10 @@ class Progress:
         self.counts = replace(self.counts, proposed=number + 1)
 
     def take(self, number: int, record: Record) -> bool:
-        """Counts the outcome of trial ``number``; returns False if an earlier session stored it."""
+        """Counts the outcome of trial ``number``.
+
+        Returns False if an earlier session has stored it already.
+        """
         if is_faster(record, self.best):
             self.best = record
         self.counts = with_outcome(self.counts, record)
@@ -67,7 +70,7 @@ class Progress:
 
 
 def with_outcome(counts: Counts, record: Record) -> Counts:
-    """Returns ``counts`` with the outcome ``record`` counted by its status, and as reused if it is."""
+    """Returns ``counts`` with the outcome ``record`` counted by its status and, if reused, as reused."""
     return Counts(
         counts.proposed,
         counts.measured + (record.status == "measured"),
@@ -84,28 +87,34 @@ def evaluated_s(record: Record) -> float:
 
 
 def is_faster(record: Record, best: Record | None) -> bool:
-    """Returns whether ``record`` has a time, and a lesser time than ``best`` where ``best`` has one."""
+    """Returns whether ``record`` has a time that is less than that of ``best``, or ``best`` has none."""
     if record.median_s is None or best is None or best.median_s is None:
         return record.median_s is not None
     return record.median_s < best.median_s
 
 
 def in_flight_s(sessions: Sequence[Progress]) -> float:
-    """Returns the seconds until the trials in flight, and one more, end at the pace of those before."""
+    """Returns an estimate of the seconds until all pending trials, and one more, have ended.
+
+    By the average seconds per trial that ended in ``sessions``.
+    """
     ended = sum(session.ended for session in sessions)
     pace_s = sum(session.evaluated_s for session in sessions) / ended if ended else 0.0
     return pace_s * (1 + sum(session.counts.proposed for session in sessions) - ended)
 
 
 def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: float) -> bool:
-    """Returns whether a search has used up its proposals or seconds; a budget allows one at least."""
+    """Returns whether a search has used up its limit of trials or seconds; at least one trial is allowed."""
     if limits.trials is not None and proposed >= limits.trials:
         return True
     return limits.budget_s is not None and searched_s >= limits.budget_s and proposed > 0
 
 
 def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_TRIALS) -> float:
-    """Returns the seconds of a budget that are kept for the final re-measurements of ``problems``."""
+    """Returns the seconds of a budget that are reserved for the final re-measurements; 0 without a budget.
+
+    ``problems``: number of re-measurements; ``top_trials``: trials in each.
+    """
     if budget_s is None:
         return 0.0
     timed_s = UNTIMED * (top_trials + OTHERS_TIMED) * final_effort(budget_s / problems).budget_s
@@ -113,9 +122,10 @@ def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_
 
 
 def long_calls_s(best_s: float | None, budget_s: float | None) -> float:
-    """Returns seconds to keep besides ``reserved_s``, where the least samples of calls take long.
+    """Returns the seconds to reserve in addition to ``reserved_s`` if single calls take long.
 
-    ``best_s``: seconds per call of the fastest trial so far. At most LONG_CALLS of the budget.
+    ``best_s``: seconds per call of the fastest trial so far. At most LONG_CALLS of the budget; 0 without a
+    time or a budget.
     """
     if best_s is None or budget_s is None:
         return 0.0
@@ -125,7 +135,7 @@ def long_calls_s(best_s: float | None, budget_s: float | None) -> float:
 
 
 def untimed_factor(problem: Problem, best_s: float | None) -> float:
-    """Returns the factor from timed to all seconds of a final re-measurement: operands are drawn in between.
+    """Returns the ratio of all seconds to timed seconds in a final re-measurement: operands are drawn, too.
 
     ``best_s``: seconds per call of the fastest trial; None: less than a sample takes.
     """
@@ -139,10 +149,10 @@ def final_effort(
     top_trials: int = TOP_TRIALS,
     untimed: float = UNTIMED,
 ) -> Effort:
-    """Returns the effort per candidate: FINAL_EFFORT, less after a search under 15 s or if time is short.
+    """Returns the effort per candidate: FINAL_EFFORT, or less after a search under 15 s or if time is short.
 
-    ``left_s``: of the budget, in seconds, for all top trials of the problem; None: no budget. ``untimed``:
-    ``untimed_factor`` of the problem.
+    ``left_s``: seconds of the budget that are left for all top trials of the problem; None: no budget.
+    ``untimed``: ``untimed_factor`` of the problem.
     """
     budget_s = min(FINAL_EFFORT.budget_s, max(LEAST_S, SHARE_OF_SEARCH * search_s))
     if left_s is not None:

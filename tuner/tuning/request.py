@@ -1,4 +1,4 @@
-"""A user's request converted to the settings of a run, the checks of both, and new limits of stored runs."""
+"""Converts a user's request to the settings of a run, and checks requests and new limits of stored runs."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -22,7 +22,10 @@ UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is
 
 
 def require_memory(problem: Problem, machine: Machine) -> None:
-    """Raises UsageError unless arrays and float64 reference fit into memory; 0 bytes: unknown."""
+    """Raises UsageError unless a problem's arrays and their float64 reference fit into the machine's memory.
+
+    A machine of unknown memory (0 bytes) passes.
+    """
     needed = reference_bytes(problem)
     if needed <= machine.memory_bytes or machine.memory_bytes == 0:  # 0: unknown, of a recorded machine
         return
@@ -33,7 +36,10 @@ def require_memory(problem: Problem, machine: Machine) -> None:
 
 
 def require_workers(workers: int, machine: Machine) -> None:
-    """Raises UsageError unless the workers, 192 MiB each, fit into memory; 0 bytes: unknown."""
+    """Raises UsageError unless the compile workers, 192 MiB each, fit into the machine's memory.
+
+    A machine of unknown memory (0 bytes) passes.
+    """
     most = machine.memory_bytes // WORKER_BYTES
     if workers > most > 0:
         raise UsageError(
@@ -42,7 +48,7 @@ def require_workers(workers: int, machine: Machine) -> None:
 
 
 def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
-    """Raises UsageError for more threads than processors: a spinning thread would block another one."""
+    """Raises UsageError if threads are more than processors: a thread that spins would block another one."""
     most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
     if most and threads > processors.usable and processors.limit:
         raise UsageError(f"threads: found {threads}, allowed up to {processors.usable}: {processors.limit}")
@@ -54,13 +60,16 @@ def require_threads(threads: int, machine: Machine, processors: Processors) -> N
 
 
 def require_offered(backends: Backends, target: TargetName, needs: Collection[str], what: str) -> None:
-    """Raises UsageError, beginning with ``what``, if a target lacks one of ``needs``, such as "amx-bf16"."""
+    """Raises UsageError if a target's machine lacks an instruction set of ``needs``, such as "amx-bf16".
+
+    ``what``: what needs them; the message begins with it.
+    """
     if needs:
         require_instructions(backends.target(target).machine(target), needs, what)
 
 
 def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
-    """Raises UsageError for a user's plain script that needs more than the machine of a run's target has."""
+    """Raises UsageError if a user's plain script needs instruction sets that the target's machine lacks."""
     from tuner.space.scripts.header import instructions_needed  # not at start-up
     from tuner.space.scripts.strategy import load_chosen  # not at start-up
 
@@ -75,7 +84,7 @@ def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
 
 @dataclass(frozen=True)
 class RunLimit:
-    """The limit of a run's search: so many trials or seconds, whichever is first; None: no limit."""
+    """The limit of a run's search: this number of trials or seconds, whichever is reached first."""
 
     trials: int | None = None
     budget_s: float | None = None
@@ -103,18 +112,21 @@ def searched_s(run: Run) -> float:
 
 
 def require_whole(run: Run, stored: tuple[Proposal, ...]) -> None:
-    """Raises UsageError for a run with pruned trials: its search cannot be replayed."""
-    if [each.number for each in stored] != [*range(len(stored))]:
+    """Raises UsageError for a run of which trials were pruned: its search cannot be repeated."""
+    if [proposal.number for proposal in stored] != [*range(len(stored))]:
         raise UsageError(f"run {run.id}: some of its trials were pruned; start a new run")
 
 
 def require_longer(run: Run, stored: tuple[Proposal, ...], limit: RunLimit) -> None:
-    """Raises UsageError for a run that exceeds ``limit`` already."""
+    """Raises UsageError if ``run`` already has more trials or seconds than ``limit`` allows."""
     require_more(f"run {run.id}", len(stored), searched_s(run), limit)
 
 
 def require_more(name: str, trials: int, used_s: float, limit: RunLimit) -> None:
-    """Raises UsageError where ``name``, a run or a campaign, has more trials or seconds than ``limit``."""
+    """Raises UsageError if ``trials`` or ``used_s`` is already more than ``limit`` allows.
+
+    ``name``: the run or campaign, for the message.
+    """
     if limit.trials is not None and limit.trials < trials:
         raise UsageError(f"trials: found {limit.trials}, but {name} has {trials} trials already")
     if limit.budget_s is not None and limit.budget_s < used_s:
@@ -124,17 +136,20 @@ def require_more(name: str, trials: int, used_s: float, limit: RunLimit) -> None
 
 
 def require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[Proposal, ...]) -> None:
-    """Raises UsageError unless every stored row is still the index of the same candidate."""
-    for each in stored:
-        if each.row >= feasible.rows or feasible.candidate(each.row) != each.candidate:
+    """Raises UsageError unless each stored proposal's row in the feasible set is still the same candidate."""
+    for proposal in stored:
+        if proposal.row >= feasible.rows or feasible.candidate(proposal.row) != proposal.candidate:
             raise UsageError(
-                f"run {run.id}: row {each.row} of its search space is no longer "
-                f"{each.candidate.text}; start a new run"
+                f"run {run.id}: row {proposal.row} of its search space is no longer "
+                f"{proposal.candidate.text}; start a new run"
             )
 
 
 def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
-    """Returns complete settings of a run. Raises UsageError for a request that is bad or cannot run here."""
+    """Returns the complete settings of a run for a request.
+
+    Raises UsageError for a request with a wrong value, and for one that cannot run on this machine.
+    """
     settings = planned_settings(request, backends)
     require_runs_here(settings.target, backends, tune_command(TaskQuery.of(settings.problem)))
     require_scripts_offered(backends, settings)
@@ -142,7 +157,10 @@ def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
 
 
 def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
-    """Returns complete settings, even if candidates cannot run here; raises UsageError for a bad request."""
+    """Returns the complete settings for a request, even if its candidates cannot run on this machine.
+
+    Raises UsageError for a request with a wrong value.
+    """
     from tuner.space.file.reading import load_space_file  # not at start-up
     from tuner.space.file.yaml import default_space_file  # not at start-up
     from tuner.space.scripts.choice import choose  # not at start-up

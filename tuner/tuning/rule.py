@@ -1,4 +1,7 @@
-"""A dispatch rule: configurations with their times on tuned problems, to serve any problem; and its file."""
+"""A dispatch rule: configurations with their times on tuned problems, from which it chooses for any problem.
+
+Also reads and writes the file of a rule.
+"""
 
 import contextlib
 import hashlib
@@ -69,7 +72,7 @@ class RuleProblem:
 
 @dataclass(frozen=True)
 class StatedRegret:
-    """Efficiencies that a rule was written with: best known time / time of what serves, 0 to 1."""
+    """The efficiencies with which a rule was written: best known time / time of the chosen one, 0 to 1."""
 
     geomean: Efficiency
     worst: Efficiency
@@ -78,7 +81,7 @@ class StatedRegret:
 
     @classmethod
     def of(cls, in_sample: Regret, held_out: Regret) -> "StatedRegret | None":
-        """Returns the figures of two regrets; None where nothing is known of the problems tuned."""
+        """Returns the means and worst cases of two regrets; None if no efficiency in the sample is known."""
         if in_sample.geomean is None or in_sample.worst is None:
             return None
         return cls(in_sample.geomean, in_sample.worst, held_out.geomean, held_out.worst)
@@ -86,7 +89,7 @@ class StatedRegret:
 
 @dataclass(frozen=True)
 class DispatchRule:
-    """Configurations before projection, and tuned problems: both decide what serves a problem not tuned."""
+    """Configurations (before projection) and tuned problems, by which other problems are served, too."""
 
     tuner: str  # version that wrote it
     date: str  # UTC, ISO 8601
@@ -104,13 +107,13 @@ class DispatchRule:
         size = len(self.configurations)
         if not size or len({*self.configurations}) != size:
             raise ValueError("configurations: is empty, or has one twice")
-        if len({each.problem for each in self.problems}) != len(self.problems):
+        if len({tuned.problem for tuned in self.problems}) != len(self.problems):
             raise ValueError("problems: has one twice")
-        for place, each in enumerate(self.problems):
-            if len(each.rounds_s) != size or len(each.residuals) != size:
+        for place, tuned in enumerate(self.problems):
+            if len(tuned.rounds_s) != size or len(tuned.residuals) != size:
                 raise ValueError(f"problems[{place}]: found lists of another length, allowed {size}")
-            if each.serves is not None and not 0 <= each.serves < size:
-                raise ValueError(f"problems[{place}].serves: found {each.serves}, allowed 0..{size - 1}")
+            if tuned.serves is not None and not 0 <= tuned.serves < size:
+                raise ValueError(f"problems[{place}].serves: found {tuned.serves}, allowed 0..{size - 1}")
 
     @property
     def columns(self) -> tuple[Candidate, ...]:
@@ -118,20 +121,23 @@ class DispatchRule:
         return tuple(configuration.candidate for configuration in self.configurations)
 
     def tuned(self, problem: Problem) -> RuleProblem | None:
-        """Returns the entry of exactly this problem; None where it was not tuned."""
-        return next((each for each in self.problems if each.problem == problem), None)
+        """Returns the rule's entry of exactly this problem; None if the problem was not tuned."""
+        return next((tuned for tuned in self.problems if tuned.problem == problem), None)
 
     def matrix(self) -> TimeMatrix:
         """Returns the least times as a matrix; model costs are time / exp(residual), by stored residuals."""
-        times = tuple(tuple(min(rounds, default=None) for rounds in each.rounds_s) for each in self.problems)
+        times = tuple(
+            tuple(min(rounds, default=None) for rounds in tuned.rounds_s) for tuned in self.problems
+        )
         return TimeMatrix(
-            problems=tuple(each.problem for each in self.problems),
-            counts=tuple(each.count for each in self.problems),
+            problems=tuple(tuned.problem for tuned in self.problems),
+            counts=tuple(tuned.count for tuned in self.problems),
             columns=self.columns,
             times_s=times,
             applies=tuple(tuple(time is not None for time in row) for row in times),
             costs=tuple(
-                tuple(map(_cost, row, each.residuals)) for row, each in zip(times, self.problems, strict=True)
+                tuple(map(_cost, row, tuned.residuals))
+                for row, tuned in zip(times, self.problems, strict=True)
             ),
         )
 
@@ -145,7 +151,7 @@ def _cost(time_s: float | None, residual: float | None) -> float:
 
 @dataclass(frozen=True)
 class ProjectedColumns:
-    """What configurations become on one problem, with what the cost model expects of each."""
+    """A rule's configurations, projected onto one problem, with their costs by the cost model."""
 
     problem: Problem
     candidates: tuple[Candidate | None, ...]  # per configuration; None: it cannot do the problem
@@ -153,13 +159,15 @@ class ProjectedColumns:
 
     @property
     def new_problem(self) -> NewProblem:
-        """Returns the problem as the choice among the columns of a matrix takes it."""
-        return NewProblem(self.problem, tuple(each is not None for each in self.candidates), self.costs)
+        """Returns the problem as an argument of ``tuner.analysis.portfolio``: what applies, and its costs."""
+        return NewProblem(
+            self.problem, tuple(candidate is not None for candidate in self.candidates), self.costs
+        )
 
 
 @dataclass(frozen=True)
 class ProblemSpaces:
-    """A search-space file on one machine with a number of threads, for problems of any size."""
+    """The search spaces of one search-space file for any problem, on one machine and thread count."""
 
     space_file: SpaceFile
     machine: Machine
@@ -168,33 +176,45 @@ class ProblemSpaces:
 
     @classmethod
     def shipped(cls, machine: Machine, threads: int) -> "ProblemSpaces":
-        """Returns the instance for the search-space file that tuner ships."""
+        """Returns the search spaces of the search-space file that tuner ships."""
         space_file = load_space_file(default_space_file())
         return cls(space_file, machine, threads, choose((), space_file))
 
     @cached_property
     def first(self) -> tuple[Candidate, ...]:
-        """Returns the configurations that the file lists to begin with, in its order."""
+        """Returns the initial configurations that the search-space file lists, in its order."""
         return tuple(point for entry in self.space_file.strategies for point in entry.first)
 
     def projected(self, problem: Problem, columns: Iterable[Candidate]) -> ProjectedColumns:
-        """Returns a problem's configurations and model costs; raises UsageError without a strategy."""
+        """Returns ``columns`` projected onto a problem, with costs.
+
+        Raises UsageError if no strategy is for it.
+        """
         of = PoolProblem(problem, 1, self.spaces(problem))
         pool = projected_pool((of,), tuple(columns), self.machine, self.threads)
         return ProjectedColumns(problem, pool.candidates[0], pool.costs[0])
 
     def script(self, problem: Problem, candidate: Candidate) -> Script:
-        """Returns the script of a configuration that is allowed for the problem. Raises CandidateError."""
+        """Returns the bound script of a configuration that is allowed for the problem.
+
+        Raises CandidateError of stage BIND if the script cannot take its values.
+        """
         strategies = tuple(map(load_chosen, self.strategies))
         return Binder(strategies, problem, self._variables(problem), self.threads).bind(candidate)
 
     def sha256(self, strategies: Iterable[str]) -> str:
-        """Hashes what makes a candidate of a configuration: knobs, constraints, projections; not scripts."""
+        """Returns a hash of the parts of strategies that projection uses: knobs and constraints; not scripts.
+
+        It changes when a configuration of ``strategies`` may become another candidate.
+        """
         meanings = [_meaning(self.space_file.strategy(name)) for name in sorted({*strategies})]
         return hashlib.sha256(json.dumps(meanings, default=str).encode()).hexdigest()
 
     def spaces(self, problem: Problem) -> tuple[SearchSpace, ...]:
-        """Returns the search spaces of a problem's strategies; raises UsageError without any."""
+        """Returns the search spaces of the strategies for a problem.
+
+        Raises UsageError if no strategy is for it.
+        """
         variables = self._variables(problem)
         return spaces(self.strategies, self.space_file, problem, self.machine.isa, variables)
 
@@ -216,7 +236,10 @@ def rule_text(rule: DispatchRule) -> str:
 
 
 def parse_rule(text: str, name: str) -> DispatchRule:
-    """Returns the rule of the file ``name``; raises UsageError for a damaged, changed or unknown file."""
+    """Returns the rule in the text of a rule file; ``name``: of the file, for messages.
+
+    Raises UsageError for a damaged or changed text, and for another format or version.
+    """
     lines = text.split("\n", len(HEAD))
     head = {key: line.removeprefix(f"{key}: ") for key, line in zip(HEAD, lines, strict=False)}
     version = head.get("version", "")
@@ -228,7 +251,10 @@ def parse_rule(text: str, name: str) -> DispatchRule:
 
 
 def read_rule(path: Path, space: ProblemSpaces) -> DispatchRule:
-    """Returns a file's rule; raises UsageError: damaged, another machine, number of threads, search space."""
+    """Reads a rule file for the machine and search spaces of ``space``.
+
+    Raises UsageError for a damaged file, and for one of another machine, number of threads or search space.
+    """
     rule = parse_rule(read_text(path, "a rule file of tuner portfolio", LIMIT_BYTES), f"{path}")
     if not space.machine.is_named(rule.machine):
         raise UsageError(

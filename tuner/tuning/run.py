@@ -1,4 +1,7 @@
-"""A run: begun, resumed or following another machine's run; its search and final re-measurement."""
+"""A tuning run: begins a new one, resumes a stored one, or repeats a run of another machine.
+
+A run searches, then times its best trials again, interleaved (final re-measurement).
+"""
 
 import contextlib
 import time
@@ -148,7 +151,10 @@ class TuningSession:
         self._started_s = time.monotonic()
 
     def run(self) -> TunedRun:
-        """Works until the end; an interruption is a status. Returns the run with its result."""
+        """Works until the run's end and returns it with its result.
+
+        An interruption gives status "interrupted".
+        """
         status = "interrupted"
         self._end_waiting(self._reserved_s)
         try:
@@ -206,7 +212,7 @@ class TuningSession:
         tried: set[int] = set()
         try:
             for trial in search(
-                ReplayingSampler(self._sampler, tuple(each.row for each in self._stored)),
+                ReplayingSampler(self._sampler, tuple(proposal.row for proposal in self._stored)),
                 self._feasible.candidate,
                 runner,
                 self._is_over,
@@ -280,7 +286,8 @@ def transfer_settings(
 ) -> tuple[runs.RunSettings | None, int | None]:
     """Returns (settings, None) for a transfer run; (None, id) if one is stored for the target's machine.
 
-    A transfer run proposes the feasible candidates of ``source_run``, in order. Raises UsageError for none.
+    A transfer run tries the candidates of ``source_run``, a run of another machine, in their order. Raises
+    UsageError if none of them is feasible on the target.
     """
     settings = replace(source_run.settings, target=target)
     source = backends.target_of_run(settings)
@@ -315,7 +322,7 @@ def begin(
 
     ``observe`` is called with events. ``began_s``: when the command began, by the monotonic clock; a budget
     counts from there, else from the start of the search. Raises UsageError, before anything is stored, for
-    what cannot run.
+    settings that cannot run here.
     """
     source = backends.target_of_run(settings)
     if source.needs_local_resources:
@@ -348,8 +355,9 @@ def resume(
 ) -> TunedRun:
     """Resumes a stored run with its settings; returns it with its selected result.
 
-    ``retime``: one more final re-measurement. ``limit`` replaces the stored limits. Without both a finished
-    run is returned as it is. Raises UsageError where new times could not be compared with the stored ones.
+    ``retime``: make one more final re-measurement. ``limit`` replaces the stored limits. Without both a
+    finished run is returned as it is. Raises UsageError if new times could not be compared with the stored
+    ones, for example on another machine.
     """
     run = store.run(run_id)
     if run.elsewhere is not None:
@@ -391,14 +399,14 @@ def resume(
 
 
 def under_compiler(run: runs.Run, compiler: Compiler, store: "Store") -> runs.Run:
-    """Returns a run whose code ``compiler`` makes as well, as one that was made by it; stores that."""
+    """Stores that ``compiler`` made the run's code, which it makes identically; returns the changed run."""
     if compiler != run.compiler:
         store.set_compiler(run.id, compiler)
     return replace(run, compiler=compiler)
 
 
 def machine_of_run(settings: runs.RunSettings, source: Target, backends: Backends) -> Machine:
-    """Returns the machine of a run. Raises UsageError for more threads than processors."""
+    """Returns the machine of a run's target. Raises UsageError if it has fewer processors than threads."""
     machine = source.machine(settings.target)
     if source.needs_local_resources:
         require_threads(settings.threads, machine, backends.processors())

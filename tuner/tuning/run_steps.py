@@ -1,4 +1,8 @@
-"""The steps that runs and campaigns share: propose, store, re-measure; each stores what it did."""
+"""The steps that runs and campaigns share: propose, store, re-measure; each stores its result.
+
+A resumed run repeats its stored proposals first (``ReplayingSampler``, ``ReplayingRunner``). A round is one
+final re-measurement: the top trials and the baseline timed interleaved.
+"""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -64,7 +68,7 @@ class Remeasurement:
 
 
 def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) -> tuple[StoredTrial, ...]:
-    """Returns up to ``limit`` measured trials, the fastest first; of trials with equal code only one."""
+    """Returns up to ``limit`` measured trials, the fastest first; one for each distinct code."""
     measured = [trial for trial in trials if trial.record.median_s is not None]
     measured.sort(key=lambda trial: (trial.record.median_s, trial.number))
     by_code: dict[str, StoredTrial] = {}
@@ -76,7 +80,10 @@ def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) 
 def remeasure_top_trials(
     runner: AbstractRunner, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
 ) -> Remeasurement:
-    """Times ``top_trials`` interleaved, the first (the fastest) twice; leaves out trials that now fail."""
+    """Times ``top_trials`` interleaved, the first (the fastest) twice; leaves out trials that fail now.
+
+    If the code of a trial is found wrong, no trial has a time.
+    """
     bound = tuple(map(bound_record, top_trials))
     final_times = runner.remeasure((*bound, bound[0]), effort)
     wrong = {
@@ -105,13 +112,16 @@ def quietest_reference_s(trials: tuple[StoredTrial, ...]) -> float | None:
 
 
 def bound_record(trial: StoredTrial) -> BoundRecord:
-    """Returns a stored trial's record together with its script: what a runner needs to time it again."""
+    """Returns a stored trial's record with its script, for a runner that times it again."""
     record = trial.record
     return BoundRecord(record, Script(trial.script_text, record.script_sha256))
 
 
 def noise_of(first: Measurement, again: Measurement) -> float:
-    """Returns the largest of: the relative difference of two timings, their intervals' half widths."""
+    """Returns the noise floor by two timings of the same code: the relative difference of their medians.
+
+    At least the half width of each timing's 95 % interval, relative to its median.
+    """
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller
     return max(difference, *map(half_width, (first, again)))
@@ -123,7 +133,7 @@ def noise_of(first: Measurement, again: Measurement) -> float:
 
 
 class ReplayingSampler(AbstractSampler):
-    """Proposes the stored rows of a run's earlier sessions, then those of the wrapped sampler."""
+    """Proposes the stored rows of a run's earlier sessions first, then those of the wrapped sampler."""
 
     def __init__(self, method: AbstractSampler, rows: tuple[int, ...]) -> None:
         self._method = method
@@ -143,7 +153,10 @@ class ReplayingSampler(AbstractSampler):
 
 
 class ReplayingRunner(AbstractRunner):
-    """Returns stored records of earlier sessions, then runs candidates, interruptible while it waits."""
+    """Returns the stored records of earlier sessions first, then runs candidates by the wrapped runner.
+
+    An interruption ends it while it waits for a candidate.
+    """
 
     def __init__(
         self,
@@ -226,14 +239,16 @@ class RunSteps:
         self._observe(events.WaitsForLock(who, has_budget=self.lock_wait.ends_s is not None))
 
     def report_waited(self, elapsed_s: float) -> None:
-        """Reports a wait for other tuners that took much of a session of ``elapsed_s`` seconds."""
+        """Reports an event if a session of ``elapsed_s`` seconds waited long for other tuners."""
         waited_s = self.lock_wait.waited_s
         if waited_s >= max(WAIT_SHOWN_S, WAIT_SHOWN * elapsed_s):
             self._observe(events.WaitedForLock(waited_s, elapsed_s))
 
     def replaying(self, runner: AbstractRunner) -> ReplayingRunner:
-        """Returns a runner that gives stored trials their stored outcome, and other trials to ``runner``."""
-        records = tuple(None if each.trial is None else bound_record(each.trial) for each in self._stored)
+        """Returns a runner that returns stored outcomes for stored trials; ``runner`` runs all others."""
+        records = tuple(
+            None if proposal.trial is None else bound_record(proposal.trial) for proposal in self._stored
+        )
         return ReplayingRunner(runner, records, self._interruption)
 
     def propose(
@@ -244,7 +259,10 @@ class RunSteps:
         elapsed_s: float,
         in_campaign: tuple[int, Candidate] | None = None,  # (number, unprojected configuration)
     ) -> bool:
-        """Stores a proposal unless it is stored; returns whether it is new. ``elapsed_s``: of the run."""
+        """Stores a proposal unless an earlier session stored it; returns whether it is new.
+
+        ``elapsed_s``: seconds of the run so far.
+        """
         if number in self.progress.trial_ids:
             return False
         trial_id = self._store.propose(self.run.id, number, row, candidate, elapsed_s, in_campaign)
@@ -268,10 +286,10 @@ class RunSteps:
         return True
 
     def has_round(self) -> bool:
-        """Returns True if a round has times and covers all trials that are proposed so far."""
+        """Returns True if a timing round has times and came after all trials proposed so far."""
         rounds = self._store.rounds(self.run.id)
         proposed = self.progress.counts.proposed
-        return any(not each.quality.is_lost and each.of_trials >= proposed for each in rounds)
+        return any(not stored.quality.is_lost and stored.of_trials >= proposed for stored in rounds)
 
     def remeasure_top_trials(
         self, runner: AbstractRunner, effort: Effort = FINAL_EFFORT, limit: int | None = None
@@ -315,9 +333,9 @@ class RunSteps:
 
     @property
     def roofline_s(self) -> float:
-        """Returns the seconds that measuring the roofline takes; 0 if a run on the machine has stored one.
+        """Returns the seconds that measuring the roofline will take; 0 if it is known or nothing is timed.
 
-        A search of seconds takes what is shipped for such machines, where there is one, and measures none.
+        It is known from an earlier run on the machine, or is shipped for such machines.
         """
         is_known = self._store.known_roofline(self.run.id) is not None or self._shipped_roofline() is not None
         if is_known or not self._source.is_timed():
@@ -325,7 +343,7 @@ class RunSteps:
         return ROOFLINE_S
 
     def measure_roofline(self) -> None:
-        """Measures and stores the machine's roofline, unless a run on the machine has one."""
+        """Measures and stores the machine's roofline, unless an earlier run on the machine has stored one."""
         if self._store.known_roofline(self.run.id) is not None:
             return
         roofline = self._measured_roofline()
@@ -333,7 +351,10 @@ class RunSteps:
             self._store.set_roofline(self.run.id, roofline)
 
     def store_roofline(self) -> None:
-        """Stores the roofline, measured now if none is known, raised where the fastest trial exceeds it."""
+        """Stores the machine's roofline with the run, raised where the fastest trial exceeds it.
+
+        It is measured now if no run on the machine has stored one.
+        """
         roofline = self._store.known_roofline(self.run.id)
         if roofline is None and not self._has_measured_roofline:
             roofline = self._measured_roofline()

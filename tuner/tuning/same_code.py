@@ -1,7 +1,7 @@
-"""Whether a stored run may go on: its machine, its tools, and that its scripts still give the same code.
+"""Whether a stored run may be resumed: the same machine and tools, and scripts that give the same code.
 
-Code is what was verified and timed, whatever made it: under other sources, or with other scripts, each trial
-is compiled again, and the run goes on where every one gives the code that was stored with its outcome.
+If tuner's sources or scripts have changed, each trial is compiled again. The run goes on if each gives the
+code that was stored with its outcome, since that is what was verified and timed.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ HINT = "start a new run, or time its best trial with this version: tuner check -
 
 
 def require_same_tools(run: Run, machine: Machine, compiler: Compiler) -> None:
-    """Raises UsageError unless machine, versions and verifier are those that the run was made with."""
+    """Raises UsageError unless machine, package versions and verifier are those of the run."""
     if machine.name != run.machine.name:
         raise UsageError(f"run {run.id}: was made on {run.machine.name!r}, this machine is {machine.name!r}")
     if compiler.tools != run.compiler.tools:
@@ -38,11 +38,11 @@ def require_same_code(
     bind: Bind,
     observe: Observer,
 ) -> None:
-    """Raises UsageError unless the trials' scripts give the code that was verified.
+    """Raises UsageError unless the scripts of the stored trials still give the code that was verified.
 
-    Compiles nothing where sources and scripts are those of the run.
+    Compiles nothing if sources and scripts are unchanged. ``bind`` makes the script of a candidate.
     """
-    records = [each.trial.record for each in stored if each.trial is not None]
+    records = [proposal.trial.record for proposal in stored if proposal.trial is not None]
     has_same_sources = source.compiler(run.settings.target).fingerprint == run.compiler.fingerprint
     other_script = _with_other_script(bind, records)
     if has_same_sources and other_script is None:
@@ -64,7 +64,9 @@ def _with_other_script(bind: Bind, records: list[Record]) -> Record | None:
     """Returns the first trial of a strategy that binds it to another script now; None: there is none."""
     with_script = [record for record in records if record.script_sha256]
     first = {record.candidate.strategy: record for record in reversed(with_script)}
-    others = (each for each in first.values() if _script_sha256(bind, each.candidate) != each.script_sha256)
+    others = (
+        record for record in first.values() if _script_sha256(bind, record.candidate) != record.script_sha256
+    )
     return next(others, None)
 
 

@@ -1,4 +1,4 @@
-"""A run, or a campaign, with its selected results and numbers of trials."""
+"""A stored run or campaign as its result: selected trials and numbers of trials by outcome."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ class TunedRun:
 
     @property
     def has_worked(self) -> bool:
-        """True if a candidate was timed, verified, or compiled for another processor, which verifies none."""
+        """True if a candidate was timed, verified, or (for another processor) compiled."""
         return self.selected is not None or self.counts.verified + self.counts.compiled > 0
 
     @property
@@ -60,7 +60,10 @@ class TunedRun:
 
 
 def tuned_run(store: "Store", run_id: int) -> TunedRun:
-    """Returns the stored run with its counts, result and rounds; raises UsageError for an unknown one."""
+    """Returns a stored run with its counts, its result and its rounds.
+
+    Raises UsageError for an unknown id.
+    """
     run = store.run(run_id)
     selected = select_result(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
     return TunedRun(run, store.counts(run_id), selected, run.seconds or 0.0, store.rounds(run_id))
@@ -97,7 +100,7 @@ class TunedCampaign:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Returns the problems in order."""
+        """Returns the problems of the campaign, in the order of its runs."""
         return tuple(run.run.settings.problem for run in self.runs)
 
     @property
@@ -115,12 +118,12 @@ class TunedCampaign:
 
     @property
     def reliability(self) -> Reliability:
-        """Returns how reliable ``total_s`` is: as the least reliable of the times."""
+        """Returns how reliable ``total_s`` is: that of the least reliable time in it."""
         return reliability_of_all([best.reliability for best in self.best if best is not None])
 
     @property
     def has_worked(self) -> bool:
-        """True if each problem's run ``has_worked``."""
+        """True if every problem has a candidate that was timed or verified, or compiled for elsewhere."""
         return all(run.has_worked for run in self.runs)
 
     @property

@@ -1,6 +1,6 @@
-"""What to run on a problem without a search: by shipped results, a cost model, or a GPU's machine code.
+"""A configuration for a problem without a search: by shipped results, a cost model, or GPU machine code.
 
-Nothing is timed or stored. The choice says where it comes from, and what it is worth as far as that is known.
+Nothing is timed or stored. The choice says where it comes from and, as far as known, how fast it is.
 """
 
 import datetime
@@ -35,7 +35,7 @@ UNKNOWN_SPEED = "speed unknown: nothing was measured on {}"
 
 @dataclass(frozen=True)
 class UntunedChoice:
-    """A configuration that nothing was timed for, with its script."""
+    """A configuration that was chosen without timing anything, with its script."""
 
     settings: RunSettings
     machine: Machine
@@ -47,12 +47,12 @@ class UntunedChoice:
 
     @property
     def text(self) -> str:
-        """Returns in one line how it was chosen, and what that is worth."""
+        """Returns a line that says how the configuration was chosen, and how fast it is likely to be."""
         return f"{NOT_TIMED}: {self.origin}; {self.speed}"
 
     @property
     def document(self) -> dict[str, Any]:
-        """Returns the JSON document of the choice."""
+        """Returns the JSON document of the choice, with ``is_timed`` false."""
         return {
             "problem": encode(ProblemDocument.of(self.settings.problem)),
             "target": self.settings.target.text,
@@ -65,7 +65,7 @@ class UntunedChoice:
 
     @property
     def provenance(self) -> ScriptProvenance:
-        """Returns the origin for the header of the exported script."""
+        """Returns the provenance for the header of the exported script, without a time."""
         settings = self.settings
         now = datetime.datetime.now(datetime.UTC)
         return ScriptProvenance(
@@ -88,9 +88,9 @@ class UntunedChoice:
 
 
 def shipped_kernel(problem: Problem, machine: Machine, threads: int) -> Callable[..., Any] | None:
-    """Returns the first choice of the shipped results as a function of arrays, compiled now.
+    """Returns the first choice of the shipped results as a function of numpy arrays, compiled now.
 
-    None where no results are shipped for the class of this processor, or none applies to the problem.
+    None if no results are shipped for the class of this processor, or none applies to the problem.
     """
     from tuner.targets.cpu.callables import load_callable  # loads MLIR
 
@@ -113,12 +113,12 @@ class _Pick:
 
 
 def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool = False) -> UntunedChoice:
-    """Returns what to run by the settings of a run that is not made.
+    """Returns a configuration for the problem, target and threads of ``settings``, without a search.
 
     On a CPU it is the choice of the shipped results for the machine's class of processors, else that of the
-    cost model; on a GPU, of a few configurations the one with the least predicted cycles of its machine code.
-    ``is_stock``: the first whose script stock ``mlir-opt`` runs. Raises UsageError where no configuration is
-    feasible, none of a few can be compiled, or none is a stock one.
+    cost model. On a GPU it is, of a few configurations, the one with the fewest cycles predicted from its
+    machine code. ``is_stock``: the first whose script stock ``mlir-opt`` runs. Raises UsageError if no
+    configuration is feasible, none of a few can be compiled, or none is a stock one.
     """
     source = backends.target_of_run(settings)
     machine = source.machine(settings.target)
@@ -129,7 +129,7 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
         picks = _by_machine_code(settings, plan, bind, backends.predicted)
     else:
         picks = itertools.chain(_by_shipped(settings, machine, plan, bind), _by_model(machine, plan, bind))
-    pick = next((each for each in picks if not (is_stock and custom_ops(each.script.text))), None)
+    pick = next((pick for pick in picks if not (is_stock and custom_ops(pick.script.text))), None)
     if pick is None:
         what = "run by stock mlir-opt" if is_stock else "compiled"
         raise UsageError(f"{settings.problem.key}: none of the initial configurations can be {what}")
@@ -182,5 +182,5 @@ def _by_machine_code(settings: RunSettings, plan: Plan, bind: Bind, predict: Pre
     by_code = f"the least predicted cycles of the machine code of {len(found)} configurations"
     if any(cycles is None for cycles, *_ in found):
         return [_Pick(candidate, script, f"{LISTED}; no nvdisasm", unknown) for _, candidate, script in found]
-    found.sort(key=lambda each: each[0] or 0.0)
+    found.sort(key=lambda ranked: ranked[0] or 0.0)
     return [_Pick(candidate, script, by_code, unknown) for _, candidate, script in found]

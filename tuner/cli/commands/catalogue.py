@@ -220,7 +220,10 @@ def targets(context: click.Context, as_json: bool) -> None:
 
 
 def plan_of(backends: "Backends", request: "RunRequest") -> "Plan":
-    """Returns the plan of a run that is not started. Raises UsageError for a request that no run can have."""
+    """Returns the plan (feasible set, order) of a run that is not started.
+
+    Raises UsageError for a request that no run can have.
+    """
     settings = planned_settings(request, backends)
     source = backends.target_of_run(settings)
     return source.plan(settings, source.machine(settings.target))
@@ -277,7 +280,9 @@ def suggest_constraints(
     with open_known_store(database) as store:
         for space in spaces:
             suggested[space.strategy] = suggestions(store, space, problem, target, min_support, moment)
-    document = [_document(name, each, here) for name, several in suggested.items() for each in several]
+    document = []
+    for name, several in suggested.items():
+        document += [_document(name, suggestion, here) for suggestion in several]
     lines = _lines({name: several for name, several in suggested.items() if several}, here, min_support)
     print_found(as_json, document, *lines)
 
@@ -309,14 +314,14 @@ def _lines(suggested: "dict[str, tuple[Suggestion, ...]]", here: str, min_suppor
     ]
     for strategy, several in suggested.items():
         lines += [f"  {strategy}:", "    constraints:"]
-        for each in several:
-            saved = f"would have saved {count_text(each.trials, 'failed trial')}"
-            problems = count_text(len(each.problems), "problem")
-            where = f"{dict(each.problems)[here]} of them here, {problems}"
+        for suggestion in several:
+            saved = f"would have saved {count_text(suggestion.trials, 'failed trial')}"
+            problems = count_text(len(suggestion.problems), "problem")
+            where = f"{dict(suggestion.problems)[here]} of them here, {problems}"
             lines += [
-                f"      # {saved} ({where}); p-value: {each.chance:.1g}",
-                f"      # {each.stage.value}: {' '.join(each.reason.split())}",
-                f'      - "{each.constraint}"',
+                f"      # {saved} ({where}); p-value: {suggestion.chance:.1g}",
+                f"      # {suggestion.stage.value}: {' '.join(suggestion.reason.split())}",
+                f'      - "{suggestion.constraint}"',
             ]
     return lines
 
@@ -330,7 +335,10 @@ class StarterFile:
 
 
 def starter_files(name: str, taken: tuple[str, ...]) -> tuple[StarterFile, ...]:
-    """Returns the three files of a strategy; UsageError for a name that is ``taken`` or not valid."""
+    """Returns the three starter files of a custom strategy ``name``.
+
+    Raises UsageError for a name that is in ``taken`` or is not an identifier.
+    """
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
         raise UsageError(f"NAME: found {name!r}, allowed letters, digits and _, no digit first")
     if name in taken:

@@ -197,7 +197,10 @@ def _check_script(
 
 
 def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
-    """Returns the finding of ``tuner check`` as lines; ``recorded_s``: the script's, None if not recorded."""
+    """Returns the result of ``tuner check SCRIPT`` as lines.
+
+    ``recorded_s``: the script's recorded seconds per call; None: not recorded.
+    """
     match check.finding:
         case CheckFinding.FAILED | CheckFinding.COMPILED:
             return [check.reason]
@@ -213,7 +216,10 @@ def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
 
 
 def check_document(check: "ScriptCheck", recorded_s: float | None, recorded: "Reliability") -> dict[str, Any]:
-    """Returns the JSON document of ``tuner check --json``; ``recorded``: how reliable ``recorded_s`` is."""
+    """Returns the JSON document of ``tuner check SCRIPT --json``.
+
+    ``recorded_s``: the script's recorded seconds per call; ``recorded``: how reliable they are.
+    """
     compared = check.compared
     return {
         "correct": check.finding not in (CheckFinding.FAILED, CheckFinding.COMPILED),
@@ -362,7 +368,7 @@ def _trials(backends: "Backends", store: "Store", arguments: tuple[str, ...]) ->
 
 
 def gate_markdown(results: "tuple[GateResult, ...]") -> str:
-    """Returns the results as Markdown: headline, a table line per kernel, reasons of those not timed."""
+    """Returns the results as Markdown: headline, a table row per kernel, reasons for untimed kernels."""
     lines = [f"### tuner check: {_head(results)}", "", _piped(HEADER), f"|{'---|' * len(HEADER)}"]
     for result in results:
         status = result.status.value if result.status.passes else f"**{result.status.value}**"
@@ -370,11 +376,16 @@ def gate_markdown(results: "tuple[GateResult, ...]") -> str:
     reasons = [
         f"- {result.entry.key}: {_escaped(result.reason)}" for result in results if result.slowdown is None
     ]
-    return "\n".join([*lines, *([""] if reasons else []), *reasons])
+    if reasons:
+        lines += ["", *reasons]
+    return "\n".join(lines)
 
 
 def gate_table(results: "tuple[GateResult, ...]", columns: int) -> list[str]:
-    """Returns the results as a table and a verdict line; reasons were printed while the gate ran."""
+    """Returns the results as a table and a line with the verdict.
+
+    The reasons were printed while the gate ran.
+    """
     rows = [(result.entry.key, result.status.value, *_times(result)) for result in results]
     return [*table_lines(HEADER, rows, columns, SPARED), f"check: {_head(results)}"]
 
@@ -386,7 +397,7 @@ def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
 
 
 def gate_line(result: "GateResult") -> str:
-    """Returns the result of a kernel as a progress line: status, slowdown or why none is printed, reason."""
+    """Returns the result of a kernel as a progress line: status, slowdown (or why there is none), reason."""
     slowdown = ""
     compared = result.compared
     if isinstance(compared, Comparable):

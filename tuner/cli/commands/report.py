@@ -136,7 +136,10 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def listening(port: int, application: Application) -> WSGIServer:
-    """Returns an HTTP server of a WSGI application on 127.0.0.1; raises UsageError for a port in use."""
+    """Returns an HTTP server for a WSGI application on 127.0.0.1. Raises UsageError if the port is in use.
+
+    ``port`` 0: a free one.
+    """
     try:
         return make_server(HOST, port, application, handler_class=_QuietHandler)
     except OSError as error:
@@ -144,7 +147,10 @@ def listening(port: int, application: Application) -> WSGIServer:
 
 
 def serve(server: WSGIServer) -> None:
-    """Serves HTTP requests until Ctrl-C, in a thread, since wsgiref drops an interrupt during a request."""
+    """Serves HTTP requests until Ctrl-C.
+
+    In a thread of its own, since wsgiref ignores an interrupt during a request.
+    """
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     try:
         thread.start()

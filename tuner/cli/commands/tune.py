@@ -31,14 +31,16 @@ HEADINGS = {  # of the help -> options
 
 @final
 class UnderHeadings(click.Command):
-    """A command whose help lists its options under HEADINGS."""
+    """A click command whose help lists its options under headings (HEADINGS)."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in HEADINGS.items():
             flags = {f"--{name}" for name in names.split()}
             chosen = (param for param in self.get_params(context) if not flags.isdisjoint(param.opts))
             with formatter.section(heading):
-                formatter.write_dl([record for each in chosen if (record := each.get_help_record(context))])
+                formatter.write_dl(
+                    [record for option in chosen if (record := option.get_help_record(context))]
+                )
 
 
 @click.command(cls=UnderHeadings)

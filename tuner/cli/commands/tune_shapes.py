@@ -68,7 +68,10 @@ KEYS = ("shape", *TEXTS, "count")
 
 
 def read_shapes(path: Path) -> tuple[NamedProblem, ...]:
-    """Returns the problems of a YAML or CSV file, counts added; raises UsageError with line and key."""
+    """Returns the problems of a YAML or CSV file; equal problems are one, with their counts added.
+
+    Raises UsageError, with line and key, for another suffix and for a file that is not valid.
+    """
     suffix = path.suffix.lower()
     if suffix not in (*YAML, CSV):
         raise UsageError(f"{path.name}: found the suffix {suffix!r}, allowed .yaml, .csv and .mlir")
@@ -83,7 +86,7 @@ def read_shapes(path: Path) -> tuple[NamedProblem, ...]:
 def _csv_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        header = [each.strip() for each in next(reader, [])]
+        header = [title.strip() for title in next(reader, [])]
         for column in header:
             require_choice(f"{name}: line 1: column", column, KEYS)
         repeated = next((column for column in header if header.count(column) > 1), None)
@@ -166,7 +169,7 @@ if TYPE_CHECKING:
 
 
 def tune_shapes(form: ShapesForm, backends: "Backends") -> int:
-    """Tunes the problems of a file under one budget, prints the result, returns the exit code."""
+    """Tunes the problems of ``form.shapes`` under one budget, prints the result, returns the exit code."""
     file = form.shapes
     is_model = file.suffix.lower() == SUFFIX
     problems, left_out = programs().contractions(file) if is_model else (read_shapes(file), ())
@@ -183,7 +186,7 @@ def tune_shapes(form: ShapesForm, backends: "Backends") -> int:
 
 
 def resume_shapes(form: ResumedCampaign, backends: "Backends") -> int:
-    """Resumes a campaign, prints the result, returns the exit code."""
+    """Resumes the campaign ``form.resume``, prints the result, returns the exit code."""
     limit = run_limit(form.trials, form.budget)
     printed: int | Refusal | None = None
     with open_known_store(form.result.database) as store:

@@ -9,9 +9,10 @@ from tuner.core.errors import UsageError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replaces a file completely or not at all, or writes a device or pipe. Raises UsageError if it fails.
+    """Replaces a file completely or not at all, or writes to a device or pipe.
 
-    A name that begins with "-" is refused: ``-o -`` and ``-o --json`` mean something else than a file.
+    Raises UsageError if writing fails, and for a name that begins with "-": ``-o -`` and ``-o --json`` are
+    typing errors.
     """
     if path.name.startswith("-"):
         raise UsageError(f"{path}: the name of a file cannot begin with '-'", "without -o text is printed")
@@ -37,16 +38,16 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Raises UsageError for a path at which there is something else than a folder."""
+    """Raises UsageError if ``folder`` exists and is not a folder; a missing one is allowed."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is a file, not a folder to write into")
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
-    """Writes files into a folder, which is made where it is missing; returns their paths.
+    """Writes files (name -> content) into a folder, which is made if it is missing; returns their paths.
 
     All files are on the disk before the first is renamed into place, so that a full disk leaves the folder's
-    files as they were. Raises UsageError where the folder or a file cannot be written.
+    files as they were. Raises UsageError if the folder or a file cannot be written.
     """
     require_folder(folder)
     try:

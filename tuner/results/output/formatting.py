@@ -50,7 +50,7 @@ def table_lines(
     kept = list(range(len(header)))
     left_out = list[str]()
     cells = [header, *rows]
-    for name in (each for each in spared if each in header):
+    for name in filter(header.__contains__, spared):
         if columns is None or _total(_least(cells, TEXT_COLUMNS)) <= columns:
             break
         kept.remove(header.index(name))
@@ -70,7 +70,10 @@ def table_lines(
 def varying_columns(
     header: Row, rows: Sequence[Row], names: Sequence[str]
 ) -> tuple[Row, list[Row], list[str]]:
-    """Returns (header, rows, lines): columns of ``names`` that are equal in all rows become a line below."""
+    """Returns (header, rows, lines) without those columns of ``names`` that are equal in all rows.
+
+    ``lines`` has one line that states their values, to print below the table; it is [] if there are none.
+    """
     is_shared = [
         name in names and len(rows) > 1 and len(set(column)) == 1
         for name, column in zip(header, zip(*rows, strict=True), strict=True)
@@ -174,7 +177,7 @@ def problem_text(problem: Problem) -> str:
     options = [problem.operation, problem.shape, problem.types]
     if problem.output:
         options.append(f"-> {problem.output}")
-    options += [given for given in (problem.layout, problem.epilogue) if given not in ("nn", "none")]
+    options += [option for option in (problem.layout, problem.epilogue) if option not in ("nn", "none")]
     if isinstance(problem, FusedProblem):
         options.append(f"fusion {text_hash(problem.text)}")
     return " ".join((*options, *problem.memory_options))
@@ -211,7 +214,7 @@ def feasible_text(feasible: int, cartesian: int) -> str:
 
 
 def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str:
-    """Returns the origins of the initial configurations of a run, which were tried before the sampler's."""
+    """Returns the numbers and origins of a run's initial configurations."""
     counts = Counter(point.origin for point in points)
     others = ", then ".join(text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin])
     sources = tuple(dict.fromkeys(point.source for point in points if point.origin == WARM_START))
@@ -224,12 +227,19 @@ def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str
 
 
 def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list[str]:
-    """Returns lines of a summary wrapped at ``columns`` characters (None: not at all)."""
+    """Returns lines of a summary wrapped at ``columns`` characters (None: not at all).
+
+    Continued lines are indented; lines with a command to type are not wrapped.
+    """
     lines = map(printable, lines)
     if columns is None:
         return [*lines]
     wrapper = textwrap.TextWrapper(columns, break_long_words=False, break_on_hyphens=False)
     wrapper.subsequent_indent = " " * SUMMARY_INDENT
-    return [
-        part for line in lines for part in ([line] if COMMAND.search(line) else wrapper.wrap(line) or [""])
-    ]
+    parts = []
+    for line in lines:
+        if COMMAND.search(line):
+            parts.append(line)
+        else:
+            parts += wrapper.wrap(line) or [""]
+    return parts

@@ -43,7 +43,7 @@ CSV_COLUMNS = (
 
 
 def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, seconds: float) -> Document:
-    """Returns the document of ``tune --json``; ``selected`` None: no trial has a time that counts."""
+    """Returns the document of ``tune --json``; ``selected``: the run's result, None: no trial has a time."""
     return {
         "run": run.id,
         "status": run.status,
@@ -79,7 +79,10 @@ def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
 
 
 def slowdown_document(compared: Comparable | NotComparable) -> Document:
-    """Returns the JSON fields of a relative difference of times and its interval: 0.02 is 2 % longer."""
+    """Returns the JSON fields "slowdown", "slowdown_interval", "slowdown_unknown" of compared times.
+
+    Numbers are relative differences: 0.02 is 2 % longer; null if the times are not comparable.
+    """
     if isinstance(compared, NotComparable):
         interval = None if compared.interval is None else [end - 1 for end in compared.interval]
         return {"slowdown": None, "slowdown_interval": interval, "slowdown_unknown": compared.reason}
@@ -271,7 +274,7 @@ def _csv_line(cells: Sequence[object]) -> str:
 
 
 def history_columns(trial: StoredTrial) -> dict[str, Any]:
-    """Returns ``history_document`` with op, shape, dtype, ... as columns of their own."""
+    """Returns the fields of ``history_document``, plus columns for the problem's op, shape, dtype, ..."""
     columns = history_document(trial)
     problem = trial.record.problem
     return columns | {

@@ -31,7 +31,7 @@ def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_te
     doubt = "" if tuned.reliability.is_reliable else f" ({tuned.reliability.text})"
     counted = zip(tuned.runs, tuned.counts, strict=True)
     # shares of a total that is whole and reliable
-    rows = [_campaign_row(each, count, None if doubt else total_s) for each, count in counted]
+    rows = [_campaign_row(run, count, None if doubt else total_s) for run, count in counted]
     calls = sum(tuned.counts)
     spent = f"{count_text(tuned.trials, 'trial')} in {tuned.campaign.seconds:.0f} s"
     early = [f"early     {tuned.ended_early}"] if tuned.ended_early else []
@@ -51,14 +51,14 @@ def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_te
 
 
 def campaign_document(tuned: TunedCampaign) -> Document:
-    """Returns the JSON document of ``tuner tune --shapes FILE --json``: one entry per problem, and totals."""
+    """Returns the JSON document of a campaign: one entry per problem, and totals."""
     problems = [
         {
-            "name": "" if each.run.campaign is None else each.run.campaign.name,
+            "name": "" if run.run.campaign is None else run.run.campaign.name,
             "count": count,
-            **tune_document(each.run, each.counts, each.selected, each.seconds),
+            **tune_document(run.run, run.counts, run.selected, run.seconds),
         }
-        for each, count in zip(tuned.runs, tuned.counts, strict=True)
+        for run, count in zip(tuned.runs, tuned.counts, strict=True)
     ]
     campaign = tuned.campaign
     return {
@@ -74,29 +74,29 @@ def campaign_document(tuned: TunedCampaign) -> Document:
     }
 
 
-def _campaign_row(each: TunedRun, count: int, total_s: float | None) -> Row:
-    best = each.best
-    problem = each.run.settings.problem
-    name = "" if each.run.campaign is None else each.run.campaign.name
-    start = (str(each.run.id), name, problem.key, str(count), str(each.counts.proposed))
+def _campaign_row(tuned: TunedRun, count: int, total_s: float | None) -> Row:
+    best = tuned.best
+    problem = tuned.run.settings.problem
+    name = "" if tuned.run.campaign is None else tuned.run.campaign.name
+    start = (str(tuned.run.id), name, problem.key, str(count), str(tuned.counts.proposed))
     if best is None or best.best_s is None:
-        return (*start, "-", "-", "-", "-", _reason_without_time(each))
+        return (*start, "-", "-", "-", "-", _reason_without_time(tuned))
     share = "-" if total_s is None else f"{count * best.best_s / total_s:.0%}"
     speed = speed_text(gflop_per_s(problem, best.best_s)).removesuffix(" GFLOP/s")
     candidate = f"{best.strategy} {knobs_text(best.record.candidate.choices)}"
     return (*start, seconds_text(best.best_s), best.reliability.word, share, speed, candidate)
 
 
-def _reason_without_time(each: TunedRun) -> str:
-    if each.counts.proposed == 0:
+def _reason_without_time(tuned: TunedRun) -> str:
+    if tuned.counts.proposed == 0:
         return "not tried"
-    if each.has_worked:
+    if tuned.has_worked:
         return "no time"
     return "no candidate worked"
 
 
 def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
-    """Returns the table of baselines, its header first; one that was not timed has its reason."""
+    """Returns the table of baselines, header first; in place of a time that is missing, the reason."""
     rows = [BASELINES_HEADER]
     for baseline in baselines:
         speed = ratio_of(baseline)
@@ -110,32 +110,32 @@ def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def baseline_document(each: ProgramBaseline) -> Document:
+def baseline_document(baseline: ProgramBaseline) -> Document:
     """Returns the JSON document of one baseline: seconds of a call, and how many times as fast tuner is.
 
     ``speedup`` and its interval are null where times are missing or unreliable; ``reason`` then says why.
     """
-    speed = ratio_of(each)
+    speed = ratio_of(baseline)
     return {
-        "name": each.name,
-        "part": each.part or None,
-        "call_s": None if each.call_s is None else each.call_s.median,
-        "reliability": None if each.call_s is None else each.reliability.text,
+        "name": baseline.name,
+        "part": baseline.part or None,
+        "call_s": None if baseline.call_s is None else baseline.call_s.median,
+        "reliability": None if baseline.call_s is None else baseline.reliability.text,
         "speedup": None if speed is None else speed.median,
         "speedup_interval": None if speed is None else [speed.low, speed.high],
-        "reason": None if speed is not None else _why_no_ratio(each),
+        "reason": None if speed is not None else _why_no_ratio(baseline),
     }
 
 
-def ratio_of(each: ProgramBaseline) -> MedianInterval | None:
-    """Returns how many times as fast the program is, where the times are reliable; else None."""
-    if each.reliability.is_reliable:
-        return each.speed
+def ratio_of(baseline: ProgramBaseline) -> MedianInterval | None:
+    """Returns how many times as fast as the baseline the program is; None if the times are not reliable."""
+    if baseline.reliability.is_reliable:
+        return baseline.speed
     return None
 
 
 def losses(baselines: Sequence[ProgramBaseline]) -> list[str]:
-    """Returns a clause for each baseline that is faster than the program by more than noise."""
+    """Returns a clause "than NAME: ..." for each baseline that is reliably faster than the program."""
     return [
         f"than {baseline.title}: {faster_text(baseline.speed)}"
         for baseline in baselines
@@ -143,12 +143,15 @@ def losses(baselines: Sequence[ProgramBaseline]) -> list[str]:
     ]
 
 
-def _why_no_ratio(each: ProgramBaseline) -> str:
-    return each.reason or each.reliability.reason
+def _why_no_ratio(baseline: ProgramBaseline) -> str:
+    return baseline.reason or baseline.reliability.reason
 
 
 def fusion_table(fusions: tuple[ExplainedFusion, ...]) -> tuple[Row, ...]:
-    """Returns the table of a program's fusions in order, its header first."""
+    """Returns the table of a program's fusions in order, header first.
+
+    The column of times before tuning is left out if no fusion has one.
+    """
     rows = (FUSIONS_HEADER, *(_fusion_row(number, each) for number, each in enumerate(fusions)))
     if any(fusion.before_s is not None for fusion in fusions):
         return rows
@@ -161,9 +164,12 @@ def ops_text(ops: tuple[str, ...]) -> str:
     return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())
 
 
-def explained_document(each: ExplainedFusion) -> Document:
-    """Returns the JSON document of a fusion: what it computes, by which schedule, what it takes."""
-    fusion = each.fusion
+def explained_document(explained: ExplainedFusion) -> Document:
+    """Returns the JSON document of one fusion: its operations, its schedule, its time and roofline.
+
+    Shares are null if the time is unreliable.
+    """
+    fusion = explained.fusion
     return {
         "kind": fusion.kind,
         "ops": list(fusion.ops),
@@ -174,15 +180,15 @@ def explained_document(each: ExplainedFusion) -> Document:
         "divided": fusion.is_divided,
         "flop": fusion.flop,
         "bytes": fusion.moved_bytes,
-        "time_s": each.time_s,
-        "reliability": None if each.time_s is None else each.reliability.text,
-        "share": each.share if each.reliability.is_reliable else None,
-        "roofline": each.roofline if each.reliability.is_reliable else None,
+        "time_s": explained.time_s,
+        "reliability": None if explained.time_s is None else explained.reliability.text,
+        "share": explained.share if explained.reliability.is_reliable else None,
+        "roofline": explained.roofline if explained.reliability.is_reliable else None,
     }
 
 
-def _fusion_row(number: int, each: ExplainedFusion) -> Row:
-    fusion = each.fusion
+def _fusion_row(number: int, explained: ExplainedFusion) -> Row:
+    fusion = explained.fusion
     if fusion.strategy:
         schedule = f"{fusion.strategy} {knobs_text(fusion.knobs)}"
     else:
@@ -191,11 +197,11 @@ def _fusion_row(number: int, each: ExplainedFusion) -> Row:
     return (
         f"g{number}",
         fusion.kind,
-        _seconds(each.before_s),
-        _seconds(each.time_s),
-        "-" if each.time_s is None else each.reliability.word,
-        _percent(each, each.share),
-        _percent(each, each.roofline),
+        _seconds(explained.before_s),
+        _seconds(explained.time_s),
+        "-" if explained.time_s is None else explained.reliability.word,
+        _percent(explained, explained.share),
+        _percent(explained, explained.roofline),
         fusion.origin,
         ops_text(fusion.ops),
         schedule,
@@ -205,7 +211,10 @@ def _fusion_row(number: int, each: ExplainedFusion) -> Row:
 def fusion_lines(
     fusions: tuple[ExplainedFusion, ...], columns: int | None, left_out: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the table of fusions as lines, why some were not tuned, and much time in scalar loops."""
+    """Returns the table of fusions as lines, then notes: fusions that were not tuned, time in scalar loops.
+
+    ``left_out``: a line for each fusion that is not tuned.
+    """
     lines = []
     if fusions:
         header, *rows = fusion_table(fusions)
@@ -221,8 +230,8 @@ def _seconds(time_s: float | None) -> str:
     return seconds_text(time_s)
 
 
-def _percent(each: ExplainedFusion, part: float | None) -> str:
-    if part is None or not each.reliability.is_reliable:
+def _percent(explained: ExplainedFusion, part: float | None) -> str:
+    if part is None or not explained.reliability.is_reliable:
         return "-"
     return f"{part:.0%}"
 
@@ -251,7 +260,7 @@ def baseline_lines(baselines: tuple[ProgramBaseline, ...], columns: int | None) 
 
 
 def stored_program_document(result: ProgramResult) -> Document:
-    """Returns the JSON document of a tuned program."""
+    """Returns the JSON document of a tuned program: times of a call, speedup, fusions, baselines."""
     speed = result.speed
     return {
         "call_s": result.call_s,
@@ -267,7 +276,7 @@ def stored_program_document(result: ProgramResult) -> Document:
 
 
 def shown_campaign_document(tuned: TunedCampaign) -> Document:
-    """Returns the JSON document of a stored campaign, with the program whose fusions it tuned."""
+    """Returns the JSON document of a stored campaign; "program" is the tuned program, null without one."""
     result = tuned.campaign.result
     program = None if result is None else stored_program_document(result)
     return {**campaign_document(tuned), "program": program}

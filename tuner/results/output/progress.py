@@ -240,7 +240,7 @@ def _busy_line(event: events.MachineBusy) -> str:
 def trial_line(event: events.TrialDone, settings: RunSettings, columns: int | None = None) -> str:
     """Returns a progress line: numbers of trials, best time so far, estimated time left.
 
-    ``columns``: the width to fit into, by leaving out what matters less than the time left; None: any.
+    ``columns``: the width to fit into (None: any); less important parts are left out first.
     """
     counts = event.counts
     total = settings.trials
@@ -272,7 +272,10 @@ def _time_and_speed(problem: Problem, median_s: float) -> str:
 
 
 def time_left_s(event: events.TrialDone, settings: RunSettings) -> float | None:
-    """Returns the estimated seconds until a run reaches its limit of trials or time; None if it has none."""
+    """Returns the estimated seconds until a run reaches its limit of trials or of time.
+
+    None without limits.
+    """
     done = event.number + 1
     left = []
     if settings.trials is not None:
@@ -295,7 +298,7 @@ def share_done(event: events.TrialDone, settings: RunSettings) -> float:
 
 
 class CampaignState:
-    """What is known of a campaign's problems while it runs: number of trials and best record of each."""
+    """The state of a running campaign: per problem the number of trials and the best record so far."""
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
@@ -324,7 +327,7 @@ class CampaignState:
 
     @property
     def line(self) -> str:
-        """Returns one line: trials of the budget, problems with a time, total time, seconds."""
+        """Returns one line: trials of the budget, problems with a time, total time, seconds spent."""
         limits = self.campaign.settings
         of_all = "" if limits.trials is None else f"/{limits.trials}"
         timed = sum(best is not None for best in self.best)
@@ -369,7 +372,10 @@ def compile_progress(count: int) -> Iterator[Callable[[str], None]]:
 
 
 class PlainCompileProgress:
-    """Prints one line on fusions that are compiled, once PLAIN_EVERY_S (5) seconds have passed."""
+    """Prints once how many fusions are compiled, after PLAIN_EVERY_S (5) seconds.
+
+    For a stderr without terminal.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -402,7 +408,7 @@ def campaign_progress() -> Iterator[events.CampaignObserver]:
 
 
 def started_line(event: events.CampaignStarted) -> str:
-    """Returns the first line of a campaign: its problems, target, and what it begins with."""
+    """Returns the first line of a campaign: id, problems, target, threads, machine, configurations to try."""
     campaign = event.campaign
     run = event.campaign.runs[0]
     text = f"campaign {campaign.id}: {count_text(len(campaign.runs), 'problem')}, {run.settings.target}, "
@@ -456,7 +462,10 @@ class LiveCampaignProgress:
 
 
 def progress_table(state: CampaignState, rows: int) -> "Table":
-    """Returns a campaign's table: the ``rows`` problems with the most time x count, the largest first."""
+    """Returns the live table of a campaign: the ``rows`` problems with the largest time x count first.
+
+    Problems without a time come before all others.
+    """
     from rich.table import Table
 
     table = Table(*("name", "problem", "count", "trials", "best", "GFLOP/s"), caption=state.line)

@@ -31,7 +31,7 @@ USUAL_SOURCES = ("measured", "measured by FMA", SHIPPED)  # of a roofline's flop
 
 
 def gpu_lines(measurement: Measurement) -> list[str]:
-    """Returns lines on what only GPUs have: cold-cache time, sensors, clocks, throttling; [] of a CPU."""
+    """Returns lines on a GPU's measurement: cold-cache time, sensors, clocks, throttling; [] for a CPU."""
     lines = []
     if measurement.cold_median_s is not None:
         lines.append(f"cold      {seconds_text(measurement.cold_median_s)} with the cache flushed before")
@@ -103,7 +103,7 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
 
 
 def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
-    """Returns a line per trial that is the best for another state of the caches: ``other_winners``."""
+    """Returns a line per trial that is the best for another cache state; ``others`` by ``other_winners``."""
     return [
         f"caches    {other.record.problem.cache}: trial {other.id} is the best, {other.record.candidate.text}"
         for other in others
@@ -113,8 +113,8 @@ def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
 def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> list[str]:
     """Returns lines on the other trials tied with the fastest, with their times relative to the best trial's.
 
-    TIED_SHOWN (8) at most. Where the timing was unreliable or noisy, a line says that it cannot separate
-    them, and how to time again.
+    At most TIED_SHOWN (8) trials. If the timing was unreliable or noisy, a line says that it cannot separate
+    the trials, and how to time again. [] without other tied trials.
     """
     others = [trial for trial in selected.tied if trial is not selected.best]
     if not others:
@@ -144,7 +144,10 @@ def best_text(best: StoredTrial, run: Run) -> str:
 
 
 def portable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns whether stock mlir-opt runs the best script, else how to export another; [] of replays."""
+    """Returns lines that say whether stock mlir-opt runs the best script, else how to export another.
+
+    [] for a replay, which has no script.
+    """
     if not best.script:  # a replay has no script to export
         return []
     ops = custom_ops(best.script_text)
@@ -161,7 +164,7 @@ def portable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list
 
 
 def stock_text(found: "BestStock") -> str:
-    """Returns text on the best trial that stock mlir-opt runs, and its slowdown against the winner."""
+    """Returns text on the best trial that stock mlir-opt runs, and its slowdown against the best of all."""
     if found.trial.id == found.winner.id:
         return f"trial {found.trial.id}: stock mlir-opt runs its script as it is"
     who = f"trial {found.trial.id}, the best that stock mlir-opt runs"
@@ -172,7 +175,10 @@ def stock_text(found: "BestStock") -> str:
 
 
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns why a run's times are unreliable, and what times again; [] if they are reliable."""
+    """Returns lines that say why a run's times are unreliable and which command times again.
+
+    [] if they are reliable.
+    """
     if best.reliability.is_reliable:
         return []
     again = [] if run.status == "interrupted" else [_again_line(run, database_text)]  # resumed instead
@@ -186,7 +192,10 @@ def _again_line(run: Run, database_text: str) -> str:
 def verified_lines(
     tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_text: str = "", facts: str = ""
 ) -> list[str]:
-    """Returns the result of a run whose target times nothing: verified trials, next commands."""
+    """Returns the result of a run whose target has no clock, as lines: verified trials, next commands.
+
+    ``promising``: trials that a GPU should time, the most promising first; ``facts``: a text about the first.
+    """
     run = tuned.run
     counts = tuned.counts
     if promising:
@@ -217,7 +226,10 @@ def verified_lines(
 
 
 def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[str]:
-    """Returns a line on which trials, at most 8, a GPU should time first; [] if ``promising`` is empty."""
+    """Returns a line that says which trials (8 at most) a GPU should time first; [] if there are none.
+
+    ``promising``: the trials, most promising first; ``facts``: a text about the first.
+    """
     if not promising:
         return []
     counted = [trial for trial in promising if trial.predicted_cycles is not None]
@@ -233,7 +245,7 @@ def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[st
 def failure_lines(
     tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_text: str = ""
 ) -> list[str]:
-    """Returns why no trial of a run succeeded; ``reasons``: each with the number of its trials."""
+    """Returns lines that say why no trial of a run succeeded; ``reasons``: (reason, number of trials)."""
     if tuned.counts.proposed == 0:
         return ["no candidate was tried"]
     lines = [f"no candidate worked: {counts_text(tuned.counts)}"]
@@ -255,7 +267,9 @@ def counts_text(counts: Counts) -> str:
     ended = counts.measured + counts.verified + counts.compiled + counts.failed
     if ended < counts.proposed:  # under way in a run that goes on, else interrupted
         text += f", {counts.proposed - ended} without an outcome"
-    return text + (f", {counts.reused} of them reused (same code)" if counts.reused else "")
+    if counts.reused:
+        text += f", {counts.reused} of them reused (same code)"
+    return text
 
 
 def measured_text(counts: Counts) -> str:
@@ -265,7 +279,7 @@ def measured_text(counts: Counts) -> str:
 
 
 def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
-    """Returns the best trial's share of the roofline, if its time is reliable, and the roofline's limits."""
+    """Returns the roofline's limits and, if its time is reliable, the best trial's share of the roofline."""
     problem = run.settings.problem
     median_s = timed(best).median_s
     # weights that others evict are read from memory, though a cache would hold them; of small ones the copies
@@ -289,7 +303,10 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
 
 
 def libraries_lines(run: Run) -> list[str]:
-    """Returns a line on the libraries that the baseline was chosen from; [] if there was no choice."""
+    """Returns a line on the timed libraries of which the fastest is the baseline.
+
+    [] if there was no choice.
+    """
     baseline = run.baseline
     problem = run.settings.problem
     if baseline is None or not (run.settings.baseline_library or problem.weights):

@@ -1,4 +1,4 @@
-"""Formats runs and trials for people: tables of several, and the main facts about one."""
+"""Formats runs and trials for people: tables of several runs or trials, and lines of facts about one."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
@@ -57,7 +57,7 @@ STOPPED_MARK = "> TIME: timing it ended early, as even its fastest sample took t
 
 
 def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list[str]:
-    """Returns a table with a line per run; a problem or target that all have is stated once below."""
+    """Returns a table with one line per run; a problem or target that all runs share is stated once below."""
     header, rows, shared = varying_columns(RUNS_HEADER, list(map(_row, runs)), RUNS_MAY_BE_SHARED)
     return [*table_lines(header, rows, columns, RUNS_SPARED), *wrapped(shared, columns)]
 
@@ -83,18 +83,17 @@ def _row(tuned: "TunedRun") -> tuple[str, ...]:
 def history_table(
     trials: tuple[StoredTrial, ...], columns: int | None = None, best: Collection[int] = (), why: str = ""
 ) -> list[str]:
-    """Returns a table of one or more trials, one per line; where it is too narrow, knobs are lines below.
+    """Returns a table with a line per trial; if the terminal is too narrow, knobs are on a line below each.
 
-    ``why``: the line on the best trial that stands below in place of what marks it.
+    ``best``: ids of trials to mark as best; ``why``: the line to print below in place of the mark's legend.
     """
     choices: dict[str, list[Choices]] = {}
     for trial in trials:
         choices.setdefault(trial.strategy, []).append(trial.record.candidate.choices)
-    same = {
-        strategy: tuple(knob for knob in every[0] if all(knob in each for each in every))
-        for strategy, every in choices.items()
-        if len(every) > 1
-    }
+    same: dict[str, Choices] = {}
+    for strategy, every in choices.items():
+        if len(every) > 1:
+            same[strategy] = tuple(knob for knob in every[0] if all(knob in knobs for knobs in every))
     header: Row = HISTORY_HEADER
     rows = [_history_row(trial, best) for trial in trials]
     machines = [trial.machine.name for trial in trials]
@@ -106,7 +105,10 @@ def history_table(
     below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
     marks = [BEST_MARK] if not why and any(trial.id in best for trial in trials) else []
     marks += [STOPPED_MARK] * any(trial.early_stopped is not None for trial in trials)
-    below += (["; ".join(marks)] if marks else []) + ([why] if why else [])
+    if marks:
+        below.append("; ".join(marks))
+    if why:
+        below.append(why)
     return [*table, *wrapped([*shared, *below], columns)]
 
 
@@ -171,7 +173,10 @@ def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
 
 
 def predicted_lines(found: "PredictedCycles") -> list[str]:
-    """Returns the cycles predicted from GPU machine code, which rank, and the bottlenecks of the GPU."""
+    """Returns lines on the cycles predicted from GPU machine code, which only rank trials.
+
+    And on the busiest units of the GPU, where they are predicted.
+    """
     lines = [f"predicted {found.cycles:,.0f} cycles by a count of its machine code: an order, no time"]
     if found.parts is not None:
         busy = sorted(vars(found.parts).items(), key=lambda part: -part[1])
@@ -213,14 +218,14 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
 
 def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
     lines = []
-    for each in rounds if len(rounds) > 1 else ():
-        noise = each.quality.noise
-        why = each.quality.reliability.reason
+    for stored in rounds if len(rounds) > 1 else ():
+        noise = stored.quality.noise
+        why = stored.quality.reliability.reason
         quality = "noise not known" if noise is None else f"noise floor {noise:.1%}"
         if why:  # that of the selected round is in the line on reliability
-            quality = "unreliable" if each.is_answering else f"unreliable: {why}"
-        selected = " (selected)" if each.is_answering else ""
-        lines.append(f"round     {each.number}: {utc_text(each.started)}, {quality}{selected}")
+            quality = "unreliable" if stored.is_answering else f"unreliable: {why}"
+        selected = " (selected)" if stored.is_answering else ""
+        lines.append(f"round     {stored.number}: {utc_text(stored.started)}, {quality}{selected}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Audit of the best trials: recompiled by today's compiler, and evaluated again where code has changed."""
+"""Audit of the best trials: recompiled by today's compiler, and evaluated again if their code has changed."""
 
 import contextlib
 import enum
@@ -44,9 +44,9 @@ class EvaluationCase:
 
 
 def known_code(record: Record) -> Recall:
-    """Returns a recall function (script_sha256, artifact_sha256) that knows only the code of ``record``.
+    """Returns a recall function (script_sha256, artifact_sha256) -> Record that knows only ``record``'s code.
 
-    A script is never known: whether it still compiles to the same code is the question.
+    A script is never known, as the audit asks whether it still compiles to the same code.
     """
 
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
@@ -57,7 +57,7 @@ def known_code(record: Record) -> Recall:
 
 
 def strategy_of(run: Run, trial: StoredTrial) -> ChosenStrategy:
-    """Returns the strategy of a trial as its run chose it: a user's has the path of its script."""
+    """Returns the strategy of a trial as its run chose it; a user's strategy has the path of its script."""
     name = trial.record.candidate.strategy
     return next(
         (strategy for strategy in run.settings.strategies if strategy.name == name), ChosenStrategy(name)
@@ -65,7 +65,10 @@ def strategy_of(run: Run, trial: StoredTrial) -> ChosenStrategy:
 
 
 def compiles_recorded_script(strategy: ChosenStrategy) -> bool:
-    """Returns whether the stored script stands for a user's: that is gone, or is an export tuned on."""
+    """Returns whether the stored script is compiled in place of a user's file.
+
+    True if that file is gone, or if its knobs were opened again.
+    """
     return strategy.path is not None and (strategy.reopens or not strategy.path.exists())
 
 
@@ -76,7 +79,11 @@ def runner_of(
     bind: Callable[[Candidate], Script],
     recall: Recall = lambda _script, _artifact: None,
 ) -> "Iterator[AbstractRunner]":
-    """Context manager: yields a runner with one compile worker, and closes it."""
+    """Context manager: gives a runner with one compile worker for ``case``, and closes it at the end.
+
+    ``bind`` makes the script of a candidate; ``recall`` returns a known outcome of a script or code, else
+    None. Raises UsageError if the problem needs more memory than there is.
+    """
     require_memory(case.problem, backends.machine())
     order = RunnerOrder(case.problem, case.target, bind, recall)
     outcomes = backends.target(case.target).with_baseline(case.baseline)
@@ -96,7 +103,11 @@ def evaluated(runner: "AbstractRunner", candidate: Candidate, effort: Effort = F
 def defect_of(
     backends: Backends, case: EvaluationCase, script: Script, candidate: Candidate
 ) -> Failure | None:
-    """Compiles a script and verifies its code, on extreme inputs too; returns how it is wrong, or None."""
+    """Compiles a script and verifies its code, on extreme inputs too.
+
+    Returns the failure that shows a defect. None if the code is right, or if it failed for another reason,
+    such as a timeout.
+    """
     with runner_of(backends, case, lambda _candidate: script) as runner:
         outcome = evaluated(runner, candidate, VERIFYING).record.outcome
     if isinstance(outcome, Failure) and outcome.shows_a_defect:
@@ -139,10 +150,10 @@ class Audited:
 def audit(
     backends: Backends, store: "Store", query: TrialQuery, tolerated: float, seed: int = 0
 ) -> Iterator[Audited]:
-    """Audits the best trials of this machine one by one: recompiles and verifies them, times changed code.
+    """Audits the best trials of this machine: recompiles and verifies them, and times changed code.
 
-    Evaluations become runs; recorded times of other code become stale, and then the next best trial is
-    audited, up to 8 per problem. ``tolerated``: relative, 0.05 for 5 %.
+    Evaluations are stored as runs. A recorded time of other code becomes stale; then the next best trial is
+    audited, up to 8 per problem. ``tolerated``: relative slowdown, 0.05 for 5 %.
     """
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):
@@ -155,7 +166,7 @@ def audit(
             done.add(trial.id)
             audited = _audited(backends, store, trial, tolerated, seed)
             if audited.run is not None:
-                done |= {each.id for each in store.trials(TrialQuery(run=audited.run))}
+                done |= {stored.id for stored in store.trials(TrialQuery(run=audited.run))}
             if audited.status.makes_time_stale and store.trial(trial.id).best_s is not None:
                 store.mark_stale(trial.id, f"{audited.status.value} in an audit: {audited.reason}")
             yield audited

@@ -1,4 +1,4 @@
-"""The gate: a file of candidates with recorded code and times, and whether today's code is slower."""
+"""The gate: a file of candidates with their code and times, to find out if today's code is slower."""
 
 import base64
 import binascii
@@ -137,7 +137,7 @@ def gate_file_bytes(file: GateFile) -> bytes:
 
 
 def read_gate_file(path: Path) -> GateFile:
-    """Reads a gate file. Raises UsageError for an unreadable file, an empty one and wrong values."""
+    """Reads a gate file. Raises UsageError if it cannot be read, has no entries, or has wrong values."""
     hint = f"tuner check --baseline {shlex.quote(str(path))} --record best"
     head = parsed(read_text(path, "a file of tuner check", FILE_LIMIT_BYTES, hint), f"{path}")
     require_format(head, FORMAT, VERSION, f"{path}")
@@ -189,7 +189,7 @@ class GateStatus(enum.Enum):
 
 @dataclass(frozen=True)
 class GateResult:
-    """The outcome of checking one entry of a gate file, with its slowdown and times."""
+    """The outcome of checking one entry of a gate file, with its slowdown and times, if it was timed."""
 
     entry: GateEntry
     status: GateStatus
@@ -217,9 +217,9 @@ class GateSession:
 
 
 def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> GateEntry:
-    """Returns a new gate entry of a trial's candidate, which is compiled, verified and timed now.
+    """Returns a new gate entry for a trial's candidate, which is compiled, verified and timed now.
 
-    A user's strategy is recorded with the script that the database has, which needs the user's file no more.
+    For a user's strategy the entry has the script from the database, so the user's file is not needed later.
     Raises UsageError for a replay, a trial of another machine, and a candidate that fails.
     """
     record = trial.record
@@ -258,7 +258,10 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
 
 
 def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
-    """Compiles an entry's candidate again; times the new code against the recorded code if they differ."""
+    """Compiles an entry's candidate again; if the code differs from the recorded code, times both.
+
+    The result is FAILED if the candidate cannot be compiled or run here.
+    """
     case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
         needs = instructions_needed(entry.artifact.code.text)
@@ -289,7 +292,8 @@ def compared(
 ) -> GateResult:
     """Times the current code interleaved with an entry's recorded code until the result is clear.
 
-    By ``limits``, in 30 sessions at most; else UNCLEAR. FAILED where either code does not run.
+    ``limits`` say what is slower; UNCLEAR after 30 sessions without a clear result. FAILED if either code
+    does not run.
     """
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
     taken: list[GateSession] = []
@@ -299,7 +303,7 @@ def compared(
         taken.append(session)
         if len(taken) < LEAST_SESSIONS:
             continue
-        slowdown = paired_slowdown(tuple(each.times for each in taken))
+        slowdown = paired_slowdown(tuple(session.times for session in taken))
         finding = finding_of(slowdown, len(taken), limits)
         if finding is not Finding.UNCLEAR:
             break
@@ -309,8 +313,8 @@ def compared(
         f"{len(taken)} sessions",
         slowdown,
         len(taken),
-        now_s=statistics.median(statistics.median(each.times.now_s) for each in taken),
-        then_s=statistics.median(statistics.median(each.times.then_s) for each in taken),
+        now_s=statistics.median(statistics.median(session.times.now_s) for session in taken),
+        then_s=statistics.median(statistics.median(session.times.then_s) for session in taken),
         reliability=reliability_of_sessions(tuple(session.reliability for session in taken)),
     )
 
@@ -328,7 +332,10 @@ def _why_no_session(runner: AbstractRunner, then: BoundRecord, lost: FinalTimes)
 def timing_sessions(
     runner: AbstractRunner, then: BoundRecord, current: BoundRecord, spare_cores: int
 ) -> Iterator[GateSession | FinalTimes]:
-    """Yields up to 30 sessions, each of which loads both codes anew; at the end what lacks times."""
+    """Yields up to 30 timing sessions of recorded (``then``) and ``current`` code; each loads both anew.
+
+    If a session lacks a time, its FinalTimes are yielded last.
+    """
     quietest_s = math.inf  # of the reference kernel
     for _ in range(SESSIONS_LIMIT):
         timed = runner.remeasure((then, then, current), SESSION_EFFORT)
@@ -346,7 +353,10 @@ def timing_sessions(
 def session_quality(
     first: Measurement, again: Measurement, baseline: Baseline | None, quietest_s: float, spare_cores: int
 ) -> RoundQuality:
-    """Returns the quality of a session that timed the same code twice, and a baseline."""
+    """Returns the quality of a session: ``first`` and ``again`` are times of the same code.
+
+    ``quietest_s``: least time of the reference kernel so far; ``spare_cores``: cores without a timed thread.
+    """
     return round_quality(
         noise_of(first, again),
         None if baseline is None else baseline.measurement,
@@ -362,7 +372,7 @@ def _bind(backends: Backends, case: EvaluationCase, strategy: ChosenStrategy) ->
 
 
 def entry_record(entry: GateEntry) -> Record:
-    """Returns the trial record that a gate entry stands for, as it was when the gate file was written."""
+    """Returns a gate entry as the record of its candidate, with the recorded code and time."""
     return Record(
         problem=entry.problem,
         candidate=entry.candidate,

@@ -1,4 +1,4 @@
-"""Whether an exported script is still correct and as fast as recorded, relative to reference codes."""
+"""Checks an exported script: still correct, and as fast as recorded, relative to reference codes."""
 
 import enum
 import math
@@ -55,7 +55,7 @@ class CheckFinding(enum.Enum):
 
 @dataclass(frozen=True)
 class ScriptCheck:
-    """The result of checking an exported script, with its time and slowdown."""
+    """The result of checking an exported script: today's time, and its slowdown against the recorded one."""
 
     finding: CheckFinding
     reason: str  # one clause, to print
@@ -67,7 +67,10 @@ class ScriptCheck:
 
     @property
     def compared(self) -> Comparable | NotComparable:
-        """Returns the ratio of today's time to the recorded one, relative to the references, or why none."""
+        """Returns the ratio of today's time to the recorded one, relative to reference codes.
+
+        NotComparable with the reason where there is none.
+        """
         if self.slowdown is None:
             return NotComparable(self.reason)
         if self.finding is CheckFinding.CANNOT_TELL:
@@ -90,8 +93,8 @@ def checked(
 ) -> ScriptCheck:
     """Verifies and times an exported script in child processes, and compares with its recorded time.
 
-    VERIFIED without times, CANNOT_TELL for times of another machine or unreliable ones. Raises UsageError for
-    too little memory or missing instructions.
+    The finding is VERIFIED if nothing is timed, CANNOT_TELL if recorded times are of another machine or
+    unreliable. Raises UsageError for too little memory or missing instructions.
     """
     require_offered(backends, provenance.target, provenance.needs, "the script")
     baseline = ""  # the target's default
@@ -137,8 +140,9 @@ def compared(
 ) -> ScriptCheck:
     """Times an exported script in sessions and compares with its recorded time, relative to reference codes.
 
-    Ends once a slowdown is ruled out, after 15 undisturbed sessions, or once six and half of all were
-    disturbed. A slowdown is reported only after 15: sessions in a row may share a disturbance.
+    Ends when a slowdown is ruled out, after 15 undisturbed sessions, or after six disturbed ones if they are
+    half of all. A slowdown is reported only after 15 sessions, as consecutive sessions may share a
+    disturbance.
     """
     # of a script by an older tuner, or timed alone, only the median is known
     recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
@@ -152,13 +156,13 @@ def compared(
             return ScriptCheck(CheckFinding.FAILED, _failed_text(session.wrong))
         (quiet if session.reliability.is_reliable else disturbed).append(session)
         if session.reliability.is_reliable and len(quiet) >= LEAST_SESSIONS:
-            slowdown = relative_slowdown(recorded, tuple(each.times for each in quiet if each.times))
+            slowdown = relative_slowdown(recorded, tuple(session.times for session in quiet if session.times))
             conclusion = _conclusion(slowdown, len(quiet), limits)
         if conclusion and conclusion[0].passes:
             break
         if _is_busy(quiet, disturbed) or len(quiet) == SESSIONS_LIMIT:
             break
-    medians_s = [each.kernel.median_s for each in quiet or disturbed if each.kernel is not None]
+    medians_s = [session.kernel.median_s for session in quiet or disturbed if session.kernel is not None]
     if not medians_s:
         return ScriptCheck(CheckFinding.FAILED, BROKEN)
     is_busy = _is_busy(quiet, disturbed)

@@ -33,7 +33,10 @@ CHOICES_SHOWN = 10  # the worst
 
 @dataclass(frozen=True)
 class PortfolioPoint:
-    """What a portfolio of ``size`` configurations keeps of the best speed, 0 to 1; None: not known."""
+    """The efficiency of a portfolio of ``size`` configurations: best known time / its time, 0 to 1.
+
+    None where it is not known.
+    """
 
     size: int
     in_sample: float | None  # geometric mean over the problems
@@ -43,13 +46,18 @@ class PortfolioPoint:
 
 @dataclass(frozen=True)
 class PortfolioCurve:
-    """The plot of the portfolios' efficiency by number of configurations; coordinates in SVG units."""
+    """The plot of the efficiency of portfolios by their number of configurations.
+
+    Coordinates in SVG units.
+    """
 
     points: tuple[PortfolioPoint, ...]  # by size
 
     @property
     def bottom(self) -> float:
-        shares = [share for point in self.points for share in (point.in_sample, point.held_out, point.worst)]
+        shares: list[float | None] = []
+        for point in self.points:
+            shares += [point.in_sample, point.held_out, point.worst]
         known = [share for share in shares if share is not None]
         return max(0.0, STEP * int((min(known, default=1.0) - 1e-9) / STEP))
 
@@ -135,16 +143,16 @@ def _fusion_bars(fusions: tuple[ExplainedFusion, ...]) -> tuple[Bar, ...]:
     if not longest_s:
         return ()
     bars = []
-    for number, each in enumerate(fusions):
-        figure = "not timed" if each.time_s is None else seconds_text(each.time_s)
-        if each.time_s is not None and not each.reliability.is_reliable:
-            figure += f", {each.reliability.word}"
-        elif each.time_s is not None:
-            figure += "" if each.share is None else f", {each.share:.0%}"
-            figure += "" if each.roofline is None else f", roofline {each.roofline:.0%}"
-        name = f"g{number} {each.fusion.kind}, {each.fusion.origin}"
-        colour = "ours" if each.fusion.strategy else "failed"  # loops have the colour of failures
-        bars.append(Bar(name, (each.time_s or 0.0) / longest_s, figure, colour))
+    for number, explained in enumerate(fusions):
+        figure = "not timed" if explained.time_s is None else seconds_text(explained.time_s)
+        if explained.time_s is not None and not explained.reliability.is_reliable:
+            figure += f", {explained.reliability.word}"
+        elif explained.time_s is not None:
+            figure += "" if explained.share is None else f", {explained.share:.0%}"
+            figure += "" if explained.roofline is None else f", roofline {explained.roofline:.0%}"
+        name = f"g{number} {explained.fusion.kind}, {explained.fusion.origin}"
+        colour = "ours" if explained.fusion.strategy else "failed"  # loops have the colour of failures
+        bars.append(Bar(name, (explained.time_s or 0.0) / longest_s, figure, colour))
     return tuple(bars)
 
 
@@ -168,7 +176,7 @@ def _baseline_bars(result: ProgramResult) -> tuple[Bar, ...]:
 
 @dataclass(frozen=True)
 class TimedCell:
-    """One problem with one configuration: its place on the map and its speed."""
+    """A cell of the map: one problem with one configuration, its position in SVG units and its efficiency."""
 
     x: float
     y: float
@@ -269,13 +277,13 @@ class CampaignSection:
 
 
 def campaign_section_of(reported: ReportedCampaign) -> CampaignSection:
-    """Returns the section of one campaign."""
+    """Returns the section of a report about one campaign; parts without times are None or empty."""
     matrix = reported.matrix
     trusts = tuple(run.reliability for run in reported.campaign.runs)
     is_timed = bool(matrix.is_timed().any())
     choices = held_out_choices(matrix) if is_timed and len(matrix.problems) > 1 else ()
     timed = [choice for choice in choices if choice.efficiency is not None]
-    timed.sort(key=lambda each: each.efficiency or 0.0)
+    timed.sort(key=lambda choice: choice.efficiency or 0.0)
     return CampaignSection(
         campaign=reported.campaign,
         columns=matrix.columns,
@@ -295,7 +303,7 @@ def share_text(share: float | None) -> str:
 
 
 def choice_rows(section: CampaignSection) -> tuple[tuple[str, ...], ...]:
-    """Returns the table of the worst choices of dispatch, its head first."""
+    """Returns the table of the least efficient configurations that dispatch chooses, header first."""
     rows = [("problem", "of the best", "reliability", "chosen by", "configuration")]
     for choice in section.choices:
         trust = section.reliability[choice.problem]

@@ -1,4 +1,4 @@
-"""The content of a report, and the parts that its plots share: reliability, bars, coordinates, axes."""
+"""The content of a report as values, and the parts that its plots share: bars, coordinates, axes."""
 
 import datetime
 import math
@@ -87,7 +87,7 @@ class BestKnown:
 
 @dataclass(frozen=True)
 class ReportedRun:
-    """One run with all its trials."""
+    """A run of a report with the counts of its trials and all its trials."""
 
     run: Run
     counts: Counts
@@ -96,7 +96,7 @@ class ReportedRun:
 
 @dataclass(frozen=True)
 class ReportedCampaign:
-    """A campaign, with the times of its configurations on its problems."""
+    """A campaign of a report, with the matrix of times of its configurations on its problems."""
 
     campaign: Campaign
     matrix: TimeMatrix
@@ -117,9 +117,12 @@ class Report:
 
 
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
-    """Returns at most max(300, 6000 // ``runs``) trials to show: the fastest, and an even sample."""
+    """Returns the trials of a run to show: the fastest, and an even sample of the others, the fastest first.
+
+    At most max(300, 6000 // ``runs``), where ``runs`` is the number of runs on the page.
+    """
     limit = max(TRIALS_SHOWN_OF_RUN, TRIALS_SHOWN // runs)
-    finished = sorted(reported.trials, key=lambda each: (each.best_s or float("inf"), each.number))
+    finished = sorted(reported.trials, key=lambda trial: (trial.best_s or float("inf"), trial.number))
     if len(finished) <= limit:
         return tuple(finished)
     head = finished[: limit // 2]
@@ -134,16 +137,17 @@ def choices_of(trial: StoredTrial) -> dict[str, Value]:
 
 
 def varying_knobs(trials: Iterable[StoredTrial]) -> dict[str, tuple[Value, ...]]:
-    """Returns knob -> its values in ascending order, for knobs with more than one value among the trials."""
+    """Returns knob -> its values in ascending order, for the knobs with several values among the trials."""
     values: dict[str, set[Value]] = {}
     for trial in trials:
         for name, value in choices_of(trial).items():
             values.setdefault(name, set()).add(value)
     # numbers come before strings: Python cannot compare the two
-    ordered = {
-        name: sorted(of, key=lambda each: (isinstance(each, str), each)) for name, of in values.items()
-    }
-    return {name: tuple(of) for name, of in ordered.items() if len(of) > 1}
+    ordered = {}
+    for name, several in values.items():
+        if len(several) > 1:
+            ordered[name] = tuple(sorted(several, key=lambda value: (isinstance(value, str), value)))
+    return ordered
 
 
 def number(value: float) -> str:
@@ -157,7 +161,7 @@ def line(points: Iterable[tuple[float, float]]) -> str:
 
 
 def round_numbers(top: float) -> list[float]:
-    """Returns 3 to 5 equidistant round numbers for an axis: 0, and multiples of a step below ``top`` > 0."""
+    """Returns 3 to 5 round numbers for an axis: 0, and the multiples of a step that are below ``top`` > 0."""
     raw = top / TICKS
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)

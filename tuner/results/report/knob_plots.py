@@ -89,7 +89,11 @@ class HeatMap:
 def heat_map_of(
     trials: tuple[StoredTrial, ...], values: Mapping[str, tuple[Value, ...]], importance: Mapping[str, float]
 ) -> HeatMap | None:
-    """Returns the map of at most 24 values, important knobs first, with best speeds; None for one knob."""
+    """Returns the heat map of best speeds of at most 24 knob values.
+
+    None if they are of fewer than two knobs. ``values``: knob -> its values; ``importance``: knob ->
+    importance, 0 to 1; important knobs come first.
+    """
     levels = chosen_levels(values, importance)
     if len({knob for knob, _ in levels}) > 1:
         return HeatMap(levels, pairs_of(trials, levels))
@@ -104,7 +108,10 @@ def level_name(level: Level) -> str:
 def chosen_levels(
     values: Mapping[str, tuple[Value, ...]], importance: Mapping[str, float]
 ) -> tuple[Level, ...]:
-    """Returns at most 24 (knob, value) pairs, the most important knobs first; of a knob all or none."""
+    """Returns at most 24 (knob, value) pairs, those of the most important knobs first.
+
+    A knob has all its values in the result, or none.
+    """
     chosen: list[Level] = []
     for knob in sorted(values, key=lambda name: -importance.get(name, 0.0)):
         if len(chosen) + len(values[knob]) <= VALUES_SHOWN:
@@ -115,7 +122,7 @@ def chosen_levels(
 def pairs_of(
     trials: tuple[StoredTrial, ...], levels: tuple[Level, ...]
 ) -> dict[tuple[Level, Level], PairOutcome]:
-    """Returns, for each two (knob, value) pairs that a timed trial has, the outcome of such trials."""
+    """Returns the outcome of the timed trials that have both of two (knob, value) pairs, by these pairs."""
     place = {level: index for index, level in enumerate(levels)}
     times: dict[tuple[Level, Level], list[float]] = {}
     for trial in trials:
@@ -156,7 +163,10 @@ class Axis:
         return self._spacing * self.values.index(value)
 
     def aside(self, trial: int) -> float:
-        """Returns the y offset, in SVG units, by which lines of equal values lie side by side, in 7 lanes."""
+        """Returns the y offset, in SVG units, that separates the lines of trials with equal values.
+
+        ``trial``: index of the trial; the offsets repeat after 7 trials.
+        """
         return min(SPREAD, self._spacing / LANES / 2) * (trial % LANES - LANES // 2)
 
     @property
@@ -226,7 +236,10 @@ class Parallel:
 
 
 def parallel_of(trials: tuple[StoredTrial, ...]) -> Parallel | None:
-    """Returns the plot of trials, the fastest first; None if all have the same strategy and knobs."""
+    """Returns the plot of ``trials``, which are the fastest first.
+
+    None if all have the same configuration.
+    """
     axes = axes_of(trials)
     if not axes:
         return None

@@ -1,4 +1,4 @@
-"""Collects the report of a database, and writes it as one self-contained HTML page."""
+"""Collects the content of a report from a database, and writes it as one self-contained HTML page."""
 
 import base64
 import contextlib
@@ -7,6 +7,7 @@ import functools
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import jinja2
@@ -101,7 +102,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {each.__name__: each for each in FILTERS}
+    environment.filters |= {function.__name__: function for function in FILTERS}
     return environment
 
 
@@ -116,12 +117,15 @@ def _sha256(text: str) -> str:
 
 
 def no_pass_timings(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
-    """Returns () for any trial: the provider of pass timings that compiles nothing."""
+    """Returns () for any trial: the report then compiles nothing and shows no compiler passes."""
     return ()
 
 
 def timed_passes(backends: Backends, store: Store) -> Passes:
-    """Returns a function from a trial to the seconds of its compiler passes."""
+    """Returns a function from a trial to the seconds of its compiler passes.
+
+    The function returns () for a trial that does not compile.
+    """
 
     def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:
         with contextlib.suppress(UsageError):
@@ -140,8 +144,9 @@ def gathered(
 ) -> Report:
     """Returns the report of the latest ``limit`` runs, and of each problem's best result in the database.
 
-    ``run``: only this one; ``campaign``: its first ``limit`` runs, and the best results of their problems.
-    ``passes``: pass timings of the best trials. Raises UsageError for a limit below 1 or an unknown run.
+    ``run``: show only this run; ``campaign``: show its first ``limit`` runs, and the best results of their
+    problems. ``passes``: gives pass timings of best trials. Raises UsageError for a limit below 1 or an
+    unknown run.
     """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
@@ -155,8 +160,12 @@ def gathered(
         chosen = store.runs(limit)
         total = store.info().runs
     runs = tuple(
-        ReportedRun(each, store.counts(each.id), store.trials(TrialQuery(run=each.id, sort="number")))
-        for each in chosen
+        ReportedRun(
+            chosen_run,
+            store.counts(chosen_run.id),
+            store.trials(TrialQuery(run=chosen_run.id, sort="number")),
+        )
+        for chosen_run in chosen
     )
     left_out = total - len(runs)
     is_wanted: Callable[[BestGroup], bool] = any_group  # replays included
@@ -165,9 +174,11 @@ def gathered(
     results = best_results(store, TrialQuery(), is_wanted).values()
     best = tuple(
         BestKnown(result.selected, result.run, passes(result.best))
-        for result in sorted(results, key=lambda each: (each.run.created, each.run.id), reverse=True)
+        for result in sorted(results, key=attrgetter("run.created", "run.id"), reverse=True)
     )
-    numbers = dict.fromkeys(each.run.campaign.campaign for each in runs if each.run.campaign is not None)
+    numbers = dict.fromkeys(
+        reported.run.campaign.campaign for reported in runs if reported.run.campaign is not None
+    )
     campaigns = tuple(map(store.campaign, numbers))
     now = datetime.datetime.now(datetime.UTC)
     return Report(best, runs, left_out, __version__, now, campaign=campaign, campaigns=campaigns)

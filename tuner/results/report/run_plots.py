@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 from tuner.analysis.importance import Ablation
 from tuner.analysis.selected_result import timed
@@ -36,7 +37,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Phase:
-    """A range of consecutive trials with the same origin: initial configurations, or the sampler."""
+    """A range of consecutive trials whose configurations came from the same source."""
 
     name: str  # origin of the initial configurations, or the sampler
     first: int  # trial numbers; ``last`` is included
@@ -87,7 +88,7 @@ class Convergence:
 
     @property
     def dots(self) -> tuple[Speed, ...]:
-        """Returns the trials drawn as dots: each new best trial and, of many other trials, an even sample."""
+        """Returns the trials drawn as dots: each new best trial, and an even sample of all trials."""
         step = -(-len(self.speeds) // DOTS)
         return tuple(dict.fromkeys((*self.incumbents, *self.speeds[::step])))
 
@@ -99,7 +100,9 @@ class Convergence:
         bands = [
             Band(phase.name, x, end - x) for phase, x, end in zip(self.phases, starts, ends, strict=True)
         ]
-        return (*bands, *([Band("final re-measurement", WIDTH, FINALS)] if self.final_times else []))
+        if self.final_times:
+            bands.append(Band("final re-measurement", WIDTH, FINALS))
+        return tuple(bands)
 
     @property
     def up(self) -> Ticks:
@@ -134,7 +137,7 @@ class Convergence:
 
 def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | None:
     """Returns the convergence plot of a run from all its trials; None if no trial was timed."""
-    by_number = sorted(trials, key=lambda each: each.number)
+    by_number = sorted(trials, key=attrgetter("number"))
     problem = run.settings.problem
     speeds = tuple(
         Speed(trial.id, trial.number, problem.flop / trial.record.median_s / 1e9)
@@ -151,12 +154,12 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
     baseline = gflop_per_s(problem, None if run.baseline is None else run.baseline.measurement.median_s)
     return Convergence(
         speeds=speeds,
-        final_times=tuple(sorted(final_times, key=lambda each: -each.gflop_per_s)),
+        final_times=tuple(sorted(final_times, key=lambda speed: -speed.gflop_per_s)),
         failed=tuple(t.number for t in by_number if t.record.status == "failed"),
         phases=phases_of(run, trials),
         baseline=baseline,
         count=by_number[-1].number + 1,
-        top=HEADROOM * max(baseline or 0.0, *(each.gflop_per_s for each in (*speeds, *final_times))),
+        top=HEADROOM * max(baseline or 0.0, *(speed.gflop_per_s for speed in (*speeds, *final_times))),
     )
 
 
@@ -168,7 +171,7 @@ def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
     first = ", ".join(dict.fromkeys(ORIGIN_NAMES.get(origin, origin) for origin in origins.values()))
     named = [
         (trial.number, first if trial.number < len(points) and trial.record.candidate in origins else "")
-        for trial in sorted(trials, key=lambda each: each.number)
+        for trial in sorted(trials, key=attrgetter("number"))
     ]
     phases = []
     for name, group in groupby(named, key=lambda pair: pair[1]):
@@ -178,10 +181,10 @@ def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
 
 
 def importance_bars(ablation: Ablation, is_trusted: bool = True) -> tuple[Bar, ...]:
-    """Returns a bar per knob, the most important first, with its gain if the run's times ``is_trusted``."""
+    """Returns a bar per knob, the most important first; with the knob's gain, if times are trusted."""
     bars = []
-    largest = max((each.importance for each in ablation.knobs), default=0.0)
-    for knob in sorted(ablation.knobs, key=lambda each: -each.importance):
+    largest = max((knob.importance for knob in ablation.knobs), default=0.0)
+    for knob in sorted(ablation.knobs, key=lambda knob: -knob.importance):
         gain = f", gain {knob.without_best.slower:.1%}" if knob.without_best and is_trusted else ""
         share = knob.importance / largest if largest > 0 else 0.0
         bars.append(Bar(f"{knob.knob} = {knob.best}", share, f"{knob.importance:.0%}{gain}"))
@@ -249,7 +252,10 @@ class RooflinePlot:
 
 
 def roofline_of(run: Run, roof: Roofline, best: StoredTrial) -> RooflinePlot:
-    """Returns the plot of a roofline with the best trial and the baseline, raised to what both reached."""
+    """Returns the plot of a roofline with the best trial and the baseline.
+
+    The roofline is first raised to the speed of the faster of both, where it was measured too low.
+    """
     problem = run.settings.problem
     median_s = timed(best).median_s
     work = problem.flop, problem.bytes, run.machine.l3_bytes

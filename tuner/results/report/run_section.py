@@ -108,7 +108,7 @@ def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKin
 
 
 def stage_bars(kinds: tuple[FailureKind, ...]) -> tuple[Bar, ...]:
-    """Returns a bar per stage with failed trials, in the order in which a candidate passes the stages."""
+    """Returns a bar per stage at which trials failed, in the order of stages; the length is their number."""
     counts = {stage: sum(len(kind.trials) for kind in kinds if kind.stage is stage) for stage in Stage}
     most = max(counts.values())
     return tuple(

@@ -1,4 +1,4 @@
-"""Compiled functions, thread teams, guarded arrays, load and roofline of this machine's processor."""
+"""This machine's processor: compiled functions, thread teams, guarded arrays, load and roofline."""
 
 # What other packages may import; the rest is inside.
 __all__ = [

@@ -1,7 +1,7 @@
-"""Alternate stacks of threads, on which a handler of SIGSEGV runs when a thread's own stack overflows.
+"""Alternate stacks of threads, on which the SIGSEGV handler runs when a thread's own stack overflows.
 
-Only child processes that run kernels have such a handler, ``stack_overflow.py``; elsewhere nothing is done.
-https://man7.org/linux/man-pages/man2/sigaltstack.2.html
+Only child processes that run kernels install such a handler (``stack_overflow.py``); in other processes
+nothing is done. https://man7.org/linux/man-pages/man2/sigaltstack.2.html
 """
 
 import ctypes
@@ -25,14 +25,17 @@ class _AlternateStack(ctypes.Structure):
 
 
 def watch_process() -> None:
-    """Gives the calling thread, and threads of teams that start afterwards, alternate stacks."""
+    """Gives an alternate stack to the calling thread, and to threads of teams that start afterwards."""
     global _is_watched
     _is_watched = True
     watch_thread()
 
 
 def watch_thread() -> None:
-    """Gives the calling thread an alternate stack, if this process reports stack overflows."""
+    """Gives the calling thread an alternate stack, if ``watch_process`` was called in this process.
+
+    Raises OSError if the system refuses it.
+    """
     if not _is_watched:
         return
     lowest, size = _own_stack()

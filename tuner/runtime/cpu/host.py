@@ -50,9 +50,10 @@ STOLEN = 7
 
 @cache
 def may_use_tiles() -> bool:
-    """Asks Linux for AMX tiles, and returns whether it grants them; to be asked again after exec.
+    """Asks Linux for permission to use AMX tiles; returns whether it is granted.
 
-    Without the permission the first tile instruction ends the process with SIGILL.
+    A new program must ask again. Without the permission the first tile instruction ends the process with
+    SIGILL.
     """
     if platform.machine() != "x86_64" or platform.system() != "Linux":
         return False
@@ -61,13 +62,16 @@ def may_use_tiles() -> bool:
 
 
 def require_tiles_for(llvm_text: str) -> None:
-    """Requests the permission where LLVM-dialect code uses tiles; raises CandidateError(LOAD) if refused."""
+    """Asks for permission to use AMX tiles if LLVM-dialect code uses them.
+
+    Raises CandidateError(LOAD) if refused.
+    """
     if TILES.search(llvm_text) and not may_use_tiles():
         raise CandidateError(Stage.LOAD, REFUSED)
 
 
 def own_flags() -> set[str]:
-    """Returns the flags of the processor of this process; an empty set where Linux does not give them."""
+    """Returns the flags of this process's processor (/proc/cpuinfo); an empty set if Linux reports none."""
     return flags_of(text_of(CPUINFO))
 
 
@@ -79,12 +83,18 @@ def flags_of(cpuinfo: str) -> set[str]:
 
 
 def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
-    """Returns which of ``needs``, instruction sets, are unknown or not of a processor with ``flags``."""
+    """Returns which of the instruction sets ``needs`` a processor with ``flags`` lacks.
+
+    Unknown names are missing, too.
+    """
     return tuple(name for name in needs if name not in FLAGS or not flags >= FLAGS[name])
 
 
 def describe_machine() -> Machine:
-    """Returns this machine's description. Logical cores: those this process may use; cache 0: unknown."""
+    """Returns the description of this machine's processor, caches and memory.
+
+    Logical cores are those that this process may use. The size of an unknown cache is 0.
+    """
     cpuinfo = text_of(CPUINFO)
     flags = flags_of(cpuinfo)
     processor = _field(cpuinfo, "model name") or "unknown processor"
@@ -125,7 +135,7 @@ def describe_machine() -> Machine:
 
 
 def has_refused_tiles() -> bool:
-    """Returns whether the processor has AMX and the operating system refuses it to this process."""
+    """Returns whether the processor has AMX, but the operating system refuses it to this process."""
     return AMX_TILE in own_flags() and not may_use_tiles()
 
 
@@ -181,7 +191,10 @@ def usable_processors() -> Processors:
 
 
 def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = time.sleep) -> PresentLoad:
-    """Returns how many processors were busy, and how many stolen by the hypervisor, for ``window_s``."""
+    """Returns how many processors were busy, and how many stolen by the hypervisor, over ``window_s``.
+
+    Of the processors that this process may use. Sleeps for ``window_s`` seconds.
+    """
     allowed = os.sched_getaffinity(0)
     before_s = processor_s(allowed)
     started_s = time.monotonic()
@@ -192,9 +205,9 @@ def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = ti
 
 
 def processor_s(processors: Collection[int]) -> tuple[float, float]:
-    """Returns the cumulative busy and stolen seconds, each summed over ``processors``; 0.0: no counters.
+    """Returns (busy, stolen): cumulative seconds, each summed over ``processors``; 0.0 without counters.
 
-    Of all processors where /proc/stat lists none of these: a container may number its own from 0.
+    If /proc/stat lists none of the processors, sums over all: a container may number its own from 0.
     """
     names = {f"cpu{number}" for number in processors}
     lines = [line.split() for line in text_of(PROC / "stat").splitlines()]

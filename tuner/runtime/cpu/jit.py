@@ -35,7 +35,10 @@ FEATURES = {  # LLVM's name -> flag of /proc/cpuinfo
 
 @cache
 def host_features() -> str:
-    """Returns the attribute "target-features" for this processor without SSE4A; "" where it has none."""
+    """Returns the attribute "target-features" for this processor with SSE4A switched off.
+
+    "" if the processor has no SSE4A: then no attribute is needed.
+    """
     flags = own_flags()
     if SSE4A not in flags:
         return ""
@@ -44,11 +47,12 @@ def host_features() -> str:
 
 
 def module_for_host(llvm_text: str) -> Any:
-    """Returns the module of a text in LLVM dialect, in the current context of the JIT, for this processor.
+    """Parses LLVM-dialect text in the JIT's current context; returns the module, adapted to this processor.
 
-    Its functions get ``host_features``, but for those that have features. All of them: LLVM inlines no
-    function into one that lacks some of its features. They call no memset, memcpy or other function in place
-    of loops: for some of these the JIT of these wheels looks up another name ("oolPop") and finds nothing.
+    Functions without "target-features" get those of this processor, and all of them the same ones: LLVM
+    inlines no function into one that lacks some of its features. No function may call memset, memcpy or the
+    like in place of loops: for some of these the JIT of these wheels looks up another name ("oolPop") and
+    finds nothing.
     """
     features = host_features()
     (jit_ir, _) = jit_bindings()
@@ -68,7 +72,10 @@ def module_for_host(llvm_text: str) -> Any:
 
 
 class JittedModule:
-    """Machine code, freed with this object; ``addresses``: of wrappers ``void(void **arguments)``."""
+    """JIT-compiled machine code, freed with this object.
+
+    ``addresses``: function name -> address of its wrapper ``void(void **arguments)``.
+    """
 
     def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
         """Compiles with -O3 and looks up ``entries``; requests AMX tiles. Raises CandidateError(LOAD)."""
@@ -96,14 +103,18 @@ def loop_text(name: str) -> str:
 
 @cache
 def shipped_module(name: str, entry: str) -> JittedModule:
-    """Returns the machine code of ``name``.mlir of this folder with the function ``entry``; compiled once."""
+    """Returns the machine code of the shipped file ``name``.mlir with its function ``entry``.
+
+    Compiled once.
+    """
     return JittedModule(loop_text(name), (entry,))
 
 
 class PackedArguments:
-    """Arguments of a call in MLIR's packed convention, and its result, at the array ``address``.
+    """Arguments of a call in MLIR's packed convention, and room for its result.
 
-    ``values``, the arguments and then the result, may be changed between calls.
+    ``address``: of the array of pointers that the function takes. ``values``: the arguments, then the result;
+    may be changed between calls.
     """
 
     __slots__ = ("_pointers", "address", "values")
@@ -117,12 +128,15 @@ class PackedArguments:
 
     @property
     def result(self) -> int:
-        """Returns the last call's result, 64 bits unsigned; 0 before, and of functions without one."""
+        """Returns the last call's result as an unsigned 64-bit integer.
+
+        0 before a call, or without a result.
+        """
         return int(self.values[len(self.values) - 1])
 
 
 class CompiledFunction:
-    """A JIT-compiled function as a Python callable that takes PackedArguments; a call releases the GIL."""
+    """A JIT-compiled function as a Python callable that takes PackedArguments; it runs without the GIL."""
 
     def __init__(self, address: int) -> None:
         self._call: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)

@@ -31,7 +31,7 @@ _NO_BYTES = ctypes.c_char * 0
 
 
 def keep_freed_memory() -> None:
-    """Makes malloc keep freed memory: buffers below 32 MiB have no page faults in each call."""
+    """Makes malloc keep freed memory, so that new buffers below 32 MiB cause no page faults."""
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, KEEP_BYTES)
     libc.mallopt(M_TRIM_THRESHOLD, 2**30)
@@ -53,7 +53,7 @@ def address_of(array: npt.NDArray[Any]) -> int:
 
 
 def placed_empty(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> npt.NDArray[Any]:
-    """Returns an uninitialized C-contiguous array ``offset`` (0 to 63) bytes past a cache line."""
+    """Returns an uninitialized C-contiguous array that lies ``offset`` (0 to 63) bytes past a cache line."""
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.empty(size + 2 * ALIGNMENT_BYTES, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT_BYTES + offset
@@ -85,7 +85,7 @@ class GuardedArray:
         fill_with_nan(self.array)
 
     def fill_with(self, number: int) -> None:
-        """Fills the array with a number, which looks like a result, and the guard bands with GUARD_BYTE."""
+        """Fills the array with ``number`` in place of NaN, and the guard bands with GUARD_BYTE."""
         self.memory[:] = GUARD_BYTE
         fill_with(self.array, number)
 
@@ -132,7 +132,7 @@ class FaultingMemory:
         self.written.fill(0xFF)  # NaN, where a kernel reads between an array and the end of its page
 
     def start(self, size_bytes: int, alignment: int, *, at_end: bool) -> int:
-        """Returns where an aligned array begins: at the first byte, or (``at_end``) near the last."""
+        """Returns the byte offset of an aligned array: 0, or with ``at_end`` the largest one that fits."""
         if at_end:
             return self.seen.size - -(-size_bytes // alignment) * alignment
         return 0
@@ -182,7 +182,7 @@ def _unmap(parts: list[tuple[int, int]]) -> None:
 
 
 def copy_on_small_pages(array: npt.NDArray[Any], offset: int = 0) -> npt.NDArray[Any]:
-    """Returns a C-contiguous copy ``offset`` bytes past a page's begin, on small pages if possible."""
+    """Returns a C-contiguous copy ``offset`` bytes past a page's start, on small pages if possible."""
     memory = mmap.mmap(-1, offset + array.nbytes)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)

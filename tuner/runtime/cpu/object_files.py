@@ -47,7 +47,7 @@ ABSOLUTE = 0xFFF1  # SHN_ABS
 
 @dataclass(frozen=True)
 class ElfSection:
-    """A section of the file that is loaded: its bytes (zeros where the file has none) and its alignment."""
+    """A section that is loaded: its bytes (zeros for .bss), and its alignment in bytes."""
 
     number: int
     content: bytes
@@ -57,7 +57,7 @@ class ElfSection:
 
 @dataclass(frozen=True)
 class ElfSymbol:
-    """A name or a place: ``section`` and the offset in it; section 0: defined in a library."""
+    """A symbol: an offset in a section, or (section 0) a function or variable of a library."""
 
     name: str
     section: int
@@ -66,7 +66,10 @@ class ElfSymbol:
 
 @dataclass(frozen=True)
 class Relocation:
-    """A place in a section that gets the address of a symbol plus ``addend``, as ``kind`` says."""
+    """A position in a section at which the address of a symbol, plus ``addend``, is written.
+
+    ``kind``: the x86-64 relocation type, which says in which form.
+    """
 
     section: int
     offset: int
@@ -77,7 +80,7 @@ class Relocation:
 
 @dataclass(frozen=True)
 class ElfObject:
-    """The parts of an object file that are loaded."""
+    """The parts of an object file that are needed to load it: sections, symbols, relocations."""
 
     sections: tuple[ElfSection, ...]
     symbols: tuple[ElfSymbol, ...]
@@ -102,7 +105,7 @@ class _Header(NamedTuple):
 def read_object(code: bytes) -> ElfObject:
     """Returns the loaded sections (without unwind tables), symbols and relocations of an x86-64 object file.
 
-    Raises ValueError for anything else.
+    Raises ValueError if ``code`` is not such a file.
     """
     try:
         fields = HEADER.unpack_from(code)
@@ -126,7 +129,7 @@ def read_object(code: bytes) -> ElfObject:
             if header.type == SYMBOL_TABLE
             for name, _, _, section, value, _ in SYMBOL.iter_unpack(_part(code, header))
         )
-        relocations = tuple(_relocations(code, headers, {each.number for each in sections}, symbols))
+        relocations = tuple(_relocations(code, headers, {section.number for section in sections}, symbols))
         return ElfObject(tuple(sections), symbols, relocations)
     except (struct.error, IndexError) as error:
         raise ValueError("the object file is cut off or damaged") from error
@@ -154,7 +157,10 @@ def _text(code: bytes, strings: _Header, at: int) -> str:
 
 
 class LoadedObject:
-    """Machine code of an object file, loaded as long as this object lives; ``addresses``: by symbol name."""
+    """Machine code of an object file, loaded as long as this object lives.
+
+    ``addresses``: symbol name -> address.
+    """
 
     def __init__(self, code: bytes, symbols: Mapping[str, int] = MappingProxyType({})) -> None:
         """Loads an object file of x86-64. Raises CandidateError(LOAD) for one that cannot be loaded.
@@ -199,7 +205,7 @@ class LoadedObject:
 def _layout(sections: tuple[ElfSection, ...]) -> tuple[dict[int, int], int, int]:
     offsets: dict[int, int] = {}
     at = code_bytes = 0
-    for section in sorted(sections, key=lambda each: not each.is_code):
+    for section in sorted(sections, key=lambda section: not section.is_code):
         if not section.is_code and not code_bytes:
             at = code_bytes = _rounded(at, PAGE_BYTES)
         at = offsets[section.number] = _rounded(at, section.alignment)

@@ -1,4 +1,7 @@
-"""Peak flop/s and bytes/s of this processor, by compiled loops: Roofline, Williams et al., CACM 2009."""
+"""Measures this processor's roofline: peak flop/s and bytes/s, by compiled loops.
+
+Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
+"""
 
 import time
 from collections.abc import Sequence
@@ -47,7 +50,10 @@ ITERATION_BYTES = 256  # read per iteration
 
 
 def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
-    """Returns flop/s and bytes/s that pinned threads reach, the highest of several samples."""
+    """Returns the flop/s and bytes/s that ``threads`` pinned threads reach, the highest of several samples.
+
+    ``dtype``: type of the multiply-adds.
+    """
     machine = _without_refused_tiles(machine)
     team = ThreadTeam(threads)
     team.pin(processors(threads))
@@ -66,24 +72,27 @@ def _without_refused_tiles(machine: Machine) -> Machine:
 
 
 class CountedLoop(Protocol):
-    """Work whose floating-point operations are known."""
+    """A port: work that can be repeated, with a known number of floating-point operations."""
 
     @property
     def flop(self) -> int:
-        """Returns the operations of ``repeat(1)``."""
+        """Returns the floating-point operations of one repetition."""
 
     def repeat(self, times: int) -> None:
         """Does the work ``times`` times."""
 
 
 def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SAMPLES) -> float:
-    """Returns a team's flop/s in registers, the highest of ``samples``, shared among loops of SUMS."""
+    """Returns the highest flop/s of a team's multiply-adds in registers.
+
+    About ``samples`` samples are taken, of loops with different numbers of independent sums (SUMS).
+    """
     loops = multiply_adds(team, dtype, machine, SUMS[machine.vector_registers])
     return highest_flop_per_s(loops, samples)
 
 
 def highest_flop_per_s(loops: Sequence[CountedLoop], samples: int, clock: Clock = time.perf_counter) -> float:
-    """Returns the highest flop/s of any loop, of about ``samples`` samples of all, timed interleaved."""
+    """Returns the highest flop/s of any loop in about ``samples`` samples in all, timed interleaved."""
     rounds = max(LEAST_SAMPLES, samples // len(loops))
     return max(loop.flop / sample(loop.repeat, 1, clock) for _ in range(rounds) for loop in loops)
 
@@ -119,7 +128,7 @@ class MultiplyAdds:
 def multiply_adds(
     team: ThreadTeam, dtype: str, machine: Machine, sums: tuple[int, ...] = (REFERENCE_SUMS,)
 ) -> tuple[MultiplyAdds, ...]:
-    """Returns a compiled loop of ``dtype`` for each number of independent sums; of AMX tiles only one."""
+    """Returns a compiled loop of multiply-adds for each number of independent sums; for AMX only one."""
     text, loops = multiply_add_loops(dtype, machine, sums)
     code = JittedModule(text, tuple(loop.name for loop in loops))
     return tuple(MultiplyAdds(team, loop, code) for loop in loops)
@@ -128,9 +137,10 @@ def multiply_adds(
 def multiply_add_loops(
     dtype: str, machine: Machine, sums: tuple[int, ...]
 ) -> tuple[str, tuple[MultiplyAddLoop, ...]]:
-    """Returns (MLIR module as text, its loops), one per number of ``sums``, by the fastest instructions.
+    """Returns (MLIR text, loops): a function with a multiply-add loop for each number of independent sums.
 
-    ``dtype``: f32, f64, bf16, or i8 on a machine with VNNI or AVX2.
+    They use the fastest instructions of ``machine``; for AMX tiles there is only one. ``dtype``: f32, f64,
+    bf16, or i8 on a machine with VNNI or AVX2.
     """
     machine = _without_refused_tiles(machine)
     if peak_set(dtype, machine) in TILE_DOTS:
@@ -140,10 +150,10 @@ def multiply_add_loops(
         return text, (loop,)
     step, flop = _step(dtype, machine)
     loops = tuple(
-        MultiplyAddLoop(f"multiply_add_{each}", each * flop, ITERATIONS, each * machine.vector_bytes)
-        for each in sums
+        MultiplyAddLoop(f"multiply_add_{count}", count * flop, ITERATIONS, count * machine.vector_bytes)
+        for count in sums
     )
-    texts = (_function_of(loop.name, each) for loop, each in zip(loops, sums, strict=True))
+    texts = (_function_of(loop.name, count) for loop, count in zip(loops, sums, strict=True))
     return "\n".join((step, *texts)), loops
 
 
@@ -197,7 +207,7 @@ def _i8_step(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
 
 @final
 class MemoryReads:
-    """A loop that reads memory in order, a part of it on each thread of a team, to measure bytes/s."""
+    """A loop that reads memory in order, one part on each thread of a team, to measure bytes/s."""
 
     def __init__(self, team: ThreadTeam, least_bytes: int) -> None:
         memory = placed_empty((least_bytes // 4,), np.dtype(np.float32))

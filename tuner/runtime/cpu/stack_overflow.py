@@ -1,7 +1,7 @@
 """Tells a stack overflow of compiled code apart from other faults, in child processes that run kernels.
 
-Both are a SIGSEGV. Python code cannot run then, so the handler is compiled, stack_overflow.mlir. It needs a
-stack of its own: an alternate stack per thread, at whose start stands where the thread's stack ends.
+Both raise SIGSEGV. Python code cannot run then, so the handler is compiled (stack_overflow.mlir). It runs on
+an alternate stack, one per thread, which begins with the address at which the thread's own stack ends.
 """
 
 import ctypes
@@ -32,10 +32,10 @@ class _Action(ctypes.Structure):
 
 
 def report_stack_overflows() -> None:
-    """Makes this process print one line to stderr before a stack overflow of the calling thread ends it.
+    """Makes this process print one line to stderr before a stack overflow ends it.
 
-    Threads of teams that start afterwards report theirs too. Replaces the process's handler of SIGSEGV: for
-    child processes only.
+    For the calling thread and threads of teams that start afterwards. Replaces the process's handler of
+    SIGSEGV: for child processes only. Raises OSError if the system refuses the handler.
     """
     code = shipped_module("stack_overflow", "fault_handler")
     returned = PackedArguments()

@@ -1,8 +1,8 @@
 """The threads of a team, and the one team that all compiled programs of a process share.
 
-A thread of a team is a Python thread inside of one call of compiled code, ``thread_team.mlir``, which has
-released the interpreter lock and waits there for work that is written into the thread's slot of memory.
-First the threads, which need no compiler; then the team, which takes that code from the first program.
+Each thread is a Python thread inside of one call of compiled code, ``thread_team.mlir``. It has released the
+interpreter lock and waits for work, which is written into the thread's slot of memory. ``TeamThreads`` needs
+no compiler; ``ProgramTeam`` takes the compiled code from the first program.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ _lock = thread_lock()
 
 
 class TeamThreads:
-    """Threads that run posted functions; started when they are needed first, and again after a fork."""
+    """Threads that run compiled functions; started at the first use, and again after a fork."""
 
     def __init__(self, member: Callable[[int], None], capacity: int) -> None:
         """Reserves slots; ``member`` runs what is posted in a slot until a function of address 0."""
@@ -46,13 +46,13 @@ class TeamThreads:
         TEAMS.add(self)
 
     def forget(self) -> None:
-        """Drops threads and slots for new ones: a forked process has none of the threads."""
+        """Drops the threads and makes new slots; for a forked process, which has none of the threads."""
         self.threads: list[threading.Thread] = []
         self._slots = (ctypes.c_uint8 * (max(self._capacity, 1) * SLOT_BYTES + LINE_BYTES))()
         self.slots_address = -(-ctypes.addressof(self._slots) // LINE_BYTES) * LINE_BYTES
 
     def require(self, count: int) -> None:
-        """Starts threads until there are ``count``. Raises ValueError for more than there are slots."""
+        """Starts threads until there are ``count``. Raises ValueError if there are fewer slots."""
         if count > self._capacity:
             raise ValueError(f"found {count} threads, allowed {self._capacity}")
         libc = ctypes.CDLL(None, use_errno=True)
@@ -75,7 +75,10 @@ class TeamThreads:
         self._member(slot)
 
     def post(self, calls: Iterable[tuple[int, int]]) -> None:
-        """Writes (function address, argument address) into the slots; compiled code starts the work."""
+        """Writes (function address, argument address) pairs into the threads' slots.
+
+        The work begins when compiled code (``thread_team.mlir``) signals the threads.
+        """
         for index, (function, arguments) in enumerate(calls):
             slot = self.slots_address + index * SLOT_BYTES
             ctypes.c_uint64.from_address(slot + FUNCTION_OFFSET).value = function
@@ -86,7 +89,7 @@ class TeamThreads:
         self._pin()
 
     def keep_off_caller(self) -> None:
-        """Keeps unpinned threads off the caller's processor, where Linux may wake one."""
+        """Keeps unpinned threads off the caller's processor, where Linux may wake one of them."""
         processor = CURRENT_PROCESSOR()
         if processor != self._kept_off and not self._processors:
             self._kept_off = processor
@@ -97,7 +100,7 @@ class TeamThreads:
                         os.sched_setaffinity(thread.native_id, allowed)
 
     def join(self) -> None:
-        """Waits for the end of the threads, which have got a function of address 0."""
+        """Waits until the threads have ended; each must have been given a function of address 0."""
         for thread in self.threads:
             thread.join()
         self.threads = []
@@ -117,14 +120,17 @@ os.register_at_fork(after_in_child=_forget_threads)
 
 
 def checked_threads(threads: object, most: int = THREADS_LIMIT) -> int:
-    """Returns a number of threads of a program. Raises UsageError for a number outside of 1 to ``most``."""
+    """Returns ``threads``, a program's number of threads.
+
+    Raises UsageError unless an int from 1 to ``most``.
+    """
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= most:
         raise UsageError(f"threads: found {threads!r}, allowed {'1' if most == 1 else f'1 to {most}'}")
     return threads
 
 
 class ProgramTeam:
-    """Threads that run a function together with the caller's thread, each with an argument of its own."""
+    """Threads that run one function together with the caller's thread, each with its own argument."""
 
     def __init__(self, loaded: Any, member: str, repeat: str) -> None:
         """Takes the team's two compiled functions, by name, from the machine code of a program."""
@@ -136,13 +142,19 @@ class ProgramTeam:
         self._posted: tuple[int, ...] = ()  # what is in the slots
 
     def require(self, threads: int) -> None:
-        """Starts threads until there are so many, the caller's included; the caller holds the lock."""
+        """Starts threads until there are ``threads``, including the caller's.
+
+        The caller must hold the team's lock.
+        """
         if len(self.members.threads) < threads - 1:
             self.members.require(threads - 1)
             self._posted = ()  # the slots of a forked process are new
 
     def run(self, function: int, arguments: tuple[int, ...]) -> None:
-        """Calls a function once per argument, each on its own thread (the first on this one), and waits."""
+        """Calls a function once per argument, the first call on this thread, and waits for all.
+
+        ``function``: address of compiled code; ``arguments``: addresses. Starts missing threads.
+        """
         members = self.members
         self.require(len(arguments))
         members.keep_off_caller()
@@ -160,7 +172,10 @@ _process_team: list[ProgramTeam] = []  # at most one
 
 
 def process_team(loaded: Any, member: str, repeat: str) -> ProgramTeam:
-    """Returns the team of this process, made at the first call, with the code of that call's program."""
+    """Returns the team of this process. The first call makes it, with the compiled code of that program.
+
+    ``loaded``: the program's code; ``member``, ``repeat``: names of its functions for threads and caller.
+    """
     with _lock:
         if not _process_team:
             _process_team.append(ProgramTeam(loaded, member, repeat))

@@ -1,7 +1,7 @@
 """A persistent thread team that runs compiled functions in parallel, like an OpenMP runtime.
 
-Fork and join are compiled code, thread_team.mlir: a thread spins on a counter, then sleeps on a semaphore, so
-that fork and join take less than a microsecond for a busy team, and an idle team uses no processor.
+Fork and join are compiled code (thread_team.mlir). A thread spins on a counter, then sleeps on a semaphore:
+fork and join take less than a microsecond for a busy team, and an idle team uses no processor.
 """
 
 import os
@@ -30,17 +30,19 @@ class ThreadTeam:
         self.members.require(size - 1)
 
     def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:
-        """Runs compiled functions in parallel, one per thread, the first by the caller, ``times`` rounds.
+        """Runs compiled functions in parallel, one per thread, the first by the caller.
 
-        ``calls``: (function address, argument address). Raises ValueError for none or more than threads.
+        ``times`` times in a row. ``calls``: (function address, argument address). Raises ValueError for no
+        calls, or more than threads.
         """
         self._repeat(PackedArguments(*self._given(calls), times))
 
     def watch(self, calls: tuple[tuple[int, int], ...], times: int, marks: npt.NDArray[np.uint64]) -> int:
-        """Runs calls with other inputs each round; returns how many rounds left C unwritten.
+        """Runs calls with changed inputs in each round.
 
-        ``marks``, (count, 2), count a power of two: addresses of the highest byte of a number of A or B,
-        whose sign flips, and of the two highest bytes of an element of C, which must not stay NaN.
+        Returns how many rounds left an element of C unwritten. ``marks``, (count, 2), count a power of two:
+        addresses of the highest byte of a number of A or B, whose sign is flipped, and of the two highest
+        bytes of an element of C, which must not stay NaN. Raises ValueError for another shape.
         """
         count = len(marks)
         if marks.shape != (count, 2) or count & (count - 1) or not count:
@@ -54,8 +56,8 @@ class ThreadTeam:
     ) -> Callable[[], int]:
         """Returns a function that runs all calls once, one per thread; call it before the team is used again.
 
-        ``mark``, of shape (1, 2), is as for ``watch``: the function then returns 1 if the marked element of C
-        was not written, else 0.
+        ``mark``: shape (1, 2), the addresses of a number of A or B to change and of an element of C. The
+        function then returns 1 if that element was not written, else 0.
         """
         given = self._given(calls)
         if mark is None:
@@ -82,12 +84,12 @@ class ThreadTeam:
         return (self.members.slots_address, len(calls) - 1, *calls[0])
 
     def pin(self, processors: tuple[int, ...]) -> None:
-        """Pins the caller's thread to the first processor, other threads to the next ones, if any."""
+        """Pins the caller's thread to the first of ``processors``, the other threads to the next ones."""
         os.sched_setaffinity(0, {processors[0]})
         self.members.pin(processors[1:])
 
     def close(self) -> None:
-        """Ends the team's threads and waits for their end; it must not be used afterwards."""
+        """Ends the team's threads and waits for them; the team must not be used afterwards."""
         count = len(self.members.threads)
         if count:
             self.members.post([(0, 0)] * count)  # a call at address 0 ends its thread

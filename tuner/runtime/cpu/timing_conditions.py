@@ -1,4 +1,7 @@
-"""Conditions of a timing on the host: load and reference times, evicted caches, arguments that rotate."""
+"""Conditions under which kernels are timed on the host: load, reference kernels, state of the caches.
+
+``HostWatch`` records load and times of reference kernels; ``Eviction`` and ``RotatedCalls`` make caches cold.
+"""
 
 import ctypes
 import functools
@@ -76,7 +79,7 @@ ENTRY = "rotated_call"
 
 
 class Eviction:
-    """Evicts arrays from the caches of all cores, when it is called (Intel SDM, CLFLUSH)."""
+    """A callable that evicts arrays from the caches of all cores (Intel SDM, CLFLUSH)."""
 
     def __init__(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
         """The arrays are contiguous; they are evicted, not changed, by each call."""
@@ -90,7 +93,7 @@ class Eviction:
 
 
 def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Eviction | None:
-    """Returns what evicts operands from the caches before each timed call.
+    """Returns the eviction of a problem's operands to call before each timed call.
 
     None for warm caches, and for a fusion with cold weights, whose ``RotatedCalls`` read other copies.
     """
@@ -103,7 +106,7 @@ def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Evict
 
 
 def lines_of(array: npt.NDArray[Any]) -> tuple[int, int]:
-    """Returns the address of the first cache line of an array, and how many lines the array touches."""
+    """Returns the address of an array's first cache line, and the number of lines that the array touches."""
     start = array.ctypes.data // LINE_BYTES * LINE_BYTES
     end = array.ctypes.data + array.nbytes
     return start, -(-(end - start) // LINE_BYTES)
@@ -111,7 +114,7 @@ def lines_of(array: npt.NDArray[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class HostActivity:
-    """Cumulative counters of processor time, of processors and of processes; 0: no such counter."""
+    """Cumulative counters of processor time, of processors and of processes; 0 for a missing counter."""
 
     clock_s: float
     busy_s: float  # of the given processors
@@ -122,7 +125,7 @@ class HostActivity:
 
 
 def read_activity(processes: tuple[int, ...], processors: Collection[int]) -> HostActivity:
-    """Reads the counters of processor time, of ``processors`` and of the processes with these ids."""
+    """Reads the counters of processor time of ``processors`` and of the processes with these ids."""
     busy_s, stolen_s = processor_s(processors)
     own_ticks = waited_ns = 0
     for process in processes:
@@ -149,7 +152,7 @@ def read_activity(processes: tuple[int, ...], processors: Collection[int]) -> Ho
 
 
 def thread_waited_s() -> float:
-    """Returns the seconds that this thread was ready to run and did not; 0.0 where none are counted."""
+    """Returns the cumulative seconds that this thread was ready to run but did not; 0.0 without a counter."""
     counters = text_of(PROC / "thread-self" / "schedstat").split()
     if counters:
         return int(counters[1]) * 1e-9
@@ -158,7 +161,10 @@ def thread_waited_s() -> float:
 
 @final
 class PanelProduct:
-    """A fixed product of small packed panels on each thread, which shows when the host is slower."""
+    """A reference kernel: a fixed product of small packed panels on each thread.
+
+    Slower when the host is slower.
+    """
 
     def __init__(self, team: ThreadTeam, machine: Machine) -> None:
         lanes = machine.vector_bytes // 4
@@ -181,7 +187,10 @@ class PanelProduct:
 
 
 def product_text(lanes: int) -> str:
-    """Returns a module that multiplies each panel of A by each of B, of ``lanes`` f32 per vector register."""
+    """Returns MLIR text of the panel product, with vectors of ``lanes`` f32.
+
+    Its function multiplies each panel of A by each panel of B.
+    """
     text = loop_text("panel_product").replace("FIRST", str([0] * lanes))  # the mask of a broadcast
     return f"!vector = vector<{lanes}xf32>\n{text}"
 
@@ -204,11 +213,14 @@ class HostWatch:
 
     @functools.cached_property
     def panel_product(self) -> Stopwatch:
-        """Returns seconds per call of the panel product on all threads; compiled at first use."""
+        """Returns a stopwatch, repetitions -> seconds per call, of the panel product on all threads.
+
+        Compiled at first use.
+        """
         return stopwatch_of(PanelProduct(self._team, self._machine).repeat)
 
     def read(self, *helpers: int) -> HostActivity:
-        """Reads the counters of the host, this process and ``helpers``, ids of other timed processes."""
+        """Reads the counters of the host, of this process, and of timed processes with ids ``helpers``."""
         return read_activity((os.getpid(), *helpers), self._processors)
 
     def sample_reference(self) -> list[float]:
@@ -225,10 +237,11 @@ class HostWatch:
         *,
         interleaved_s: tuple[float, ...] = (),
     ) -> HostConditions:
-        """Returns the conditions between two readings of the counters, with times of the reference kernels.
+        """Returns the conditions of a timing, from counters before and after, and reference kernels' times.
 
-        ``reference_s``: before and after the timing; ``interleaved_s``: during it, for drift only, since
-        their level depends on what ran before each sample.
+        ``reference_s``: seconds per call of the reference kernel before and after the timing.
+        ``interleaved_s``: during it, used for drift only, as their level depends on what ran before each
+        sample. ``panel_product_s``: seconds per call of the panel product.
         """
         elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
         own_s = after.own_s - before.own_s
@@ -246,7 +259,10 @@ class HostWatch:
 
 
 class RotatedCalls:
-    """A compiled function that calls ``function`` with the next of ``arguments`` each time, round-robin."""
+    """A compiled function that calls ``function`` with the next of ``arguments`` each time, round-robin.
+
+    So that each call reads another copy of the weights, which the caches do not hold.
+    """
 
     def __init__(self, function: int, arguments: tuple[PackedArguments, ...]) -> None:
         count = len(arguments)

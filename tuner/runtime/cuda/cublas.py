@@ -61,7 +61,10 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 
 def find_cublas() -> str:
-    """Returns the path of the cuBLAS library that torch and cupy would use; raises TunerError without one."""
+    """Returns the path of the cuBLAS library that torch and cupy would use.
+
+    Raises TunerError if there is none.
+    """
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
     except ImportError as error:
@@ -144,12 +147,15 @@ class Cublas:
 
 
 def compute_type(problem: Problem) -> int:
-    """Returns the cublasComputeType_t of a problem: of dtypes that have none of their own f32."""
+    """Returns the cublasComputeType_t for a problem's dtype.
+
+    CUBLAS_COMPUTE_32F unless the dtype has its own.
+    """
     return COMPUTE_TYPES.get(problem.dtype, COMPUTE_32F)
 
 
 def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:
-    """Returns the newest cuBLAS of an installed wheel, else of ``system``; None where there is none."""
+    """Returns the newest cuBLAS of an installed wheel, else of the folders ``system``; None without one."""
     spec = importlib.util.find_spec("nvidia")
     wheels = [] if spec is None else list(map(Path, spec.submodule_search_locations or ()))
     for root, pattern in itertools.product(wheels, WHEELS):

@@ -33,7 +33,7 @@ ALGORITHMS = 16  # asked for; the heuristic returns as many as it has, the faste
 
 
 class Algorithm(Structure):
-    """``cublasLtMatmulAlgo_t``: opaque."""
+    """``cublasLtMatmulAlgo_t``, an opaque value of the library."""
 
     _fields_ = (("data", c_uint64 * 8),)
 
@@ -73,7 +73,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 
 def require_supported(problem: Problem) -> None:
-    """Raises TunerError for a problem that cuBLASLt does not multiply in 8-bit floats."""
+    """Raises TunerError if cuBLASLt does not multiply a problem: its dtype, layout, sizes or batch."""
     if problem.stored_dtype not in INPUT_TYPES:
         raise TunerError(f"cuBLASLt: found {problem.dtype}, allowed e4m3 as baseline")
     if problem.stored_dtype == "f8E5M2":
@@ -88,7 +88,7 @@ def require_supported(problem: Problem) -> None:
 
 
 def library_next_to(cublas: str) -> str:
-    """Returns the path of libcublasLt next to the libcublas at ``cublas``."""
+    """Returns the path of libcublasLt in the folder of the libcublas at ``cublas``; does not check it."""
     file = Path(cublas)
     return str(file.with_name(file.name.replace("libcublas.so", "libcublasLt.so")))
 
@@ -112,10 +112,11 @@ class CublasLt:
         self.name = f"cuBLASLt {_version_text(get_version())}"
 
     def matmuls(self, problem: Problem, *, fast_accumulation: bool) -> "tuple[LtMatmul, ...]":
-        """Returns C = A B by each algorithm of the heuristic, the one that it expects to be fastest first.
+        """Returns C = A B by each algorithm of the heuristic, the one expected to be fastest first.
 
-        ``fast_accumulation``: sums stay in the tensor core, with the bits that it keeps; else they are added
-        to f32 sums every few steps of K. Raises TunerError for what cuBLASLt does not multiply.
+        ``fast_accumulation``: sums stay in the tensor core, with its precision; else they are added to f32
+        sums every few steps of K. Raises TunerError if cuBLASLt does not multiply the problem or has no
+        algorithm.
         """
         require_supported(problem)
         operation = self._operation(problem, fast_accumulation=fast_accumulation)
@@ -139,7 +140,7 @@ class CublasLt:
         self._device.free(self.workspace, 0)
 
     def call(self, name: str, *arguments: object) -> None:
-        """Calls a function of the library. Raises TunerError with the library's own words."""
+        """Calls a function of the library. Raises TunerError, with the library's message, if it fails."""
         function: Callable[..., int] = getattr(self._library, name)
         function.argtypes = SIGNATURES[name]  # type: ignore[attr-defined]
         status = function(*arguments)
@@ -183,7 +184,7 @@ class CublasLt:
 
 @dataclass(frozen=True, eq=False)
 class LtOperation:
-    """The descriptor of a matmul and the layouts of its matrices, all of the library."""
+    """The library's descriptor of a matmul, and its layouts of the matrices."""
 
     descriptor: c_void_p
     a: c_void_p
@@ -204,12 +205,15 @@ class LtMatmul:
 
     @property
     def name(self) -> str:
-        """Returns the library with its version, the algorithm and how sums are added."""
+        """Returns library, version, number of the algorithm and accumulation ("fast" or "f32") as a text."""
         sums = "fast" if self.fast_accumulation else "f32"
         return f"{self.library.name} (algorithm {self.number}, {sums} accumulation)"
 
     def multiply(self, a: int, b: int, c: int, stream: int) -> None:
-        """Enqueues C = A B of row-major device addresses. Raises TunerError."""
+        """Enqueues C = A B; ``a``, ``b``, ``c``: device addresses of row-major matrices.
+
+        Raises TunerError if the library rejects the call.
+        """
         one = c_float(1.0)
         zero = c_float(0.0)
         operation = self.operation

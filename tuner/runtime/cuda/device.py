@@ -56,7 +56,11 @@ class Modules:
         self._functions: dict[int, LoadedFunction] = {}  # by function
 
     def load(self, image: bytes) -> int:
-        """Returns the CUmodule of a cubin, fatbin or PTX, loaded once. Raises DeviceError if rejected."""
+        """Loads a cubin, fatbin or PTX image; returns its CUmodule.
+
+        Equal images share one module, which is unloaded after as many ``unload`` calls as ``load`` calls.
+        Raises DeviceError if the driver rejects the image.
+        """
         if image in self._by_image:
             module = self._by_image[image]
             self._modules[module].users += 1
@@ -67,7 +71,10 @@ class Modules:
         return module
 
     def unload(self, module: int) -> None:
-        """Undoes one ``load`` of a CUmodule; the last unloads it. Raises DeviceError for an unknown one."""
+        """Undoes one ``load`` of a module; the last one unloads it.
+
+        Raises DeviceError for an unknown CUmodule.
+        """
         loaded = self._require(module)
         loaded.users -= 1
         if loaded.users:
@@ -78,7 +85,7 @@ class Modules:
         del self._modules[module], self._by_image[loaded.image]
 
     def function(self, module: int, name: str) -> int:
-        """Returns the CUfunction of a kernel, looked up once. Raises DeviceError for unknown ones."""
+        """Returns the CUfunction of the kernel ``name``. Raises DeviceError for an unknown module or name."""
         functions = self._require(module).functions
         if name not in functions:
             handle = int(self._call("cuModuleGetFunction", module, name.encode(), doing=name))
@@ -86,13 +93,19 @@ class Modules:
         return functions[name]
 
     def name_of(self, function: int) -> str:
-        """Returns the name of a kernel, by its CUfunction, for messages; an unknown handle in hexadecimal."""
+        """Returns the name of a kernel by its CUfunction, for messages.
+
+        For an unknown one the handle in hex.
+        """
         if function in self._functions:
             return self._functions[function].name
         return f"{function:#x}"
 
     def raise_shared_limit(self, function: int, size_bytes: int) -> None:
-        """Raises a known CUfunction's limit of dynamic shared memory to ``size_bytes``, or DeviceError."""
+        """Raises a kernel's limit of dynamic shared memory to ``size_bytes``, if it is lower.
+
+        Raises DeviceError for more than the GPU has; does nothing for a CUfunction that was not loaded here.
+        """
         known = self._functions.get(function)
         if known is None or size_bytes <= known.shared_bytes:
             return
@@ -105,7 +118,10 @@ class Modules:
         known.shared_bytes = size_bytes
 
     def allow_cluster(self, function: int, cluster: Extent) -> None:
-        """Allows a known CUfunction clusters of more than 8 blocks, unchecked; raises DeviceError."""
+        """Allows a kernel clusters of more than 8 blocks, if ``cluster`` has more.
+
+        Raises DeviceError if refused. Does nothing for a CUfunction that was not loaded here.
+        """
         known = self._functions.get(function)
         size = cluster.x * cluster.y * cluster.z
         if known is None or known.allows_large_clusters or size <= PORTABLE_CLUSTER:
@@ -121,7 +137,10 @@ class Modules:
 
 @final
 class CudaDevice(AbstractDevice):
-    """One GPU and its primary context, as PyTorch and CuPy use it; one thread at a time loads modules."""
+    """A GPU through its primary context, which PyTorch and CuPy use too.
+
+    One thread at a time loads modules.
+    """
 
     def __init__(self, driver: CheckedDriver, ordinal: int = 0) -> None:
         """Retains the primary context of GPU ``ordinal``. Raises DeviceError."""

@@ -39,7 +39,10 @@ class AbstractDriver(abc.ABC):
 
     @abc.abstractmethod
     def call(self, name: str, *inputs: Any) -> Called:
-        """Calls ``name`` of CALLS; returns (CUresult, outputs). Raises DeviceError: driver too old."""
+        """Calls the driver function ``name``, a key of CALLS; returns (CUresult, outputs).
+
+        Raises DeviceError if the driver is too old to have the function.
+        """
 
 
 @final
@@ -74,7 +77,7 @@ class CheckedDriver:
 
 @dataclass(frozen=True)
 class ParameterKind:
-    """The kind of a driver function's parameter: its C type, and whether it is an output or an enum."""
+    """A parameter of a driver function: its C type, and whether it is an output or an enumeration."""
 
     ctype: Any
     is_output: bool = False
@@ -117,7 +120,7 @@ OUT_MAP = ParameterKind(ctypes.c_uint8 * TENSOR_MAP_BYTES, True)
 
 
 def enum(name: str) -> ParameterKind:
-    """Returns the kind of an input parameter whose C type is the enumeration ``name`` of cuda.h."""
+    """Returns the ParameterKind of an input whose C type is the enumeration ``name`` of cuda.h."""
     return ParameterKind(ctypes.c_int, enum=name)
 
 
@@ -213,7 +216,10 @@ class CudaFacts:
 
 
 def read_facts(driver: CheckedDriver, device: int) -> CudaFacts:
-    """Returns the properties of a GPU, given as CUdevice; creates no context. Raises DeviceError."""
+    """Returns the properties of the GPU with the CUdevice ``device``; creates no context.
+
+    Raises DeviceError if a query fails.
+    """
 
     def attribute(which: int) -> int:
         return int(driver("cuDeviceGetAttribute", which, device))
@@ -269,7 +275,7 @@ class CLaunchConfig(ctypes.Structure):
 
 
 def c_config(config: LaunchConfig) -> CLaunchConfig:
-    """Returns a launch's configuration as CUlaunchConfig, which keeps its attribute's memory alive."""
+    """Returns a launch configuration as CUlaunchConfig, which keeps its attribute's memory alive."""
     attribute = CLaunchAttribute(CLUSTER_DIMENSION, 0, (ctypes.c_uint * 3)(*config.cluster))
     return CLaunchConfig(
         (ctypes.c_uint * 3)(*config.grid),
@@ -314,7 +320,7 @@ class BindingsDriver(AbstractDriver):
         wanted = [kind for kind in kinds if kind.is_output]
         if int(result) != 0:
             return int(result), ()
-        return 0, tuple(_bindings_output(kind, each) for kind, each in zip(wanted, outputs, strict=True))
+        return 0, tuple(_bindings_output(kind, output) for kind, output in zip(wanted, outputs, strict=True))
 
     def _input(self, kind: ParameterKind, value: Any) -> Any:
         if kind is NUMBERS_64 or kind is NUMBERS_32:

@@ -1,4 +1,4 @@
-"""The GPU of this machine: found, described, opened, its sensors read, and its roofline."""
+"""The GPU of this machine: finds, describes and opens it, reads its sensors and its roofline."""
 
 import importlib
 from collections.abc import Callable
@@ -85,12 +85,18 @@ class GpuSensors:
 
 
 def slowdowns_in(reasons: int) -> tuple[str, ...]:
-    """Returns the names of bits of nvmlClocksEventReasons that slow a GPU, such as "power cap"."""
+    """Returns the names of the reasons that slow a GPU down, such as "power cap".
+
+    ``reasons``: bits of nvmlClocksEventReasons.
+    """
     return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
 
 
 def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
-    """Opens GPU ``ordinal``, with a context; ``library``: path of libcuda. Raises DeviceError."""
+    """Opens the GPU number ``ordinal`` with its primary context. ``library``: path of libcuda.
+
+    Raises DeviceError without a driver, and for a GPU that does not exist.
+    """
     driver = CheckedDriver(open_driver(library))
     try:
         driver("cuInit", 0)
@@ -105,7 +111,10 @@ def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
 
 
 def open_driver(library: str | None = None) -> AbstractDriver:
-    """Returns cuda-bindings' driver, else that of libcuda (path: ``library``); raises DeviceError."""
+    """Returns the driver by cuda-bindings if installed, else by ctypes. ``library``: path of libcuda to use.
+
+    Raises DeviceError if libcuda is missing.
+    """
     if library is not None:
         return _by_ctypes(library)
     by_ctypes = _by_ctypes(LIBRARY)  # first: a missing libcuda has a separate message
@@ -132,7 +141,10 @@ class GpuHere:
 
 
 def describe_gpu(library: str | None = None) -> GpuHere:
-    """Returns properties and PCI address of the first GPU, without a context. Raises DeviceError."""
+    """Returns properties and PCI address of the first GPU, without creating a context.
+
+    Raises DeviceError without a driver or a GPU.
+    """
     driver = CheckedDriver(open_driver(library))
     driver("cuInit", 0)
     if driver("cuDeviceGetCount") == 0:
@@ -146,13 +158,16 @@ def describe_gpu(library: str | None = None) -> GpuHere:
 
 
 def require_chip(chip: Chip, facts: CudaFacts) -> None:
-    """Raises DeviceError unless the GPU with ``facts`` has the compute capability of ``chip``."""
+    """Raises DeviceError unless the GPU described by ``facts`` has the compute capability of ``chip``."""
     if facts.chip != f"sm_{chip.capability}":
         raise DeviceError(f"code is for {chip.name}, the GPU here is {facts.name}, {facts.chip}")
 
 
 def machine_for(chip: Chip) -> Machine:
-    """Returns this machine's GPU as a Machine if it is a ``chip``, else one with only the chip known."""
+    """Returns the Machine of this machine's GPU if it is a ``chip``.
+
+    Else one of which only the chip is known.
+    """
     try:
         facts = describe_gpu().facts
         require_chip(chip, facts)
@@ -162,7 +177,7 @@ def machine_for(chip: Chip) -> Machine:
 
 
 def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
-    """Returns a GPU with ``chip`` and properties ``facts`` as a Machine; None: only the chip is known."""
+    """Returns the Machine of a GPU; ``facts`` None: only its chip is known, all sizes are 0."""
     unknown = gpu_machine("cuda", chip, "NVIDIA GPU")
     if facts is None:
         return unknown
@@ -178,14 +193,20 @@ def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
 
 
 def gpu_roofline(device: AbstractDevice, facts: CudaFacts, dtype: str) -> Roofline:
-    """Returns documented peak flop/s in ``dtype``, or raises TunerError, and measured bytes/s of copies."""
+    """Returns a GPU's roofline: documented peak flop/s of ``dtype``, and measured bytes/s of copies.
+
+    Raises TunerError if no peak is documented.
+    """
     flop_per_s = documented_flop_per_s(facts, dtype)
     source = f"documented, at {facts.clock_hz / HZ_OF_MHZ:.0f} MHz"
     return Roofline(flop_per_s, copied_bytes_per_s(device, facts.memory_bytes), source)
 
 
 def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
-    """Returns the documented peak flop/s at the highest clock; raises TunerError where there is none."""
+    """Returns the documented peak flop/s of ``dtype`` at the GPU's highest clock.
+
+    Raises TunerError if no peak is documented for the chip or the dtype.
+    """
     known = CLOCK_FLOP.get(facts.chip)
     if known is None:
         raise TunerError(f"roofline: found {facts.chip}, allowed {', '.join(CLOCK_FLOP)}: no documented peak")
@@ -195,7 +216,10 @@ def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
 
 
 def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
-    """Returns bytes read plus written per second by the fastest of 10 copies of at most 1 GiB."""
+    """Returns the bytes read plus written per second by the fastest of 10 copies of at most 1 GiB.
+
+    ``memory_bytes``: of the GPU; a small one copies less.
+    """
     size = min(COPY_BYTES, memory_bytes // COPY_SHARE // COPY_MULTIPLE * COPY_MULTIPLE)
     stream = device.create_stream()
     source, target = (device.allocate(size, stream) for _ in range(2))

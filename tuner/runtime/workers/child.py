@@ -1,6 +1,7 @@
-"""``python -m tuner.runtime.workers.child FD_IN FD_OUT FD_STEP PARENT_PID TOKEN`` serves calls one by one.
+"""The program of a child process: ``python -m tuner.runtime.workers.child`` serves calls one by one.
 
-Imports nothing that the service does not need: a child without a compiler starts in 0.1 s.
+Its arguments are FD_IN FD_OUT FD_STEP PARENT_PID TOKEN. Imports nothing that the service does not need: a
+child without a compiler starts in 0.1 s.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ class Channel:
         self._inbox = protocol.Inbox()
 
     def receive(self) -> protocol.Message:
-        """Waits for a message of the parent and returns it. Raises EOFError once the pipe is closed."""
+        """Waits for the parent's next message and returns it. Raises EOFError once the pipe is closed."""
         while (message := self._inbox.take()) is None:
             chunk = os.read(self._fd_in, CHUNK_BYTES)
             if not chunk:
@@ -41,7 +42,10 @@ class Channel:
         return message
 
     def send(self, message: protocol.Message) -> None:
-        """Writes a message; waits while the pipe is full. Raises pickle's errors before any byte."""
+        """Writes a message; waits while the pipe is full.
+
+        Raises the errors of pickle before writing anything.
+        """
         rest = memoryview(protocol.encode(message))
         while rest:
             rest = rest[os.write(self._fd_out, rest) :]
@@ -54,7 +58,10 @@ class Channel:
 
 
 def main(fd_in: int, fd_out: int, fd_step: int, parent_pid: int, token: str) -> None:
-    """Builds the parent's service and serves the pipes; ``token`` marks processes that a call starts."""
+    """Builds the service that the parent asks for, and serves its calls until the pipe is closed.
+
+    ``token`` marks the processes that a call starts, so that they can be found and ended.
+    """
     _die_with(parent_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     for fd in (fd_in, fd_out, fd_step):
@@ -75,7 +82,10 @@ def main(fd_in: int, fd_out: int, fd_step: int, parent_pid: int, token: str) -> 
 
 
 def serve(channel: Channel, service: object, token: str) -> None:
-    """Serves calls until the pipe closes; a call that leaves processes of ``token`` running is a Failure."""
+    """Serves calls of the methods of ``service`` until the pipe is closed.
+
+    A call that leaves processes running (found by ``token``) is answered by a Failure.
+    """
     while True:
         try:
             request = channel.receive()

@@ -63,7 +63,10 @@ class ChildProcess:
         self._flush()
 
     def receive(self) -> Message | None:
-        """Returns the child's next message, or None, without waiting. Raises pickle's errors."""
+        """Returns the child's next message, or None if there is none yet; does not wait.
+
+        Raises the errors of pickle for a damaged message.
+        """
         self._flush()
         try:
             while chunk := os.read(self._fd_in, CHUNK_BYTES):
@@ -86,13 +89,13 @@ class ChildProcess:
 
     @property
     def step(self) -> str:
-        """Returns what the child has named as its current step (``tuner.core.progress``); "" for nothing."""
+        """Returns the step that the child has named last (``tuner.core.progress``); "" between steps."""
         name = os.pread(self._fd_step, STEP_BYTES, 0).rstrip(b"\0").decode(errors="ignore")
         return name if name.isprintable() else ""  # a wild pointer, or a stray write, may have changed it
 
     @property
     def resident_bytes(self) -> int:
-        """Returns the bytes of the child's resident memory, not its descendants'; 0 while it is ending."""
+        """Returns the bytes of the child's resident memory, without its descendants; 0 if it is ending."""
         try:
             return int(os.pread(self._fd_memory, STATM_BYTES, 0).split()[1]) * PAGE_BYTES
         except (OSError, IndexError):  # the process is ending
@@ -161,7 +164,7 @@ class ChildProcess:
 
 
 class Waitable(Protocol):
-    """What ``sleep_until_news`` can wait for: a child process, or a pipe that another thread writes to."""
+    """A port: objects that ``sleep_until_news`` can wait for, such as a child process or a pipe."""
 
     def register(self, poll: "select.poll") -> None:
         """Registers with ``poll`` the file descriptors and events that end the wait."""
@@ -177,7 +180,10 @@ def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
 
 
 def quoted_line(output: str) -> str:
-    """Returns the last line that names an error, else the last that is not blank; at most 300 characters."""
+    """Returns the last line of an output that names an error, else its last line that is not blank.
+
+    At most 300 characters; "" for an output without lines.
+    """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = list(filter(TELLING.search, lines))
     line = (telling or lines or [""])[-1]

@@ -57,12 +57,12 @@ class CompilePool:
         return self._count
 
     def take(self, number: int) -> Reply | None:
-        """Returns the outcome of script ``number`` once; None: not finished."""
+        """Returns the outcome of script ``number`` and forgets it; None while it is not finished."""
         return self._replies.pop(number, None)
 
     def drop(self, number: int) -> None:
         """Removes script ``number`` from the queue; kills and replaces the child that compiles it."""
-        self._queue = deque(each for each in self._queue if each[0] != number)
+        self._queue = deque(queued for queued in self._queue if queued[0] != number)
         for worker, busy_with in tuple(self._numbers.items()):
             if busy_with == number:
                 del self._numbers[worker]
@@ -108,7 +108,7 @@ def nothing_to_quiet() -> contextlib.AbstractContextManager[None]:
 
 @final
 class MeasurementWorker:
-    """The one child process that verifies and times candidates; the machine is kept quiet while it times."""
+    """The one child process that verifies and times candidates; other work is stopped while it times."""
 
     def __init__(
         self,
@@ -142,7 +142,11 @@ class MeasurementWorker:
     def ask(
         self, method: str, problem: Problem, work: Any, effort: Effort, seed: int, timeout_s: float
     ) -> Reply:
-        """Calls "evaluate" or "remeasure"; in a fresh child once more if the old one may be broken."""
+        """Calls the child's service, ``method`` "evaluate" or "remeasure", and returns its reply.
+
+        ``work``: an artifact or a group. Repeats the call in a new child if the old one may have been damaged
+        by earlier calls. After a failure of code that ran, the child is replaced.
+        """
         self._worker.submit(method, problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s)
         reply = self._evaluated()
         if reply.is_doubtful:

@@ -1,4 +1,4 @@
-"""Processes of a machine: time limits, environments, locks of files, and what a child has started."""
+"""Processes of this machine: time limits, environment variables, locked files, descendants of a child."""
 
 import contextlib
 import fcntl
@@ -35,7 +35,10 @@ FILES: dict[object, int] = {}
 
 @final
 class AvailableTime:
-    """A clock of the seconds in which this process ran: steps above 0.2 s (LONGEST_STEP_S) were pauses."""
+    """A clock of the seconds in which this process ran; a step above LONGEST_STEP_S (0.2 s) is a pause.
+
+    Pauses, such as a suspended machine, do not count.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -50,7 +53,10 @@ class AvailableTime:
 
 
 def started_by(process: int, token: str) -> tuple[int, ...]:
-    """Returns the ids, ascending, of the descendants of ``process`` and of processes with its ``token``."""
+    """Returns the ids, ascending, of the descendants of ``process`` and of processes with its ``token``.
+
+    ``token``: value of the environment variable by which a child marks the processes that it starts.
+    """
     stats = {number: _stat_of(number) for number in processes()}
     parents = {number: int(stat[1]) for number, stat in stats.items() if stat and stat[0] not in DEAD}
     marked = {number for number in parents if number != process and variable_of(number, VARIABLE) == token}
@@ -65,7 +71,10 @@ def started_by(process: int, token: str) -> tuple[int, ...]:
 
 
 def end_all(process: int, token: str) -> int:
-    """Kills what ``started_by`` returns until none is left, 1 s at most; returns how many there were."""
+    """Kills the descendants of ``process`` and processes with its ``token``; returns how many there were.
+
+    Repeats it until none is left, for 1 s at most.
+    """
     ended: set[int] = set()
     clock = AvailableTime()
     while (started := started_by(process, token)) and clock() < GIVE_UP_S:
@@ -120,7 +129,11 @@ def _stat_of(process: int) -> list[str]:
 def run_command(
     arguments: list[str], timeout_s: float, clock: Callable[[], float] = time.monotonic
 ) -> "subprocess.CompletedProcess[str]":
-    """Returns a command's exit code, stdout and stderr; OSError, or TimeoutExpired: pauses do not count."""
+    """Runs a command and returns its exit code, stdout and stderr.
+
+    Raises OSError if it cannot be started, and subprocess.TimeoutExpired after ``timeout_s``; pauses of this
+    process do not count.
+    """
     available_s = AvailableTime(clock)
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
@@ -140,7 +153,10 @@ def run_command(
 
 @contextlib.contextmanager
 def owned_lock_file(descriptor: int) -> Iterator[None]:
-    """Owns an open file: unlocks and closes it at the end; a forked process closes its copy at once."""
+    """Context manager: owns an open, locked file; unlocks and closes it at the end.
+
+    A forked process closes its copy at once.
+    """
     token = object()
     FILES[token] = descriptor
     try:

@@ -46,14 +46,21 @@ class Limits:
             raise ValueError(f"limits: found {self}, allowed positive numbers")
 
     def evaluation_limit_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
-        """Returns the seconds to load, verify and time an artifact; ``call_s`` None: as slow as allowed."""
+        """Returns the time limit, in seconds, to load, verify and time an artifact.
+
+        ``call_s``: expected seconds per call; None: those of the slowest allowed kernel.
+        """
         reference_s = problem.flop / REFERENCE_FLOP_PER_S
         return self.evaluation_timeout_s + reference_s + self.timing_s(problem, effort, call_s)
 
     def remeasurement_limit_s(
         self, problem: Problem, effort: Effort, call_s: float | None, participants: int
     ) -> float:
-        """Returns the seconds for ``participants`` programs interleaved, and further ``libraries``."""
+        """Returns the time limit, in seconds, of a final re-measurement of ``participants`` programs.
+
+        ``call_s``: seconds per call of the slowest; None: those of the slowest allowed kernel. Includes the
+        time to start further baseline libraries.
+        """
         reference_s = problem.flop / REFERENCE_FLOP_PER_S
         m, n, k = problem.sizes
         elements = problem.batch * (m * k + k * n + 2 * m * n)  # of A, B and twice C
@@ -66,7 +73,10 @@ class Limits:
         return start_s + participants * each_s + others * (LIBRARY_START_S + reference_s + each_s)
 
     def timing_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
-        """Returns the seconds that all calls of one kernel may take; ``call_s`` None: the slowest allowed."""
+        """Returns the time limit, in seconds, for all calls of one kernel.
+
+        ``call_s``: expected seconds per call; None: those of the slowest allowed kernel.
+        """
         return self.calls * self._call_s(problem, call_s) + 4 * effort.budget_s
 
     def _call_s(self, problem: Problem, call_s: float | None) -> float:
@@ -96,7 +106,7 @@ class Factory:
 
 @dataclass(frozen=True)
 class ServiceSpec:
-    """What a child serves: an object that a factory builds there, or a pickled function."""
+    """The service of a child process: an object that a factory builds there, or a pickled function."""
 
     name: str  # "compile", "evaluate": for messages
     service: Factory | Callable[..., Any]
@@ -128,7 +138,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Event:
-    """A message from a child process: a call has reached a step, such as timing, and awaits the GoAhead."""
+    """A message from a child process: a call has reached a step, such as timing, and waits for a GoAhead."""
 
     name: str
 
@@ -140,7 +150,7 @@ class GoAhead:
 
 @dataclass(frozen=True)
 class ServiceDefect:
-    """A message from a child process: an exception other than CandidateError, of a call or while starting."""
+    """A message from a child process: an exception other than CandidateError, in a call or while starting."""
 
     line: str  # for users
     trace: str
@@ -156,7 +166,10 @@ def step_bytes(name: str) -> bytes:
 
 
 def encode(message: Message) -> bytes:
-    """Returns a message for the pipe: eight bytes of length, then its pickle. Raises pickle's errors."""
+    """Returns the bytes of a message for the pipe: its length in eight bytes, then its pickle.
+
+    Raises the errors of pickle.
+    """
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     return LENGTH.pack(len(body)) + body
 
@@ -172,7 +185,10 @@ class Inbox:
         self._bytes += chunk
 
     def take(self) -> Message | None:
-        """Removes and returns the earliest whole message, or None. Raises pickle's errors."""
+        """Removes and returns the earliest whole message; None if there is none.
+
+        Raises the errors of pickle for a damaged message.
+        """
         if len(self._bytes) < LENGTH.size:
             return None
         end = LENGTH.size + LENGTH.unpack_from(self._bytes)[0]

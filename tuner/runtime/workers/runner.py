@@ -1,4 +1,4 @@
-"""Candidate runners: several child processes compile, one evaluates, nothing else runs while it times."""
+"""Runners of candidates: child processes compile in parallel, one evaluates; nothing else runs meanwhile."""
 
 import time
 import traceback
@@ -42,7 +42,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class RunnerOrder:
-    """What all candidates of a runner share: problem, target, and functions to bind and to reuse outcomes."""
+    """Parts that a runner's candidates share: problem, target, functions to bind and to reuse outcomes."""
 
     problem: Problem
     target: TargetName
@@ -51,7 +51,7 @@ class RunnerOrder:
 
 
 class Ticket:
-    """The state of one candidate in a runner: its script, its artifact, and its record once complete."""
+    """The progress of one candidate in a runner: its script, its artifact, and its record once complete."""
 
     def __init__(self, order: RunnerOrder, candidate: Candidate) -> None:
         self._order = order
@@ -70,17 +70,21 @@ class Ticket:
 
     @property
     def finished(self) -> BoundRecord:
-        """Returns the candidate's record with script and artifact; to be called once ``record`` is set."""
+        """Returns the candidate's record with script and artifact. ``record`` must be set."""
         assert self.record is not None
         return BoundRecord(self.record, self.script, self.artifact)
 
     def recall_script(self) -> None:
-        """Sets the candidate's ``record`` if the outcome of an equal script is known by now."""
+        """Completes ``record`` with the outcome of an equal script, if one is known by now."""
         if self.record is None:
             self._reuse(self._order.recall(self.script.sha256, ""))
 
     def take_compiled(self, outcome: Artifact | Failure, seconds: float) -> None:
-        """Stores a compiled outcome; completes ``record`` unless an artifact is to be evaluated."""
+        """Stores the result of compiling, which took ``seconds``.
+
+        Completes ``record`` after a failure, for code that may not be loaded, and for code with a known
+        outcome.
+        """
         if isinstance(outcome, Failure):
             self._fail(outcome, seconds)
             return
@@ -224,7 +228,7 @@ class RunnerProcesses:
         )
 
     def compiled(self, number: int) -> Reply:
-        """Waits for the outcome of script ``number`` of the compile pool."""
+        """Waits until script ``number`` of the compile pool is compiled; returns the reply."""
         while (reply := self.pool.take(number)) is None:
             self.evaluate.poll()  # the child may be starting
             self._sleep()
@@ -244,7 +248,10 @@ class RunnerProcesses:
 
 
 class WorkerRunner(AbstractRunner):
-    """Compiles in several child processes, evaluates in one more; all end with the thread that made them."""
+    """A runner with several compiling child processes and one that evaluates.
+
+    All end with the thread that made the runner.
+    """
 
     def __init__(self, order: RunnerOrder, processes: RunnerProcesses, seed: int) -> None:
         self._order = order

@@ -1,4 +1,4 @@
-"""The services of child processes: a compiler, or an evaluator that owns the machine while timing."""
+"""The services of child processes: a compiler, or an evaluator that has the machine alone while it times."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -62,7 +62,10 @@ class Evaluation:
 
 
 def work_seed(seed: int, number: int) -> int:
-    """Returns the seed of a trial, or (``number`` below 0) of a timed group, from the run's seed."""
+    """Returns the random seed of a trial or, for a negative ``number``, of a timed group.
+
+    Computed from the run's ``seed``.
+    """
     return int(np.random.default_rng((seed, number % 2**63)).integers(2**63))
 
 
@@ -75,7 +78,10 @@ def evaluate(
     before_timing: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
-    """Loads, verifies and times an artifact, after ``before_timing``; raises CandidateError."""
+    """Loads, verifies and times an artifact in this process; calls ``before_timing`` before it times.
+
+    Raises CandidateError of stage LOAD, VERIFY, RUN or MEASURE.
+    """
     start = clock()
     with step(LOADING):
         loaded = evaluator.load(problem, artifact)
@@ -108,7 +114,7 @@ class Group:
 
 @final
 class RemeasurementRounds:
-    """The final re-measurements of one runner; each timed group of artifacts gets a different random seed."""
+    """The final re-measurements of one runner; each timed group of artifacts gets another random seed."""
 
     def __init__(
         self,
@@ -122,7 +128,10 @@ class RemeasurementRounds:
         self._asked = 0  # groups timed so far
 
     def times(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times trials interleaved, with the baseline; the failure of one that compiles or runs no more."""
+        """Times trials interleaved, with the baseline; compiles those without an artifact again.
+
+        A trial that does not compile or run any more has its failure in place of a time.
+        """
         bare = tuple(dict.fromkeys(trial.script for trial in top_trials if trial.artifact is None))
         made = dict(zip(bare, self._compiled(bare), strict=True))
         artifacts = tuple(trial.artifact or made.get(trial.script) for trial in top_trials)
@@ -139,14 +148,14 @@ class RemeasurementRounds:
 def time_finals(
     artifacts: tuple[Artifact | Failure | None, ...], together: Callable[[Group], FinalTimes | Failure]
 ) -> FinalTimes:
-    """Times artifacts with the baseline, by ``together``; if it fails, without it, those that run alone.
+    """Times artifacts together with the baseline; if that fails, those that run alone, without the baseline.
 
-    ``artifacts``: a Failure or None where a trial did not compile. Nothing is timed once a failure shows that
-    one of the codes is wrong.
+    ``artifacts``: a Failure or None where a trial did not compile. ``together`` times a group. Nothing more
+    is timed once a failure shows that one of the codes is wrong.
     """
-    present = {index: each for index, each in enumerate(artifacts) if isinstance(each, Artifact)}
+    present = {index: artifact for index, artifact in enumerate(artifacts) if isinstance(artifact, Artifact)}
     times: list[Measurement | Failure | None] = [
-        None if isinstance(each, Artifact) else each for each in artifacts
+        None if isinstance(artifact, Artifact) else artifact for artifact in artifacts
     ]
     if not present:
         return FinalTimes(tuple(times), reason="nothing compiles any more" if artifacts else "")
@@ -192,16 +201,20 @@ class EvaluationService:
         self._evaluator: AbstractEvaluator = evaluator.build()
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Evaluation:
-        """Loads, verifies and times an artifact on inputs of ``seed``. Sends an Event before timing.
+        """Loads, verifies and times an artifact, with inputs drawn from ``seed``.
 
-        Raises CandidateError: LOAD for code that does not load, VERIFY for a wrong result, RUN for code that
-        cannot run, MEASURE where timing fails.
+        Sends an Event before timing. Raises CandidateError: LOAD for code that does not load, VERIFY for a
+        wrong result, RUN for code that cannot run, MEASURE where timing fails.
         """
         rng = np.random.default_rng(seed)
         return evaluate(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 
     def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
-        """Verifies and times a group's artifacts, on inputs of ``seed``. Sends an Event before timing."""
+        """Verifies and times a group's artifacts interleaved, with inputs drawn from ``seed``.
+
+        Sends an Event before timing. Raises CandidateError for a failure that is not known to be one
+        artifact's.
+        """
         rng = np.random.default_rng(seed)
         return time_together(self._evaluator, problem, group, effort, rng, lambda: self._announce(TIMING))
 
@@ -214,10 +227,10 @@ def time_together(
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
 ) -> FinalTimes:
-    """Times artifacts interleaved with the fastest library; with the failure of one that does not load.
+    """Times artifacts interleaved with the fastest library; one that does not load has its failure as result.
 
-    Ends with the first failure that is known to be one artifact's: the others then have no time. Raises
-    CandidateError for other failures.
+    Ends at the first failure that is known to be one artifact's: the others then have no time. Raises
+    CandidateError for other failures. ``before_timing`` is called once, before the timing.
     """
     times: list[Measurement | Failure | None] = [None] * len(group.artifacts)
     loaded: dict[int, object] = {}  # by index
@@ -249,14 +262,14 @@ def time_together(
     # 0: on a GPU, or the evaluator has no libraries
     threads = evaluator.baseline_threads if isinstance(evaluator, AbstractBaselineSource) else 0
     timed = [
-        (each.library, Baseline(each.name, threads, time, is_interleaved=True))
-        for each, time in zip(usable, measurements[len(loaded) :], strict=True)
+        (library.library, Baseline(library.name, threads, time, is_interleaved=True))
+        for library, time in zip(usable, measurements[len(loaded) :], strict=True)
     ]
     return FinalTimes(tuple(times), fastest_baseline(timed, failed))
 
 
 def is_of_a_broken_process(value: object) -> bool:
-    """Returns whether a reply is, or has, a failure of code that ran: it may have damaged its process."""
+    """Returns whether a reply has a failure of code that ran, which may have damaged its process."""
     failures = value.failures if isinstance(value, FinalTimes) else (value,)
     return any(isinstance(failure, Failure) and failure.stage in RAN for failure in failures)
 
@@ -276,11 +289,11 @@ def _timed_with(
         try:
             return usable, tuple(failed), measured(usable)
         except CandidateError as error:
-            ended = [each for each in usable if each.has_ended()]
+            ended = [library for library in usable if library.has_ended()]
             if not ended:
                 raise
-            failed += [LibraryTime(each.library, each.name, failure=error.reason) for each in ended]
-            usable = tuple(each for each in usable if each not in ended)
+            failed += [LibraryTime(library.library, library.name, failure=error.reason) for library in ended]
+            usable = tuple(library for library in usable if library not in ended)
 
 
 def compile_spec(compiler: Factory, environment: Environment = ()) -> ServiceSpec:
@@ -310,11 +323,11 @@ def _libraries(
 
 
 def library_environment(threads: int) -> Environment:
-    """Returns changes (value None: unset) with which a child's BLAS uses ``threads`` threads."""
+    """Returns environment changes (value None: unset) with which a child's BLAS uses ``threads`` threads."""
     cleared = tuple((name, None) for name in CLEARED)
     return (*cleared, *((name, str(threads)) for name in THREAD_COUNTS))
 
 
 def gpu_library_environment() -> Environment:
-    """Returns the changes, (name, None), with which cuBLAS in a child uses its defaults."""
+    """Returns environment changes, (name, None) to unset, with which a child's cuBLAS uses its defaults."""
     return tuple((name, None) for name in GPU_CLEARED)

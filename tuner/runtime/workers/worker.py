@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 def child_memory_bytes(problem: "Problem") -> int:
-    """Returns a child's memory limit: MEMORY_BYTES and twice the arrays and float64 reference."""
+    """Returns a child's memory limit: MEMORY_BYTES plus twice the problem's arrays and reference."""
     from tuner.payload.reference import reference_bytes  # not at start-up
 
     return MEMORY_BYTES + 2 * reference_bytes(problem)
@@ -52,7 +52,10 @@ def call_in_child(
     *,
     is_named: bool = True,  # messages begin with ``name``
 ) -> Value:
-    """Calls ``work`` in a new child; a CandidateError of BIND becomes a UsageError, another a TunerError."""
+    """Calls ``work`` in a new child process, under limits of time and memory, and returns its result.
+
+    A failure of stage BIND raises UsageError; every other one, such as a crash or a timeout, TunerError.
+    """
     worker = Worker(ServiceSpec(name, work, environment), memory_bytes)
     try:
         value: Value = worker.call(CALL, stage=Stage.RUN, timeout_s=timeout_s)
@@ -72,7 +75,7 @@ class _Call:
 
 
 class ChildTraceback(Exception):  # noqa: N818 - the cause of an error: a text to print after it
-    """The traceback of an error in a child process, as text; ``--debug`` prints it with the parent's."""
+    """The traceback of an error in a child process, as text; printed with ``--debug``."""
 
 
 class Worker:
@@ -116,7 +119,10 @@ class Worker:
         return self._child
 
     def start(self) -> None:
-        """Starts a child unless one runs; returns before it is ready. Raises TunerError where none can."""
+        """Starts a child unless one runs; does not wait until it is ready.
+
+        Raises TunerError if no process can be started.
+        """
         if self._child is not None and self._child.has_ended:
             self.kill()
         if self._child is not None:
@@ -130,7 +136,11 @@ class Worker:
         self._began_s = self._clock()
 
     def submit(self, method: str, *args: object, stage: Stage, timeout_s: float) -> None:
-        """Begins a call; ``stage``: of a Failure. Raises RuntimeError: busy, TunerError: no process."""
+        """Begins a call of the child's service; does not wait.
+
+        ``stage``: of the Failure that a crash becomes. Raises RuntimeError if a call is in progress,
+        TunerError if no process can be started.
+        """
         if self._call is not None:
             raise RuntimeError(f"{self._spec.name} worker is busy")
         self.start()
@@ -140,7 +150,11 @@ class Worker:
         self._begin(_Call(CallRequest(method, args), stage, timeout_s))
 
     def ask(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Reply:
-        """Calls and waits for the Reply; raises TunerError without a child, MachineError: full disk."""
+        """Calls a method of the child's service and waits for the Reply, which may have a Failure.
+
+        ``stage``: of the Failure that a crash or a timeout becomes. Raises TunerError if no process can be
+        started, MachineError for a full disk.
+        """
         self.submit(method, *args, stage=stage, timeout_s=timeout_s)
         try:
             while not isinstance(news := self.wait(), Reply):
@@ -151,7 +165,11 @@ class Worker:
         return news
 
     def call(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Any:
-        """Calls and returns the value; raises CandidateError for a Failure, else as ``ask`` does."""
+        """Calls a method of the child's service and returns its value.
+
+        ``stage``: of a crash or a timeout. Raises CandidateError for a Failure, TunerError if no process can
+        be started, MachineError for a full disk.
+        """
         reply = self.ask(method, *args, stage=stage, timeout_s=timeout_s)
         if isinstance(reply.value, Failure):
             cause = ChildTraceback(f"in the child process\n{self._trace}") if self._trace else None
@@ -164,7 +182,10 @@ class Worker:
             self._child.send(GoAhead())
 
     def poll(self) -> Reply | Event | None:
-        """Returns a Reply or Event without waiting, or None. Raises as ``ask`` does."""
+        """Returns the child's Reply or Event; None if there is none yet. Does not wait.
+
+        Enforces the limits of time and memory. Raises MachineError for a full disk.
+        """
         if self._child is None or self._paused_s is not None:
             return None
         has_ended = self._child.has_ended  # before reading, so that the child's last message is read
@@ -179,7 +200,11 @@ class Worker:
         return self._enforce()
 
     def wait(self) -> Reply | Event:
-        """Waits for the next Event or Reply. Sleeps first: polling takes the processor from the child."""
+        """Waits for the child's next Event or Reply and returns it.
+
+        Raises RuntimeError if no call is in progress. Sleeps first, as polling takes the processor from the
+        child.
+        """
         news = None
         while news is None:
             if self._call is None or self._child is None:

@@ -1,4 +1,4 @@
-"""Cost models applied to the configurations of a search space, and the first ones of a search."""
+"""Cost models of strategies, applied to configurations of a search space, and the first ones to try."""
 
 import abc
 from collections.abc import Mapping
@@ -66,7 +66,10 @@ class KnobColumns:
         return np.array(self._space.knobs[knob].choices, np.float64)[self._index[:, knob]]
 
     def sizes(self, name: str, whole: Counts) -> Counts:
-        """Returns a block size per configuration, by the knob ``name``: at most ``whole``; 0 means all."""
+        """Returns the block size per configuration, from the knob ``name``: at most ``whole``.
+
+        0 stands for all.
+        """
         values = self.numbers(name)
         return np.where(values == 0, whole, np.minimum(values, whole))
 
@@ -94,16 +97,20 @@ class AbstractModel(abc.ABC):
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
         """Returns the estimated cycles of each configuration; inf for one that cannot be launched.
 
-        ``index`` [configuration, knob]: choices' positions; ``known``: ptxas's resources by position.
+        ``index``: choice indices (configurations, knobs); ``known``: position of a configuration -> ptxas's
+        report on its kernel.
         """
 
     def shape_of(self, row: npt.NDArray[np.integer]) -> tuple[int, ...]:
-        """Returns the choice indices of the two tile-size knobs, from ``row``, those of all knobs."""
+        """Returns the choice indices of the two knobs named ``shape``, of one configuration.
+
+        ``row``: the choice indices of all knobs.
+        """
         return tuple(int(row[self.space.names.index(name)]) for name in self.shape)
 
 
 class CpuModel(AbstractModel):
-    """The cost model of CPU strategies: cache blocks, packed panels and register tiles."""
+    """The cost model of CPU strategies with cache blocks, packed panels and register tiles."""
 
     shape = ("tile_m", "tile_n")
 
@@ -135,7 +142,7 @@ class CpuModel(AbstractModel):
 
 
 class TensorCoreModel(AbstractModel):
-    """The cost model of GPU strategies whose warps multiply tiles in shared memory by tensor cores."""
+    """The cost model of GPU strategies in which warps multiply tiles in shared memory on tensor cores."""
 
     shape = ("block_m", "block_n")
 
@@ -165,7 +172,7 @@ class TensorCoreModel(AbstractModel):
 
 
 class CudaCoreModel(AbstractModel):
-    """The cost model of GPU strategies whose threads multiply tiles in shared memory by FMA operations."""
+    """The cost model of GPU strategies in which threads multiply tiles in shared memory by FMA."""
 
     shape = ("block_m", "block_n")
 
@@ -221,7 +228,7 @@ def _read_cycles(wide: int, stride: int, width: int, *, is_row: bool, capability
 
 @dataclass(frozen=True)
 class SharedPath:
-    """What a warp costs per single index of K, as arrays with one entry per configuration.
+    """The costs of a warp per index of K: arrays with one entry per configuration.
 
     Instructions issued, cycles of the path to shared memory, and cycles of waiting for shared memory.
     """
@@ -243,7 +250,7 @@ MODELS: tuple[tuple[frozenset[str], bool, type[AbstractModel]], ...] = (  # (kno
 
 
 def model_of(space: SearchSpace, problem: Problem, machine: Machine, threads: int) -> AbstractModel | None:
-    """Returns the cost model of the strategy of ``space`` on a machine; None where no model fits."""
+    """Returns the cost model for the strategy of ``space`` on a machine; None if no model knows its knobs."""
     for names, is_gpu, model in MODELS:
         numeric = {knob.name for knob in space.knobs if not knob.is_text}
         if is_gpu == bool(machine.chip) and names <= numeric:
@@ -265,9 +272,9 @@ def _gpu_costs(
     shared = (
         (depth + 1) * (block_m + block_n) * (block_k * problem.input_bytes + columns.numbers("pad_bytes"))
     )
-    for row, each in known.items():
-        registers[row] = each.registers
-        shared[row] = each.static_shared_bytes + each.dynamic_shared_bytes
+    for row, report in known.items():
+        registers[row] = report.registers
+        shared[row] = report.static_shared_bytes + report.dynamic_shared_bytes
     tiles = GpuTiles(
         block_m=block_m,
         block_n=block_n,
@@ -293,19 +300,20 @@ def initial_configurations(
 ) -> tuple[int, ...]:
     """Returns the indices in ``feasible`` of the configurations to try first, in order of estimated cost.
 
-    At most 4 per strategy, of different tile shapes, with at most 1.5 times the least cost. None that breaks
-    a preference, which the model does not know, or that spilled registers when it was compiled before.
+    At most 4 per strategy, with different tile shapes, and at most 1.5 times the least cost. Left out are
+    configurations that break a preference, or that spilled registers when they were compiled before
+    (``resources``).
     """
     rows = np.flatnonzero(feasible.is_preferred)
     part = feasible.part(feasible.is_preferred)
-    compiled = ((part.row_of(candidate), each) for candidate, each in (resources or {}).items())
-    known = {row: each for row, each in compiled if row is not None}
+    compiled = ((part.row_of(candidate), report) for candidate, report in (resources or {}).items())
+    known = {row: report for row, report in compiled if row is not None}
     seeds: list[tuple[float, int]] = []
     start = 0
     for space, index in zip(part.spaces, part.index, strict=True):
         model = model_of(space, problem, machine, threads)
         if model is not None and len(index):
-            own = {row - start: each for row, each in known.items() if start <= row < start + len(index)}
+            own = {row - start: report for row, report in known.items() if start <= row < start + len(index)}
             seeds += [(cost, start + row) for cost, row in _chosen(model, index, own)]
         start += len(index)
     return tuple(int(rows[seed]) for _, seed in sorted(seeds))
@@ -328,9 +336,11 @@ def _cheapest(
     kept_rows = []
     kept_costs = []
     for first in range(0, len(index), BLOCK_ROWS):
-        part = {row - first: each for row, each in known.items() if first <= row < first + BLOCK_ROWS}
+        part = {row - first: report for row, report in known.items() if first <= row < first + BLOCK_ROWS}
         cost = model.costs(index[first : first + BLOCK_ROWS], part)
-        cost[[row for row, each in part.items() if each.spilled_bytes]] = np.inf  # the model counts no spills
+        cost[[row for row, report in part.items() if report.spilled_bytes]] = (
+            np.inf
+        )  # the model counts no spills
         rows = np.argsort(cost, kind="stable")[:KEPT_ROWS]
         rows = rows[np.isfinite(cost[rows])]
         kept_rows.append(rows + first)

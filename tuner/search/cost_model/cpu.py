@@ -88,7 +88,7 @@ def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
 class CpuTiles:
     """Schedule parameters that the CPU cost model reads: arrays with one entry per schedule.
 
-    ``is_packed`` holds for all schedules. Sizes are in elements.
+    ``is_packed`` is the same for all schedules. Sizes are in elements.
     """
 
     tile_m: Counts
@@ -106,7 +106,10 @@ class CpuTiles:
 
 
 def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
-    """Returns the cycles of one core's part of a matmul, per schedule of ``tiles``; only for ranking."""
+    """Returns the estimated cycles of one core's part of a matmul, per schedule of ``tiles``.
+
+    Only for ranking.
+    """
     l1 = HALF * (machine.l1_bytes or USUAL_L1_BYTES)
     l2 = HALF * (machine.l2_bytes or USUAL_L2_BYTES)
     arithmetic = _register_cycles(tiles, problem, machine)

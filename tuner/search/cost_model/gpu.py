@@ -121,7 +121,8 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
 def access_cycles(kind: str, words: Words, width: int, capability: int) -> float:
     """Returns how many cycles one access of a warp occupies the path to shared memory and L1.
 
-    ``kind``: key of LEAST_PASSES; ``words``: the first per lane; ``width``: words per lane, 1, 2 or 4.
+    ``kind``: a key of LEAST_PASSES; ``words``: index of the first 4-byte word of each lane; ``width``: words
+    per lane, 1, 2 or 4.
     """
     width = max(known for known in LEAST_PASSES[kind] if known <= max(width, 1))
     least = LEAST_PASSES[kind][width]
@@ -129,15 +130,18 @@ def access_cycles(kind: str, words: Words, width: int, capability: int) -> float
 
 
 def stream_cycles(kind: str, width: int, capability: int) -> float:
-    """Returns ``access_cycles`` of a warp whose 32 lanes access one contiguous piece of memory."""
+    """Returns the cycles that the path to shared memory and L1 is occupied by an access to contiguous memory.
+
+    ``kind``: a key of LEAST_PASSES; ``width``: 4-byte words per lane.
+    """
     return access_cycles(kind, np.arange(0, 32 * width, width), width, capability)
 
 
 def passes(words: Words, width: int) -> int:
     """Returns in how many passes the 32 banks of shared memory serve one access of a warp.
 
-    ``words``: first 4-byte word per lane. ``width`` (1, 2, 4) words split an access into parts of lanes;
-    consecutive parts share a pass where each bank serves one word.
+    ``words``: index of the first 4-byte word of each lane. An access of ``width`` (1, 2, 4) words per lane is
+    split into as many parts of lanes; consecutive parts share a pass if each bank serves one word.
     """
     taken = 0
     held = np.zeros(0, np.int64)
@@ -153,7 +157,10 @@ def passes(words: Words, width: int) -> int:
 
 
 def by_kind(columns: Iterable[Counts], cycles: Callable[..., float]) -> Counts:
-    """Returns ``cycles(*values)`` for each configuration; equal values are computed only once."""
+    """Returns ``cycles(*values)`` for each configuration, with the values of ``columns``.
+
+    It is called once for each distinct combination of values.
+    """
     kinds, which = np.unique(np.stack(list(columns)), axis=1, return_inverse=True)
     counted = np.array([cycles(*map(int, kind)) for kind in kinds.T], np.float64)
     result: Counts = counted[which.reshape(-1)]

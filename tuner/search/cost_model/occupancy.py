@@ -55,7 +55,10 @@ def occupancy(chip: gpu.Chip, needs: BlockNeeds) -> float:
 
 
 def blocks_by_registers(needs: BlockNeeds) -> int:
-    """Returns how many blocks fit the registers of one multiprocessor, which are as many on all chips."""
+    """Returns how many blocks fit the registers of one multiprocessor, which has as many on every chip.
+
+    0 if not even one fits.
+    """
     if needs.registers > gpu.MAX_REGISTERS_PER_THREAD:
         return 0
     of_warp = max(_round_up(needs.registers * gpu.WARP_THREADS, REGISTER_UNIT), REGISTER_UNIT)
@@ -71,7 +74,7 @@ def _round_up(number: int, unit: int) -> int:
 
 
 def require_launchable(program: KernelCode) -> None:
-    """Raises CandidateError(RESOURCES) for the first kernel launch of a program that its chip would refuse.
+    """Raises CandidateError(RESOURCES) if the chip would refuse a kernel launch of a program.
 
     Registers and static shared memory count only for kernels in ``program.resources``, ptxas's report.
     """
@@ -99,7 +102,8 @@ def require_launchable(program: KernelCode) -> None:
 def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:
     """Returns the bytes of shared memory that one thread block occupies.
 
-    ``static_bytes`` rounded up to the alignment of dynamic memory in ``ptx``, and ``dynamic_bytes``.
+    The sum of ``dynamic_bytes`` and of ``static_bytes``, rounded up to the alignment of dynamic memory in
+    ``ptx``.
     """
     alignment = max(map(int, DYNAMIC.findall(ptx)), default=1)
     return _round_up(static_bytes, alignment) + dynamic_bytes

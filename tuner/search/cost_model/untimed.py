@@ -1,4 +1,4 @@
-"""The order in which compiled GPU programs are timed: by what their code says, which estimates no time."""
+"""Ranks compiled GPU programs that cannot be timed, by facts about their code; estimates no time."""
 
 import itertools
 import math
@@ -22,7 +22,7 @@ LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a secon
 
 @dataclass(frozen=True)
 class BusyCycles:
-    """The predicted cycles for which each part of a multiprocessor is busy, and of one warp alone."""
+    """Predicted cycles for which each unit of a multiprocessor is busy, and cycles of one warp alone."""
 
     issue: float  # of instructions
     products: float  # arithmetic pipes
@@ -34,7 +34,7 @@ class BusyCycles:
 
     @property
     def bottleneck(self) -> float:
-        """Returns the cycles of the bottleneck, or of a warp's critical path if that is longer."""
+        """Returns the largest of the predicted cycles: of the busiest unit, or of a warp's critical path."""
         longest: float = max(astuple(self))
         return longest
 
@@ -50,10 +50,10 @@ class PredictedCycles:
 def best_first(
     trials: Iterable[PendingTrial], multiprocessors: int | None = None
 ) -> tuple[PendingTrial, ...]:
-    """Returns trials grouped by problem, the most promising first (see ``promise``), ties by trial number.
+    """Returns trials grouped by problem, the most promising first; among equals by trial number.
 
-    Predicted cycles replace reads per flop in the key; trials that have none come after those that do.
-    ``multiprocessors`` None: as usual for the chip.
+    The order is that of ``promise``, with predicted cycles in place of reads per flop; trials without a
+    prediction come last. ``multiprocessors``: of the GPU; None: the usual number of the chip.
     """
     by_problem: dict[Problem, list[PendingTrial]] = {}
     for trial in trials:
@@ -65,10 +65,10 @@ def best_first(
 
 
 def promise(problem: Problem, program: KernelCode, multiprocessors: int) -> Promise:
-    """Returns a program's sort key within a problem: smaller is more promising.
+    """Returns the key by which programs for one problem are sorted: a smaller one is more promising.
 
-    Tensor cores unused or serialized, spilled bytes, reads per flop over the share of the blocks that the GPU
-    can run at once that is filled.
+    (tensor cores unused, wgmma serialized, spilled bytes, reads per flop divided by the share of filled block
+    slots of the GPU).
     """
     launch, resident = _main(program)
     elements = problem.rows * problem.sizes[1]
@@ -87,15 +87,15 @@ def is_serialized(resources: Resources) -> bool:
 
 
 def bytes_per_flop(problem: Problem, blocks: int) -> float:
-    """Returns the bytes that square blocks of C read of A and B, per flop: input bytes / width of a block."""
+    """Returns the bytes of A and B that ``blocks`` square blocks of C read, per flop."""
     return problem.input_bytes * math.sqrt(blocks / (problem.rows * problem.sizes[1]))
 
 
 def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> str:
-    """Returns one line with the facts that rank an untimed GPU trial, and its main kernel's occupancy.
+    """Returns a line with the facts that rank an untimed GPU trial, and its main kernel's occupancy.
 
     The facts are idle tensor cores, spills, blocks, predicted cycles. ``multiprocessors``: of the GPU; None:
-    the number that GPUs of the chip usually have.
+    the usual number of the chip.
     """
     known = _known(trial, multiprocessors)
     idle, serialized, spilled, _ = promise(trial.problem, trial.program, known)
@@ -105,14 +105,19 @@ def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> s
     kernel = next(
         (resource for resource in trial.program.resources if resource.kernel == launch.kernel), None
     )
-    facts = [
-        *["tensor cores idle"] * idle,
-        *["wgmma serialized"] * serialized,
-        f"{spilled} bytes spilled",
-        f"{math.prod(launch.grid)} blocks, of which {known} x {resident} run at once",
-        f"{read_bytes:.3g} bytes read per flop" if cycles is None else f"{cycles:.0f} predicted cycles",
-        *([] if kernel is None else [f"occupancy {kernel.occupancy:.0%}"]),
-    ]
+    facts = []
+    if idle:
+        facts.append("tensor cores idle")
+    if serialized:
+        facts.append("wgmma serialized")
+    facts.append(f"{spilled} bytes spilled")
+    facts.append(f"{math.prod(launch.grid)} blocks, of which {known} x {resident} run at once")
+    if cycles is None:
+        facts.append(f"{read_bytes:.3g} bytes read per flop")
+    else:
+        facts.append(f"{cycles:.0f} predicted cycles")
+    if kernel is not None:
+        facts.append(f"occupancy {kernel.occupancy:.0%}")
     return ", ".join(facts)
 
 
@@ -144,7 +149,11 @@ Predict = Callable[[Problem, KernelCode], PredictedCycles | None]  # None: no ma
 def predicted_first(
     trials: Iterable[PendingTrial], predict: Predict, looked_at: int = LOOKED_AT
 ) -> tuple[PendingTrial, ...]:
-    """Returns trials as ``best_first``, the first ``looked_at`` of each problem by predicted cycles."""
+    """Returns trials grouped by problem, the most promising first, with cycles predicted for some of them.
+
+    ``predict`` is called for the first ``looked_at`` of each problem; trials with predicted cycles come
+    first.
+    """
     ordered: list[PendingTrial] = []
     for _, group in itertools.groupby(best_first(trials), key=lambda trial: trial.problem):
         for number, trial in enumerate(group):

@@ -36,9 +36,12 @@ class DerivedName:
 
 
 def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
-    """Returns derived names' expressions with other derived names replaced; raises UsageError for a cycle."""
-    expressions = {each.name: each.expression for each in derived}
-    uses = {name: sorted(each.names & expressions.keys()) for name, each in expressions.items()}
+    """Returns name -> expression of derived names, in which other derived names are replaced.
+
+    Raises UsageError for a cycle, and for an expression that becomes too large.
+    """
+    expressions = {name.name: name.expression for name in derived}
+    uses = {name: sorted(expression.names & expressions.keys()) for name, expression in expressions.items()}
     try:
         dependencies_first = tuple(TopologicalSorter(uses).static_order())
     except CycleError as error:
@@ -53,14 +56,17 @@ def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
 
 
 def written_out(expression: Expression, derived: Derived) -> Expression:
-    """Returns an expression with derived names replaced. Raises UsageError for a large syntax tree."""
+    """Returns an expression with derived names replaced by their expressions.
+
+    Raises UsageError if the result has more than NODES_LIMIT parts.
+    """
     used = expression.names & derived.keys()
     if not used:
         return expression
-    sizes = {name: sum(1 for _ in ast.walk(derived[name].tree)) for name in used}
-    nodes = sum(
-        sizes.get(node.id, 1) if isinstance(node, ast.Name) else 1 for node in ast.walk(expression.tree)
-    )
+    sizes = {name: len(list(ast.walk(derived[name].tree))) for name in used}
+    nodes = 0
+    for node in ast.walk(expression.tree):
+        nodes += sizes.get(node.id, 1) if isinstance(node, ast.Name) else 1
     if nodes > NODES_LIMIT:
         raise UsageError(
             f"{expression.where}: {expression.text!r}: found {nodes} parts where derived names are written "
@@ -83,7 +89,7 @@ def _replaced(node: Any, derived: Derived) -> Any:
     fields = dict(ast.iter_fields(node))
     for name, value in fields.items():
         if isinstance(value, list):
-            fields[name] = [_replaced(each, derived) for each in value]
+            fields[name] = [_replaced(item, derived) for item in value]
         elif isinstance(value, ast.AST) and name != "func":
             fields[name] = _replaced(value, derived)
     return type(node)(**fields)
@@ -91,7 +97,7 @@ def _replaced(node: Any, derived: Derived) -> Any:
 
 @dataclass(frozen=True)
 class Divisors:
-    """A knob's choices as divisors of a problem's number, between ``min`` and ``max``, and ``extra``."""
+    """A knob's choices: the divisors of a number of the problem from ``min`` to ``max``, and ``extra``."""
 
     of: Expression
     min: int = 1
@@ -102,7 +108,10 @@ class Divisors:
         return f"{self.of.full_text}, {self.min} to {self.max}, {self.extra}"
 
     def choices(self, variables: Variables) -> tuple[int, ...]:
-        """Returns the choices, ascending. Raises UsageError for none, or ``of`` outside 1 .. 2**31 - 1."""
+        """Returns the choices, ascending.
+
+        Raises UsageError if there are none, or if ``of`` is not an integer in 1 .. 2**31 - 1.
+        """
         names = dict(variables)
         number = self.of.evaluate(names)
         if not isinstance(number, int) or not 1 <= number <= SIZE_LIMIT:
@@ -135,7 +144,10 @@ class KnobEntry:
         return isinstance(self.choices, tuple) and isinstance(self.choices[0], str)
 
     def knob(self, variables: Variables) -> Knob:
-        """Returns the knob for a problem and machine. Raises UsageError for a variable's name, no choices."""
+        """Returns the knob for one problem and machine, given by ``variables``.
+
+        Raises UsageError if the knob has the name of a variable, or no choices.
+        """
         names = [name for name, _ in variables]
         if self.name in names:
             raise UsageError(
@@ -180,7 +192,11 @@ class StrategyEntry:
         return None
 
     def space(self, variables: Variables, script_knobs: tuple[Knob, ...] = ()) -> SearchSpace:
-        """Returns the search space for one problem and machine; ``script_knobs``: of the script alone."""
+        """Returns the search space for one problem and machine, given by ``variables``.
+
+        ``script_knobs``: knobs of the script, added if the file does not have them. Raises UsageError for
+        names that are used twice or are unknown.
+        """
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}
         knobs += tuple(knob for knob in script_knobs if knob.name not in named)
@@ -188,7 +204,11 @@ class StrategyEntry:
         for derived in self.let:
             derived.require_other_than([knob.name for knob in knobs], "knob")
             derived.require_other_than(variable_names, "variable")
-        known = {*variable_names, *(knob.name for knob in knobs), *(each.name for each in self.let)}
-        for expression in (*(each.expression for each in self.let), *self.constraints, *self.preferences):
+        known = {*variable_names, *(knob.name for knob in knobs), *(derived.name for derived in self.let)}
+        for expression in (
+            *(derived.expression for derived in self.let),
+            *self.constraints,
+            *self.preferences,
+        ):
             expression.require(known)
         return SearchSpace(self.name, knobs, self.constraints, variables, self.preferences, self.projection)

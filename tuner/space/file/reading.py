@@ -1,6 +1,7 @@
-"""Reads a search-space file by its schema, merged with the shipped file if it extends it; makes spaces."""
+"""Reads a search-space file: checks it by a schema, merges it with the shipped file, makes search spaces."""
 
 import functools
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -188,17 +189,22 @@ class _File(_Strict):
 
 
 def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
-    """Validates a parsed file; returns its strategies. UsageError names ``file`` and the path of the key."""
+    """Validates a parsed search-space file; returns its strategies.
+
+    Raises UsageError that names ``file`` and the path of the wrong key.
+    """
     try:
         checked = _File.model_validate(document)
     except ValidationError as error:
         raise UsageError(_message(error, file)) from None
-    return tuple(_entry(name, each, file) for name, each in checked.strategies.items())
+    return tuple(_entry(name, entry, file) for name, entry in checked.strategies.items())
 
 
 def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
     where = f"{file}: strategies.{name}"
-    let = tuple(DerivedName(each, parse(text, f"{where}.let.{each}")) for each, text in given.let.items())
+    let = tuple(
+        DerivedName(derived, parse(text, f"{where}.let.{derived}")) for derived, text in given.let.items()
+    )
     for derived in let:
         derived.require_other_than(given.knobs, "knob")
     written = written_out_names(let)
@@ -256,7 +262,7 @@ def _integer(expression: Expression, names: Mapping[str, Value]) -> int:
 
 def _expressions(texts: list[str], where: str, derived: Derived) -> tuple[Expression, ...]:
     parsed = (parse(text, f"{where}[{place}]") for place, text in enumerate(texts))
-    return tuple(written_out(each, derived) for each in parsed)
+    return tuple(written_out(expression, derived) for expression in parsed)
 
 
 def _knob(name: str, form: list[Value] | _Range | _Powers | _Divisors, where: str) -> KnobEntry:
@@ -285,7 +291,7 @@ def _message(error: ValidationError, file: str) -> str:
     problems = error.errors(include_url=False)
     others = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     # a mistyped key is reported as unknown and as missing: unknown is the clearer message
-    first = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
+    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
     if first["type"] == "missing":
         return f"{file}: {_path(first['loc'])}: is missing; it has no default{others}"
     found = "nothing" if first["input"] is None else _short(first["input"])
@@ -399,7 +405,10 @@ class SpaceFile:
         raise unknown_strategy(f"{self.name}: strategy", name, [entry.name for entry in self.strategies])
 
     def script(self, name: str) -> Path | None:
-        """Returns the path of a strategy's own script, or None; raises UsageError for an unknown strategy."""
+        """Returns the path of the strategy's script in the file; None if it uses the shipped script.
+
+        Raises UsageError for an unknown strategy.
+        """
         template = self.strategy(name).template
         if template is None:
             return None
@@ -407,7 +416,10 @@ class SpaceFile:
 
 
 def load_space_file(path: Path) -> SpaceFile:
-    """Reads a search-space file, merged with the shipped one if it extends that, or raises UsageError."""
+    """Reads a search-space file, merged with the shipped one if it has ``extends: default``.
+
+    Raises UsageError for a file that cannot be read or is not valid.
+    """
     text = read_text(path, "a YAML file", BYTES_LIMIT)
     # most files do not extend the shipped one, and are parsed only once
     if any(KEY in line for line in text.splitlines() if not line.lstrip().startswith("#")):
@@ -423,8 +435,8 @@ def load_space_file(path: Path) -> SpaceFile:
 def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
     """Parses the text of a search-space file, which must not extend another file.
 
-    ``name``: for messages; ``folder``: of scripts' paths. Raises UsageError, with line or key path, also for
-    ``extends: default``.
+    ``name``: for messages; ``folder``: to which paths of scripts are relative. Raises UsageError, with line
+    or key path, for an invalid text and for ``extends: default``.
     """
     return SpaceFile(name, text, entries(yaml.load(text, name), name), folder)
 
@@ -439,8 +451,9 @@ def spaces_for(
 ) -> tuple[SearchSpace, ...]:
     """Returns the search spaces of the strategies that support a problem, in the order of the file.
 
-    ``isa``: as ``Machine.isa``; ``variables``: see ``variables_of``; ``names`` None: all; ``script_knobs``:
-    of scripts, by strategy. Raises UsageError for an unknown strategy, and when none supports the problem.
+    ``isa``: ``Machine.isa``; ``variables``: the result of ``variables_of``; ``names``: strategies to take,
+    None: all; ``script_knobs``: strategy -> knobs of its script. Raises UsageError for an unknown strategy,
+    and if none supports the problem.
     """
     chosen = space_file.strategies
     if names is not None:
@@ -456,8 +469,11 @@ def spaces_for(
 
 
 def first_rows(space_file: SpaceFile, feasible: FeasibleSet) -> tuple[int, ...]:
-    """Returns the feasible, preferred rows that the file lists under ``first``."""
+    """Returns the rows of the configurations that the file lists under ``first``.
+
+    Leaves out those that are not feasible or break a preference.
+    """
     used = {space.strategy for space in feasible.spaces}
-    points = [point for entry in space_file.strategies if entry.name in used for point in entry.first]
-    rows = map(feasible.row_of, points)
+    listed = [entry.first for entry in space_file.strategies if entry.name in used]
+    rows = map(feasible.row_of, itertools.chain.from_iterable(listed))
     return tuple(dict.fromkeys(row for row in rows if row is not None and feasible.is_preferred[row]))

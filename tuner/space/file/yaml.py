@@ -20,9 +20,10 @@ def default_space_file() -> Path:
 
 
 def load(text: str, name: str) -> object:
-    """Parses a YAML document of lists, mappings and scalars, without aliases and repeated keys.
+    """Parses a YAML document of lists, mappings and scalars, without aliases, tags and repeated keys.
 
-    None for an empty text. Raises UsageError for other texts, and above 20 levels or 1 000 000 characters.
+    None for an empty text. Raises UsageError, beginning with ``name``, for any other text, and above 20
+    levels or 1 000 000 characters.
     """
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{name}: found {len(text)} characters, allowed {LENGTH_LIMIT}")
@@ -46,7 +47,7 @@ def load(text: str, name: str) -> object:
 
 
 def item_lines(text: str) -> tuple[int, ...]:
-    """Returns the line, from 1, of each item of the document, or of its only value; () where no list."""
+    """Returns the line, from 1, of each item of a list: the document, or its only value; () for no list."""
     root = yaml.compose(text, LOADER)
     if isinstance(root, yaml.MappingNode) and len(root.value) == 1:
         root = root.value[0][1]
@@ -56,7 +57,10 @@ def item_lines(text: str) -> tuple[int, ...]:
 
 
 def dump(document: object) -> str:
-    """Returns a YAML text; an object that occurs twice becomes an alias, which ``load`` refuses."""
+    """Returns a document as YAML text.
+
+    ``load`` refuses it if an object occurs twice, which becomes an alias.
+    """
     return str(yaml.safe_dump(document, sort_keys=False, width=110))
 
 

@@ -1,6 +1,6 @@
-"""Reads a recording as a search space with outcomes: a T4 file or a Kernel Tuner cache, by its keys.
+"""Reads a recording of tuning results as a search space with outcomes: T4, or a Kernel Tuner cache.
 
-T4 files of this tuner are restored completely, others as far as T4 goes.
+T4 files of this tuner are restored completely, other T4 files as far as T4 says.
 """
 
 from dataclasses import replace
@@ -49,7 +49,10 @@ ALLOWED = "allowed T4 or a Kernel Tuner cache"
 
 
 def t4_space(file: RecordedFile) -> RecordedSpace:
-    """Returns the recorded space of a T4 file; files of this tuner are restored completely."""
+    """Returns the recorded space of a T4 file; files of this tuner are restored completely.
+
+    Raises UsageError for a file without tried configurations or with an unknown unit of time.
+    """
     document = file.document
     metadata = document.get("metadata") or {}
     own = _own(metadata[OWN]) if metadata.get(OWN) else None
@@ -67,11 +70,11 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
         name=file.name,
         sha256=file.sha256,
         feasible=feasible,
-        outcomes=tuple(_outcome(one, UNITS_S[unit]) for one in chosen),
+        outcomes=tuple(_outcome(result, UNITS_S[unit]) for result in chosen),
         # equal numbers: equal machine code; without a record of it each row has its own, negative number
         codes=tuple(
-            decode(int, (one.get(OWN) or {}).get("code", -1 - row), f"{OWN}.code")
-            for row, one in enumerate(chosen)
+            decode(int, (result.get(OWN) or {}).get("code", -1 - row), f"{OWN}.code")
+            for row, result in enumerate(chosen)
         ),
         machine=_machine(own.machine) if own else foreign_machine(str(metadata.get("device") or UNKNOWN)),
         compiler=_compiler(metadata, own),
@@ -97,8 +100,8 @@ def _points_by_strategy(
 ) -> tuple[Points, ...]:
     """Returns the configurations by strategy; a file without strategies has one, named after the file."""
     entries: dict[str, list[int]] = {}
-    for number, one in enumerate(tried):
-        strategy = str(one["configuration"][STRATEGY]) if knobs else name
+    for number, result in enumerate(tried):
+        strategy = str(result["configuration"][STRATEGY]) if knobs else name
         entries.setdefault(strategy, []).append(number)
     ordered = [strategy for strategy in (*knobs, *entries) if strategy in entries]
     return tuple(
@@ -120,20 +123,20 @@ def _points(strategy: str, tried: list[Result], entries: list[int], listed: dict
     )
 
 
-def _outcome(one: Result, unit_s: float) -> RecordedTime | Failure:
-    own = one.get(OWN) or {}
-    if one["invalidity"] != CORRECT:
+def _outcome(result: Result, unit_s: float) -> RecordedTime | Failure:
+    own = result.get(OWN) or {}
+    if result["invalidity"] != CORRECT:
         if "stage" in own:
             failure = decode(Failure, known_part(Failure, own, OWN), OWN)
             return replace(failure, reason=printable(failure.reason))
-        if one["invalidity"] not in tuple(STAGES):
+        if result["invalidity"] not in tuple(STAGES):
             allowed = ", ".join((CORRECT, FORBIDDEN, *STAGES))
-            raise UsageError(f"invalidity: found {quoted(one['invalidity'])}, allowed {allowed}")
-        return Failure(STAGES[one["invalidity"]], f"recorded as {one['invalidity']!r}")
-    time_s = _time_s(one, unit_s)
+            raise UsageError(f"invalidity: found {quoted(result['invalidity'])}, allowed {allowed}")
+        return Failure(STAGES[result["invalidity"]], f"recorded as {result['invalidity']!r}")
+    time_s = _time_s(result, unit_s)
     if time_s is None:
         return UNTIMED
-    samples_s = samples_of(one["times"].get("runtimes") or [], unit_s)
+    samples_s = samples_of(result["times"].get("runtimes") or [], unit_s)
     measurement = None
     if "interval_s" in own and samples_s:
         time = decode(TunerTime, known_part(TunerTime, own, OWN), OWN)
@@ -143,10 +146,10 @@ def _outcome(one: Result, unit_s: float) -> RecordedTime | Failure:
     return RecordedTime(time_s, samples_s, measurement, _verdict(own.get("verdict")))
 
 
-def _time_s(one: Result, unit_s: float) -> float | None:
+def _time_s(result: Result, unit_s: float) -> float | None:
     """Returns "time", else the first objective, in seconds; None for no time."""
-    measured = {each["name"]: each for each in one.get("measurements") or ()}
-    name = TIME if TIME in measured else next(iter(one.get("objectives") or ()), TIME)
+    measured = {measurement["name"]: measurement for measurement in result.get("measurements") or ()}
+    name = TIME if TIME in measured else next(iter(result.get("objectives") or ()), TIME)
     if name not in measured:
         return None
     value = measured[name]["value"]
@@ -185,7 +188,10 @@ def _verdict(given: dict[str, Any] | None) -> Verdict | None:
 
 
 def read_recorded(path: Path) -> RecordedSpace:
-    """Reads T4 or a Kernel Tuner cache, compressed by gzip or not; raises UsageError for any other file."""
+    """Reads a T4 file or a Kernel Tuner cache, compressed by gzip or not, as a recorded space.
+
+    Raises UsageError, beginning with the path, for any other file.
+    """
     file = open_recorded(path)
     try:
         if is_kernel_tuner(file.document):

@@ -1,4 +1,4 @@
-"""A search space that was measured before: the recorded file, its configurations, and their outcomes."""
+"""A recorded search space: the file, the configurations that it lists, and their outcomes."""
 
 import contextlib
 import gzip
@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -57,10 +58,9 @@ class RecordedFile:
 
 
 def open_recorded(path: Path) -> RecordedFile:
-    """Reads a file of recorded results, JSON that may be compressed by gzip.
+    """Reads a JSON file of recorded results, compressed by gzip or not; does not check the format further.
 
-    The formats are T4, a JSON format for autotuning results, and caches of Kernel Tuner, unfinished ones too.
-    Raises UsageError for unreadable files and above 1 GiB.
+    Raises UsageError for a file that cannot be read, is not a JSON object, or has more than 1 GiB.
     """
     try:
         with path.open("rb") as file:
@@ -82,7 +82,10 @@ def name_of(path: Path) -> str:
 
 
 def printable(text: str) -> str:
-    """Returns the text with unprintable characters, but line breaks, escaped: for terminals."""
+    """Returns the text with unprintable characters escaped, except line breaks.
+
+    Safe to print on terminals.
+    """
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -136,7 +139,8 @@ class Points:
 def feasible_set_of(strategies: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
     """Returns (feasible set of all configurations, index of each configuration's entry in the file).
 
-    Of equal configurations the last entry counts. Raises UsageError for unprintable names and bad values.
+    If a configuration is listed twice, its last entry counts. Raises UsageError for unprintable names and for
+    values that are neither integers nor texts.
     """
     spaces, rows, entries = zip(*map(_strategy, strategies), strict=True)
     return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())
@@ -226,7 +230,7 @@ class RecordedSpace:
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
-        return tuple(knob for space in self.feasible.spaces for knob in space.knobs)
+        return tuple(chain.from_iterable(space.knobs for space in self.feasible.spaces))
 
     @cached_property
     def times_s(self) -> npt.NDArray[np.float64]:
@@ -242,7 +246,10 @@ def is_kernel_tuner(document: dict[str, Any]) -> bool:
 
 
 def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
-    """Returns the recorded space of a Kernel Tuner cache, whose times are in milliseconds."""
+    """Returns the recorded space of a Kernel Tuner cache, whose times are in milliseconds.
+
+    Raises UsageError if no configuration was tried.
+    """
     document = file.document
     tried = [entry for entry in document["cache"].values() if entry.get("time") != FORBIDDEN]
     if not tried:
@@ -292,7 +299,7 @@ def is_time(value: object) -> TypeGuard[int | float]:
 
 
 def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
-    """Returns times as seconds, by the unit's length; () where one of them is not a valid time."""
+    """Returns times in seconds; ``unit_s``: the unit of ``values``. () if one of them is not a valid time."""
     try:
         # three passes in C: a file may hold millions
         are_times = (

@@ -1,4 +1,4 @@
-"""T4, the results format that autotuners share: its terms, this tuner's extension of it, and a writer.
+"""T4, a JSON format for results of autotuners: its terms, this tuner's extension of it, and a writer.
 
 Schema: https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json. What T4 cannot
 express is under the key ``tuner``, of the file and of each result; other programs ignore it.
@@ -72,7 +72,7 @@ Interval = Annotated[tuple[float, float], Only("two times, the lower first", _is
 
 @dataclass(frozen=True)
 class TunerTime:
-    """What a T4 file cannot express of a measurement, stored under the key ``tuner``."""
+    """The parts of a measurement that T4 cannot express, stored under the key ``tuner`` of a result."""
 
     interval_s: Interval
     inner_calls: AtLeastOne
@@ -95,7 +95,7 @@ class TunerBaseline:
 
 @dataclass(frozen=True, kw_only=True)
 class TunerMetadata:
-    """What T4 cannot express of a file's metadata, stored under the key ``tuner``."""
+    """The parts of a file's metadata that T4 cannot express, stored under the key ``tuner``."""
 
     version: int
     problem: Problem = field(metadata=PROBLEM)
@@ -117,7 +117,7 @@ def invalidity_of(failure: Failure) -> str:
 
 @dataclass(frozen=True)
 class Recording:
-    """What is written to a T4 file: comparable trials with their runs and search spaces.
+    """The content of a T4 file to write: comparable trials with their runs and search spaces.
 
     Raises UsageError without runs, for replays, and for runs that are not comparable.
     """
@@ -140,7 +140,7 @@ class Recording:
 
 
 def t4_bytes(recording: Recording, is_compressed: bool = False) -> bytes:
-    """Returns a T4 file, JSON or compressed by gzip; equal recordings give equal bytes."""
+    """Returns the content of a T4 file, JSON or compressed by gzip; equal recordings give equal bytes."""
     text = json.dumps(t4_document(recording), indent=None, separators=(",", ":"), allow_nan=False)
     content = text.encode() + b"\n"
     if is_compressed:
@@ -159,6 +159,9 @@ def t4_document(recording: Recording) -> Document:
 
 
 def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: tuple[StoredTrial, ...]) -> Document:
+    constraints: list[str] = []
+    for space in spaces:
+        constraints += [expression.full_text for expression in (*space.constraints, *space.preferences)]
     own = TunerMetadata(
         version=TUNER_VERSION,
         problem=run.settings.problem,
@@ -167,9 +170,7 @@ def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: tuple[StoredTri
         machine=run.machine,
         compiler=run.compiler,
         knobs=_knobs(spaces, trials),
-        constraints=tuple(
-            each.full_text for space in spaces for each in (*space.constraints, *space.preferences)
-        ),
+        constraints=tuple(constraints),
         baseline=None if run.baseline is None else _baseline(run.baseline),
     )
     return {

@@ -1,4 +1,4 @@
-"""Strategies (templates, plain schedules), the choice of a run's strategies, headers of exported scripts."""
+"""Scripts of strategies: templates and plain schedules, their knobs, the choice of them, exported scripts."""
 
 # What other packages may import; the rest is inside.
 __all__ = ["choice", "header", "matchers", "script_halves", "strategy"]

@@ -1,4 +1,7 @@
-"""The strategies that a run tries, chosen by names or files: their spaces, and scripts without a search."""
+"""Chooses the strategies that a run tries, by name or file, and makes their search spaces.
+
+Also binds the script of a fusion's initial configuration, without a search.
+"""
 
 import re
 from collections.abc import Iterator
@@ -40,16 +43,16 @@ def choose(
     """Returns the strategies that the values of --strategy name; () means all of the search-space file.
 
     A value is a name in the file, or the path of a script. ``reopens``: knobs whose value a script selects
-    are open again. ``libraries``: scripts whose sequences the scripts use. Raises UsageError for a value that
-    is neither, for a script that cannot be read, for a template that the file does not describe, for two of
-    one name, and for ``reopens`` and ``libraries`` without a script that they are for.
+    get all their options again. ``libraries``: scripts whose sequences the scripts use. Raises UsageError for
+    a value that is neither, for a script that cannot be read, for a template that the file does not describe,
+    for two strategies of one name, and for ``reopens`` or ``libraries`` without a plain script.
     """
     if libraries and not any(given.endswith(PLAIN_SUFFIX) for given in options):
         raise UsageError("--library: there is no script that uses it", "--strategy FILE.mlir")
     if not options:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
     chosen = tuple(_of_name(given, space_file, libraries) for given in dict.fromkeys(options))
-    names = [one.name for one in chosen]
+    names = [strategy.name for strategy in chosen]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"strategy: found two of the name {name}, allowed one", "rename a file")
@@ -67,23 +70,24 @@ def spaces(
 ) -> tuple[SearchSpace, ...]:
     """Returns the search spaces of the chosen strategies that support a problem.
 
-    Spaces of the file come first, in its order; a script that the file does not describe has knobs of its own
-    and supports every problem. ``isa``: of the machine; ``variables``: (name, value) pairs for constraints.
-    Raises UsageError if none of the file's chosen strategies supports the problem, and for a script that
-    cannot be read or parsed.
+    Spaces of the file come first, in its order. A script that the file does not describe has the knobs that
+    it declares, and supports every problem. ``isa``: of the machine; ``variables``: (name, value) pairs for
+    constraints. Raises UsageError if none of the file's chosen strategies supports the problem, and for a
+    script that cannot be read or parsed.
     """
     known = {entry.name for entry in space_file.strategies}
-    schedules = {one.name: _schedule(one) for one in chosen if _is_plain(one)}
+    schedules = {strategy.name: _schedule(strategy) for strategy in chosen if _is_plain(strategy)}
     declared = {name: schedule.knobs for name, schedule in schedules.items()}
-    in_file = tuple(one.name for one in chosen if one.name in known)
+    in_file = tuple(strategy.name for strategy in chosen if strategy.name in known)
     found = spaces_for(space_file, problem, isa, variables, in_file, declared) if in_file else ()
-    result = [
-        replace(space, constraints=space.constraints + schedules[space.strategy].constraints)
-        if space.strategy in schedules  # a plain script, which may assert constraints of its own
-        else space
-        for space in found
-    ]
-    for name in (one.name for one in chosen if one.name not in known):
+    result = []
+    for space in found:
+        if space.strategy in schedules:  # a plain script, which may assert constraints of its own
+            constraints = space.constraints + schedules[space.strategy].constraints
+            result.append(replace(space, constraints=constraints))
+        else:
+            result.append(space)
+    for name in (strategy.name for strategy in chosen if strategy.name not in known):
         own = schedules[name]
         # ``idle`` keeps a knob that only branches not taken use at its first choice
         result.append(SearchSpace(name, own.knobs, own.constraints + own.idle, variables))
@@ -91,10 +95,10 @@ def spaces(
 
 
 def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, target: TargetName) -> None:
-    """Raises UsageError for a script that was exported for another problem, or for a CPU in place of a GPU.
+    """Raises UsageError for a script that was exported for another problem, or for another kind of target.
 
-    Its guard would refuse the payload of each trial. Alignment and caches are conditions of a measurement,
-    not of the script; a script without the file of its export is not refused.
+    Its guard would refuse the payload of each trial. Alignment and cache state may differ, as they are
+    conditions of a measurement. A script without its provenance file is not refused.
     """
     for script in _plain_scripts(chosen):
         if not provenance_file(script.path).is_file():
@@ -110,7 +114,7 @@ def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, t
 
 
 def missing_provenance(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...]:
-    """Returns a note for each exported script without the file that says what it was exported for."""
+    """Returns a note for each exported script without its provenance file, which says what it is for."""
     return tuple(
         f"{script.path.name}: found no {provenance_file(script.path).name} next to it: "
         "whether the script is for this problem is not known"
@@ -120,7 +124,7 @@ def missing_provenance(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...]:
 
 
 def appended_bufferization(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...]:
-    """Returns a note for each script that does not bufferize: upstream's pass then makes the buffers."""
+    """Returns a note for each script that does not bufferize: upstream's pass is then appended to it."""
     return tuple(
         f"{script.path.name} leaves tensors: upstream's one-shot-bufferize is appended to it"
         for script in _plain_scripts(chosen)
@@ -129,7 +133,7 @@ def appended_bufferization(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...
 
 
 def _plain_scripts(chosen: tuple[ChosenStrategy, ...]) -> Iterator[Strategy]:
-    return (load_chosen(replace(one, reopens=False)) for one in chosen if _is_plain(one))
+    return (load_chosen(replace(strategy, reopens=False)) for strategy in chosen if _is_plain(strategy))
 
 
 def _of_name(given: str, space_file: SpaceFile, libraries: tuple[Path, ...]) -> ChosenStrategy:
@@ -185,7 +189,10 @@ def _schedule(chosen: ChosenStrategy) -> "Schedule":
 
 
 def default_script(problem: Problem, machine: Machine) -> Script | None:
-    """Returns the script of ``first_configuration``; None where there is none."""
+    """Returns the script of the first preferred configuration for a problem, for one thread.
+
+    None if no strategy supports the problem on the machine.
+    """
     configuration = first_configuration(problem, machine)
     if configuration is None:
         return None
@@ -197,10 +204,10 @@ def first_configuration(
 ) -> tuple[Candidate, Script] | None:
     """Returns the first preferred configuration of the shipped search space, and its script for one thread.
 
-    That is the first feasible one listed under ``first`` in the file that breaks no preference. Without such:
-    of the first strategy with a feasible configuration, its first that breaks no preference, else its first.
-    ``skipped``: so many of these in order are left out, since they did not compile in time. None where no
-    strategy supports the problem on the machine, or none has a feasible configuration more.
+    That is the first feasible one, without a broken preference, that the file lists under ``first``. If there
+    is none: from the first strategy with a feasible configuration, the first one without a broken preference,
+    else the first one. ``skipped``: number of configurations to skip in this order, because they did not
+    compile in time. None if no strategy supports the problem on the machine, or no configuration is left.
     """
     space_file = load_space_file(default_space_file())
     chosen = choose((), space_file)
@@ -218,7 +225,7 @@ def first_configuration(
 
 
 def why_no_strategy(problem: Problem, machine: Machine) -> str:
-    """Returns the reason why a fusion has no initial configuration on a machine."""
+    """Returns the reason that is reported if no strategy supports a fusion on a machine."""
     what = f"{problem.operation} of {problem.dtype} of these sizes"
     return f"no strategy is for {what} on {machine.processor}"
 
@@ -243,10 +250,10 @@ def _preferred(able: tuple[SearchSpace, ...], listed: tuple[Candidate, ...]) -> 
 def projected_script(
     candidate: Candidate, problem: Problem, machine: Machine
 ) -> tuple[Candidate, Script] | None:
-    """Returns what a configuration becomes on a problem, with its script for one thread.
+    """Returns the configuration that ``candidate`` becomes on a problem, and its script for one thread.
 
-    Takes the shipped search space; see ``tuner.space.feasible_set``. None for a strategy that is not in it or
-    does not support the problem, and where no configuration of the strategy is allowed.
+    It is the nearest allowed configuration of the shipped search space. None if the strategy is not in that
+    space or does not support the problem, or if no configuration of the strategy is allowed.
     """
     space_file = load_space_file(default_space_file())
     variables = variables_of(problem, machine, threads=1)

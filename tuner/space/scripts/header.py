@@ -64,14 +64,15 @@ def code_lines(script: str) -> list[str]:
 def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     """Returns the names of the instruction sets without which a script's code cannot run; () for none.
 
-    Lines that begin with ``//`` do not count. ``dtype``, of the operands, decides the kind of AMX products.
+    ``dtype``: of the operands; it decides which AMX instructions are used.
     """
     code = "\n".join(code_lines(script))
     needed = {sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code}
     if any(not IN_256_BITS.search(attributes) for attributes in VNNI_BLOCK.findall(code)):
         needed.add(AVX512)
     for attributes in QUANTIZED.findall(code):
-        needed.add(AVX512 if not IN_256_BITS.search(attributes) else None)
+        if not IN_256_BITS.search(attributes):
+            needed.add(AVX512)
         scheme = SCHEME.search(attributes)
         if scheme is not None:
             needed.add(PRODUCTS.get(dtype) if scheme[1] == "tiles" else OF_SCHEMES.get(scheme[1]))
@@ -92,7 +93,7 @@ TARGET = form(str, lambda target: target.text, TargetName.parse)
 
 @dataclass(frozen=True)
 class BaselineMedian:
-    """The name of the baseline and its median time, as recorded with an exported script."""
+    """The name and the median time of the baseline, as recorded with an exported script."""
 
     name: str
     median_s: Seconds
@@ -100,7 +101,7 @@ class BaselineMedian:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptProvenance:
-    """Origin and time of an exported script: the fields of the file next to it, in their order."""
+    """The origin and time of an exported script: the fields of its provenance file, in their order."""
 
     tuner: str  # version
     problem: Problem = field(metadata=PROBLEM)
@@ -140,7 +141,7 @@ class ScriptProvenance:
 def script_with_header(
     script: str, provenance: ScriptProvenance, ops: Sequence[str], script_file: str, source_file: str
 ) -> str:
-    """Returns a transform script below its origin and time, in place of those of an earlier export.
+    """Returns a transform script below a header with its origin and time; replaces an earlier header.
 
         // matmul 512x512x512 f32 on cpu, 1 thread, AMD EPYC (avx512): 1.193 ms (95 % interval ...), ...
         // Tuned by tuner 0.1.0 (...) on 2026-01-31T12:00:00Z: trial 42 of run 3, matmul_cpu_packed(...)
@@ -153,7 +154,9 @@ def script_with_header(
     ``mlir-opt`` does not have. ``script_file`` and ``source_file``: the names of the script and of the
     payload in the header's command.
     """
-    lines = [*_header_lines(provenance), *([f"Stock mlir-opt lacks {', '.join(ops)}."] if ops else [])]
+    lines = [*_header_lines(provenance)]
+    if ops:
+        lines.append(f"Stock mlir-opt lacks {', '.join(ops)}.")
     comments = [_comment(f"// {_one_line(line)}") for line in lines]
     command = _one_line(run_command(script_file, source_file, is_stock=not ops))
     return "\n".join([*comments, RUN, _comment(CONTINUED + command, " \\"), without_header(script)])
@@ -177,7 +180,7 @@ def _comment(line: str, end: str = "") -> str:
 
 
 def provenance_text(provenance: ScriptProvenance) -> str:
-    """Returns the contents of the file next to an exported script: one JSON document."""
+    """Returns the contents of a provenance file, one JSON document; ``parse_provenance`` reads it."""
     document: dict[str, Any] = {}
     for name, value in encode(provenance).items():
         document[name] = value
@@ -192,9 +195,9 @@ def provenance_file(script_file: Path) -> Path:
 
 
 def within_columns(script: str) -> str:
-    """Returns a script whose long lines are broken where MLIR allows it; indented comments are filled anew.
+    """Returns a script with long lines broken where MLIR allows it, and indented comments refilled.
 
-    Comments at the beginning of a line stay: programs read them.
+    Comments at the beginning of a line are not changed, as programs read them.
     """
     return "\n".join(part for line in script.split("\n") for part in _broken(line, "  "))
 
@@ -218,7 +221,7 @@ def _broken(line: str, more: str) -> list[str]:
 
 
 def run_command(script_file: str, source_file: str, *, is_stock: bool, mlir_opt: str = "mlir-opt") -> str:
-    """Returns the command that applies a script to its payload: mlir-opt's; ``tuner apply`` unless stock."""
+    """Returns the command that applies a script to its payload: mlir-opt if ``is_stock``, else tuner's."""
     if not is_stock:
         return f"tuner apply {script_file} {source_file}"
     library = f"--transform-preload-library=transform-library-paths={script_file}"
@@ -226,9 +229,9 @@ def run_command(script_file: str, source_file: str, *, is_stock: bool, mlir_opt:
 
 
 def read_provenance(script_file: Path, script: str) -> ScriptProvenance:
-    """Returns the origin and time of an exported script, from the file next to it.
+    """Returns the origin and time of an exported script, from the provenance file next to it.
 
-    Raises UsageError where there is no such file, and as ``parse_provenance`` does.
+    Raises UsageError if there is no such file, or if it is damaged or has a wrong value.
     """
     file = provenance_file(script_file)
     if not file.is_file():
@@ -240,10 +243,10 @@ def read_provenance(script_file: Path, script: str) -> ScriptProvenance:
 
 
 def parse_provenance(text: str, script: str, name: str) -> ScriptProvenance:
-    """Returns the origin and time of a script, from the JSON text of the file ``name`` next to it.
+    """Returns the origin and time of a script, from the text of its provenance file ``name``.
 
-    ``needs`` also has what follows from the script's ops: older exports do not state it.
-    Raises UsageError, which names what is missing or wrong.
+    ``needs`` is completed by the script's ops, as older exports do not state it. Raises UsageError, naming
+    the key, for a missing or wrong value.
     """
     damaged = f"{name}: is damaged"
     document = known_part(ScriptProvenance, parsed(text, damaged), damaged)
@@ -253,12 +256,12 @@ def parse_provenance(text: str, script: str, name: str) -> ScriptProvenance:
 
 
 def is_exported(text: str) -> bool:
-    """True for a script with the header of an export."""
+    """Returns whether a script has the header of an exported script."""
     return any(line.startswith(RUN) for line in text.splitlines())
 
 
 def without_header(text: str) -> str:
-    """Returns a script without what an earlier export added; unchanged if it was not exported."""
+    """Returns a script without the header of an earlier export; unchanged if it has none."""
     lines = text.splitlines(keepends=True)
     run = next((index for index, line in enumerate(lines) if line.startswith(RUN)), -1)
     rest = lines[run + 1 :]
@@ -271,21 +274,24 @@ def _header_lines(provenance: ScriptProvenance) -> tuple[str, ...]:
     """Returns the lines for people but for the command: the problem and its time, the origin, conditions."""
     threads = "1 thread" if provenance.threads == 1 else f"{provenance.threads} threads"
     knobs = ", ".join(f"{name}={value}" for name, value in provenance.knobs)
-    conditions = (
-        *_operands(provenance),
-        *([f"Needs {', '.join(provenance.needs)}."] if provenance.needs else []),
-        *([f"Reliable: {provenance.reliability.answer}."] if provenance.median_s is not None else []),
-    )
+    conditions = _operands(provenance)
+    if provenance.needs:
+        conditions.append(f"Needs {', '.join(provenance.needs)}.")
+    if provenance.median_s is not None:
+        conditions.append(f"Reliable: {provenance.reliability.answer}.")
     where = f"{provenance.target}, {threads}, {provenance.machine}"
     by = f"by tuner {provenance.tuner} ({provenance.mlir}) on {provenance.date}:"
     script = f"{provenance.strategy}({knobs})"
     trial = f"trial {provenance.trial} of run {provenance.run}"
     what = f"{_time_text(provenance)}; {_baseline_text(provenance)}"
-    return (
-        f"{provenance.problem.key} on {where}: {provenance.untuned or what}",
-        f"Chosen {by} {script}" if provenance.untuned else f"Tuned {by} {trial}, {script}",
-        *([" ".join(conditions)] if conditions else []),
-    )
+    lines = [f"{provenance.problem.key} on {where}: {provenance.untuned or what}"]
+    if provenance.untuned:
+        lines.append(f"Chosen {by} {script}")
+    else:
+        lines.append(f"Tuned {by} {trial}, {script}")
+    if conditions:
+        lines.append(" ".join(conditions))
+    return tuple(lines)
 
 
 def _operands(provenance: ScriptProvenance) -> list[str]:

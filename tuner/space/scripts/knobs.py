@@ -1,4 +1,4 @@
-"""The tunable ops of a transform script and their options: what a knob can set, under which conditions.
+"""The tunable ops of a transform script: the knobs that they declare, with options and conditions.
 
 A knob sets the value of a ``tune.knob``, or which region of ``tune.alternatives`` runs. Ops of one name share
 one knob.
@@ -41,16 +41,19 @@ class Option:
 def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
     """Returns the options of a ``tune.knob``, an array or a dictionary attribute, in their order.
 
-    ``where`` begins the messages. All values are texts where an array has both integers and other attributes.
-    Raises UsageError for no options, more than 4096 (OPTIONS_LIMIT), a value twice, or an unknown form.
+    ``where`` begins the messages. If an array has both integers and other attributes, all values become
+    texts. Raises UsageError for no options, more than 4096 (OPTIONS_LIMIT), a repeated value, or another
+    attribute.
     """
     if isinstance(options, ir.ArrayAttr):
-        listed = [int(each.value) if isinstance(each, ir.IntegerAttr) else _text(each) for each in options]
+        listed = [
+            int(option.value) if isinstance(option, ir.IntegerAttr) else _text(option) for option in options
+        ]
         if len(set(map(type, listed))) > 1:
             listed = list(map(str, listed))  # a knob's values have one type
-        read = tuple(Option(value, each) for value, each in zip(listed, options, strict=True))
+        read = tuple(Option(value, option) for value, option in zip(listed, options, strict=True))
     elif isinstance(options, ir.DictAttr):
-        read = _described({each.name: each.attr for each in options}, where)
+        read = _described({option.name: option.attr for option in options}, where)
     else:
         raise UsageError(
             f"{where}: options: found {options}, allowed an array or a dictionary {ALLOWED_KEYS}"
@@ -78,12 +81,15 @@ def _described(given: dict[str, ir.Attribute], where: str) -> tuple[Option, ...]
     named = {SPELLINGS.get(key, key): attribute for key, attribute in given.items()}
     if not named.keys() <= KEYS or len(named) < len(given):
         raise UsageError(f"{where}: options: found keys {', '.join(given)}, allowed {ALLOWED_KEYS}")
-    types = {str(each.type) if isinstance(each, ir.IntegerAttr) else str(each) for each in named.values()}
-    if len(types) != 1 or not all(isinstance(each, ir.IntegerAttr) for each in named.values()):
+    types = {
+        str(attribute.type) if isinstance(attribute, ir.IntegerAttr) else str(attribute)
+        for attribute in named.values()
+    }
+    if len(types) != 1 or not all(isinstance(attribute, ir.IntegerAttr) for attribute in named.values()):
         found = ", ".join(sorted(types)) or "nothing"
         raise UsageError(f"{where}: options: found {found}, allowed integers of one type")
     integer_type = next(iter(named.values())).type
-    numbers = _integers({key: int(each.value) for key, each in named.items()}, where)
+    numbers = _integers({key: int(attribute.value) for key, attribute in named.items()}, where)
     return tuple(Option(number, ir.IntegerAttr.get(integer_type, number)) for number in numbers)
 
 
@@ -122,18 +128,18 @@ class TunableOp:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """Returns the values that the knob may have; only the selected value where the script selects one."""
+        """Returns the values that the knob may have; only the selected one if the script selects a value."""
         if self.selected is None:
             return tuple(option.value for option in self.options)
         return (self.selected,)
 
     def option(self, value: Value) -> ir.Attribute | None:
         """Returns the MLIR attribute of a knob's value; None for a value that is not one of the options."""
-        return next((each.attribute for each in self.options if each.value == value), None)
+        return next((option.attribute for option in self.options if option.value == value), None)
 
 
 def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
-    """Returns the ops of ``root``, itself included, with one of ``names``, in the order of the text."""
+    """Returns the ops within ``root``, itself included, with one of ``names``, in the text's order."""
     ops: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -146,18 +152,21 @@ def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
 
 
 def tunable_ops_in(root: ir.Operation) -> list[ir.Operation]:
-    """Returns knobs, and alternatives that no parameter selects, below ``root`` in the text's order."""
+    """Returns the ``tune.knob`` ops, and the alternatives that no parameter selects, in the text's order."""
     ops = walk(root, (KNOB, ALTERNATIVES))
     return [op for op in ops if op.name == KNOB or not len(op.operands)]
 
 
 def read_tunable_ops(root: ir.Operation, script: str) -> tuple[TunableOp, ...]:
-    """Returns what knobs can set in each tunable op of ``script``. Raises UsageError for an invalid op."""
+    """Returns the tunable ops of ``script`` as values, in the text's order.
+
+    Raises UsageError for an invalid op.
+    """
     return tuple(_tunable_op(op, name_of(op), where(op, script)) for op in tunable_ops_in(root))
 
 
 def name_of(op: ir.Operation) -> str:
-    """Returns the knob's name of a tunable op; an op without a name gets a number: ``knob_0``."""
+    """Returns the name of a tunable op's knob; for an op without a name a numbered one: ``knob_0``."""
     name = str(op.attributes["name"].value)
     if name:
         return name
@@ -168,9 +177,9 @@ def name_of(op: ir.Operation) -> str:
 
 
 def where(op: ir.Operation, script: str) -> str:
-    """Returns where an op stands in the file ``script``: 'a.mlir:3:5'.
+    """Returns the place of an op in the file ``script``, 'a.mlir:3:5', for messages.
 
-    Returns 'a.mlir: ' and the op's name where its line is not known.
+    'a.mlir: ' and the op's name if its line is not known.
     """
     location = op.location
     if not isinstance(location, ir.FileLineColLoc):
@@ -179,10 +188,10 @@ def where(op: ir.Operation, script: str) -> str:
 
 
 def conditions(op: ir.Operation) -> tuple[str | None, ...]:
-    """Returns the path conditions of an op, outermost first, such as ``order == 1``.
+    """Returns the conditions under which an op runs, outermost first, such as ``order == 1``.
 
-    The op runs where all conditions hold. None stands for a region that no knob selects, or a knob whose name
-    cannot be used in expressions (``is_word``).
+    The op runs if all hold. None stands for a region that no knob selects, or for a knob whose name cannot be
+    used in expressions (``is_word``).
     """
     outermost_first: list[str | None] = []
     while (parent := op.parent) is not None:
@@ -202,7 +211,10 @@ def is_word(name: str) -> bool:
 
 
 def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
-    """Returns the knobs of ops, one per name; raises UsageError where options or selected values differ."""
+    """Returns the knobs of the tunable ops, one per name.
+
+    Raises UsageError if two ops of one name have different options or selected values.
+    """
     first: dict[str, TunableOp] = {}
     for tunable in tunable_ops:
         known = first.setdefault(tunable.name, tunable)

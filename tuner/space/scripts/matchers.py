@@ -1,4 +1,4 @@
-"""Matchers of contractions in the transform dialect: which op a script or a library's entry is for.
+"""Matchers of contractions in the transform dialect: they find the op that a schedule is for.
 
 A matcher compares extents, the numbers of bits of the element types and whether they are floats. It cannot
 see indexing maps, so it is given ops of one layout only, which ``transform.structured.match`` finds by
@@ -24,7 +24,7 @@ AMBIGUOUS = tuple(
 
 @dataclass(frozen=True)
 class MatchedContraction:
-    """What an op must be for a schedule: its name, layout, extents and element types."""
+    """The properties that an op must have for a schedule: its name, layout, extents and element types."""
 
     operation: str  # MATMUL or BATCH_MATMUL
     layout: str
@@ -49,11 +49,11 @@ class MatchedContraction:
 
 
 def contractions_of(problem: Problem) -> tuple[MatchedContraction, ...]:
-    """Returns the contractions that a schedule of a problem is for; () where none can be recognized.
+    """Returns the contractions that a schedule of a problem fits; () if none can be recognized.
 
-    The schedule of a matmul is for a batch of such matmuls as well, the schedule of a batch only for a batch
-    of as many matrices. Batches are of layout nn: MLIR 22 loses the indexing maps of others on the way to
-    single matrices.
+    The schedule of a matmul also fits a batch of such matmuls; the schedule of a batch fits only a batch of
+    as many matrices. Batches are of layout nn: MLIR 22 loses the indexing maps of others on the way to single
+    matrices.
     """
     m, n, k = problem.sizes
     given = (problem.layout, problem.dtype, (m, n, k))
@@ -65,9 +65,9 @@ def contractions_of(problem: Problem) -> tuple[MatchedContraction, ...]:
 
 
 def matcher(name: str, contraction: MatchedContraction) -> str:
-    """Returns a named sequence ``@name`` that yields an op if it is the contraction, else fails.
+    """Returns the text of a named sequence ``@name`` that yields an op if it is the contraction, else fails.
 
-    The op must be of the contraction's name and layout already.
+    The sequence must be given ops that have the contraction's name and layout already.
     """
     inputs = number_type(contraction.dtype)
     input_bits = inputs.bits
@@ -120,15 +120,18 @@ def _compared(value: str, number: int) -> tuple[str, str]:
 
 
 def guard_name(partition: Partition) -> str:
-    """Returns the name of a partition's sequence: ``the_matmul``, or ``the_matmul_64x32`` of a part of C."""
+    """Returns the name of a partition's guard sequence: ``the_matmul``.
+
+    For a part of C ``the_matmul_64x32``.
+    """
     return f"the_{partition.entry}"
 
 
 def guard(problem: Problem, partition: Partition, has_second_kernel: bool = False) -> str:
     """Returns the text of the sequence ``@the_<entry>``, such as ``@the_matmul``, for a partition's function.
 
-    The sequence yields the one linalg.matmul of the partition's sizes, layout and types, on tensors, which is
-    alone in its function but for the epilogue. For a payload without it the sequence fails.
+    The sequence yields the only linalg.matmul of the partition's sizes, layout and types, on tensors. It
+    fails for a payload without such an op, or if the function has other ops than the epilogue.
     ``has_second_kernel``: the epilogue is in another function, which adds up parts of K.
     """
     part = replace(problem, sizes=(partition.m, partition.n, problem.sizes[2]))

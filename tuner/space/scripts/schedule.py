@@ -1,13 +1,13 @@
-"""A plain ``.mlir`` schedule as a strategy: its knobs and constraints are read, a candidate is written.
+"""A plain ``.mlir`` schedule as a strategy: reads its knobs and constraints, writes candidates' scripts.
 
 ``Schedule`` reads knobs by ``tuner.space.scripts.knobs``, and each ``transform.smt.constrain_params`` op as
-constraints. To bind a candidate, ``Schedule`` sets the knobs and replaces these ops by constants.
+constraints. To bind a candidate, it sets the knobs and replaces these ops by constants.
 """
 
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 
 from tuner.core.candidate import Candidate, Value
@@ -68,16 +68,19 @@ class Constrained:
 
 
 def read_constraints(root: ir.Operation, knobs: tuple[Knob, ...], script: str) -> tuple[Constrained, ...]:
-    """Returns every ``constrain_params`` op as expressions; raises UsageError for unsupported ops."""
+    """Returns every ``constrain_params`` op within ``root`` as expressions over the knobs.
+
+    Raises UsageError for an op in one of them that has no expression.
+    """
     reader = _Reader(knobs, script)
     return tuple(map(reader.read, walk(root, (CONSTRAIN,))))
 
 
 def fold(root: ir.Operation, constrained: tuple[Constrained, ...], values: dict[str, Value]) -> None:
-    """Replaces every ``constrain_params`` op below ``root`` by the constants that the op yields.
+    """Replaces every ``constrain_params`` op within ``root`` by the constants that it yields.
 
-    ``constrained`` has the ops as expressions, in the order of the text, ``values`` a candidate's knob
-    values. Raises CandidateError(BIND) for a constant that does not fit its type.
+    ``constrained``: the result of ``read_constraints``; ``values``: a candidate's knob values. Raises
+    CandidateError(BIND) for a constant that does not fit its type.
     """
     for op, what in zip(walk(root, (CONSTRAIN,)), constrained, strict=True):
         with ir.InsertionPoint(op), op.location:
@@ -266,7 +269,7 @@ def _bare(text: str) -> str:
 
 
 def with_libraries(text: str, name: str, libraries: tuple[Path, ...]) -> str:
-    """Returns the script ``name`` with the sequences of the files ``libraries``, as text that needs no file.
+    """Returns the script ``name`` with the sequences of ``libraries`` in its text, so that it needs no file.
 
     Raises UsageError for a file that cannot be read or parsed, and for two sequences of one name.
     """
@@ -279,7 +282,9 @@ def with_libraries(text: str, name: str, libraries: tuple[Path, ...]) -> str:
                 for path in dict.fromkeys(map(Path.resolve, libraries))
             ]
             modules = [(file, parse_mlir(own, file)) for file, own in read]
-            return partitions + linked(script, name, [Library(file, one.operation) for file, one in modules])
+            return partitions + linked(
+                script, name, [Library(file, module.operation) for file, module in modules]
+            )
         except CandidateError as error:
             raise UsageError(error.reason) from error
 
@@ -289,7 +294,7 @@ def _partitions_in(text: str) -> str:
 
 
 class Schedule:
-    """A plain MLIR transform script with knobs, parsed once; binding a candidate takes under 1 ms."""
+    """A plain transform script with knobs, parsed once; binding a candidate takes less than 1 ms."""
 
     def __init__(self, text: str, name: str = "script") -> None:
         """Parses the script ``name``. Raises UsageError for invalid MLIR, options or constraints."""
@@ -308,14 +313,14 @@ class Schedule:
     @property
     def constraints(self) -> tuple[Expression, ...]:
         """Returns the constraints over knobs that the script's ``transform.smt`` assertions state."""
-        return tuple(each for op in self._constrained for each in op.assertions)
+        return tuple(chain.from_iterable(op.assertions for op in self._constrained))
 
     @property
     def idle(self) -> tuple[Expression, ...]:
-        """Returns constraints that keep a knob at its first choice where no op that runs uses the knob.
+        """Returns constraints that keep a knob at its first choice if no op that runs uses the knob.
 
-        Without these constraints, candidates would differ only in knobs without effect. A knob has none where
-        its name cannot be used in expressions, or where the constraint would exceed 1000 characters.
+        Without them, candidates would differ only in knobs without effect. A knob has no such constraint if
+        its name cannot be used in expressions, or if the constraint would exceed 1000 characters.
         """
         texts = ((knob, _runs_or_first(knob, self._tunable_ops)) for knob in self.knobs)
         return tuple(
@@ -323,9 +328,10 @@ class Schedule:
         )
 
     def select(self, candidate: Candidate) -> str:
-        """Returns the script with a candidate's values; raises CandidateError(BIND) for illegal ones.
+        """Returns the script with a candidate's values filled in.
 
-        The values of an exported script are written into its text, which keeps its comments.
+        The text of an exported script keeps its comments. Raises CandidateError(BIND) for a missing knob or a
+        value that is not an option.
         """
         values = dict(candidate.choices)
         self._require(values)

@@ -1,4 +1,4 @@
-"""A bound script of the shipped CPU strategies in two halves: its steps on tensors, its steps on buffers.
+"""A bound script of the shipped CPU strategies in two halves: steps on tensors, then steps on buffers.
 
 In a library many schedules share one bufferization of the whole module: each first half runs on the function
 of its contraction, then the module is bufferized, then each second half runs.
@@ -64,7 +64,7 @@ class ScriptHalves:
         return of_panels or "buffer_loop_hoisting" in self.buffers
 
     def script(self, problem: Problem) -> str:
-        """Returns the script that the halves are of, so that a schedule can be taken out of a library."""
+        """Returns the whole script of the halves, to take a schedule out of a library."""
         whole = Partition(ENTRY, 0, 0, *problem.sizes[:2])
         find = FIND.replace("%function", self.function)
         bufferize = BUFFERIZE if self._has_copies else WITHOUT_COPIES
@@ -75,9 +75,9 @@ class ScriptHalves:
 
 
 def halves_of(script: str, problem: Problem) -> ScriptHalves | Refusal:
-    """Returns the halves of a bound script, or why it has none, as a clause.
+    """Returns the halves of a bound script; a Refusal that says why if the script has none.
 
-    The halves are those from which the same script, but for comments and blank lines, can be put together.
+    ``ScriptHalves.script`` must give the same script, apart from comments and blank lines.
     """
     if "include @the_matmul_" in script:
         return Refusal("it is for several partitions of C, one for each thread")

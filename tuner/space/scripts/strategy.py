@@ -1,4 +1,4 @@
-"""A strategy (a transform script with open knobs), and the binding of a candidate to the strategy."""
+"""A strategy, which is a transform script with open knobs, and the binding of candidates to scripts."""
 
 import functools
 import re
@@ -57,17 +57,17 @@ def strategy_folder() -> Path:
 def _without_numbers(comments: re.Match[str]) -> str:
     """Returns comment lines without their sentences that have a number: another value may make them wrong."""
     text = " ".join(line.strip().removeprefix("//").strip() for line in comments[0].splitlines())
-    kept = [each for each in SENTENCE_END.split(text) if each and not re.search(r"\d", each)]
+    kept = [sentence for sentence in SENTENCE_END.split(text) if sentence and not re.search(r"\d", sentence)]
     if kept:
         return f"{comments[1]}// {' '.join(kept)}\n"
     return ""
 
 
 def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False) -> Strategy:
-    """Reads a shipped template by name, or the script at ``path``; raises UsageError where it cannot be read.
+    """Reads the shipped template ``name``, or the script at ``path``. Raises UsageError if it cannot be read.
 
-    ``reopens``: knobs whose value the script selects become open, with all their options; its comments lose
-    sentences with numbers.
+    ``reopens``: knobs whose value the script selects get all their options again; sentences with numbers are
+    removed from its comments.
     """
     source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
     text = read_text(source, f"the script of strategy {name}", hint="tuner new-strategy NAME writes one")
@@ -77,13 +77,19 @@ def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False)
 
 
 def load_chosen(chosen: ChosenStrategy) -> Strategy:
-    """Reads the script of a strategy that a run tries, linked with its libraries; raises UsageError."""
+    """Reads the script of a strategy that a run tries, linked with its libraries.
+
+    Raises UsageError for a file that cannot be read or linked.
+    """
     strategy = load_strategy(chosen.name, chosen.path, reopens=chosen.reopens)
     return replace(strategy, text=linked_text(strategy.text, strategy.path.name, chosen.libraries))
 
 
 def linked_text(text: str, name: str, libraries: tuple[Path, ...]) -> str:
-    """Returns the script ``name`` linked with files, so that it needs none of them; raises UsageError."""
+    """Returns the script ``name`` linked with ``libraries``, so that it needs none of these files.
+
+    Raises UsageError for a file that cannot be read or parsed, and for two sequences of one name.
+    """
     if not libraries:
         return text
     linked: str = _schedule_module().with_libraries(text, name, libraries)
@@ -130,11 +136,11 @@ class Binder:
         }
 
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
-        """Returns all variables that a template can use for a candidate: docs/reference/templates.md."""
-        functions = {each.entry: each for each in self._partitions(candidate)}
+        """Returns the variables of a template for a candidate, name -> value: docs/reference/templates.md."""
+        functions = {partition.entry: partition for partition in self._partitions(candidate)}
         partitions = [
-            {"name": name, "m": each.m, "n": each.n, "matmul": guard_name(each)}
-            for name, each in functions.items()
+            {"name": name, "m": partition.m, "n": partition.n, "matmul": guard_name(partition)}
+            for name, partition in functions.items()
         ]
         variables = dict(self.variables)
         names: dict[str, Any] = variables | _element_names(self.problem, variables) | dict(candidate.choices)
