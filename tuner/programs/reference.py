@@ -21,7 +21,7 @@ ALLOWED = ", allowed "  # begins what is of no use to a reader of why a text is 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What a program must give: results and written arguments, what it prints, and what computed them."""
+    """The expected outcome of a program: results, written arguments and text; and what computed them."""
 
     outputs: tuple[Any, ...]
     printed: str
@@ -31,12 +31,12 @@ class Reference:
 def reference_of(
     request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], backends: Backends
 ) -> Reference:
-    """Returns the outputs of the request's payload on copies of ``arguments``, without the code under test.
+    """Computes the expected outputs of the request's payload on copies of ``arguments``.
 
     The text is interpreted if it has little work and known operations: then no pass of MLIR has a part in it.
     Else it is compiled to loops, by passes that the code under test goes through too, and the name of the
-    reference says why. Raises CandidateError(RUN) for what the text leaves undefined, as an access out of
-    bounds.
+    reference says why. Raises CandidateError(RUN) for a call whose result the text leaves undefined, such as
+    an access out of bounds.
     """
     printed: list[str] = []
     own = copies(arguments)

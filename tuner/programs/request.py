@@ -1,4 +1,4 @@
-"""The request for one run of a program, its options, its report; errors with the payload's file and line.
+"""The request for one run of a program, its options and its report; errors with the payload's file and line.
 
 A ``ProgramRequest`` goes to a child process, which returns a ``ProgramReport``. Loads no MLIR.
 """
@@ -38,7 +38,10 @@ SUBJECTS = ("payload: ", "host program: ")  # prefixes that the file's name repl
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """How a program issues its device work. Raises UsageError for an unknown form or less than one stream."""
+    """How a program issues its device work.
+
+    Raises UsageError for an unknown form and for less than one stream.
+    """
 
     form: Form = "streams"
     max_streams: int = MAX_STREAMS
@@ -73,7 +76,10 @@ def in_file(reason: str, name: str, text: str = "") -> str:
 
 
 def operation_at(text: str, position: str) -> str:
-    """Returns the operation at "LINE:COLUMN", counted from 1, of MLIR text; "" where none begins there."""
+    """Returns the name of the operation at "LINE:COLUMN", counted from 1; "" where none begins there.
+
+    ``text``: MLIR.
+    """
     line, column = map(int, position.split(":"))
     match = OPERATION.match("".join(text.splitlines()[line - 1 : line])[column - 1 :])
     if match:
@@ -98,13 +104,13 @@ def named_in_errors(name: str, text: str) -> Iterator[None]:
 
 
 def targets_with(is_there: Callable[[ProgramSupport], bool], backends: Backends) -> str:
-    """Returns the targets whose program support meets ``is_there``, as text: "cuda, simulator"."""
+    """Returns the names of targets whose program support meets ``is_there``, as text: "cuda, simulator"."""
     targets = backends.targets.values()
     return ", ".join(each.name for each in targets if each.programs and is_there(each.programs))
 
 
 def program_support(target: TargetName, backends: Backends) -> ProgramSupport:
-    """Returns how a target runs programs. Raises UsageError for one that runs single operations."""
+    """Returns how a target runs programs. Raises UsageError for a target that runs only single operations."""
     known = backends.targets.get(target.kind) and backends.target(target)
     if known is None or known.programs is None:
         allowed = targets_with(lambda _programs: True, backends)
@@ -133,7 +139,7 @@ class ProgramOptions:
         checked_threads(self.threads)
 
     def require_suiting(self, target: TargetName, backends: Backends) -> None:
-        """Raises UsageError for an option that is set and that the target, which runs programs, lacks."""
+        """Raises UsageError for an option that is set and that ``target`` does not have."""
         support = program_support(target, backends)
         of_device = {field.name: _on_device for field in fields(DeviceOptions)}
         pairs = ((self.device, DEFAULTS, of_device), (self, PROGRAM_DEFAULTS, NEEDS))
@@ -183,9 +189,9 @@ class ProgramRequest:
 
     @property
     def bound(self) -> dict[Problem, Script] | None:
-        """Returns the given scripts by problem; None if all matmuls become loops.
+        """Returns the scripts of the request by problem; None if all matmuls become loops.
 
-        A matmul that is not listed gets a default script.
+        A matmul that is not in the result gets a default script.
         """
         if self.scripts is None:
             return None
@@ -194,9 +200,10 @@ class ProgramRequest:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One compared value: its error relative to a reference, and the tolerance.
+    """One compared value: its error relative to a reference, and the allowed error.
 
-    The value is a result, a written argument or the printed text of a program, or what sampled blocks wrote.
+    The value is a result, a written argument, the printed text of a program, or elements that sampled blocks
+    wrote.
     """
 
     name: str  # "result 0", "argument 2"
@@ -222,7 +229,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class KernelSample:
-    """How many blocks of a kernel's launches the simulator ran, and the comparison with a reference."""
+    """The launches of one kernel: how many blocks the simulator ran, and the comparison with a reference."""
 
     kernel: str
     launches: int

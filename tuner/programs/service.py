@@ -52,7 +52,7 @@ INDEXED = re.compile(
 
 @dataclass(frozen=True)
 class LoweredText:
-    """The text of a program after a lowering step, its function's name and the chip."""
+    """The text of a program after a lowering step, with the name of its function and the chip."""
 
     entry: str
     chip: str
@@ -61,7 +61,7 @@ class LoweredText:
 
 @dataclass(frozen=True)
 class RunAndTimes:
-    """A run of a program with the schedules of its database, and its times against the first schedules."""
+    """The outcome of a run of a tuned program, and its times next to the untuned program."""
 
     report: ProgramReport
     times: TimedFusions | None  # None: the target has no times, or ``why_untimed``
@@ -92,10 +92,10 @@ def _as_failures() -> Iterator[None]:
 def run_in_child(
     request: ProgramRequest, timeout_s: float, show: Callable[[str], object] | None = None
 ) -> ProgramReport:
-    """Runs a program in a child process, as ``run_program`` does, and returns its report.
+    """Compiles and runs a program in a child process; returns its report.
 
-    If the program fails after it has printed, ``show`` receives what it printed; not in a crash or timeout.
-    Raises as ``in_child``.
+    ``show`` receives what the program printed if it then fails; not after a crash or a timeout. Raises
+    UsageError for mistakes of the user, TunerError where the program fails, crashes or exceeds ``timeout_s``.
     """
     outcome = in_compiling_child(_run_or_stop, request, timeout_s)
     if isinstance(outcome, ProgramReport):
@@ -124,7 +124,7 @@ def in_child(work: Callable[..., Value], *arguments: object, timeout_s: float) -
 
 
 def loaded_service() -> Callable[[Callable[[], Value]], Value]:
-    """Returns ``called``, in a child process that has loaded the compilers while its parent exports."""
+    """Loads the compilers and returns ``called``: the service of children that are started in advance."""
     bindings.jit_bindings()
     transform.new_context()
     load_space_file(default_space_file())
@@ -155,22 +155,30 @@ def in_compiling_child(
 
 
 def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float) -> LoweredText:
-    """Lowers a payload up to a step in a child process; returns the text after it. Raises as ``in_child``."""
+    """Lowers a payload up to a step in a child process; returns the text after it.
+
+    Raises UsageError for mistakes of the user, TunerError where lowering fails, crashes or exceeds
+    ``timeout_s``.
+    """
     return in_child(lower, request, step, timeout_s=timeout_s)
 
 
 def run_and_time_in_child(request: ProgramRequest, until_s: float | None, timeout_s: float) -> RunAndTimes:
-    """Calls ``run_and_time`` in a child process. Raises as ``in_child``."""
+    """Runs and times a program of fusions, tuned and untuned, in a child process (``run_and_time``).
+
+    Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
+    """
     work = partial(run_and_time, until_s=until_s)
     return in_compiling_child(work, request, timeout_s, is_timed=True)
 
 
 @_as_failures()
 def run_and_time(request: ProgramRequest, until_s: float | None = None) -> RunAndTimes:
-    """Runs a program of fusions with the schedules of its database, then times it with its first ones, too.
+    """Runs a program of fusions with its database's schedules, then times it next to the untuned program.
 
-    It is not timed where that would take longer than until ``until_s`` of ``time.monotonic``. Raises as
-    ``run_program``.
+    The comparison is left out, with a reason, where it would take longer than until ``until_s`` of
+    ``time.monotonic``, and where it fails. Raises CandidateError where the run fails: BIND for the user's
+    mistakes, RUN for device errors.
     """
     began_s = time.monotonic()
     tuned, report = _run(request, [])
@@ -253,7 +261,10 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
 
 @_as_failures()
 def time_pair(request: ProgramRequest) -> TimedPair:
-    """Times a program with its scripts and with loops in place of scripts, interleaved."""
+    """Times a program with its scripts, and with loops in place of scripts; calls are interleaved.
+
+    Raises CandidateError: BIND for the user's mistakes, RUN for device errors, else the stage that failed.
+    """
     compiler = _compiler(request)
     seed = request.options.seed
     bound = _compile(compiler, request).code
@@ -273,7 +284,10 @@ def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
 
 
 def compile_and_check(request: ProgramRequest) -> CompiledProgram:
-    """Compiles a program and its host code. Raises CandidateError: BIND for user errors, LOAD, COMPILE."""
+    """Compiles a program and checks that its host code compiles.
+
+    Raises CandidateError: BIND for the user's mistakes, LOAD for host code, else the stage that failed.
+    """
     with _as_failures():
         compiler = _compiler(request)
         compiled = _compile(compiler, request, is_checked=False, as_fusions=True)
@@ -294,7 +308,7 @@ def find_fusions(request: ProgramRequest, cache: str) -> TunableFusions:
 
 @_as_failures()
 def formed_fusions(text: str) -> tuple[Fusion, ...]:
-    """Returns the fusions that a payload becomes on this processor; () where it is compiled as a whole."""
+    """Returns the fusions of a payload on this processor; () where it has to be compiled as a whole."""
     formed = fuse_program(text, multiplies_pairs=real_backends().machine().multiplies_pairs)
     if isinstance(formed, NotFused):
         return ()
@@ -360,10 +374,10 @@ def _has_fusions(request: ProgramRequest) -> bool:
 def kept_program(
     request: ProgramRequest, resources: Callable[[], Mapping[str, bytes]]
 ) -> CompiledProgram | None:
-    """Returns in this process a program on the host of which nothing has to be compiled, else None.
+    """Returns a program on the host from the cache of compiled parts; None where a part has to be compiled.
 
-    None also for a device, where scripts are given, and where all matmuls become loops. The request's text is
-    the payload without ``resources``, the data of its constants.
+    Also None for a device, where scripts are given, and where all matmuls become loops. The request's text is
+    the payload without ``resources``, which returns the data of its constants. Runs in this process.
     """
     if not request.target.is_on_cpu or not _has_fusions(request):
         return None
@@ -374,16 +388,16 @@ def kept_program(
 def work_of_missing_fusions(
     request: ProgramRequest, *, is_timed: bool = False
 ) -> "Callable[[], tuple[CompileTask, ...]]":
-    """Returns a call of ``missing_fusions`` for a child process, which needs no data of constants."""
+    """Returns a call of ``missing_fusions`` that a child process can run; it has no data of constants."""
     return partial(missing_fusions, replace(request, text=without_data(request.text)), is_timed=is_timed)
 
 
 @_as_failures()
 def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tuple[CompileTask, ...]":
-    """Returns the fusions that compiling a program on the host would compile.
+    """Returns the tasks that compiling a program on the host has to do.
 
-    () where scripts are given, and where all matmuls become loops. ``is_timed``: also those by their first
-    schedules, which the program is compared with.
+    Returns () where scripts are given, and where all matmuls become loops. ``is_timed``: also tasks for the
+    untuned program, with which the program will be compared.
     """
     if not _has_fusions(request):
         return ()
@@ -396,7 +410,10 @@ def missing_fusions(request: ProgramRequest, *, is_timed: bool = False) -> "tupl
 
 
 def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> LoweredText:
-    """Lowers a payload with default scripts up to a step; raises CandidateError and UsageError."""
+    """Lowers a payload with default scripts up to a step; returns the text after it.
+
+    Raises UsageError for mistakes of the user, CandidateError where lowering fails.
+    """
     compiler = ProgramCompiler.of(request.target, backends)
     chip = chip_of(compiler.machine.chip)
     with transform.new_context(), bindings.ir.Location.unknown():

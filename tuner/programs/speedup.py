@@ -35,7 +35,7 @@ FUSION_EFFORT = Effort(budget_s=0.02, min_samples=6, max_samples=15)  # of each 
 
 @dataclass(frozen=True)
 class TimedPair:
-    """Interleaved times of calls of a program, tuned (``bound``) and untuned (``plain``)."""
+    """Interleaved times of calls of a tuned program (``bound``) and of the untuned program (``plain``)."""
 
     bound: Measurement  # with scripts, or with the schedules of the database
     plain: Measurement  # as loops, or with first schedules
@@ -50,7 +50,7 @@ class TimedPair:
         return comparison(self.bound, self.plain, self._evidence(spare_cores))
 
     def reliability(self, spare_cores: int) -> Reliability:
-        """Returns how reliable the times of calls are; ``spare_cores`` as of ``gain``."""
+        """Returns how reliable the tuned program's time is; ``spare_cores``: cores without a timed thread."""
         return reliability_in_round((self.bound,), self._evidence(spare_cores))
 
     def _evidence(self, spare_cores: int) -> Evidence:
@@ -62,10 +62,10 @@ class TimedPair:
 def timed_on_host(
     functions: "Sequence[HostFunction] | Sequence[FusedFunction]", arguments: tuple[Any, ...], seed: int
 ) -> TimedPair:
-    """Times three programs on this processor: with scripts, without, and with scripts a second time.
+    """Times three programs on this processor: tuned, untuned, and the tuned one a second time.
 
-    Calls are interleaved with a reference kernel, which shows changes of the machine's speed. Each program
-    works on one copy of ``arguments``.
+    Calls are interleaved with calls of a reference kernel, which shows changes of the machine's speed. Each
+    program works on its own copy of ``arguments``. ``seed``: of the order of the calls.
     """
     loaded: Sequence[Any] = functions  # each takes the calls that it prepares
     repeats = tuple(functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in loaded)
@@ -81,7 +81,8 @@ def timed_on_device(
 ) -> TimedPair:
     """Times two programs on a device, with scripts (``bound``) and without, on ``arguments`` themselves.
 
-    Calls are interleaved; each is timed from the host's call to its return. Raises DeviceError.
+    Calls are interleaved in an order by ``seed``; each is timed from the host's call to its return. Raises
+    DeviceError where the device refuses.
     """
     with ExitStack() as opened:
         repeats: list[Callable[[int], None]] = []
@@ -93,7 +94,7 @@ def timed_on_device(
 
 @dataclass(frozen=True)
 class TimedFusions:
-    """Times of a tuned program and of the untuned one, and of each of its fusions."""
+    """Times of a tuned and an untuned program of the same fusions, and of each of their fusions."""
 
     pair: TimedPair  # of whole calls; ``bound``: with the schedules of the database
     fusions: tuple[ExplainedFusion, ...]  # of the tuned program, in the order in which they run
@@ -102,7 +103,10 @@ class TimedFusions:
 def timed_fusions(
     tuned: CompiledProgram, untuned: CompiledProgram, arguments: tuple[Any, ...], options: ProgramOptions
 ) -> TimedFusions:
-    """Times two programs of the same fusions; raises UsageError for programs that are compiled as a whole."""
+    """Times two programs of the same fusions, and each of their fusions, interleaved.
+
+    Raises UsageError if one of the programs was compiled as a whole.
+    """
     if tuned.image is None or untuned.image is None:
         raise UsageError(f"no fusions: {tuned.why_no_fusions or untuned.why_no_fusions}")
     images = (tuned.image, untuned.image, tuned.image)

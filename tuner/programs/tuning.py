@@ -1,6 +1,6 @@
 """Tunes the matmuls, or the fusions, of a program, then runs and times the program with the best scripts.
 
-The steps that compile and run, each in a child process, are given as functions.
+The steps that compile and run, each in a child process, are passed in as functions.
 """
 
 import math
@@ -63,7 +63,7 @@ CPU = "cpu"
 
 @dataclass(frozen=True)
 class ProgramSteps:
-    """The steps of tuning a program that compile and run, as functions that tests may replace."""
+    """The steps of tuning a program's matmuls that run in child processes; tests may replace them."""
 
     problems: Callable[[str, str | None], tuple[Problem, ...]]  # takes (text, entry)
     run: Callable[[ProgramRequest], ProgramReport]
@@ -82,7 +82,7 @@ class TunedProblem:
 
 @dataclass(frozen=True, repr=False)
 class TunedProgram:
-    """A program with tuned matmuls or fusions, and the reports of its runs tuned and untuned."""
+    """The outcome of tuning a program: its matmuls or fusions, and reports of its runs tuned and untuned."""
 
     target: TargetName
     problems: tuple[TunedProblem, ...]
@@ -120,7 +120,7 @@ class TunedProgram:
 
     @property
     def has_worked(self) -> bool:
-        """True if each tuned matmul got a script and all runs of the program gave right outputs."""
+        """Returns whether each tuned matmul got a script and all runs of the program had correct outputs."""
         needed = self.problems if self.campaign is None else ()
         is_found = all(each.trial is not None for each in needed if each.tuned is not None)
         reports = [report for report in (self.report, self.plain) if report is not None]
@@ -136,7 +136,7 @@ class TunedProgram:
 
 
 def child_process_steps() -> ProgramSteps:
-    """Returns the steps as used outside of tests: child processes, of 60 s to find matmuls, else 600 s."""
+    """Returns the real steps: child processes that may take 60 s to find matmuls, 600 s for other steps."""
     return ProgramSteps(
         problems=lambda text, entry: in_child(find_problems, text, entry, timeout_s=PROBLEMS_TIMEOUT_S),
         run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
@@ -146,7 +146,7 @@ def child_process_steps() -> ProgramSteps:
 
 @dataclass(frozen=True)
 class ProgramTuning:
-    """The environment in which programs are tuned: steps, store, interruption, observer."""
+    """What tuning a program's matmuls needs: targets, steps, store, interruption, observer."""
 
     backends: Backends
     steps: ProgramSteps
@@ -155,11 +155,11 @@ class ProgramTuning:
     observe: Observer
 
     def tune(self, request: ProgramRequest, settings_of: SettingsOf, name: str = "payload") -> TunedProgram:
-        """Tunes each distinct matmul, then runs the program; where the run is timed, also without scripts.
+        """Tunes each distinct matmul, then runs the program; where runs are timed, also without scripts.
 
-        After an interruption the result has the matmuls tuned so far and no report; after a failing run it
-        has the reason. ``settings_of`` returns the run settings of a matmul. Raises UsageError for a payload
-        without a matmul that any strategy supports.
+        ``settings_of`` returns the run settings of a matmul; ``name``: the program's, for error messages.
+        After an interruption the result has the matmuls tuned so far and no report. After a failing run it
+        has the reason. Raises UsageError for a payload without a matmul that any strategy supports.
         """
         began_s = time.monotonic()
         with named_in_errors(name, request.text):
@@ -223,7 +223,10 @@ class ProgramTuning:
 
 
 def with_times(report: ProgramReport, pair: TimedPair, time: Measurement, spare_cores: int) -> ProgramReport:
-    """Returns a report with the time of its calls in a pair, and how reliable it is; unchanged if untimed."""
+    """Returns a report with ``time`` as the time of its calls, and the reliability of ``pair``.
+
+    Returns the report unchanged if it has no times. ``spare_cores``: number of cores without a timed thread.
+    """
     if report.times is None:
         return report
     times = replace(
@@ -257,7 +260,7 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
 
 @dataclass(frozen=True)
 class FusionSteps:
-    """The steps that compile and run a program, as functions that tests may replace."""
+    """The steps of tuning a program's fusions that run in child processes; tests may replace them."""
 
     fusions: Callable[[ProgramRequest, str], TunableFusions]  # takes (request, state of the caches)
     run: Callable[[ProgramRequest, float | None], RunAndTimes]  # takes (request, end on time.monotonic)
@@ -265,7 +268,10 @@ class FusionSteps:
 
 
 def campaign_budget_s(budget_s: float | None, found_s: float) -> float | None:
-    """Returns the seconds of a program's budget for the campaign; ``found_s``: that finding fusions took."""
+    """Returns how many of a program's ``budget_s`` seconds its tuning campaign may take; None: no budget.
+
+    ``found_s``: seconds that finding the fusions took. The rest is for running the program.
+    """
     if budget_s is None:
         return None
     if found_s + LEAST_CAMPAIGN_SHARE * budget_s > latest_run_s(budget_s, found_s):
@@ -274,7 +280,10 @@ def campaign_budget_s(budget_s: float | None, found_s: float) -> float | None:
 
 
 def latest_run_s(budget_s: float | None, found_s: float) -> float:
-    """Returns the seconds after which a budgeted program is no longer run; ``found_s``: finding fusions."""
+    """Returns the seconds after which a tuned program is no longer run; inf without a budget.
+
+    ``found_s``: seconds that finding the fusions took, from which the time of a run is estimated.
+    """
     if budget_s is None:
         return math.inf
     part, least_s = LATEST
@@ -282,7 +291,7 @@ def latest_run_s(budget_s: float | None, found_s: float) -> float:
 
 
 def child_fusion_steps() -> FusionSteps:
-    """Returns the steps as used outside of tests: each in a child process that may take 600 s."""
+    """Returns the real steps: each is a child process that may take 600 s."""
     return FusionSteps(
         fusions=lambda request, cache: in_child(find_fusions, request, cache, timeout_s=RUN_TIMEOUT_S),
         run=lambda request, until_s: run_and_time_in_child(request, until_s, RUN_TIMEOUT_S),
@@ -291,7 +300,7 @@ def child_fusion_steps() -> FusionSteps:
 
 @dataclass(frozen=True)
 class FusionTuning:
-    """The environment in which programs of fusions are tuned."""
+    """What tuning a program's fusions needs: targets, steps, store, interruption, observer."""
 
     backends: Backends
     steps: FusionSteps
@@ -301,10 +310,10 @@ class FusionTuning:
     observe: CampaignObserver
 
     def find(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableFusions:
-        """Returns the tunable fusions; their ``why_none`` says why there are none. Raises UsageError.
+        """Returns the tunable fusions of a program; if there are none, ``why_none`` has the reason.
 
-        ``name``: the program's, for error messages. ``cache``: state of the caches in which fusions are
-        timed, as in ``Problem.cache``.
+        ``name``: the program's, for error messages. ``cache``: state of the CPU caches in which fusions are
+        timed, as in ``Problem.cache``. Raises UsageError for a program that is not valid.
         """
         began_s = time.monotonic()
         with named_in_errors(name, request.text):
@@ -320,13 +329,19 @@ class FusionTuning:
         program: ProgramSource | None = None,
         command_began_s: float | None = None,
     ) -> TunedProgram:
-        """Tunes the fusions; then runs the program, compares it and times it against the untuned one.
+        """Tunes the fusions; then runs the program, compares it, and times it against the untuned program.
 
-        ``request_of`` returns the request of a run of one fusion, given its problem and the number of threads
-        that the program divides it among; ``source`` names the program in the campaign; ``program`` is where
-        it comes from, for ``tuner tune --resume``. A budget counts from ``command_began_s`` of
-        ``time.monotonic``; None: from the search for fusions on. After an interruption the result has no
-        report; after a failing run it has the reason. Raises UsageError for wrong limits and options.
+        Args:
+            request: the program and how to run it.
+            found: its tunable fusions.
+            request_of: returns the request of a run of one fusion, given its problem and number of threads.
+            source: name of the program in the campaign.
+            program: where the program comes from, for ``tuner tune --resume``.
+            command_began_s: time on ``time.monotonic`` from which a budget counts; None: from the search for
+                fusions on.
+
+        After an interruption the result has no report; after a failing run it has the reason. Raises
+        UsageError for wrong limits and options.
         """
         began_s = time.monotonic()
         threads = min(request.options.threads, self.backends.processors().usable)
@@ -354,9 +369,10 @@ class FusionTuning:
         until_s: float | None = None,
         latest_s: float = math.inf,
     ) -> TunedProgram:
-        """Returns the result of a program whose fusions are tuned; runs and times it unless interrupted.
+        """Runs and times a program whose fusions are tuned, unless interrupted, and stores the result.
 
-        It is not run after ``latest_s`` of ``time.monotonic``, and not timed untuned, too, after ``until_s``.
+        The program is not run after ``latest_s`` of ``time.monotonic``. It is run, but not timed against the
+        untuned program, after ``until_s``.
         """
         bound = replace(request, database=self.database, scripts=())
         result = TunedProgram(
@@ -459,7 +475,7 @@ def tune_text(
 
 
 def store_result(tuned: TunedProgram) -> None:
-    """Stores the result of a tuned program again, with the baselines that were timed after the tuning."""
+    """Stores the result of a tuned program again, with baselines that were timed after the tuning."""
     from tuner.results.database import open_or_create  # loads SQLAlchemy
 
     assert tuned.campaign is not None

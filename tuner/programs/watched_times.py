@@ -1,4 +1,4 @@
-"""Interleaved times of programs, next to a reference kernel on the host, and how reliable they are."""
+"""Times programs interleaved, on the host next to a reference kernel, and says how reliable the times are."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 def evidence_of(
     first: Measurement, again: Measurement, reference: Measurement | None, spare_cores: int
 ) -> Evidence:
-    """Returns the noise of two interleaved timings of the same code, and what disturbed the machine.
+    """Returns the noise between two interleaved timings of the same code, and what disturbed the machine.
 
-    ``reference``: times whose drift shows a disturbance; None on the host, where ``first.host`` shows it.
+    ``reference``: times of other code, whose drift shows a disturbance; None on the host, where
+    ``first.host`` shows it. ``spare_cores``: number of cores without a timed thread.
     """
     quality = round_quality(
         noise_of(first, again), reference, first.host, quietest_reference_s=None, spare_cores=spare_cores
@@ -33,12 +34,16 @@ def evidence_of(
 def reliability_of(
     first: Measurement, again: Measurement, reference: Measurement | None, spare_cores: int
 ) -> Reliability:
-    """Returns how reliable ``first`` is; the arguments are those of ``evidence_of``."""
+    """Returns how reliable the time ``first`` is; ``again`` is a second, interleaved timing of the same code.
+
+    ``reference``: times of other code, whose drift shows a disturbance; None on the host. ``spare_cores``:
+    number of cores without a timed thread.
+    """
     return reliability_in_round((first,), evidence_of(first, again, reference, spare_cores))
 
 
 def host_watch() -> "HostWatch":
-    """Returns a watch of this machine for timings in the calling thread."""
+    """Returns an observer of this machine's load and clock, for timings in the calling thread."""
     from tuner.runtime.cpu.thread_team import ThreadTeam  # loads MLIR
     from tuner.runtime.cpu.timing_conditions import HostWatch  # loads MLIR
 
@@ -51,9 +56,10 @@ def interleaved(
     rng: np.random.Generator,
     watch: "HostWatch | None",
 ) -> tuple[Measurement, ...]:
-    """Times actions interleaved; ``repeats`` has for each action a function that runs it n times.
+    """Times several actions, interleaved; returns a measurement per action.
 
-    With ``watch`` (on the host) the reference kernel is timed among the actions, and the load is read.
+    ``repeats``: per action a function that runs the action n times. With ``watch`` (on the host) a reference
+    kernel is timed among the actions, and the load of the machine is read.
     """
     if watch is None:
         return timing.measure_together(repeats, effort, rng)

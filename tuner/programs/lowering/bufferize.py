@@ -37,9 +37,8 @@ TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
 def copy_shared_fills(function: Op) -> None:
     """Duplicates ``linalg.fill`` operations of static shape in place, so that no two users share a fill.
 
-    After bufferization the second of two matmuls would start from a copy of the filled buffer, and nothing
-    would show any more that it starts from zeros. One user keeps the original.
-
+    Otherwise, after bufferization, the second of two matmuls starts from a copy of the filled buffer, and
+    nothing shows that it starts from zeros. One user keeps the original.
         %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
         %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
         %h = linalg.exp ins(%b : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
@@ -77,9 +76,9 @@ def yields_iteration_local_memory(function: Op) -> bool:
 def copy_yields(function: Op) -> None:
     """Makes scf.for, scf.while and scf.if yield copies of tensors, in place, before bufferization.
 
-    A loop whose iterations each create a new tensor does not bufferize, and a branch would yield memory that
-    it allocated, for which no device buffer can be kept in parallel. Branch results of dynamic shape stay.
-
+    A loop whose iterations each create a new tensor does not bufferize. A branch would yield memory that it
+    allocated, for which no device buffer can be kept in parallel. Branch results of dynamic shape stay as
+    they are.
         %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (tensor<4xf32>) {
           %z = ... : tensor<4xf32>
           scf.yield %z : tensor<4xf32>
@@ -164,11 +163,11 @@ def _blocks(op: Op) -> list[Block]:
 
 
 def crop_negative_padding(function: Op) -> None:
-    """Gives each ``tensor.pad`` with a negative width a slice of its source and no negative width, in place.
+    """Replaces a negative width of each ``tensor.pad`` by a slice of the pad's source, in place.
 
-    Upstream's bufferization writes the source at the offset of the low padding. torch-mlir exports ``F.pad``
-    that crops so. Sources of dynamic shape, and widths that are known at run time only, stay.
-
+    Upstream's bufferization writes the source at the offset of the low padding. torch-mlir exports an
+    ``F.pad`` that crops in this form. Sources of dynamic shape, and widths that are known at run time only,
+    stay as they are.
         %y = tensor.pad %x low[-1] high[2] {...} : tensor<8xf32> to tensor<9xf32>
       becomes
         %s = tensor.extract_slice %x[1] [7] [1] : tensor<8xf32> to tensor<7xf32>
@@ -216,10 +215,10 @@ def has_tensors(module: ir.Module) -> bool:
 def bufferized(module: ir.Module, name: str) -> ir.Module:
     """Converts a module's tensors to memrefs, by upstream's one-shot bufferization, and adds deallocations.
 
-    Arguments that were tensors are never written. Loops and branches whose yields upstream rejects, or would
-    free by address at run time, yield copies (``copy_yields``). Only the returned module is valid; it may be
-    ``module`` itself. Raises CandidateError(COMPILE) where bufferization fails.
-
+    ``name``: the entry function. Its arguments that were tensors are never written. Loops and branches whose
+    yields upstream rejects, or would free by address at run time, yield copies (``copy_yields``). Only the
+    returned module is valid; it may be ``module`` itself. Raises CandidateError(COMPILE) where bufferization
+    fails.
         func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
           %empty = tensor.empty() : tensor<4xf32>
           %y = linalg.exp ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) -> tensor<4xf32>

@@ -1,4 +1,4 @@
-"""Expands operations of math that no lowering knows: ranges, integer powers, sine with cosine, a test."""
+"""Expands math operations that targets have no lowering for: clampf, isnormal, ipowi and sincos."""
 
 from collections.abc import Callable
 

@@ -30,10 +30,11 @@ BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
 def free_after_last_use(function: Op) -> None:
     """Inserts deallocations, in place, after the last use of memory that a function does not free or return.
 
-    By escape analysis per allocation: memory that the program frees anywhere is left to it; other memory is
-    freed after the last use of all that may hold its address (``tuner.mlir.effects.aliases``), at the end of
-    the function where its address is in memory. Work with a token uses its memory until the token is waited
-    for. A function of several blocks is left unchanged.
+    By escape analysis per allocation. Memory that the program frees anywhere is left to the program. Other
+    memory is freed after the last use of all values that may hold its address
+    (``tuner.mlir.effects.aliases``), or at the end of the function where its address is stored in memory.
+    Work with a token uses its memory until the token is waited for. A function of several blocks is left
+    unchanged.
 
         %0 = gpu.alloc () : memref<4xf32>
         %t = gpu.launch_func async [%s] @m::@k ... args(%0 : memref<4xf32>)

@@ -105,7 +105,10 @@ def restore_stack(module: ir.Module) -> None:
 
 
 def reject_copies_of_views(module: ir.Module) -> None:
-    """Rejects device copies and fills of views, of which ``gpu-to-llvm`` takes the buffer's first bytes."""
+    """Raises CandidateError(COMPILE) for device copies and fills of views.
+
+    ``gpu-to-llvm`` ignores the offset of a view, so it would access the first bytes of the buffer.
+    """
     for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
         for type_ in [operand.type for operand in op.operands if isinstance(operand.type, ir.MemRefType)]:
             plain = ir.MemRefType.get(type_.shape, type_.element_type, memory_space=type_.memory_space)
@@ -115,7 +118,10 @@ def reject_copies_of_views(module: ir.Module) -> None:
 
 
 def reject_what_was_not_converted(module: ir.Module) -> None:
-    """Rejects the first operation that is not LLVM dialect, a ``gpu.binary`` or a launch on LLVM types."""
+    """Raises CandidateError(COMPILE) for an operation that no conversion lowered, with its location.
+
+    Allowed are the LLVM dialect, ``gpu.binary``, and launches on LLVM types.
+    """
     left: list[Op] = []
 
     def visit(op: Op) -> WalkResult:
@@ -214,7 +220,7 @@ def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: De
 def drop_streams_if_mixed(function: Op) -> bool:
     """Makes a GPUX program that mixes host and device memory synchronous, in place; returns whether it did.
 
-    The streams of such a program cannot order the copies that are inserted.
+    Copies will be inserted in such a program, and the program's streams cannot order them.
     """
     is_mixed = mixes_memory(function)
     if is_mixed:
@@ -223,10 +229,11 @@ def drop_streams_if_mixed(function: Op) -> bool:
 
 
 def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) -> None:
-    """Inserts device buffers and copies, in place, so that a host function's kernels take device memory.
+    """Makes a host function's kernels use device memory, in place: inserts device buffers and copies.
 
-    Not where the function allocates device memory itself and does not mix it with host memory. Then creates
-    tensor maps and simplifies the module. Raises CandidateError(COMPILE).
+    A function that already uses device memory only is left as it is. One that mixes it with host memory is
+    first rewritten to host memory. In all cases tensor maps are created and the module is simplified. Raises
+    CandidateError(COMPILE) for a program for which no buffers can be inserted.
     """
     is_explicit = bool(walk(function, "gpu.alloc"))
     if not is_explicit or mixes_memory(function, device_arguments=options.device_arguments):
@@ -239,9 +246,10 @@ def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) 
 
 
 def issue_device_work(module: ir.Module, function: Op, options: DeviceOptions) -> int:
-    """Orders a function's device work, in place, by ``options.form``: "streams", "tokens", or the host waits.
+    """Makes a function's device work asynchronous, or the host wait for it, in place, by ``options.form``.
 
-    Returns how many streams the function takes as its last arguments.
+    The forms are "streams", "tokens" and "sync". Returns the number of streams that the function takes as its
+    last arguments: 0 for forms other than "streams".
     """
     effects = KernelEffects(module)
     slots = 0
@@ -323,8 +331,9 @@ def _finish_binary(module: ir.Module, binary: Op, assemble: Assemble | None) -> 
 def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> str:
     """Lowers a payload in place up to ``step``; returns the text of the module: PTX for ``ptx``, else MLIR.
 
-    Raises CandidateError: BIND for ``device-memory`` of GPUX without host buffers in its kernels, COMPILE for
-    ``ptx`` without kernels, and all errors of the lowering.
+    Raises CandidateError: BIND for the step ``device-memory`` of a program that names its streams (GPUX),
+    unless the program mixes host and device memory; COMPILE for ``ptx`` without kernels; and where the
+    lowering fails.
     """
     module = payload.module
     function = payload.function

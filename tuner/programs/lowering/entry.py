@@ -1,4 +1,4 @@
-"""The entry function of a user's module: found, its signature read, its program checked."""
+"""Finds the entry function of a user's module, reads its signature, and checks the program."""
 
 import math
 import re
@@ -73,7 +73,7 @@ def function_named(module: ir.Module, name: str) -> Op:
 
 
 def hide_others(module: ir.Module, entry: str) -> None:
-    """Makes ``entry`` public and every other function private, in place: inlining then removes them."""
+    """Makes ``entry`` public and every other function private, in place: then inlining removes the others."""
     for function in defined_functions(module):
         if name_of(function) != entry:
             function.attributes["sym_visibility"] = ir.StringAttr.get("private")
@@ -84,9 +84,10 @@ def hide_others(module: ir.Module, entry: str) -> None:
 def require_few_operations(
     module: ir.Module, limit: int = OPERATIONS_LIMIT, *, is_whole: bool = False
 ) -> None:
-    """Raises CandidateError(BIND) for more operations than compile in about two minutes.
+    """Raises CandidateError(BIND) for more than ``limit`` operations.
 
-    Operations inside of linalg operations do not count; if ``is_whole``, only those count that become loops.
+    The default limit compiles in about two minutes. Operations inside of linalg operations do not count. If
+    ``is_whole``, only operations that become loops count: linalg, and elementwise operations on arrays.
     """
     count = 0
 
@@ -154,8 +155,9 @@ def _require_size(constant: Attribute, sizes: Mapping[str, int]) -> None:
 def reject_calls(module: ir.Module) -> None:
     """Raises CandidateError(BIND) for calls that cannot be inlined: recursion, and functions without a body.
 
-    MLIR's runner functions, such as ``printMemrefF32``, may be called. What is left of Kahn's topological
-    sort from both ends is in cycles, or between two.
+    Calls of MLIR's runner functions, such as ``printMemrefF32``, are allowed. Recursion is found by Kahn's
+    topological sort of the calls from both ends: functions that it leaves are in cycles, or between two
+    cycles.
     """
     functions = defined_functions(module)
     callees = {name_of(function): set(map(callee_of, walk(function, "func.call"))) for function in functions}
@@ -176,7 +178,10 @@ def reject_calls(module: ir.Module) -> None:
 
 
 def require_names(module: ir.Module) -> None:
-    """Raises CandidateError(BIND) for a function or kernel name that PTX rejects or the runtime uses."""
+    """Raises CandidateError(BIND) for the name of a function or kernel that cannot be used.
+
+    Such a name is not valid in PTX, is used by the runtime, or is a C function that the program calls.
+    """
     operations = walk_where(module, lambda op: op.name.startswith(("math.", *LINALG_MATH)))
     c_functions = {_c_function(op) for op in operations if list(op.results)}
     for function in [each for kind in ("func.func", "gpu.func") for each in walk(module, kind)]:
@@ -199,7 +204,10 @@ def _c_function(op: Op) -> str:
 
 
 def require_default_memory(function: Op) -> None:
-    """Raises CandidateError(BIND) for a memory space outside of kernels: host code has one address space."""
+    """Raises CandidateError(BIND) for a buffer with a memory space outside of kernels.
+
+    Host code has one address space.
+    """
     found: list[tuple[Op, Type]] = []
 
     def visit(op: Op) -> WalkResult:
@@ -231,7 +239,8 @@ def _refused(op: Op, found: str, allowed: str) -> CandidateError:
 def arguments_of(function: Op) -> tuple[ValueType, ...]:
     """Returns the types of the arguments of a ``func.func``, in a form that needs no MLIR.
 
-    Raises CandidateError(COMPILE) for other than numbers and row-major memrefs of offset 0 (or unknown).
+    Raises CandidateError(COMPILE) for types other than numbers and row-major memrefs with offset 0 or an
+    unknown offset.
     """
     kinds = list(function_type(function).inputs)
     for kind in kinds:
@@ -241,7 +250,10 @@ def arguments_of(function: Op) -> tuple[ValueType, ...]:
 
 
 def results_of(function: Op) -> tuple[ValueType, ...]:
-    """Returns a function's result types, without MLIR; raises for other than memrefs and numbers."""
+    """Returns the types of a ``func.func``'s results, in a form that needs no MLIR.
+
+    Raises CandidateError(COMPILE) for other types than memrefs and numbers.
+    """
     return tuple(_value_type(kind, "result") for kind in function_type(function).results)
 
 

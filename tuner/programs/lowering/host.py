@@ -1,4 +1,4 @@
-"""Lowers a whole program for the host alone: launches become loops or calls of the interpreter."""
+"""Lowers a whole program for the host: kernel launches become loops, or calls of the interpreter."""
 
 from collections.abc import Mapping
 
@@ -76,10 +76,11 @@ NO_SCRIPTS: Mapping[Problem, Script] = {}
 def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
     """Inserts, before each launch of the given kernels, a call of a function that interprets the kernel.
 
-    Erases these kernels; the caller erases their launches. The runtime defines the function, with the
-    kernel's text. Every parameter is a memref, a number one of rank 0; the first argument has the sizes of
-    the launch. Returns the kernels' MLIR text. Raises CandidateError(COMPILE) for operations that the
-    interpreter does not support, and for kernel arguments other than memrefs and numbers::
+    ``kernels``: names. Erases these kernels; the caller erases their launches. The runtime defines the called
+    function from the returned text, the kernels' MLIR; "" without kernels. Every parameter is a memref; a
+    number is passed in one of rank 0. The first argument has the sizes of the launch. Raises
+    CandidateError(COMPILE) for operations that the interpreter does not support, and for kernel arguments
+    other than memrefs and numbers::
 
         gpu.launch_func @m::@k blocks in (%g, %1, %1) threads in (%t, %1, %1) args(%a : ..., %n : index)
 
@@ -211,7 +212,8 @@ def _to_function(module: ir.Module, kernel: Op) -> str:
 def has_independent_threads(kernel: Op) -> bool:
     """Returns whether a kernel's threads can run one after another, as iterations of a loop.
 
-    Not with several blocks, barriers, shared memory, calls, globals or GPU operations other than indices.
+    False for a kernel with several blocks, barriers, shared memory, calls, globals, or GPU operations other
+    than indices.
     """
     blocks = kernel.regions[0].blocks
     if len(blocks) != 1 or len(function_type(kernel).inputs) != len(blocks[0].arguments):

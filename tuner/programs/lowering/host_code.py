@@ -1,4 +1,4 @@
-"""Passes over host code: math without libm, assertions of bounds, streams removed, names of libm."""
+"""Passes over host code: expand math, assert bounds, remove streams, rename C math functions."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The work of a program on buffers, copies included, as kernels, with their source for the interpreter."""
+"""Converts the work of a program on buffers to GPU kernels; keeps their MLIR for the interpreter."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -46,10 +46,10 @@ Copy = Callable[[Value, Value], object]  # builds the copy of a part; operands: 
 
 
 def make_host_loops(function: Op) -> int:
-    """Rewrites each ``scf.parallel`` around GPU launches to nested ``scf.for``, in place; returns how many.
+    """Rewrites each ``scf.parallel`` around GPU launches to nested ``scf.for``, in place.
 
-    These loops cannot become kernels: no kernel launches another one. Loops with results stay.
-
+    Returns the number of rewritten loops. They cannot become kernels, since a kernel launches no other
+    kernel. Loops with results stay.
         scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
           gpu.launch ...
           scf.reduce
@@ -81,10 +81,9 @@ def make_host_loops(function: Op) -> int:
 def launch_parallel_loops(function: Op) -> None:
     """Converts each outermost ``scf.parallel`` of a host function to a ``gpu.launch``, in place.
 
-    Iterations are threads, in row-major order, so that neighbouring threads take neighbours along the last
-    dimension: their accesses coalesce, unlike those of upstream's ``gpu-map-parallel-loops``. Loops with
-    results, and in kernels, stay. Raises CandidateError(COMPILE) for more iterations than a grid has threads.
-
+    Iterations are threads, in row-major order. Neighbouring threads take neighbours along the last dimension,
+    so accesses coalesce, unlike those of upstream's ``gpu-map-parallel-loops``. Loops with results, and loops
+    in kernels, stay. Raises CandidateError(COMPILE) for more iterations than a grid has threads.
         scf.parallel (%i) = (%c0) to (%c1000) step (%c1) {
           memref.store %v, %a[%i] : memref<1000xf32>
           scf.reduce
@@ -107,7 +106,11 @@ def launch_parallel_loops(function: Op) -> None:
 
 
 def create_launch(blocks: Value, threads: Value, one: Value, build: Callable[[Value, Value], None]) -> None:
-    """Creates a ``gpu.launch`` of a row of blocks; ``build`` creates the body from block and thread."""
+    """Creates a ``gpu.launch`` of a one-dimensional grid of one-dimensional blocks at the insertion point.
+
+    ``blocks``, ``threads``: the sizes of the grid and of a block. ``one``: the constant 1. ``build(block,
+    thread)`` creates the body from the index of the block and of the thread in it.
+    """
     location = ir.Location.current
     launch = ir.Operation.create(
         "gpu.launch",
@@ -191,9 +194,10 @@ def _times(left: Value, right: Value) -> Value:
 
 
 def reference_kernels(module: ir.Module, left_out: frozenset[str]) -> str:
-    """Returns the MLIR text of kernels that the interpreter supports, without ``left_out``; "" for none.
+    """Returns the MLIR text of a module's kernels that the interpreter supports, except ``left_out``.
 
-    From this text the interpreter computes what the kernels should. ``module``, not outlined yet, stays.
+    Returns "" if there are none. The interpreter computes from this text what the compiled kernels should
+    compute. ``module``, whose kernels are not outlined yet, is not changed.
     """
     copy = copy_of(module)
     outline_launches(copy)
@@ -233,8 +237,9 @@ def launch_kernels(
 ) -> tuple[MatmulKernel, ...]:
     """Converts a payload's linalg operations and parallel loops to launches of GPU kernels, in place.
 
-    Matmuls become their script's kernels, other work one thread per element. Returns the kernels whose single
-    launch computes a whole matmul. Raises CandidateError for a script that fails, and as ``launch_loops``.
+    Matmuls with a script become the script's kernels; other work gets one thread per element. Returns the
+    kernels whose single launch computes a whole matmul. Raises CandidateError for a script that fails, and
+    CandidateError(COMPILE) for an operation that cannot be lowered to loops.
     """
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]
     matmuls = insert_gpu_kernels(payload.module, matches, scripts, chip)
@@ -243,7 +248,10 @@ def launch_kernels(
 
 
 def launch_loops(payload: ProgramPayload) -> None:
-    """Converts linalg operations and parallel loops to launches of one thread per element, in place."""
+    """Converts linalg operations and parallel loops to launches of one thread per element, in place.
+
+    Raises CandidateError(COMPILE) for an operation that cannot be lowered to loops.
+    """
     copy_by_contiguous_parts(payload.function)
     run_passes(payload.module, TO_PARALLEL)
     make_host_loops(payload.function)

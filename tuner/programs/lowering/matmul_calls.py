@@ -1,4 +1,4 @@
-"""Replaces a program's matmuls by calls of tuned CPU kernels, on arrays that are packed where necessary."""
+"""Replaces a program's matmuls by calls of tuned CPU kernels; non-contiguous arrays are copied first."""
 
 import re
 from collections import Counter
@@ -28,11 +28,10 @@ POINTER = "!llvm.ptr"
 
 
 class PackedViews:
-    """Contiguous copies of non-contiguous matmul factors, while a program's matmuls are replaced in order.
+    """Creates contiguous copies of non-contiguous matmul operands, as a program's matmuls are replaced.
 
-    Two factors share a copy if they are the same view in one block, of a function argument or an allocation,
+    Two operands share a copy if they are the same view in one block, of a function argument or an allocation,
     and no operation between them may write the view's buffer, directly or through another view.
-
         linalg.generic ... ins(%view, %b : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%c : ...)
         linalg.generic ... ins(%view, %d : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%e : ...)
       becomes
@@ -44,7 +43,7 @@ class PackedViews:
     """
 
     def __init__(self, matches: Sequence[MatmulMatch]) -> None:
-        """Determines which factors share a copy."""
+        """Determines which operands of ``matches``, a program's matmuls in order, share a copy."""
         self._copies = _copies(matches)  # per match: numbers of the copies of A and B
         self._uses_left = Counter(chain.from_iterable(self._copies))
         self._packed: dict[int, Value] = {}  # number of a copy -> its buffer
@@ -90,7 +89,7 @@ def _copies(matches: Sequence[MatmulMatch]) -> list[tuple[int, int]]:
 
 
 def is_same_view(one: Value, other: Value) -> bool:
-    """Returns whether two values are equal, or results of the same view operation on equal values."""
+    """Returns whether two memrefs are one value, or results of equal view operations on the same memrefs."""
     if one == other:
         return True
     if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block) or one.type != other.type:
@@ -171,7 +170,7 @@ def replace_matmuls(
 
 @dataclass(frozen=True)
 class LinkedKernel:
-    """A script's CPU kernel for one matmul problem, in LLVM dialect; a call computes a partition of C."""
+    """A script's CPU kernel for one matmul problem, in LLVM dialect; a call computes one partition of C."""
 
     problem: Problem
     llvm: str  # module in LLVM dialect; symbols that it defines end in ``suffix``
@@ -224,7 +223,10 @@ def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> 
 
 
 def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
-    """Replaces declarations of kernels of ``call_kernels`` by definitions, in place, in LLVM dialect."""
+    """Adds the definitions of kernels to a program in LLVM dialect, in place of their declarations.
+
+    ``kernels``: what ``call_kernels`` returned for the program.
+    """
     for kernel in kernels:
         own = parse(kernel.llvm, "kernel")
         names = {name_of(op.operation) for op in own.body.operations if _has_body(op.operation)}

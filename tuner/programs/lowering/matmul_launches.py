@@ -36,7 +36,8 @@ CONTAINER = "gpu.container_module"
 def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
     """Changes each tensor-map parameter of a compiled kernel to a memref of the tensor, in place.
 
-    Until a program's buffers are in device memory, kernels and launches take the tensors themselves.
+    Tensor maps need device memory. Until a program's buffers are in device memory, kernels and launches take
+    the tensors themselves.
     """
     for number, name in enumerate(launch.arguments):
         tensor_map = launch.tensor_map(name)
@@ -50,7 +51,10 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
 
 
 def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
-    """Returns, for ``create_tensor_maps``, the tensor-map type per argument of a launch; {} without one."""
+    """Returns a launch's attribute with the tensor-map type per kernel argument, for ``create_tensor_maps``.
+
+    Returns {} for a launch without tensor maps.
+    """
     maps = list(map(launch.tensor_map, launch.arguments))
     if not any(maps):
         return {}
@@ -142,7 +146,7 @@ def _word(words: dict[str, int], number: int) -> str:
 
 @dataclass(frozen=True)
 class InsertedKernels:
-    """The GPU kernels of one matmul problem in a program's module, and the sequence that launches them."""
+    """The GPU kernels of one matmul problem in a program's module, and the sequence of their launches."""
 
     module: str  # symbol of the gpu.module with the kernels
     host: LaunchSequence
@@ -176,7 +180,12 @@ def insert_gpu_kernels(
 
 
 def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip) -> InsertedKernels:
-    """Compiles a script's kernels for one matmul, as ``add_kernels_of`` does for its payload."""
+    """Compiles a script's GPU kernels for one matmul and appends their ``gpu.module`` to ``module``.
+
+    Makes the payload of the matmul itself; ``add_kernels_of`` takes one. Returns names, parameter types and
+    launches of the kernels. Raises CandidateError: BIND for a script text that cannot be used, else the stage
+    that failed.
+    """
     with failing_at(Stage.BIND):
         scratch = scratch_in(script.text, problem)
     own = parse(gpu_payload_mlir(problem, scratch), "payload")
@@ -191,11 +200,11 @@ def add_kernels_of(
     suffix: str,
     chip: Chip,
 ) -> InsertedKernels:
-    """Compiles the kernels of a script for a payload, and appends their ``gpu.module`` to ``module``.
+    """Compiles a script's GPU kernels for a payload and appends their ``gpu.module`` to ``module``.
 
-    ``own``, the payload, is changed; its function takes ``buffers``; ``suffix`` of the kernels' names is
-    unique in the program, of characters that PTX allows. Returns names, parameter types and launches. Raises
-    CandidateError for a script that fails.
+    ``own``: the payload, which is changed. ``buffers``: the arguments of its function. ``suffix``: end of the
+    kernels' names, unique in the program, of characters that PTX allows. Returns names, parameter types and
+    launches of the kernels. Raises CandidateError for a script that fails.
     """
     apply_script(own, parse(script.text, "script"))
     host, alignment_bytes = outline(own, chip, buffers)
@@ -233,7 +242,11 @@ def _suffix(problem: Problem) -> str:
 
 
 def launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
-    """Creates a script's launches on ``arrays`` by name, with scratch buffers, and fills with zeros."""
+    """Creates the launches of a script's kernels at the insertion point, in their order.
+
+    ``arrays``: the memref of each matrix by name: "a", "b", "c". Scratch buffers are allocated and freed;
+    buffers that kernels add to are filled with zeros first.
+    """
     suffix = kernels.module.removeprefix("kernels")
     scratch = [buffer for buffer in kernels.host.buffers if buffer.role == "scratch"]
     arrays = arrays | {buffer.name: _scratch(buffer, kernels, suffix) for buffer in scratch}

@@ -44,12 +44,12 @@ TIMEOUT_S = 60.0
 
 
 class UnknownContractionError(Exception):
-    """A contraction that no problem describes; the text says why."""
+    """A sum of products that no ``Problem`` describes; the text says why."""
 
 
 @dataclass(frozen=True)
 class ContractionLoops:
-    """A sum of products over loops: which loops index the dimensions of A, B and C, and how long they are."""
+    """A contraction, C += A B over loops: the loop of each dimension of A, B and C, and types."""
 
     operands: tuple[tuple[int, ...], ...]  # loops of A, B, C by dimension
     extents: tuple[int, ...]  # iterations of each loop
@@ -96,9 +96,9 @@ def problem_of(contraction: ContractionLoops) -> Problem:
 
 
 def matmul_of(op: Op) -> tuple[Problem, bool] | None:
-    """Returns the matmul ``C += A B`` that an operation on matrices is, and whether its first input is B.
+    """Returns the matmul that an operation computes on matrices, C += A B, and whether its first input is B.
 
-    None for other operations, types and layouts.
+    None for other operations, element types and layouts.
     """
     contraction = _contraction_of_matrices(op)
     if contraction is None:
@@ -266,10 +266,11 @@ def _in_child(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
 
 
 def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    """Returns the problems in a file of MLIR, each once, and why contractions are left out: a line each.
+    """Reads the contractions in an MLIR file, in a child process; returns (problems, lines).
 
-    A problem has the names of its functions, and counts how often it is written there. The text is read in a
-    child process. Raises UsageError for a file that is unreadable, no MLIR, or without a problem.
+    A problem is returned once, with the names of its functions and how often it is written there. ``lines``:
+    for each contraction that was left out, why. Raises UsageError for a file that is unreadable, not MLIR, or
+    without a problem.
     """
     text = read_text(file, "MLIR text")
     with named_in_errors(file.name, text):
@@ -281,9 +282,9 @@ def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str,
 
 
 def contractions_in(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    """Returns the problems of MLIR text, and why contractions are left out: a line each.
+    """Returns the problems of the contractions in MLIR text, and a line for each contraction without one.
 
-    Raises CandidateError(BIND) if it does not parse.
+    Raises CandidateError(BIND) if the text does not parse.
     """
     with new_context(), ir.Location.unknown():
         module = parse_with_gpux(text, "payload")
@@ -308,7 +309,10 @@ def _function_of(op: Op) -> str:
 
 
 def zero_fill_before(op: Op, c: Value) -> Op | None:
-    """Returns what fills ``c`` with zeros before ``op`` in its block, without accesses between; or None."""
+    """Returns the operation that fills ``c`` with zeros before ``op`` in the same block.
+
+    None where there is none, or ``c`` may be accessed between the two.
+    """
     before = list(op.block.operations)
     index = next(number for number, other in enumerate(before) if other.operation == op)
     by_origin = list(map(aliases_of, origins_of(c)))

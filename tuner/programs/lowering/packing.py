@@ -89,11 +89,11 @@ class _Tiles:
 
 
 def decompose_packing(module: ir.Module) -> None:
-    """Replaces each linalg.pack and linalg.unpack, in place.
+    """Replaces each linalg.pack and linalg.unpack by operations that can be lowered, in place.
 
-    Those of memrefs become loops, those of tensors of dynamic shapes a ``linalg.generic`` over the result
-    that extracts elements, others what upstream's transform ops make of them. Raises CandidateError(COMPILE)
-    for partial tiles of tensors without a padding value.
+    Operations on memrefs become loops. Operations on tensors of dynamic shape become a ``linalg.generic``
+    over the result that extracts elements. Operations on static tensors are replaced by upstream's transform
+    ops. Raises CandidateError(COMPILE) for partial tiles of tensors without a padding value.
 
         %r = linalg.pack %x padding_value(%z : f32) inner_dims_pos = [1] inner_tiles = [8] into %e
           : tensor<4x13xf32> -> tensor<4x2x8xf32>
@@ -102,7 +102,8 @@ def decompose_packing(module: ir.Module) -> None:
         %s = tensor.expand_shape %p [[0], [1, 2]] output_shape [4, 2, 8] : ... into tensor<4x2x8xf32>
         %r = linalg.transpose ins(%s) outs(%e) permutation = [0, 1, 2]
 
-    An unpack is the transposition, a tensor.collapse_shape, and a tensor.extract_slice without the padding.
+    An unpack becomes the inverse: a transposition, a tensor.collapse_shape, and a tensor.extract_slice that
+    drops the padding.
     """
     packs_to_loops(module)
     has_static = False

@@ -1,4 +1,7 @@
-"""Reads a user's whole program: inlined, on memrefs, freed, indices checked; device memory made implicit."""
+"""Reads a user's program for lowering: calls inlined, tensors converted to memrefs, indices checked.
+
+It also adds deallocations, and can replace explicit device memory by host memory.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -61,11 +64,10 @@ EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
 
 
 def assert_indirect_indices(function: Op) -> None:
-    """Inserts a ``cf.assert`` before each ``tensor.extract`` of a function for each index that is data.
+    """Inserts a ``cf.assert`` before each ``tensor.extract`` with an index that is data, in place.
 
-    An index that depends on a tensor's elements or on an argument, such as one of a gather, is the user's: a
-    wrong one is an error of the call, on the host and in kernels, as in torch.
-
+    An index is data if it depends on a tensor's elements or on an argument, such as an index of a gather. A
+    wrong one is an error of the call, on the host and in kernels, as in PyTorch.
           %i = arith.index_cast %row : i64 to index
           %x = tensor.extract %table[%i] : tensor<9xf32>
       becomes
@@ -116,10 +118,10 @@ def _is_iteration(argument: Value) -> bool:
 
 
 def replace_runtime_calls(module: ir.Module) -> None:
-    """Removes calls of MLIR's runtime that select a device, replaces those that register memory; in place.
+    """Replaces calls of MLIR's runtime that register memory, removes calls that select a device; in place.
 
-    A program runs on the device that it was given. Raises CandidateError(BIND) for one other than 0.
-
+    Raises CandidateError(BIND) for a call that selects another device than 0: a program runs on one given
+    device.
         call @mgpuSetDefaultDevice(%c0_i32) : (i32) -> ()
         call @mgpuMemHostRegisterFloat(%a) : (memref<*xf32>) -> ()
       becomes
@@ -154,8 +156,9 @@ class ProgramPayload:
 def read_program(text: str, entry: str | None = None, *, limit: int | None = WHOLE_LIMIT) -> ProgramPayload:
     """Parses a user's program, inlines its calls, converts tensors to memrefs, and adds deallocations.
 
-    ``entry`` None: the only public function or ``main``. ``limit``: of linalg and elementwise operations.
-    Raises CandidateError: BIND for text that is not a valid program, COMPILE for unsupported programs.
+    ``entry``: name of the function; None: ``main``, or the only public function. ``limit``: the most linalg
+    and elementwise operations; None: no limit. Raises CandidateError: BIND for text that is not a valid
+    program, COMPILE for an unsupported program.
     """
     module = parse_with_gpux(text, "payload")
     if limit is not None:
@@ -190,10 +193,10 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
 
 
 def gather_globals(function: Op) -> None:
-    """Leaves one memref.get_global for each global, at the start of a function, in place.
+    """Moves one ``memref.get_global`` per global to the start of a function, removes the others; in place.
 
-    Kernels then take it as an argument, in place of a copy in their own module, and two names of a global are
-    one buffer.
+    Kernels then take the global as an argument, in place of a copy in their own module. Each global is one
+    value.
     """
     first: dict[str, Op] = {}
     for op in walk(function, "memref.get_global"):
@@ -210,10 +213,11 @@ def gather_globals(function: Op) -> None:
 
 
 def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
-    """Returns whether kernels or fills take host memory, or host code accesses or returns device memory.
+    """Returns whether a function mixes host and device memory.
 
-    ``device_arguments``: buffers that the function takes are in device memory for kernels and fills; accesses
-    to these buffers by host code are not found.
+    It does if kernels or fills take host memory, or if host code accesses or returns device memory. With
+    ``device_arguments``, buffers that the function takes count as device memory for kernels and fills;
+    accesses to these buffers by host code are not found.
     """
     ops = list(_outside_of_kernels(function))
     registered = {root for op in ops if op.name == "gpu.host_register" for root in roots_of(op.operands[0])}
@@ -242,7 +246,10 @@ def reject_tensor_maps(function: Op) -> None:
 
 
 def without_explicit_memory(function: Op) -> None:
-    """Replaces a function's synchronous device memory by host memory, in place, except ``host_shared``."""
+    """Replaces a function's synchronous device memory by host memory, in place.
+
+    Memory that host and device share (``gpu.alloc host_shared``) stays.
+    """
     dead = []
     for op in list(_outside_of_kernels(function)):
         if op.name in EXPLICIT and not _is_of_shared(op):
@@ -253,7 +260,10 @@ def without_explicit_memory(function: Op) -> None:
 
 
 def use_host_memory(op: Op) -> None:
-    """Creates the host equivalent of gpu.alloc, dealloc, memcpy or memset; the caller erases ``op``."""
+    """Creates the host equivalent of a gpu.alloc, gpu.dealloc, gpu.memcpy or gpu.memset before ``op``.
+
+    The caller erases ``op``.
+    """
     kept = [operand for operand in op.operands if not is_token(operand)]
     kinds = [result.type for result in op.results if not is_token(result)]
     with op.location, ir.InsertionPoint(op):

@@ -53,7 +53,7 @@ def without_data(text: str) -> str:
 
 
 def joined_payload(text: str, resources: Mapping[str, bytes]) -> str:
-    """Returns MLIR text followed by the data of those constants that it names: ``split_payload`` undone."""
+    """Returns MLIR text followed by the data of the constants that it names: undoes ``split_payload``."""
     named = set(RESOURCE.findall(text))
     values = ",\n".join(
         f'{name}: {VALUE}{PREFIX}{data.hex()}"' for name, data in resources.items() if name in named

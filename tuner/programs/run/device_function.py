@@ -33,7 +33,7 @@ WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")
 
 
 class ProgramGraph:
-    """One call of a program, captured as a CUDA graph, which launches until the program is closed.
+    """One call of a program, captured as a CUDA graph that can be launched until the program is closed.
 
     Each launch reads the argument arrays again and writes the same result arrays.
     """
@@ -126,7 +126,7 @@ class ProgramGraph:
 
 
 class ResidentMemory:
-    """The resident buffers of a program on a device, as arguments of its calls."""
+    """The buffers of a program that stay on the device between calls, as arguments of the calls."""
 
     def __init__(
         self,
@@ -142,7 +142,10 @@ class ResidentMemory:
         self.arguments: tuple[PassedArgument, ...] = ()
 
     def load(self) -> None:
-        """Allocates the buffers and copies their content to the device. Raises DeviceError."""
+        """Allocates the buffers and copies their contents to the device.
+
+        Raises DeviceError where the device refuses, for example for lack of memory.
+        """
         if not self._buffers:
             return
         watch = self._device.watch
@@ -157,7 +160,10 @@ class ResidentMemory:
                 self._device.destroy_stream(stream)
 
     def for_graph(self) -> "ResidentMemory":
-        """Returns the same buffers, with new memory for buffers that calls write: graphs may run together."""
+        """Returns the same buffers for a graph; buffers that calls write get new memory.
+
+        So graphs of a program may run at the same time.
+        """
         shared = tuple(
             None if buffer.is_written else argument
             for buffer, argument in zip(self._buffers, self.arguments, strict=True)
@@ -205,10 +211,11 @@ class DeviceFunction(LoadedCode):
         write: Write = sys.stdout.write,
         why_no_fusions: str = "",
     ) -> None:
-        """Compiles the host code, loads the kernels, copies what stays on the device.
+        """Compiles the host code, loads the kernels, copies resident buffers to the device.
 
-        ``write`` receives the text that the program prints; ``why_no_fusions`` says why the program is not
-        compiled as fusions, "" where none were asked for. Raises CandidateError(LOAD) and DeviceError.
+        ``write`` receives the text that the program prints. ``why_no_fusions`` says why the program is not
+        compiled as fusions; "" where fusions were not asked for. Raises CandidateError(LOAD) where host code
+        or kernels do not load, DeviceError where the device refuses.
         """
         self.program = program
         self.device = device

@@ -37,7 +37,7 @@ Array = npt.NDArray[Any]
 
 
 def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
-    """Writes a program into a folder, which is made where it is missing; program.json is written last.
+    """Writes a program into a folder, which is created if needed; program.json is written last.
 
     Raises UsageError for a folder that has other files, or that cannot be written.
     """
@@ -60,9 +60,10 @@ def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
 
 
 def read_program_files(folder: Path) -> FusedImage:
-    """Returns the program of a folder that ``save_program`` has written.
+    """Reads a program from a folder that ``save_program`` has written.
 
-    Raises UsageError for a missing program, a changed file, and a processor that cannot run it.
+    Raises UsageError for a missing program, for a file that was changed, and where this processor cannot run
+    it.
     """
     document = _document(folder)
     with _named(folder / DOCUMENT):
@@ -105,7 +106,10 @@ def document_text(code: FusedCode, hashes: Mapping[str, str]) -> str:
 
 
 def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
-    """Returns the program of a document. Raises KeyError, TypeError or ValueError for one with other keys."""
+    """Returns the program of program.json with its machine code.
+
+    Raises KeyError, TypeError or ValueError for a document with other keys or values.
+    """
     return FusedCode(
         entry=str(document["entry"]),
         arguments=tuple(map(_type_of, document["arguments"])),
@@ -126,7 +130,7 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
 
 
 def fusion_document(fusion: CompiledFusion) -> dict[str, Any]:
-    """Returns the JSON document of a fusion: what it computes, and by which schedule."""
+    """Returns a fusion as a JSON object: its operations, work, and the schedule that it was compiled with."""
     document = {field.name: getattr(fusion, field.name) for field in fields(fusion)}
     return {**document, "ops": list(fusion.ops), "knobs": dict(fusion.knobs)}
 

@@ -49,7 +49,7 @@ Key = tuple[int, View | None, WeightPacking | None]  # index of the buffer; the 
 
 @dataclass(frozen=True)
 class Fill:
-    """Elements of the arena that have a value before the first call: a buffer with padding."""
+    """Elements of the arena that get a value before the first call: a buffer with padding."""
 
     offset_bytes: int
     type: TensorType
@@ -80,7 +80,7 @@ class FusedCode:
 
     @property
     def program(self) -> DeviceProgram:
-        """Returns the entry and the types, as the programs of other compiled functions have; without code."""
+        """Returns the entry and the types of the program as a ``DeviceProgram`` without code."""
         arguments, results = (
             tuple(BufferType(type_.element, type_.shape) for type_ in types)
             for types in (self.arguments, self.results)
@@ -90,21 +90,31 @@ class FusedCode:
 
 @dataclass(frozen=True, eq=False)
 class FusedImage:
-    """Code and packed weights; ``plan`` says how the weights are packed, None for a loaded program."""
+    """The code of a program of fusions, with its packed weights.
+
+    ``plan``: how the weights are packed; None for a program that was loaded from files.
+    """
 
     code: FusedCode
     weights: Array  # bytes
     plan: "WeightPlan | None" = None
 
     def with_weights(self, weights: Sequence[Array]) -> Self:
-        """Returns the program with other weights in order. Raises ValueError for one loaded from files."""
+        """Returns the program with other weights, the arrays in the order of their numbers.
+
+        Raises ValueError for a program that was loaded from files.
+        """
         if self.plan is None:
             raise ValueError("a loaded program does not say how its weights are packed")
         return replace(self, weights=packed_block(self.plan, weights))
 
 
 def require_processor(needs: tuple[str, ...], what: str) -> None:
-    """Raises CandidateError(LOAD) where this processor lacks instruction sets; asks for AMX tiles."""
+    """Raises CandidateError(LOAD) where this processor lacks an instruction set of ``needs``.
+
+    Asks the operating system for AMX tiles if they are needed. ``what`` is the name of the program in the
+    message.
+    """
     missing = missing_sets(needs, own_flags())
     if missing:
         raise CandidateError(
@@ -123,10 +133,13 @@ class ArrayType:
 
 
 class ResultSet:
-    """The arrays of one call's results, and the frame with their addresses that the code takes."""
+    """The arrays for the results of one call, and the frame of pointers for that call."""
 
     def __init__(self, types: Sequence[ArrayType], arguments: int, last: tuple[int, ...]) -> None:
-        """Allocates arrays that begin at multiples of 64 bytes, and a frame that ends with ``last``."""
+        """Allocates result arrays at multiples of 64 bytes, and a frame: arguments, results, then ``last``.
+
+        ``arguments``: number of arguments, whose pointers are set later.
+        """
         # numpy makes the owners, not ``arrays``, the base of a caller's views
         owners = tuple(np.empty(_bytes(kind) + ALIGNMENT_BYTES, np.uint8) for kind in types)
         self.arrays: tuple[Array, ...] = tuple(
@@ -141,19 +154,22 @@ class ResultSet:
 
     @property
     def is_free(self) -> bool:
-        """Returns whether nobody else has a reference to an array, or to memory of one."""
+        """Returns whether nobody else refers to the arrays or their memory: a call may use them again."""
         return [*map(sys.getrefcount, self._watched)] == self._free_counts
 
 
 class ResultPool:
-    """Gives arrays for the results of a call. Calls of one pool must not overlap."""
+    """Provides arrays for the results of calls, and uses arrays again that the caller has dropped.
+
+    Calls with the same pool must not overlap in time.
+    """
 
     def __init__(self, types: Sequence[ArrayType], arguments: int, last: tuple[int, ...]) -> None:
         self._of = (tuple(types), arguments, last)
         self._sets: list[ResultSet] = []
 
     def take(self) -> ResultSet:
-        """Returns results that nobody holds, or new ones. Their contents are not defined."""
+        """Returns results that nobody refers to, or newly allocated ones. Their contents are arbitrary."""
         for each in self._sets:
             if each.is_free:
                 return each
@@ -179,7 +195,7 @@ def _aligned(owner: Array, kind: ArrayType) -> Array:
 
 @dataclass(frozen=True)
 class WeightPlace:
-    """Where a weight lies in the block of all weights, and how it is packed."""
+    """The position of one weight in the memory block of a program's packed weights, and its packing."""
 
     weight: int  # which of the program's weights
     offset_bytes: int
@@ -190,21 +206,28 @@ class WeightPlace:
 
 @dataclass(frozen=True)
 class WeightPlan:
-    """The places of all weights that the fusions of a program read."""
+    """The layout of the memory block that has a program's packed weights."""
 
     places: tuple[WeightPlace, ...]
     bytes: int
     by_key: tuple[tuple[Key, int], ...]  # -> index into ``places``
 
     def offset_bytes(self, view: View, packing: WeightPacking | None) -> int:
-        """Returns where the first element that a fusion reads of a weight lies in the block."""
+        """Returns the offset in the block of the first element that a fusion reads of a weight.
+
+        ``view``: the weight's view that the fusion reads; ``packing``: None for a weight that is not packed.
+        """
         place = self.places[dict(self.by_key)[_key(view, packing)]]
         inside = 0 if packing else view.offset * number_type(view.type.element).bytes
         return place.offset_bytes + inside
 
 
 def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPlan:
-    """Returns a place for each weight in each packing. Raises ValueError for views that are not matrices."""
+    """Returns the offset of each weight, once per packing, in the memory block of a program's packed weights.
+
+    ``codes``: the code of each of ``program.fusions``, in order. Fusions that read a weight in the same
+    packing share its place. Raises ValueError for a packed view that is not a matrix.
+    """
     places: dict[Key, WeightPlace] = {}
     offset_bytes = 0
     for fusion, code in zip(program.fusions, codes, strict=True):
@@ -222,12 +245,12 @@ def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPla
 
 
 def packed_bytes(view: View, packing: WeightPacking) -> int:
-    """Returns the bytes of a packed weight. Raises ValueError for a view that is not a matrix."""
+    """Returns the number of bytes of a packed weight. Raises ValueError for a view that is not a matrix."""
     return prod(packed_shape(view.type.shape, packing)) * number_type(view.type.element).bytes
 
 
 def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> None:
-    """Writes ``weights``, arrays by number, packed as in ``plan`` into ``block``, an array of bytes."""
+    """Packs ``weights``, arrays by number, into ``block``, an array of bytes, as ``plan`` says."""
     for place in plan.places:
         weight = np.ascontiguousarray(weights[place.weight])
         flat = weight.reshape(-1)
@@ -243,7 +266,7 @@ def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> No
 
 
 def packed_block(plan: WeightPlan, weights: Sequence[Array]) -> Array:
-    """Returns the weights of a program in a new block of bytes; what is between them is zero."""
+    """Packs the weights of a program into a new block of bytes; bytes between weights are 0."""
     block = aligned_bytes(plan.bytes)
     block[...] = 0  # also between the weights: equal programs have equal files
     fill_weights(plan, weights, block)
@@ -255,7 +278,7 @@ def _key(view: View, packing: WeightPacking | None) -> Key:
 
 
 class TeamCall:
-    """Calls a program on several threads: the caller's and others of the process's team, call by call."""
+    """Calls a program on several threads: the calling thread, and threads of the process's thread team."""
 
     def __init__(self, loaded: "LoadedObject", threads: int) -> None:
         self._team = process_team(loaded, MEMBER_ENTRY, REPEAT_ENTRY)

@@ -50,7 +50,10 @@ class FusedFunction(AbstractHostProgram):
     why_no_fusions = ""
 
     def __init__(self, code: FusedCode, weights: Array) -> None:
-        """Loads code, and packed weights that must not change. Raises CandidateError(LOAD)."""
+        """Loads a program's code; ``weights``: its packed weights, which must not change.
+
+        Raises CandidateError(LOAD) where the code cannot be loaded or this processor cannot run it.
+        """
         require_processor(code.needs, code.entry)
         self.code = code
         self.weights = weights
@@ -206,7 +209,7 @@ class FusedFunction(AbstractHostProgram):
 
     @property
     def program(self) -> "DeviceProgram":
-        """Returns the entry and the types of the program, as other compiled functions have; without code."""
+        """Returns the entry and the types of the program as a ``DeviceProgram`` without code."""
         return self.code.program
 
     @property
@@ -235,7 +238,10 @@ class FusedFunction(AbstractHostProgram):
 
 
 class AssertingCode:
-    """A function of a frame that raises where an assertion of its code fails, whose text is in the frame."""
+    """A function that calls compiled code with a frame, and raises if an assertion of the code fails.
+
+    The code writes the address of the assertion's text into the frame.
+    """
 
     def __init__(self, function: Any, offset_bytes: int) -> None:
         self._function = function
@@ -250,7 +256,7 @@ class AssertingCode:
 
 
 class PreparedFusedCall:
-    """The checked arguments of one call of a ``FusedFunction``."""
+    """The checked arguments of one call of a ``FusedFunction``, for repeated calls."""
 
     def __init__(self, arrays: tuple[Array, ...], owners: tuple[Any, ...]) -> None:
         self.arrays = arrays

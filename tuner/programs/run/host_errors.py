@@ -68,10 +68,13 @@ def has_assertions(llvm_text: str) -> bool:
 
 
 class HostAssertions:
-    """C functions ``puts`` and ``abort``, called by a failing assertion; valid as long as this object."""
+    """The C functions ``puts`` and ``abort`` that a failing assertion of host code calls.
+
+    Their addresses are valid as long as this object.
+    """
 
     def __init__(self, *, aborts: bool, limit: int = THREADS_LIMIT) -> None:
-        """``aborts``: whether some assertions call ``abort``; ``limit``: how often these may fail."""
+        """``aborts``: whether failing assertions call ``abort``; ``limit``: how many calls are allowed."""
         self._aborts = aborts
         self._limit = limit
         self._kept_threads = 0
@@ -84,10 +87,10 @@ class HostAssertions:
         return addresses_of({PUTS: self._puts, ABORT: self._abort})
 
     def call(self, code: Callable[[], None]) -> None:
-        """Runs ``code``; raises its exception, and CandidateError(RUN) for an assertion that fails.
+        """Runs ``code`` and raises its exception; raises CandidateError(RUN) for an assertion that fails.
 
-        Code that may call ``abort`` runs in a new thread, which never ends after a call of ``abort``; with
-        ``limit`` such threads, each further call is an error.
+        Code that may call ``abort`` runs in a new thread, because that thread must never return from
+        ``abort``. After ``limit`` such failures, each further call is an error.
         """
         self._said = []
         if self._aborts:
@@ -132,10 +135,9 @@ class HostAssertions:
 
 
 class HostFaults:
-    """The callback of host code with address checks (``with_checks``).
+    """The C function that host code with address checks (``with_checks``) calls before an access.
 
-    Keeps an error where the code accesses device memory. The function's address is valid as long as this
-    object.
+    It keeps an error where the code accesses device memory. Its address is valid as long as this object.
     """
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
@@ -149,7 +151,7 @@ class HostFaults:
         return addresses_of({FAULT: self._function})
 
     def is_fault(self, address: int, what: str) -> bool:
-        """Returns whether an address is the device's; if so, keeps an error about the access ``what``."""
+        """Returns whether an address is device memory; if so, keeps an error about ``what``, the access."""
         memory = self._watch.device_memory_at(address)
         if memory is not None:
             where = f"{memory}, which is device memory"
@@ -168,10 +170,10 @@ class HostFaults:
 def with_checks(llvm: str) -> str:
     """Returns host code (LLVM dialect) whose loads, stores, copies and fills are checked for device memory.
 
-    The simulated GPU shares one address space with the host. For an address of device memory a call stores an
-    error (``HostFaults``), which the caller raises, and returns scratch memory, which the access then uses;
-    on a GPU it would have been a segmentation fault. Atomic and masked accesses are not checked.
-
+    The simulated GPU shares one address space with the host. Where the address is device memory, the inserted
+    call stores an error (``HostFaults``), which the caller raises later. It returns scratch memory, and the
+    access uses that. On a GPU the access would be a segmentation fault. Atomic and masked accesses are not
+    checked.
         %5 = llvm.load %4 : !llvm.ptr -> f32
       becomes
         %checked0 = llvm.call @tuner_on_host(%4, %bytes) : (!llvm.ptr, i64) -> !llvm.ptr
@@ -208,7 +210,7 @@ def _checked(line: str, numbers: "itertools.count[int]") -> list[str]:
 
 
 class KeptError:
-    """Keeps the first error of functions that compiled code calls, until ``raise_it`` raises it."""
+    """Keeps the first error of C functions that compiled code calls, until ``raise_it`` raises it."""
 
     def __init__(self) -> None:
         self._error: BaseException | None = None

@@ -39,7 +39,10 @@ DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILIN
 
 
 class HostCode:
-    """The machine code of a host function, as a callable; unless ``is_run`` is False, kernels are loaded."""
+    """The machine code of a host function, as a callable.
+
+    Its constructors load the kernels, unless ``is_run`` is False.
+    """
 
     def __init__(
         self,
@@ -51,7 +54,12 @@ class HostCode:
         catches_assertions: bool = False,  # a failing assertion is an error of the call
         object_code: bytes = b"",  # of the text, without constructors; b"": the text is compiled
     ) -> None:
-        """Compiles with LLVM -O2, and runs the constructors. Raises CandidateError(LOAD)."""
+        """Compiles LLVM dialect with -O2 and runs its constructors; or loads ``object_code``, if not b"".
+
+        ``symbols``: addresses of the C functions that the code calls, by name. ``catches_assertions``: a
+        failing assertion becomes an error, not the end of the process. Raises CandidateError(LOAD) where
+        compilation fails.
+        """
         require_tiles_for(llvm_text)
         is_caught = catches_assertions and has_assertions(llvm_text)
         self._assertions = HostAssertions(aborts=f"@{ABORT}(" in llvm_text) if is_caught else None
@@ -84,7 +92,10 @@ class HostCode:
             raise CandidateError(Stage.LOAD, reason_of(error)) from error
 
     def __call__(self, address: int) -> None:
-        """Calls the code with the address of pointers to arguments. Raises CandidateError(RUN)."""
+        """Calls the code; ``address``: that of an array of pointers to its arguments.
+
+        Raises CandidateError(RUN) for an assertion that fails.
+        """
         if self._assertions is None:
             self._function(address)
         else:
@@ -101,9 +112,10 @@ _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
 
 
 def check_host_code(program: DeviceProgram, *, is_checked: bool, object_code: bytes = b"") -> None:
-    """Compiles a program's host code, if ``is_checked`` with checks of host accesses, without running it.
+    """Checks that a program's host code compiles, without running it.
 
-    ``object_code`` is loaded instead, if it is given. Raises CandidateError(LOAD) where that fails.
+    ``is_checked``: with checks of host accesses. ``object_code``: machine code to load in place of compiling;
+    b"": none. Raises CandidateError(LOAD) where that fails.
     """
     llvm = with_checks(program.llvm) if is_checked else program.llvm
     names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls of these names after this text
@@ -112,13 +124,14 @@ def check_host_code(program: DeviceProgram, *, is_checked: bool, object_code: by
 
 
 class InterpretedKernels:
-    """C functions that interpret one kernel each for compiled host code, valid as long as this object.
+    """C functions that compiled host code calls, each of which interprets one kernel.
 
-    After a call of the code, call ``error.raise_it``.
+    Their addresses are valid as long as this object. After a call of the host code, call ``error.raise_it``,
+    which raises the error of a kernel that failed.
     """
 
     def __init__(self, text: str, write: Write) -> None:
-        """Reads kernels from MLIR text, perhaps empty; ``write`` receives what they print."""
+        """Decodes the kernels of MLIR text ("": none); ``write`` receives the text that kernels print."""
         kernels = read_kernels(text) if text else {}
         self.error = KeptError()
         self._write = write
@@ -144,7 +157,10 @@ class InterpretedKernels:
 
 
 class HostFunction(AbstractHostProgram):
-    """A compiled program; one with assertions in functions that are not inlined runs in a new thread."""
+    """A program that was compiled as a whole, as a Python function on this processor.
+
+    A program with assertions in functions that were not inlined runs in a new thread.
+    """
 
     load_again = "tuner.compile_program(payload)"
 
@@ -155,9 +171,10 @@ class HostFunction(AbstractHostProgram):
         why_no_fusions: str = "",
         object_code: bytes = b"",
     ) -> None:
-        """Compiles a program, or loads its ``object_code``; ``write`` receives the text that it prints.
+        """Compiles a program, or loads its ``object_code`` if that is not b"".
 
-        Raises CandidateError(LOAD).
+        ``write`` receives the text that the program prints. ``why_no_fusions``: why the program is not
+        compiled as fusions. Raises CandidateError(LOAD) where the code cannot be compiled or loaded.
         """
         self.program = program
         self.why_no_fusions = why_no_fusions

@@ -1,4 +1,4 @@
-"""What compiled programs on this processor have in common, and the error of an assertion that fails."""
+"""The base class of compiled programs on this processor, and the error of a failing assertion."""
 
 import abc
 import re
@@ -15,7 +15,10 @@ VERIFICATION = re.compile(
 
 
 def failed_assertion(text: str) -> CandidateError:
-    """Returns the error for an assertion with this text; that of an index is an IndexError, too."""
+    """Returns the CandidateError(RUN) for a failed assertion with the message ``text``.
+
+    A message that contains "index" gives an IndexOutOfRange, which is also an IndexError.
+    """
     if match := VERIFICATION.match(text):
         wrong = " ".join(match[2].split())
         reason = f"host: {match[1]} at line {match[3]}: found {wrong}, allowed what lies in its memory"
@@ -26,7 +29,10 @@ def failed_assertion(text: str) -> CandidateError:
 
 
 class AbstractHostProgram(LoadedCode, abc.ABC):
-    """A callable that runs a compiled program on this processor; calls of threads run one after the other."""
+    """A compiled program on this processor as a callable.
+
+    Calls from several threads run one after the other.
+    """
 
     @abc.abstractmethod
     def __call__(self, *arguments: Any, stream: object = None) -> Any:

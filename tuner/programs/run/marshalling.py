@@ -1,4 +1,4 @@
-"""Python values as arguments of compiled code, and its results as Python values."""
+"""Converts Python values to arguments of compiled code, and the code's results to Python values."""
 
 import ctypes
 import itertools
@@ -39,7 +39,10 @@ def dtype_of(element: str) -> "np.dtype[np.generic]":
 
 
 def is_same_bits(found: "np.dtype[np.generic]", expected: "np.dtype[np.generic]") -> bool:
-    """Returns whether an array can be passed unconverted: MLIR's integers have no sign."""
+    """Returns whether an array of dtype ``found`` can be passed as ``expected`` without conversion.
+
+    It can for equal types, and for unsigned integers of the same width: MLIR's integers have no sign.
+    """
     if found == expected:
         return True
     return found.kind == "u" and expected.kind == "i" and found.itemsize == expected.itemsize
@@ -47,7 +50,7 @@ def is_same_bits(found: "np.dtype[np.generic]", expected: "np.dtype[np.generic]"
 
 @dataclass(frozen=True, eq=False)
 class PassedArgument:
-    """One checked argument of a call, in the form in which compiled code takes it."""
+    """One checked argument of a call, as bytes that compiled code takes."""
 
     content: bytes  # bytes of the memref descriptor, or of the number
     is_buffer: bool
@@ -74,8 +77,8 @@ def pass_value(
 ) -> PassedArgument:
     """Checks an argument and converts it to the form in which compiled code takes it; copies no array.
 
-    ``stream`` is the handle of the stream on which the array is used. Raises UsageError for another type,
-    shape, strides or kind of memory.
+    ``name``: of the argument, in messages. ``stream``: handle of the stream on which the array is used.
+    Raises UsageError for another type, shape, strides or kind of memory.
     """
     if isinstance(expected, ScalarType):
         return PassedArgument(_number(name, value, expected), False, None, None)
@@ -92,7 +95,8 @@ def pass_value(
 def checked_host_array(name: str, value: object, expected: BufferType) -> npt.NDArray[Any]:
     """Returns an argument in host memory as a C-contiguous numpy array that shares its memory.
 
-    ``name`` is the argument's name in messages; the caller keeps ``value`` alive. Raises UsageError.
+    ``name`` is the argument's name in messages; the caller keeps ``value`` alive. Raises UsageError for
+    another element type, shape or strides, and for memory that is not the host's.
     """
     array = host_array(name, value)
     _check_type(name, array.dtype, array.shape, expected)
@@ -107,9 +111,10 @@ def checked_host_array(name: str, value: object, expected: BufferType) -> npt.ND
 def pass_arguments(
     program: DeviceProgram, arguments: tuple[object, ...], stream: int
 ) -> tuple[PassedArgument, ...]:
-    """Checks and converts all arguments of a call; ``stream`` is the handle of the stream of the call.
+    """Checks and converts all arguments of a call; ``stream`` is the handle of the call's stream.
 
-    Raises UsageError as ``pass_value``, and where an array that is written is read-only or overlaps another.
+    Raises UsageError for another number of arguments, for an argument of another type, shape, strides or kind
+    of memory, and for an array that is written and is read-only or overlaps another argument.
     """
     entry = program.entry
     expected = program.arguments
@@ -133,7 +138,10 @@ def check_writable(name: str, passed: PassedArgument) -> None:
 
 
 def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -> None:
-    """Raises UsageError where a written array overlaps another argument, which has its own device buffer."""
+    """Raises UsageError where an array that the program writes shares memory with another argument.
+
+    Each argument may have its own buffer on the device, so writes would be lost.
+    """
     for (number, one), (other, another) in itertools.permutations(enumerate(passed), 2):
         if program.written[number] and overlap(one.memory, another.memory):
             raise UsageError(
@@ -142,7 +150,7 @@ def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -
 
 
 class CallFrame:
-    """The memory of one call: an array, at ``address``, of pointers to arguments, and space for results."""
+    """The memory of one call: an array of pointers to arguments, at ``address``, and space for results."""
 
     def __init__(
         self, arguments: tuple[PassedArgument, ...], streams: tuple[int, ...], results: tuple[ValueType, ...]
@@ -172,7 +180,7 @@ class CallFrame:
 
 
 class ResultLayout:
-    """Where compiled code writes its results: a single number by value, everything else in a struct."""
+    """Where compiled code writes its results: a single number is returned; everything else is in a struct."""
 
     def __init__(self, results: tuple[ValueType, ...]) -> None:
         self._results = results
@@ -202,7 +210,7 @@ class ResultLayout:
 
 
 def view_of(view: MemRef, result: BufferType) -> npt.NDArray[Any]:
-    """Returns a result buffer in host memory, given by its memref descriptor, as a numpy array on it."""
+    """Returns a numpy array on the result buffer in host memory that a memref descriptor describes."""
     return array_of(view, dtype_of(result.element))
 
 
@@ -251,9 +259,10 @@ def _check_type(
 
 
 def host_array(name: str, found: Any) -> npt.NDArray[Any]:
-    """Returns an argument, kept alive by the caller, as a numpy array that shares its memory on the host.
+    """Returns an argument in host memory as a numpy array that shares its memory; the caller keeps it alive.
 
-    Raises UsageError for masked arrays, memory that is not the host's and anything else.
+    ``name``: of the argument, in messages. Raises UsageError for masked arrays, for memory that is not the
+    host's, and for objects that are not arrays.
     """
     if isinstance(found, np.ma.MaskedArray):
         raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
@@ -274,7 +283,10 @@ def host_array(name: str, found: Any) -> npt.NDArray[Any]:
 
 
 def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch | None) -> tuple[Any, ...]:
-    """Returns the results of a call as numbers and copied arrays; a ``watch`` learns what the host reads."""
+    """Returns the results of a call as numbers and as numpy arrays with copies of the returned buffers.
+
+    ``watch``, if given, is notified of the host's reads of these buffers.
+    """
     for found, type_ in zip(returned, program.results, strict=True):
         if watch is not None and isinstance(found, MemRef):
             item_bytes = dtype_of(type_.element).itemsize
@@ -283,7 +295,7 @@ def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch 
 
 
 def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
-    """Returns the results of a call as numbers, and as arrays that view the returned buffers."""
+    """Returns the results of a call as numbers, and as numpy arrays on the returned buffers, not copied."""
     return tuple(
         view_of(value, type_) if isinstance(value, MemRef) and isinstance(type_, BufferType) else value
         for value, type_ in zip(returned, program.results, strict=True)
@@ -291,7 +303,10 @@ def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
 
 
 def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]) -> set[int]:
-    """Returns the addresses of result buffers that the caller frees: no arguments, no constants."""
+    """Returns the addresses of result buffers that the caller of the program has to free.
+
+    Results that are arguments or constants are not among them.
+    """
     mine = {each.host.ctypes.data for each in passed if each.host is not None}
     found = {each.allocated for each in returned if isinstance(each, MemRef)}
     return found - mine - {NOT_ALLOCATED}
@@ -300,7 +315,10 @@ def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]
 def notify_after_call(
     passed: tuple[PassedArgument, ...], program: DeviceProgram, watch: AbstractHostWatch | None
 ) -> None:
-    """Notifies a device that checks host accesses that the caller may read and overwrite arguments."""
+    """Notifies ``watch`` that the caller may read written arguments and overwrite others after a call.
+
+    ``watch`` belongs to a device that checks host accesses; None: does nothing.
+    """
     for each, is_written in zip(passed, program.written, strict=True):
         if watch is not None and each.host is not None and each.host.nbytes:
             # the caller may now read what the call has written, and overwrite what the call has read: work on

@@ -62,9 +62,10 @@ PASSED_ON = {
 
 
 class MgpuTable:
-    """The ``mgpu*`` C functions of MLIR's GPU runtime on one device, valid as long as this object.
+    """The ``mgpu*`` C functions of MLIR's GPU runtime, on one device.
 
-    After a call of compiled code, call ``error.raise_it``.
+    Their addresses are valid as long as this object. After a call of compiled code, call ``error.raise_it``,
+    which raises the error of a function that failed.
     """
 
     def __init__(self, device: AbstractDevice) -> None:

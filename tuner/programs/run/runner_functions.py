@@ -42,10 +42,10 @@ READINGS: dict[str, Callable[[], float]] = {"rtclock": time.perf_counter, "nanoT
 
 
 class HostHeap:
-    """C functions ``malloc``, ``aligned_alloc`` and ``free``, valid as long as this object.
+    """The C functions ``malloc``, ``aligned_alloc`` and ``free`` of compiled host code.
 
-    ``watch``, of a device that checks host accesses, is notified of frees; new memory is then filled with
-    NaN.
+    Their addresses are valid as long as this object. ``watch``, of a device that checks host accesses, is
+    notified of frees; with it, new memory is filled with NaN.
     """
 
     def __init__(self, watch: AbstractHostWatch | None) -> None:
@@ -67,7 +67,10 @@ class HostHeap:
         return len(self._sizes)
 
     def free(self, address: int | None) -> None:
-        """Marks a block of this heap as freed; kept until ``give_back``: device work may still use it."""
+        """Marks a block of this heap as freed.
+
+        Its memory stays until ``give_back``, because device work may still use it.
+        """
         if address not in self._sizes:
             return
         size_bytes = self._sizes.pop(address)
@@ -76,12 +79,12 @@ class HostHeap:
         self._freed.append(address)
 
     def free_all(self) -> None:
-        """Marks all memory blocks in use as freed: nothing of a call that has failed uses them any more."""
+        """Marks all blocks in use as freed, after a call that has failed: nothing uses them any more."""
         for address in tuple(self._sizes):
             self.free(address)
 
     def take_freed(self) -> tuple[int, ...]:
-        """Returns the addresses of freed blocks and forgets them: the caller passes them to ``give_back``."""
+        """Returns the addresses of freed blocks and forgets them; the caller passes them to ``give_back``."""
         freed = tuple(self._freed)
         self._freed = []
         return freed
@@ -119,7 +122,10 @@ def _libc() -> Any:
 
 
 def math_symbols(llvm_text: str) -> dict[str, int]:
-    """Returns C math functions' addresses by ``math_NAME`` in text of ``with_prefixed_c_functions``."""
+    """Returns the addresses of C math functions that host code calls, by their names ``math_NAME``.
+
+    ``llvm_text``: the result of ``with_prefixed_c_functions``. {} where there is no C math library.
+    """
     names = sorted(set(DECLARED.findall(llvm_text)))
     try:
         library = ctypes.CDLL(MATH_LIBRARY)
@@ -130,11 +136,14 @@ def math_symbols(llvm_text: str) -> dict[str, int]:
 
 
 def discard(_text: str) -> None:
-    """Does nothing with a text: the function that receives printed text in calls that are timed."""
+    """Ignores printed text; used for calls that are timed."""
 
 
 class RunnerFunctions:
-    """C functions of MLIR's runner libraries, which print and read clocks, valid as long as this object."""
+    """The C functions of MLIR's runner libraries, which print and read clocks.
+
+    Their addresses are valid as long as this object.
+    """
 
     def __init__(
         self,

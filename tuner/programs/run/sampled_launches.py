@@ -1,4 +1,4 @@
-"""Simulates a few blocks of large launches; a second implementation computes the launch, for comparison."""
+"""Simulates some blocks of large kernel launches, and compares them with a second implementation."""
 
 import math
 import time
@@ -26,7 +26,7 @@ REFERENCES_LIMIT_S = 20.0  # for all references of a run, without the sampled bl
 
 
 class LaunchCopies:
-    """Copies of the memory regions that the parameters of a launch point into, and a ``launch`` on them."""
+    """Copies of the memory that a launch's parameters point into; ``launch`` is the launch on the copies."""
 
     def __init__(self, launch: PreparedLaunch, near: Near) -> None:
         self._regions = {region.address: region for region in regions_of(launch, near)}
@@ -68,7 +68,7 @@ def regions_of(launch: PreparedLaunch, near: Near) -> tuple[MemoryRegion, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ComparedElements:
-    """Numbers that sampled thread blocks wrote, and a reference's numbers at the same addresses."""
+    """Elements that the simulated blocks of a launch wrote (``found``), and a reference's (``expected``)."""
 
     element: str  # MLIR element type; tf32 for a sum of products of tf32 factors
     terms: int  # number of terms that an element may be the sum of
@@ -115,9 +115,9 @@ class AbstractReference(Protocol):
         """Returns whether this reference can execute a launch: its parameters are those that it expects."""
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
-        """Computes the launch in its original memory; returns the values to compare with the simulator's.
+        """Computes the launch in its original memory; returns the elements to compare with the simulator's.
 
-        Computes all blocks that the simulator ran, then the others, until ``is_late()`` returns True; a
+        First computes all blocks that the simulator ran, then the others, until ``is_late()`` returns True. A
         reference that computes all blocks at once ignores ``is_late``.
         """
 
@@ -267,9 +267,11 @@ class SampledLaunches:
         self._references = references_of(program)
 
     def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> PausingRun:
-        """Runs a launch, sampled if it is large; returns the simulation of its blocks.
+        """Generator that simulates a launch; of a large launch only some blocks. Returns the simulation.
 
-        ``seed`` None: a fixed schedule. Raises DeviceError of the simulator, CandidateError of the reference.
+        ``near`` finds the memory region of an address. ``seed``: of the schedule of the threads; None: a
+        fixed schedule. Raises DeviceError for a defect in the simulated kernel, CandidateError where the
+        reference fails.
         """
         count = math.prod(launch.grid)
         reference = self._references.get(launch.name)

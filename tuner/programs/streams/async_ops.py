@@ -1,4 +1,4 @@
-"""Device work in asynchronous and in synchronous form: tokens, waits, async regions, runtime calls.
+"""Creates device work in asynchronous and in synchronous form: tokens, waits, async regions, runtime calls.
 
 Other modules of this package decide on the order of device work, and create it by these functions.
 """
@@ -74,7 +74,10 @@ def _recreated(op: Op, tokens: Sequence[Value], operands: Sequence[Value], resul
 
 
 def wait_async(tokens: Sequence[Value]) -> Value:
-    """Creates ``gpu.wait async`` at the insertion point, a new stream after ``tokens``; returns its token."""
+    """Creates ``gpu.wait async`` at the insertion point; returns its token.
+
+    It begins a new stream, whose work follows the work of ``tokens``.
+    """
     return create("gpu.wait", [ir.Type.parse(ASYNC)], tokens).results[0]
 
 
@@ -184,10 +187,9 @@ def has_tokens(op: Op) -> bool:
 
 
 class StreamCalls:
-    """Adds streams as trailing arguments to a function, and creates runtime calls for streams and events.
+    """Adds streams as last arguments to a function, and creates runtime calls for streams and events.
 
     The functions are those of MLIR's CUDA runtime wrappers; calls are created at the insertion point.
-
         func.func private @mgpuEventRecord(!llvm.ptr, !llvm.ptr)
         func.func @main(%a: memref<4xf32>, %stream: !llvm.ptr) {
           %event = call @mgpuEventCreate() : () -> !llvm.ptr
@@ -210,19 +212,22 @@ class StreamCalls:
             self.tokens = list(map(self.token, self._streams))
 
     def pointer(self, stream: Stream) -> Value:
-        """Returns a stream, given by number or value, as the pointer that runtime functions take."""
+        """Returns a stream, given by its number or as a value, as the pointer that runtime functions take."""
         if isinstance(stream, int):
             return self._streams[stream]
         return stream
 
     def token(self, stream: Stream) -> Value:
-        """Returns a stream, a number or a value, as a ``!gpu.async.token``, which GPU operations take."""
+        """Returns a stream, given by its number or as a value, as a token, which GPU operations take."""
         if isinstance(stream, int):
             return self.tokens[stream]
         return create("builtin.unrealized_conversion_cast", [ir.Type.parse(ASYNC)], [stream]).results[0]
 
     def record(self, stream: Stream) -> Value:
-        """Records a new event on a stream, complete when all work before is; returns the event."""
+        """Creates calls that record a new event on a stream; returns the event.
+
+        The event is complete when all work before it on the stream is done.
+        """
         event = self._call("mgpuEventCreate")
         self._call("mgpuEventRecord", event, self.pointer(stream))
         return event
@@ -280,7 +285,7 @@ def wait_for_each(function: Op) -> None:
 
 
 def drop_argument(function: Op, number: int) -> None:
-    """Removes argument ``number`` of a function, which must be unused, from its type, attributes and body."""
+    """Removes argument ``number``, which must be unused, from a function's type, attributes and body."""
     kind = function_type(function)
     inputs = [each for index, each in enumerate(kind.inputs) if index != number]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kind.results))

@@ -1,4 +1,7 @@
-"""Makes device work asynchronous: on streams that are arguments of the function, or by upstream's tokens."""
+"""Makes device work asynchronous: on streams that are arguments of the function, or by upstream's tokens.
+
+Both forms follow the dependency graph of the work and the plan that assigns its nodes to streams.
+"""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -22,17 +25,17 @@ class BlockPlan:
 
 
 def use_streams(function: Op, effects: KernelEffects, limit: int) -> int:
-    """Makes a function's synchronous device work asynchronous, in place, on streams, its last arguments.
+    """Makes a function's synchronous device work asynchronous, in place, on streams, its new last arguments.
 
     The first stream is the caller's: all work follows what was on it and precedes what is enqueued on it
-    later, so that a call can be captured as a CUDA graph. The others are forked from it and joined to it by
-    events; those of an ``scf.for`` before and after the loop. The caller creates them once. Upstream's
-    operations take tokens: ``gpu-to-llvm`` folds away a cast of the stream to a token.
+    later, so that a call can be captured as a CUDA graph. The other streams are forked from it and joined to
+    it by events; streams of an ``scf.for`` are forked before the loop and joined after it. The caller creates
+    the streams once. Upstream's operations take tokens: ``gpu-to-llvm`` folds away a cast of a stream to a
+    token.
 
     Returns the number of streams, at most ``limit``, at least one. The host waits for data before it reads
-    them; the caller waits for the end of all work. A nested block uses its node's stream, and further streams
-    that no work outside the block uses.
-
+    them; the caller waits for the end of all work. A nested block uses the stream of its loop or branch, and
+    further streams that no work outside the block uses.
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>) {
           gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
           gpu.memcpy %c, %a : memref<4xf32>, memref<4xf32>

@@ -1,4 +1,7 @@
-"""The dependences of a host function's device work, also between iterations, and launches that have none."""
+"""The data dependences between a host function's device work, also between iterations of a loop.
+
+It also records which launches a program's own tokens leave unordered.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -42,7 +45,10 @@ WAIT = "gpu.wait"
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A node with its operation, and a graph per nested block with device work of a loop or branch."""
+    """A node of the graph with its operation.
+
+    ``bodies``: a nested graph per block, if the operation is a loop or branch with device work.
+    """
 
     op: Op
     node: Node
@@ -205,19 +211,22 @@ class _Items:
 
 @dataclass(frozen=True)
 class NodeAccesses:
-    """The buffers that one unit of work in a loop body (a node of the dependency graph) reads and writes."""
+    """The buffers that one node of the graph of a loop body reads and writes."""
 
     kind: NodeKind
     own: Accesses  # by the device; by the host for a host node
     host_inside: Accesses  # by the host inside device work
 
     def without(self, roots: set[Value]) -> "NodeAccesses":
-        """Returns the accesses except those of the buffers in ``roots``."""
+        """Returns the accesses without those to the buffers in ``roots``."""
         return NodeAccesses(self.kind, without(self.own, roots), without(self.host_inside, roots))
 
 
 def iteration_local_buffers(block: Block) -> set[Value]:
-    """Returns what a loop's body allocates and does not yield, without ``memref.alloca``."""
+    """Returns the buffers that a loop's body allocates and does not yield.
+
+    Stack memory (``memref.alloca``) is not among them.
+    """
     ops = [inner for op in block.operations for inner in inside(op.operation)]
     allocated = {op.results[0] for op in ops if op.name in ALLOCATIONS}
     handed_on = {
@@ -227,7 +236,7 @@ def iteration_local_buffers(block: Block) -> set[Value]:
 
 
 def without(accesses: Accesses, roots: set[Value]) -> Accesses:
-    """Returns ``accesses`` except those of the buffers in ``roots``."""
+    """Returns ``accesses`` without those to the buffers in ``roots``."""
 
     def others(parts: Iterable[BufferPart]) -> frozenset[BufferPart]:
         return frozenset(part for part in parts if part.root not in roots)
@@ -265,12 +274,11 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
 
 
 def record_launch_order(module: ir.Module, function: Op) -> None:
-    """Records in attributes which launches of a function tokens leave unordered, if kernels have atomics.
+    """Records in attributes which launches of a function its tokens leave unordered, if kernels have atomics.
 
-    Order is computed anew from data (``dependency_graph``), without tokens: kernels that both update a
-    counter would run one after the other then, and one that waits for the other one to count would wait for
-    ever. Memory that two recorded kernels only use atomically does not order them.
-
+    Later the tokens are dropped and order is computed anew from data (``dependency_graph``). By data, kernels
+    that both update a counter would run one after the other, and a kernel that waits for the other one to
+    count would wait for ever. So memory that two recorded kernels only use atomically does not order them.
         %2 = gpu.launch_func async [%0] @m::@k ... args(%counter : memref<i32>)
         %3 = gpu.launch_func async [%1] @m::@k ... args(%counter : memref<i32>)    // not after %2
       becomes, until ``erase_launch_order``
@@ -300,7 +308,10 @@ def record_launch_order(module: ir.Module, function: Op) -> None:
 
 
 def may_run_together(launch: Op, later: Op) -> bool:
-    """Returns whether the program leaves ``later`` and ``launch``, which its text has earlier, unordered."""
+    """Returns whether the program's tokens leave two launches of a block unordered.
+
+    ``launch`` is the earlier one in the text. False without attributes of ``record_launch_order``.
+    """
     if (
         LAUNCH_ORDER not in launch.attributes
         or LAUNCH_ORDER not in later.attributes

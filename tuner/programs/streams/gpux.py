@@ -1,4 +1,7 @@
-"""Lowers GPUX, device work on streams that the program itself names, and its tokens, to stream arguments."""
+"""Lowers GPUX, device work on streams that the program names, to asynchronous work on stream arguments.
+
+Tokens of GPUX operations are lowered first, to events and waits of one stream for another.
+"""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -19,10 +22,9 @@ YIELDS = frozenset({"scf.yield", "scf.condition"})
 def lower_tokens(function: Op) -> None:
     """Replaces async tokens of GPUX operations by events, and by waits of one stream for another, in place.
 
-    A token that control flow forwards becomes the stream of its work: its user waits for all work that was
-    put on the stream before. A user on the same stream orders nothing more. Raises CandidateError(COMPILE)
-    for tokens of other operations, and for other users of tokens.
-
+    A token that control flow forwards becomes the stream of its work: the user of the token waits for all
+    work that was put on that stream before. A user on the same stream needs no wait. Raises
+    CandidateError(COMPILE) for tokens of other operations, and for other users of tokens.
         %t = "gpux.memcpy"(%s, %d, %a) : (!gpux.StreamType, M, M) -> !gpu.async.token
         "gpux.memcpy"(%t, %r, %b, %d) : (!gpu.async.token, !gpux.StreamType, M, M) -> ()
       becomes
@@ -167,7 +169,10 @@ def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
 
 
 def take_stream_from_caller(function: Op) -> None:
-    """Replaces a function's GPUX stream arguments by create_stream, in place; the first is the caller's."""
+    """Replaces a function's GPUX stream arguments by ``create_stream`` operations, in place.
+
+    The first argument becomes the caller's stream.
+    """
     block = function.regions[0].blocks[0]
     for number, stream in enumerate(list(filter(gpux_ops.is_stream, block.arguments))):
         mark = {} if number else {gpux_ops.CALLERS: ir.UnitAttr.get()}
@@ -180,12 +185,11 @@ def take_stream_from_caller(function: Op) -> None:
 def lower_gpux(function: Op) -> int:
     """Lowers a function's GPUX operations, in place, to asynchronous GPU dialect on stream arguments.
 
-    The first is the caller's. Each ``create_stream`` with work adds one, forked from the caller's stream
-    there and joined to it at ``destroy_stream``, by events; the caller creates the streams once. The
-    program's order is kept. A stream that control flow selects becomes a pointer. Returns the number of
-    streams, at least one. The context then rejects unregistered dialects. Raises CandidateError(COMPILE) for
-    invalid GPUX.
-
+    The first stream argument is the caller's stream. Each ``create_stream`` whose stream has work adds one
+    argument. That stream is forked from the caller's stream there, and joined to it at ``destroy_stream``, by
+    events. The caller creates the streams once. The program's order is kept. A stream that control flow
+    selects becomes a pointer. Returns the number of streams, at least one. The context then rejects
+    unregistered dialects. Raises CandidateError(COMPILE) for invalid GPUX.
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>) {
           %s = "gpux.create_stream"() : () -> !gpux.StreamType
           "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()

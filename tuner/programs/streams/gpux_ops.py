@@ -1,4 +1,4 @@
-"""The GPUX dialect, device work on named streams: its operations, checks, stream values, and writing it."""
+"""The GPUX dialect, device work on named streams: parses, checks, inlines and writes its operations."""
 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.accesses import inside
@@ -88,7 +88,11 @@ def uses_gpux(function: Op) -> bool:
 
 
 def checked_gpux_ops(function: Op) -> list[Op]:
-    """Returns a function's GPUX operations in pre-order. Raises CandidateError(COMPILE) for invalid GPUX."""
+    """Returns a function's GPUX operations in pre-order.
+
+    Raises CandidateError(COMPILE) for an invalid operation, and for a stream that is used after its
+    destruction.
+    """
     ops = _gpux_ops(function)
     for op in ops:
         _check(op)
@@ -105,9 +109,9 @@ def is_stream(value: Value) -> bool:
 
 
 def segment_sizes(op: Op) -> list[int]:
-    """Returns the sizes of a GPUX operation's operand segments, without those of tokens and of the stream.
+    """Returns the sizes of a GPUX operation's operand segments, except those of tokens and of the stream.
 
-    Raises CandidateError(COMPILE) for an attribute that does not fit, or that a launch lacks.
+    Raises CandidateError(COMPILE) for an attribute that does not fit, and for a launch without the attribute.
     """
     expected = WORK.get(op.name)
     if expected is None:
@@ -124,9 +128,10 @@ def segment_sizes(op: Op) -> list[int]:
 
 
 def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
-    """Returns kernel and segment sizes of a GPUX operation as one of the GPU dialect with ``tokens`` tokens.
+    """Returns the attributes of a GPUX operation for the same operation of the GPU dialect.
 
-    ``hostShared`` is left to the caller; raises as ``segment_sizes``.
+    They are the kernel and the segment sizes, with ``tokens`` tokens as first operands; ``hostShared`` is
+    left to the caller. Raises CandidateError(COMPILE) for segment sizes that do not fit the operands.
     """
     attributes = {"kernel": op.attributes["kernel"]} if "kernel" in op.attributes else {}
     if op.name == ALLOC:
@@ -172,8 +177,7 @@ def inline_stream_functions(module: ir.Module) -> None:
     """Inlines all calls of functions that contain GPUX or take its streams, in place; the functions stay.
 
     Upstream's inliner crashes on unregistered dialects. The module must be without recursion. Raises
-    CandidateError(COMPILE) for such a function with several blocks.
-
+    CandidateError(COMPILE) if such a function has several blocks.
         func.func private @work(%s: !gpux.StreamType, %a: memref<4xf32>) {
           "gpux.dealloc"(%s, %a) : (!gpux.StreamType, memref<4xf32>) -> ()
           return
@@ -194,7 +198,10 @@ def inline_stream_functions(module: ir.Module) -> None:
 
 
 def selected_streams(function: Op) -> list[Value]:
-    """Returns GPUX streams of arith.select or scf; raises CandidateError(COMPILE) for other definitions."""
+    """Returns the GPUX streams that arith.select and scf operations define.
+
+    Raises CandidateError(COMPILE) for a stream that another operation than create_stream defines.
+    """
     selected = []
     for op in inside(function):
         streams = [] if op.name == CREATE else list(filter(is_stream, defined_values(op)))
@@ -219,10 +226,9 @@ def defined_values(op: Op) -> list[Value]:
 def write_as_gpux(function: Op) -> None:
     """Rewrites a function's asynchronous work as GPUX operations on one new stream, in place.
 
-    The work is on the stream that is the last argument, as ``use_streams`` makes it; the argument is removed.
-    A wait for an event becomes one for the stream. The context then allows unregistered dialects. Raises
-    CandidateError(COMPILE) for a launch with clusters, which GPUX does not have.
-
+    All work must be on the stream that is the last argument, as after ``use_streams``; the argument is
+    removed. A wait for an event becomes a wait for the stream. The context then allows unregistered dialects.
+    Raises CandidateError(COMPILE) for a launch with clusters, which GPUX does not have.
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %s0: !llvm.ptr) {
           %t0 = builtin.unrealized_conversion_cast %s0 : !llvm.ptr to !gpu.async.token
           %0 = gpu.memcpy async [%t0] %b, %a : memref<4xf32>, memref<4xf32>

@@ -78,7 +78,10 @@ class TextCursor:
             raise self.error(f"{word!r}")
 
     def matched(self, pattern: re.Pattern[str], what: str) -> str:
-        """Reads text that matches ``pattern``, after white space; ``what`` names it in the error."""
+        """Skips white space, then reads and returns text that matches ``pattern``.
+
+        Raises CandidateError(BIND) for other text; ``what`` is what the error says was allowed.
+        """
         self.skip()
         match = pattern.match(self.text, self.at)
         if match is None:
@@ -96,7 +99,10 @@ class TextCursor:
         return found
 
     def enclosed(self, opening: str) -> str:
-        """Reads from the bracket ``opening`` to its closing bracket; returns the text between them."""
+        """Reads from the bracket ``opening`` to its closing bracket; returns the text between them.
+
+        Raises CandidateError(BIND) where a bracket is missing.
+        """
         self.require(opening)
         start = self.at
         waiting = [CLOSING[opening]]
@@ -118,14 +124,14 @@ class TextCursor:
         return self.text[start : self.at - 1]
 
     def type(self) -> str:
-        """Reads and returns an MLIR type, such as ``memref<4xf32>``."""
+        """Reads one MLIR type, such as ``memref<4xf32>``; returns its text."""
         kind = self.matched(SIMPLE_TYPE, "a type")
         if self.sees("<"):
             return f"{kind}<{self.enclosed('<')}>"
         return kind
 
     def types(self) -> list[str]:
-        """Reads and returns comma-separated MLIR types, with or without parentheses around them."""
+        """Reads comma-separated MLIR types, with or without parentheses around them; returns their texts."""
         if self.takes("("):
             found = [] if self.sees(")") else self._listed()
             self.require(")")

@@ -1,4 +1,8 @@
-"""Assigns the nodes of a dependency graph to the fewest streams, and computes the waits between streams."""
+"""Assigns the nodes of a dependency graph to the fewest streams, and computes the waits between streams.
+
+The work of one stream is a chain of the partial order of dependences; the streams are a minimum chain cover.
+The waits are the edges between streams that no other dependence implies.
+"""
 
 import enum
 from collections import deque
@@ -29,9 +33,9 @@ def chain_cover(
 ) -> tuple[Chain, ...]:
     """Covers a partial order with the fewest chains, each in ascending order, the longest chain first.
 
-    ``before[v]`` contains all elements, less than v, that precede v. ``preference(u, v)`` is larger the
-    better v follows u; it selects among minimum covers. Above ``limit`` the shortest chains are merged, whose
-    neighbours need not be ordered.
+    ``before[v]``: all elements, less than v, that precede v. ``preference(u, v)``: larger the better v
+    follows u; it selects among minimum covers. If more than ``limit`` chains are needed, the shortest chains
+    are merged; neighbours on a merged chain need not be ordered.
     """
     matching = _Matching(before, preference)
     for element in range(len(before)):
@@ -151,9 +155,9 @@ def plan_streams(
     """Assigns nodes, in program order, to the fewest streams that keep independent work concurrent.
 
     Returns the steps in the order of issue. ``has_caller``: all work follows what was on the caller's stream,
-    and precedes what is enqueued there later; else the host starts and ends everything, and ``last_waits``
-    are for the last deallocations alone. ``carried``: loop-carried dependences; if given, streams continue
-    from iteration to iteration.
+    and precedes what is enqueued there later. Otherwise the host starts and ends everything, and
+    ``last_waits`` are only for the last deallocations. ``carried``: loop-carried dependences; if given,
+    streams continue from iteration to iteration.
     """
     joined = frozenset(u for u, v in carried or () if v == BEGIN)
     planner = _Planner(nodes, _slots(nodes, limit, joined), has_caller=has_caller, carried=carried)
